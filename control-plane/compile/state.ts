@@ -1,0 +1,34 @@
+// What a workspace is at one revision, as the compiler takes it. `store/workspace-state.ts` reads it in one transaction.
+import type { CompiledServer, DocumentId, Permission, Role, Tier } from '@tollgate/proto/contract';
+import type { Agent } from '../domain/agent.ts';
+import type { PolicyDocument } from '../domain/policy.ts';
+
+export interface WorkspaceState {
+  readonly workspace: string;
+  readonly epoch: string;
+  readonly revision: number;
+  readonly frozen: boolean;
+  readonly documents: readonly { readonly id: DocumentId; readonly document: PolicyDocument }[];
+  readonly agents: readonly Agent[];
+  readonly members: readonly { readonly uid: string; readonly email: string; readonly role: Role }[];
+  /** Every key that is not revoked and whose member is still one; expired ones may be among them. */
+  readonly keys: readonly WorkspaceKey[];
+  readonly servers: readonly CompiledServer[];
+}
+
+export interface WorkspaceKey {
+  readonly id: string;
+  readonly hash: string;
+  readonly scopes: readonly string[];
+  readonly uid: string | null;
+  /** That of the member, or for a service key of the member who made it. */
+  readonly role: Role;
+  readonly expiresAt: Date | null;
+  readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
+}
+
+/** What the operator sets for the whole control plane. */
+export interface PolicyDefaults {
+  readonly defaultPermission: Permission;
+  readonly windowSeconds: number;
+}

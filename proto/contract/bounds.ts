@@ -1,0 +1,21 @@
+// Every maximum that both programs or a caller must know. Sizes are bytes unless the name says otherwise.
+export const bounds = {
+  bodyBytes: 1_048_576,
+  jsonDepth: 64,
+  jsonNodes: 100_000,
+  nameLength: 200,
+  toolKeysInDocument: 10_000,
+  toolOutputBytes: 200 * 1024,
+  /** What an entry keeps of a tool's input. */
+  entryInputBytes: 8 * 1024,
+  entryBytes: 64 * 1024,
+  delegationDepth: 16,
+  grpcMessageBytes: 64 * 1024 * 1024,
+  auditBatchRecords: 1_000,
+  auditBatchBytes: 1_048_576,
+  auditCreditRecords: 4_000,
+  heartbeatMs: 1_000,
+  reconnectMs: { first: 100, max: 30_000 },
+  /** Far enough for a clock that is badly set, near enough that a partition exists. */
+  entryFutureMs: 24 * 3_600_000,
+} as const;

@@ -1,0 +1,59 @@
+// Every refusal of ours that is not a decision about a tool call, with what each protocol says for it.
+// Each program's errors.ts applies this table, and nothing else does.
+interface CodeRow {
+  readonly http: number;
+  /** Name of the gRPC status. */
+  readonly grpc: 'INVALID_ARGUMENT' | 'UNAUTHENTICATED' | 'PERMISSION_DENIED' | 'NOT_FOUND' | 'ALREADY_EXISTS' | 'FAILED_PRECONDITION' | 'RESOURCE_EXHAUSTED' | 'INTERNAL' | 'UNAVAILABLE';
+  /** Whether the same request may succeed later without a change. */
+  readonly retryable: boolean;
+}
+
+export const codes = {
+  bad_request: { http: 400, grpc: 'INVALID_ARGUMENT', retryable: false },
+  unauthenticated: { http: 401, grpc: 'UNAUTHENTICATED', retryable: false },
+  forbidden: { http: 403, grpc: 'PERMISSION_DENIED', retryable: false },
+  not_found: { http: 404, grpc: 'NOT_FOUND', retryable: false },
+  conflict: { http: 409, grpc: 'ALREADY_EXISTS', retryable: false },
+  stale_revision: { http: 412, grpc: 'FAILED_PRECONDITION', retryable: false },
+  too_large: { http: 413, grpc: 'INVALID_ARGUMENT', retryable: false },
+  unsupported_media: { http: 415, grpc: 'INVALID_ARGUMENT', retryable: false },
+  rate_limited: { http: 429, grpc: 'RESOURCE_EXHAUSTED', retryable: true },
+  internal: { http: 500, grpc: 'INTERNAL', retryable: false },
+  unavailable: { http: 503, grpc: 'UNAVAILABLE', retryable: true },
+} as const satisfies Record<string, CodeRow>;
+
+export type ErrorCode = keyof typeof codes;
+
+interface AppErrorFields {
+  readonly code: ErrorCode;
+  /** What a caller may read. Never holds a secret, a value of theirs beyond its place, or a stack. */
+  readonly publicMessage: string;
+  /** The places, one line each, when there are several. */
+  readonly details?: readonly string[];
+  /** Seconds until a retry makes sense. */
+  readonly retryAfterSeconds?: number;
+  /** For the log only. */
+  readonly cause?: unknown;
+}
+
+/** A refusal. Everything else that is thrown is a bug, and enters our vocabulary through `AppError.from`. */
+export class AppError extends Error {
+  override readonly name = 'AppError';
+  readonly code: ErrorCode;
+  readonly publicMessage: string;
+  readonly details: readonly string[];
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(fields: AppErrorFields) {
+    super(fields.publicMessage, { cause: fields.cause });
+    this.code = fields.code;
+    this.publicMessage = fields.publicMessage;
+    this.details = fields.details ?? [];
+    this.retryAfterSeconds = fields.retryAfterSeconds;
+  }
+
+  static from(reason: unknown): AppError {
+    if (reason instanceof AppError) return reason;
+    return new AppError({ code: 'internal', publicMessage: 'internal error', cause: reason });
+  }
+}

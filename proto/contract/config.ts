@@ -1,0 +1,93 @@
+// Turns environment variables into a program's configuration, by one schema that also makes the README's table.
+// Every mistake is reported at once; a variable with our prefix that nobody knows is a mistake too.
+
+interface Variable<T> {
+  readonly name: string;
+  readonly describe: string;
+  /** What an absent variable means, as README says it. */
+  readonly fallback: string;
+  readonly secret: boolean;
+  readonly parse: (text: string | undefined) => { readonly value: T } | { readonly problem: string };
+}
+
+export type ConfigSchema = Readonly<Record<string, Variable<unknown>>>;
+export type ConfigOf<S extends ConfigSchema> = { readonly [K in keyof S]: S[K] extends Variable<infer T> ? T : never };
+
+interface Named {
+  readonly name: string;
+  readonly describe: string;
+}
+
+export function text<const F extends string | null>(field: Named & { readonly fallback: F; readonly secret?: boolean; readonly check?: (value: string) => string | null }): Variable<string | F> {
+  const { name, describe, fallback, secret = false, check = () => null } = field;
+  return {
+    name,
+    describe,
+    fallback: fallback ?? '',
+    secret,
+    parse: (raw) => {
+      if (raw === undefined || raw === '') return { value: fallback };
+      const problem = check(raw);
+      return problem === null ? { value: raw } : { problem };
+    },
+  };
+}
+
+export function integer(field: Named & { readonly fallback: number; readonly min: number; readonly max: number }): Variable<number> {
+  const { name, describe, fallback, min, max } = field;
+  return {
+    name,
+    describe,
+    fallback: String(fallback),
+    secret: false,
+    parse: (raw) => {
+      if (raw === undefined || raw === '') return { value: fallback };
+      const value = Number(raw);
+      if (!/^\d+$/.test(raw) || value < min || value > max) return { problem: `must be an integer from ${min} to ${max}, is ${JSON.stringify(raw)}` };
+      return { value };
+    },
+  };
+}
+
+export function choice<const C extends string>(field: Named & { readonly fallback: C; readonly choices: readonly C[] }): Variable<C> {
+  const { name, describe, fallback, choices } = field;
+  return {
+    name,
+    describe: `${describe}: ${choices.map((one) => `\`${one}\``).join(', ')}`,
+    fallback,
+    secret: false,
+    parse: (raw) => {
+      if (raw === undefined || raw === '') return { value: fallback };
+      const value = choices.find((one) => one === raw);
+      return value === undefined ? { problem: `must be one of ${choices.join(', ')}, is ${JSON.stringify(raw)}` } : { value };
+    },
+  };
+}
+
+/** The configuration, or every problem, each naming its variable. `shared`: variables with our prefix that others read. */
+export function readConfig<S extends ConfigSchema>(schema: S, env: Readonly<Record<string, string | undefined>>, shared: readonly string[] = []): { readonly config: ConfigOf<S> } | { readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const config: Record<string, unknown> = {};
+  for (const [field, variable] of Object.entries(schema)) {
+    const parsed = variable.parse(env[variable.name]);
+    if ('problem' in parsed) problems.push(`${variable.name} ${variable.secret ? parsed.problem.replaceAll(env[variable.name] ?? '', '***') : parsed.problem}`);
+    else config[field] = parsed.value;
+  }
+  const known = new Set([...Object.values(schema).map((variable) => variable.name), ...shared]);
+  for (const name of Object.keys(env)) {
+    if (name.startsWith('TOLLGATE_') && !known.has(name)) problems.push(`${name} is not a variable of this program`);
+  }
+  // The loop above has set every field by its own parser.
+  return problems.length > 0 ? { problems } : { config: config as ConfigOf<S> };
+}
+
+/** A configuration as it may be printed. */
+export function printableConfig<S extends ConfigSchema>(schema: S, config: ConfigOf<S>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(schema).map(([field, variable]) => [field, variable.secret && config[field] !== null ? '***' : config[field]]));
+}
+
+/** The rows of README's table. */
+export function configTable(schema: ConfigSchema): string {
+  const rows = Object.values(schema).map(({ name, describe, fallback }) => `| \`${name}\` | ${describe} | ${fallback === '' ? '' : `\`${fallback}\``} |`);
+  return ['| variable | meaning | default |', '|---|---|---|', ...rows].join('\n');
+}

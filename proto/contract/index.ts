@@ -1,0 +1,42 @@
+// Pure, and shared by both programs: no clock, no I/O, no logger, nothing asynchronous.
+export { bounds } from './bounds.ts';
+export { AppError, codes, type ErrorCode } from './codes.ts';
+export { entryDigest, snapshotHash } from './digest.ts';
+export type { AuditEntry, EntryRule, Finding } from './entry.ts';
+export { hashKey, parseKey } from './key.ts';
+export { type NackCode, nackCodes } from './nack.ts';
+export { type AgentType, agentTypeKey, isSlug, isUid, nameProblem, namesTool, parseAgentType, wildcardPrefix } from './names.ts';
+export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
+export {
+  type CompiledAgent,
+  type CompiledDocument,
+  type CompiledKey,
+  type CompiledMember,
+  type CompiledServer,
+  type CompiledSettings,
+  type DocumentId,
+  documentKey,
+  type Rule,
+  snapshotSchemaVersion,
+  type TierRules,
+} from './snapshot.ts';
+export {
+  hasScope,
+  isRole,
+  isScope,
+  isTier,
+  type Layer,
+  layers,
+  type Part,
+  type Permission,
+  parts,
+  type Role,
+  roles,
+  type Scope,
+  scopes,
+  type Tier,
+  type Transform,
+  tiers,
+  unreachable,
+} from './words.ts';
+export { type ConfigOf, type ConfigSchema, choice, configTable, integer, printableConfig, readConfig, text } from './config.ts';

@@ -1,0 +1,55 @@
+// What a name may be, and which names a key speaks for. Names are equal code unit by code unit or not at all.
+import { bounds } from './bounds.ts';
+import { isTier, type Tier } from './words.ts';
+
+// C = control, format, surrogate, private use, unassigned. Only the first two and lone surrogates are refused.
+const refused = /[\p{Cc}\p{Cf}\p{Cs}]/u;
+const blankEnd = /^\s|\s$/u;
+const uid = /^[A-Za-z0-9_.@|-]{1,128}$/;
+const slug = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
+const reservedSlugs = new Set('api admin govern mcp tools hooks console docs healthz readyz metrics openapi'.split(' '));
+const wildcardEnd = /[._/:-]\*$/;
+
+/** What is wrong with a tool, tier or agent name, in words that follow its path; null when nothing is. */
+export function nameProblem(name: string): string | null {
+  if (name.length === 0) return 'must not be empty';
+  if (name.length > bounds.nameLength) return `must be at most ${bounds.nameLength} characters, is ${name.length}`;
+  if (refused.test(name)) return 'must hold no control, format or unpaired surrogate character';
+  if (blankEnd.test(name)) return 'must not begin or end with a blank';
+  return null;
+}
+
+export const isUid = (value: string): boolean => uid.test(value);
+export const isSlug = (value: string): boolean => slug.test(value) && !reservedSlugs.has(value);
+
+/** `github.*` speaks for what begins with `github.`; `*` alone and `git*` are ordinary names. Null: an ordinary name. */
+export const wildcardPrefix = (key: string): string | null => (wildcardEnd.test(key) ? key.slice(0, -1) : null);
+
+/** Whether a list such as `enabledTools` names the tool, directly or by a wildcard. */
+export function namesTool(keys: readonly string[], tool: string): boolean {
+  return keys.some((key) => {
+    const prefix = wildcardPrefix(key);
+    return key === tool || (prefix !== null && tool.startsWith(prefix));
+  });
+}
+
+export interface AgentType {
+  readonly client: string;
+  readonly tier: string;
+  readonly name: string;
+}
+
+/** `<client>::<tier>::<name>`; the name may be empty. */
+export const agentTypeKey = ({ client, tier, name }: AgentType): string => `${client}::${tier}::${name}`;
+
+/** The three parts of an agent-type key, split at its first two `::`; null when it is not one. */
+export function parseAgentType(key: string): (AgentType & { readonly tier: Tier }) | null {
+  const first = key.indexOf('::');
+  const second = first < 0 ? -1 : key.indexOf('::', first + 2);
+  if (second < 0) return null;
+  const client = key.slice(0, first);
+  const tier = key.slice(first + 2, second);
+  const name = key.slice(second + 2);
+  if (nameProblem(client) !== null || !isTier(tier) || (name !== '' && nameProblem(name) !== null)) return null;
+  return { client, tier, name };
+}

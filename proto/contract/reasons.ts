@@ -1,0 +1,38 @@
+// The closed list of reasons. `decisionReason` is a code of it, a colon, and words that a person understands.
+// `terminal`: the same call will be refused again until somebody changes something; `retry`: it may pass later.
+export const reasons = {
+  allowed: null,
+  workspace_frozen: 'terminal',
+  agent_suspended: 'terminal',
+  snapshot_missing: 'retry',
+  outage: 'retry',
+  call_malformed: 'terminal',
+  identity_unknown: 'terminal',
+  key_revoked: 'terminal',
+  key_scope: 'terminal',
+  agent_unknown: 'terminal',
+  agent_ambiguous: 'terminal',
+  agent_tools: 'terminal',
+  delegation_denied: 'terminal',
+  delegated_tools: 'terminal',
+  scope_missing: 'terminal',
+  cap_duration: 'terminal',
+  cap_tool_rounds: 'terminal',
+  cap_tool_calls: 'terminal',
+  cap_budget: 'terminal',
+  policy_denied: 'terminal',
+  rate_limited: 'retry',
+  redaction_unsupported: 'terminal',
+  audit_unavailable: 'retry',
+  internal_error: 'retry',
+} as const satisfies Record<string, null | 'terminal' | 'retry'>;
+
+export type ReasonCode = keyof typeof reasons;
+export type DenyCode = Exclude<ReasonCode, 'allowed'>;
+export type DenyKind = 'terminal' | 'retry';
+
+export const isReasonCode = (value: string): value is ReasonCode => Object.hasOwn(reasons, value);
+
+/** The mark that begins a reason where layers in audit mode would have decided otherwise. */
+export const shadowMarks = ['would_allow', 'would_deny', 'would_throttle', 'would_redact', 'would_log'] as const;
+export type ShadowMark = (typeof shadowMarks)[number];

@@ -1,0 +1,44 @@
+// The words of the product. A word here is the same in the contract, SQL, code and documents.
+export const tiers = ['interactive', 'subagent', 'background', 'api'] as const;
+export type Tier = (typeof tiers)[number];
+
+export const roles = ['owner', 'admin', 'member'] as const;
+export type Role = (typeof roles)[number];
+
+/** Broad to specific. */
+export const layers = ['workspace', 'role', 'agent-type', 'user'] as const;
+export type Layer = (typeof layers)[number];
+
+/** The two authors of a user document: the member about themselves, and owners and admins. */
+export const parts = ['organisation', 'self'] as const;
+export type Part = (typeof parts)[number];
+
+export type Permission = 'allow' | 'deny';
+export type Transform = 'log' | 'redact';
+
+export const scopes = [
+  '*',
+  'agents.read',
+  'agents.write',
+  'admin.audit.read',
+  'policies.read',
+  'policies.write',
+  'members.write',
+  'keys.write',
+  'govern',
+  'govern.impersonate',
+  'sidecar.sync',
+] as const;
+export type Scope = (typeof scopes)[number];
+
+export const isTier = (value: unknown): value is Tier => (tiers as readonly unknown[]).includes(value);
+export const isRole = (value: unknown): value is Role => (roles as readonly unknown[]).includes(value);
+export const isScope = (value: unknown): value is Scope => (scopes as readonly unknown[]).includes(value);
+
+/** Whether a key of these scopes may do what `scope` names. */
+export const hasScope = (granted: readonly string[], scope: Scope): boolean => granted.includes('*') || granted.includes(scope);
+
+/** For the end of a `switch` over a union: it does not compile while a case is missing. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify(value)}`);
+}

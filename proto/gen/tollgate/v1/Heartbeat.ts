@@ -1,0 +1,11 @@
+// Original file: tollgate/v1/policy.proto
+
+import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from '../../tollgate/v1/Revision.ts';
+
+export interface Heartbeat {
+  'current'?: (_tollgate_v1_Revision | null);
+}
+
+export interface Heartbeat__Output {
+  'current': (_tollgate_v1_Revision__Output | null);
+}

@@ -1,0 +1,10 @@
+// Original file: tollgate/v1/audit.proto
+
+
+export interface ShipHello {
+  'sidecarId'?: (string);
+}
+
+export interface ShipHello__Output {
+  'sidecarId': (string);
+}

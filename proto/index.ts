@@ -1,0 +1,49 @@
+// Loads the contract at run time: the service definitions for servers and the client classes for sidecars.
+// The generated types in `gen` say what they carry.
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { type ChannelCredentials, type ChannelOptions, loadPackageDefinition } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import type { ProtoGrpcType as AuditPackage } from './gen/audit.ts';
+import type { ProtoGrpcType as PolicyPackage } from './gen/policy.ts';
+import type { AuditServiceClient } from './gen/tollgate/v1/AuditService.ts';
+import type { PolicyServiceClient } from './gen/tollgate/v1/PolicyService.ts';
+
+export type { AuditServiceClient, AuditServiceHandlers } from './gen/tollgate/v1/AuditService.ts';
+export type { Batch, Batch__Output } from './gen/tollgate/v1/Batch.ts';
+export type { Entry, Entry__Output } from './gen/tollgate/v1/Entry.ts';
+export type { PolicyServiceClient, PolicyServiceHandlers } from './gen/tollgate/v1/PolicyService.ts';
+export type { Record as AuditRecord, Record__Output as AuditRecord__Output } from './gen/tollgate/v1/Record.ts';
+export type { Revision, Revision__Output } from './gen/tollgate/v1/Revision.ts';
+export type { ShipRequest, ShipRequest__Output } from './gen/tollgate/v1/ShipRequest.ts';
+export type { ShipResponse, ShipResponse__Output } from './gen/tollgate/v1/ShipResponse.ts';
+export type { Snapshot, Snapshot__Output } from './gen/tollgate/v1/Snapshot.ts';
+export type { SyncRequest, SyncRequest__Output } from './gen/tollgate/v1/SyncRequest.ts';
+export type { SyncResponse, SyncResponse__Output } from './gen/tollgate/v1/SyncResponse.ts';
+
+// The same place from the sources and from dist.
+const packageRoot = dirname(createRequire(import.meta.url).resolve('@tollgate/proto/package.json'));
+
+const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.proto'], {
+  includeDirs: [packageRoot],
+  longs: Number,
+  enums: String,
+  defaults: true,
+  oneofs: true,
+});
+
+// grpc-js types a loaded package by its names only; the generated types are made from the same files.
+const loaded = loadPackageDefinition(definition) as unknown as PolicyPackage & AuditPackage;
+
+export const policyService = loaded.tollgate.v1.PolicyService.service;
+export const auditService = loaded.tollgate.v1.AuditService.service;
+
+/** A client of `PolicyService` at `address` (`host:port`); it connects at its first call. */
+export function createPolicyClient(address: string, credentials: ChannelCredentials, options: ChannelOptions): PolicyServiceClient {
+  return new loaded.tollgate.v1.PolicyService(address, credentials, options);
+}
+
+/** A client of `AuditService` at `address` (`host:port`); it connects at its first call. */
+export function createAuditClient(address: string, credentials: ChannelCredentials, options: ChannelOptions): AuditServiceClient {
+  return new loaded.tollgate.v1.AuditService(address, credentials, options);
+}

@@ -1,0 +1,25 @@
+import { defineConfig } from 'vitest/config';
+
+// Tests run on the sources, so that a failure points at the line that was written;
+// the e2e project starts the built programs, as a user does.
+const source = { resolve: { conditions: ['tollgate-source'] }, ssr: { resolve: { conditions: ['tollgate-source'] } } };
+
+export default defineConfig({
+  test: {
+    reporters: ['default'],
+    projects: [
+      {
+        ...source,
+        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/e2e/**', 'test/store/**', 'test/control-plane/**'], testTimeout: 30_000 },
+      },
+      {
+        ...source,
+        test: { name: 'store', include: ['test/store/**/*.test.ts', 'test/control-plane/**/*.test.ts'], globalSetup: ['test/support/postgres.ts'], testTimeout: 30_000, hookTimeout: 60_000 },
+      },
+      {
+        ...source,
+        test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], globalSetup: ['test/support/postgres.ts'], testTimeout: 120_000, hookTimeout: 120_000, fileParallelism: false },
+      },
+    ],
+  },
+});
