@@ -6,6 +6,7 @@ export type { AuditEntry, EntryRule, Finding } from './entry.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
 export { type AgentType, agentTypeKey, isSlug, isUid, nameProblem, namesTool, parseAgentType, wildcardPrefix } from './names.ts';
+export { childPath, rulePath } from './path.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
 export {
   type CompiledAgent,

@@ -54,8 +54,8 @@ export interface Usage {
   readonly toolRounds: number;
   readonly spentCents: number;
   /** The most specific of `limits` (broad to specific) that has no room at `now` (ms), or null. */
-  firstFull(limits: readonly Limit[], now: number): { readonly limit: Limit; readonly retryAfterMs: number } | null;
-  firstFullShadow(limits: readonly Limit[], now: number): { readonly limit: Limit; readonly retryAfterMs: number } | null;
+  firstFull(limits: readonly Limit[], now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
+  firstFullShadow(limits: readonly Limit[], now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
 }
 
 /** How fresh the snapshot is. `heardAt` on the clock that `now` is read from. */

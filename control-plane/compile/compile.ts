@@ -1,0 +1,117 @@
+// Documents in, snapshot entries out. Pure: the same state gives the same bytes, whatever the order it was written in.
+// Documents were checked when they were written, so compiling cannot fail; a sidecar verifies all the same.
+import {
+  type CompiledAgent,
+  type CompiledDocument,
+  type CompiledKey,
+  type CompiledSettings,
+  type DocumentId,
+  documentKey,
+  type Rule,
+  type Tier,
+  type TierRules,
+  tiers,
+} from '@tollgate/proto/contract';
+import type { Agent } from '../domain/agent.ts';
+import type { PolicyDocument, TierRulesDocument } from '../domain/policy.ts';
+import type { PolicyDefaults, WorkspaceKey, WorkspaceState } from './state.ts';
+
+export interface SnapshotEntry {
+  readonly key: string;
+  readonly value: Buffer;
+}
+
+const outageDefaults = { maxStalenessSeconds: 3600, then: 'deny' as const };
+
+/** All entries of a workspace, sorted by key. `viewOf` takes from them what one sidecar may hold. */
+export function compileSnapshot(state: WorkspaceState, defaults: PolicyDefaults): readonly SnapshotEntry[] {
+  return [
+    entry('settings', compileSettings(state, defaults)),
+    ...state.documents.map(({ id, document }) => entry(`document/${documentKey(id)}`, compileDocument(id, document))),
+    ...state.agents.map((agent) => entry(`agent/${agent.id}`, compileAgent(agent))),
+    ...state.members.map(({ uid, email, role }) => entry(`member/${uid}`, { uid, email, role })),
+    ...state.keys.map((key) => entry(`key/${key.id}`, compileKey(key))),
+    ...state.servers.map((server) => entry(`server/${server.name}`, server)),
+  ].sort(byKey);
+}
+
+const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buffer.from(JSON.stringify(value), 'utf8') });
+
+// Code unit order, whatever the locale of the machine.
+const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
+
+function compileSettings(state: WorkspaceState, defaults: PolicyDefaults): CompiledSettings {
+  const document = state.documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
+  const then = (tier: Tier) => document.outage?.then?.[tier] ?? outageDefaults.then;
+  return {
+    workspace: state.workspace,
+    frozen: state.frozen,
+    defaultPermission: defaults.defaultPermission,
+    windowSeconds: defaults.windowSeconds,
+    unknownAgents: document.unknownAgents ?? 'allow',
+    auditUnavailable: document.auditUnavailable ?? 'deny',
+    outage: {
+      maxStalenessSeconds: document.outage?.maxStalenessSeconds ?? outageDefaults.maxStalenessSeconds,
+      then: { interactive: then('interactive'), subagent: then('subagent'), background: then('background'), api: then('api') },
+    },
+  };
+}
+
+/** The document in the order the contract fixes, without what is inert. */
+export function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
+  return {
+    id,
+    mode: document.mode === 'audit' || document.mode === 'audit-only' ? 'audit' : 'enforce',
+    defaults: compileTiers(document.defaults ?? {}),
+    tools: compilePlaces(document.tools),
+    agentTypes: compilePlaces(document.agentTypes),
+  };
+}
+
+function compilePlaces(places: Readonly<Record<string, TierRulesDocument>> | undefined): CompiledDocument['tools'] {
+  return Object.entries(places ?? {})
+    .map(([key, rules]) => ({ key, rules: compileTiers(rules) }))
+    .filter(({ rules }) => rules.length > 0)
+    .sort(byKey)
+    .map(({ key, rules }) => [key, rules]);
+}
+
+function compileTiers(rules: TierRulesDocument): TierRules {
+  return tiers.flatMap((tier) => {
+    const rule = compileRule(Object.hasOwn(rules, tier) ? rules[tier] : undefined);
+    return rule === null ? [] : [[tier, rule] as const];
+  });
+}
+
+/** Null where the rule says nothing: an `override` covers only fields that its rule sets. */
+function compileRule(rule: Rule | undefined): Rule | null {
+  const { permission, rateLimit, transform, override } = rule ?? {};
+  if (permission === undefined && rateLimit === undefined && transform === undefined) return null;
+  return {
+    ...(permission === undefined ? {} : { permission }),
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(transform === undefined ? {} : { transform }),
+    ...(override === true ? { override } : {}),
+  };
+}
+
+function compileAgent(agent: Agent): CompiledAgent {
+  return {
+    id: agent.id,
+    name: agent.name,
+    suspended: agent.suspended,
+    enabledTools: agent.enabledTools,
+    scopes: agent.scopes,
+    maxToolCalls: agent.maxToolCalls,
+    maxBudgetCents: agent.maxBudgetCents,
+    maxDurationMs: agent.maxDurationMs,
+    maxToolRounds: agent.maxToolRounds,
+    delegatable: agent.delegatable,
+    canDelegate: agent.canDelegate,
+    maxDelegationDepth: agent.maxDelegationDepth,
+  };
+}
+
+function compileKey({ id, hash, scopes, uid, role, expiresAt, pins }: WorkspaceKey): CompiledKey {
+  return { id, hash, scopes, uid, role, expiresAt: expiresAt === null ? null : expiresAt.getTime(), pins };
+}

@@ -1,0 +1,56 @@
+// A snapshot made ready for deciding. Built aside and then swapped in whole; nothing in it changes afterwards but
+// caches, which hold only what can be worked out again.
+import type { CompiledAgent, CompiledKey, CompiledMember, CompiledSettings } from '@tollgate/proto/contract';
+import { LRUCache } from 'lru-cache';
+import type { Caller } from './bind.ts';
+import { type IndexedDocument, indexDocument } from './document.ts';
+import type { Snapshot } from './snapshot.ts';
+
+export interface Index {
+  readonly epoch: string;
+  readonly revision: number;
+  readonly hash: Buffer;
+  readonly settings: CompiledSettings;
+  readonly documents: ReadonlyMap<string, IndexedDocument>;
+  readonly agentsById: ReadonlyMap<string, CompiledAgent>;
+  readonly agentsByName: ReadonlyMap<string, readonly CompiledAgent[]>;
+  readonly members: ReadonlyMap<string, CompiledMember>;
+  readonly keysById: ReadonlyMap<string, CompiledKey>;
+  readonly keysByHash: ReadonlyMap<string, CompiledKey>;
+  /** Scopes a tool asks for, by `<server>.<tool>`. */
+  readonly requiredScopes: ReadonlyMap<string, readonly string[]>;
+  /** Callers bound before, by their claim. */
+  readonly callers: LRUCache<string, Caller>;
+}
+
+const callersMax = 10_000;
+
+export function buildIndex(snapshot: Snapshot): Index {
+  const documents = snapshot.documents.map(indexDocument);
+  return {
+    epoch: snapshot.epoch,
+    revision: snapshot.revision,
+    hash: snapshot.hash,
+    settings: snapshot.settings,
+    documents: new Map(documents.map((document) => [document.key, document])),
+    agentsById: new Map(snapshot.agents.map((agent) => [agent.id, agent])),
+    agentsByName: groupByName(snapshot.agents),
+    members: new Map(snapshot.members.map((member) => [member.uid, member])),
+    keysById: new Map(snapshot.keys.map((key) => [key.id, key])),
+    keysByHash: new Map(snapshot.keys.filter(({ hash }) => hash !== '').map((key) => [key.hash, key])),
+    requiredScopes: new Map(
+      snapshot.servers.flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
+    ),
+    callers: new LRUCache({ max: callersMax }),
+  };
+}
+
+function groupByName(agents: readonly CompiledAgent[]): ReadonlyMap<string, readonly CompiledAgent[]> {
+  const groups = new Map<string, CompiledAgent[]>();
+  for (const agent of agents) {
+    const group = groups.get(agent.name);
+    if (group === undefined) groups.set(agent.name, [agent]);
+    else group.push(agent);
+  }
+  return groups;
+}

@@ -1,0 +1,116 @@
+// The decision about one tool call: policy.md, "The order of one decision". Pure: it reads the caller's snapshot and
+// the usage it is given, and changes neither; `limits/` records afterwards what the decision says is to be counted.
+import { nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
+import type { Caller } from './bind.ts';
+import type { Decision, Freshness, Limit, Shadow, StopReason, Usage } from './decision.ts';
+import type { Fold } from './fold.ts';
+import { malformedTool, type Plan, planFor } from './plan.ts';
+import { refuse } from './refusal.ts';
+import { limitWords, ruleWords } from './words.ts';
+
+/** `now` and the times of `usage` and `freshness` are ms of one clock that never goes back. */
+export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number): Decision {
+  if (caller.halted !== null) return caller.halted;
+  const stale = isStale(caller, freshness, now);
+  if (stale && caller.index.settings.outage.then[caller.tier] === 'deny') return outageDenial(caller, freshness, now);
+  const decision = decideFresh(caller, tool, usage, now);
+  return stale ? { ...decision, outage: true } : decision;
+}
+
+function decideFresh(caller: Caller, tool: string, usage: Usage, now: number): Decision {
+  const known = caller.plans.get(tool);
+  if (known === undefined) {
+    const problem = nameProblem(tool);
+    if (problem !== null) return malformedTool(problem);
+  }
+  if (caller.refused !== null) return caller.refused;
+  const plan = known ?? planFor(caller, tool);
+  if (plan.refused !== null) return plan.refused;
+  const capped = capDenial(caller, usage, now);
+  if (capped !== null) return capped;
+  const full = plan.outcome.limits.length === 0 ? null : usage.firstFull(plan.outcome.limits, now);
+  const decision = full === null ? plan.outcome : throttled(caller, plan, full);
+  return plan.shadow === null ? decision : withShadow(caller, tool, decision, plan.shadow, usage, now);
+}
+
+function isStale(caller: Caller, { connected, heardAt }: Freshness, now: number): boolean {
+  const { maxStalenessSeconds } = caller.index.settings.outage;
+  return maxStalenessSeconds === 0 ? !connected : now - heardAt > maxStalenessSeconds * 1000;
+}
+
+function outageDenial(caller: Caller, { heardAt }: Freshness, now: number): Decision {
+  const seconds = Math.floor((now - heardAt) / 1000);
+  const { maxStalenessSeconds } = caller.index.settings.outage;
+  const words = `the control plane was last heard from ${seconds} s ago, and ${caller.tier} calls are denied after ${maxStalenessSeconds} s`;
+  return { ...refuse('outage', words), outage: true };
+}
+
+function capDenial({ profile }: Caller, usage: Usage, now: number): Decision | null {
+  if (profile === null) return null;
+  if (now - usage.startedAt >= profile.maxDurationMs) return cap('cap_duration', 'max_duration', `the run has lasted its ${profile.maxDurationMs} ms (maxDurationMs)`);
+  if (usage.toolRounds > profile.maxToolRounds) return cap('cap_tool_rounds', 'max_rounds', `the run has had its ${profile.maxToolRounds} rounds (maxToolRounds)`);
+  if (usage.toolCalls >= profile.maxToolCalls) return cap('cap_tool_calls', 'max_tool_calls', `the run has made its ${profile.maxToolCalls} tool calls (maxToolCalls)`);
+  if (usage.spentCents > 0 && usage.spentCents >= profile.maxBudgetCents) {
+    return cap('cap_budget', 'max_budget', `the run has spent its ${profile.maxBudgetCents} cents (maxBudgetCents)`);
+  }
+  return null;
+}
+
+const cap = (code: 'cap_duration' | 'cap_tool_rounds' | 'cap_tool_calls' | 'cap_budget', stop: StopReason, words: string): Decision =>
+  refuse(code, words, { stop, attempt: true });
+
+interface Full {
+  readonly limit: Limit;
+  readonly retryAfterMs: number | null;
+}
+
+function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs }: Full): Decision {
+  const { layer, part, path } = limit;
+  return {
+    ...plan.outcome,
+    decision: 'deny',
+    code: 'rate_limited',
+    kind: reasons.rate_limited,
+    reason: `rate_limited: ${limitWords(limit, caller.index.settings.windowSeconds)}${retryWords(retryAfterMs)}`,
+    retryAfterMs,
+    rule: { layer, ...(part === undefined ? {} : { part }), path, revision: caller.index.revision },
+    limits: [],
+  };
+}
+
+const retryWords = (retryAfterMs: number | null): string => (retryAfterMs === null ? '' : `; there is room again in ${Math.ceil(retryAfterMs / 1000)} s`);
+
+/** The decision with what all layers would have decided if all were enforced, where that differs. */
+function withShadow(caller: Caller, tool: string, decision: Decision, fold: Fold, usage: Usage, now: number): Decision {
+  const full = fold.permission === 'deny' ? null : usage.firstFullShadow(fold.limits, now);
+  const shadowLimits = fold.permission === 'deny' || full !== null ? [] : fold.limits;
+  const shadow = shadowOf(caller, tool, fold, full);
+  const mark = shadowMark(decision, shadow);
+  if (mark === null) return { ...decision, shadowLimits };
+  const verb = mark === 'would_redact' ? 'redacts' : mark === 'would_log' ? 'logs' : null;
+  const words = verb === null ? shadow.reason.slice(shadow.code.length + 2) : ruleWords(verb, fold.transformBy, tool, caller.tier);
+  return { ...decision, shadow, shadowLimits, reason: `${mark}: ${words}; ${decision.reason}` };
+}
+
+function shadowOf(caller: Caller, tool: string, fold: Fold, full: Full | null): Shadow {
+  const { transform } = fold;
+  if (full !== null) {
+    const reason = `rate_limited: ${limitWords(full.limit, caller.index.settings.windowSeconds)}`;
+    return { decision: 'deny', code: 'rate_limited', reason, transform, approximate: true };
+  }
+  if (fold.permission === 'deny') {
+    return { decision: 'deny', code: 'policy_denied', reason: `policy_denied: ${ruleWords('denies', fold.permissionBy, tool, caller.tier)}`, transform, approximate: false };
+  }
+  const reason = `allowed: ${ruleWords('allows', fold.permissionBy, tool, caller.tier)}`;
+  return { decision: 'allow', code: 'allowed', reason, transform, approximate: fold.limits.length > 0 };
+}
+
+function shadowMark(decision: Decision, shadow: Shadow): ShadowMark | null {
+  if (shadow.code !== decision.code) {
+    if (shadow.code === 'rate_limited') return 'would_throttle';
+    return shadow.decision === 'deny' ? 'would_deny' : 'would_allow';
+  }
+  if (decision.decision === 'deny' || shadow.transform === decision.transform) return null;
+  return shadow.transform === 'redact' ? 'would_redact' : 'would_log';
+}
+

@@ -1,0 +1,106 @@
+// One document, indexed so that what it says about (tool, tier) is found by a few look-ups however many rules it has.
+import {
+  type CompiledDocument,
+  documentKey,
+  type Layer,
+  type Part,
+  type Rule,
+  rulePath,
+  type Tier,
+  type TierRules,
+  wildcardPrefix,
+} from '@tollgate/proto/contract';
+
+export interface IndexedDocument {
+  readonly key: string;
+  readonly layer: Layer;
+  readonly part: Part | null;
+  readonly enforces: boolean;
+  readonly defaults: PlacedRules;
+  readonly exact: ReadonlyMap<string, PlacedRules>;
+  /** By prefix, the `*` taken off. */
+  readonly wildcards: ReadonlyMap<string, PlacedRules>;
+  readonly agentTypes: ReadonlyMap<string, PlacedRules>;
+}
+
+type PlacedRules = ReadonlyMap<Tier, PlacedRule>;
+
+interface PlacedRule {
+  readonly rule: Rule;
+  readonly path: string;
+}
+
+/** One field as a document says it, with the place it stands at. */
+export interface Saying<T> {
+  readonly value: T;
+  readonly path: string;
+  readonly override: boolean;
+}
+
+/** None, one, or in a user document two sayings a field: the second is of `agentTypes`. */
+export interface Opinion {
+  readonly permission: readonly Saying<'allow' | 'deny'>[];
+  readonly rateLimit: readonly Saying<number>[];
+  readonly transform: readonly Saying<'log' | 'redact'>[];
+}
+
+export function indexDocument(document: CompiledDocument): IndexedDocument {
+  const exact = new Map<string, PlacedRules>();
+  const wildcards = new Map<string, PlacedRules>();
+  for (const [key, rules] of document.tools) {
+    const placed = placeRules('tools', key, rules);
+    exact.set(key, placed);
+    const prefix = wildcardPrefix(key);
+    if (prefix !== null) wildcards.set(prefix, placed);
+  }
+  return {
+    key: documentKey(document.id),
+    layer: document.id.layer,
+    part: document.id.layer === 'user' ? document.id.part : null,
+    enforces: document.mode === 'enforce',
+    defaults: placeRules('defaults', null, document.defaults),
+    exact,
+    wildcards,
+    agentTypes: new Map(document.agentTypes.map(([key, rules]) => [key, placeRules('agentTypes', key, rules)])),
+  };
+}
+
+function placeRules(section: 'defaults' | 'tools' | 'agentTypes', key: string | null, rules: TierRules): PlacedRules {
+  return new Map(rules.map(([tier, rule]) => [tier, { rule, path: rulePath(section, key, tier) }]));
+}
+
+/** What the document says, field by field; null when it says nothing. */
+export function readOpinion(document: IndexedDocument, tool: string, tier: Tier, agentType: string): Opinion | null {
+  const cascade = matchingRules(document, tool, tier);
+  const ofType = document.agentTypes.get(agentType)?.get(tier);
+  if (cascade.length === 0 && ofType === undefined) return null;
+  return {
+    permission: sayings(cascade, ofType, (rule) => rule.permission, document.part),
+    rateLimit: sayings(cascade, ofType, (rule) => rule.rateLimit, document.part),
+    transform: sayings(cascade, ofType, (rule) => rule.transform, document.part),
+  };
+}
+
+/** `tools[tool]`, then the wildcards that begin it, longest first, then `defaults`. */
+function matchingRules(document: IndexedDocument, tool: string, tier: Tier): readonly PlacedRule[] {
+  const places: (PlacedRules | undefined)[] = [document.exact.get(tool)];
+  if (document.wildcards.size > 0) {
+    for (let end = tool.length; end > 0; end--) places.push(document.wildcards.get(tool.slice(0, end)));
+  }
+  places.push(document.defaults);
+  return places.flatMap((rules) => rules?.get(tier) ?? []);
+}
+
+function sayings<T>(
+  cascade: readonly PlacedRule[],
+  ofType: PlacedRule | undefined,
+  field: (rule: Rule) => T | undefined,
+  part: Part | null,
+): readonly Saying<T>[] {
+  const speaking = [cascade.find(({ rule }) => field(rule) !== undefined), ofType];
+  return speaking.flatMap((placed) => {
+    const value = placed === undefined ? undefined : field(placed.rule);
+    // `override` in a member's own part was refused when it was written; it is not read either.
+    return placed === undefined || value === undefined ? [] : [{ value, path: placed.path, override: placed.rule.override === true && part !== 'self' }];
+  });
+}

@@ -1,0 +1,78 @@
+// Everything about one caller and one tool that no counter changes, worked out once: the refusal if there is one, both
+// folds, and the decisions they lead to, ready to be handed out.
+import { type EntryRule, reasons } from '@tollgate/proto/contract';
+import { type Caller, toolRefusal } from './bind.ts';
+import type { Decision } from './decision.ts';
+import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
+import { refuse } from './refusal.ts';
+import { ruleWords } from './words.ts';
+
+export interface Plan {
+  /** Steps 2 and 3. */
+  readonly refused: Decision | null;
+  /** What the enforced fold leads to while its limits have room. */
+  readonly outcome: Decision;
+  readonly enforced: Fold;
+  /** Null where no layer that speaks is in audit mode: then it equals the enforced one. */
+  readonly shadow: Fold | null;
+}
+
+// Tools are named by callers, so what is remembered of them is bounded.
+const plansMax = 4_096;
+
+export function planFor(caller: Caller, tool: string): Plan {
+  const plan = makePlan(caller, tool);
+  if (caller.plans.size >= plansMax) caller.plans.clear();
+  caller.plans.set(tool, plan);
+  return plan;
+}
+
+function makePlan(caller: Caller, tool: string): Plan {
+  const { enforced, shadow } = foldsOf(caller, tool);
+  const stored = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';
+  const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
+  const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
+  const outcome: Decision = Object.freeze({
+    decision: enforced.permission,
+    code,
+    reason: `${code}: ${ruleWords(verb, enforced.permissionBy, tool, caller.tier)}`,
+    kind: reasons[code],
+    retryAfterMs: null,
+    rule: entryRule(enforced.permissionBy, caller.index.revision),
+    transform: enforced.transform,
+    stored,
+    shadow: null,
+    outage: false,
+    stop: null,
+    attempt: true,
+    limits: enforced.permission === 'allow' ? enforced.limits : [],
+    shadowLimits: [],
+  });
+  return { refused: toolRefusal(caller, tool), outcome, enforced, shadow };
+}
+
+/** The enforced fold over layers in `enforce`, the shadow fold over all as if all were. */
+function foldsOf(caller: Caller, tool: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
+  const { defaultPermission } = caller.index.settings;
+  const [first, ...rest] = caller.hops;
+  if (first === undefined) throw new RangeError('a caller has at least one hop');
+  const fold = (all: boolean): Fold => {
+    const ofHop = (hop: typeof first): Fold => foldDocuments(hop, all ? hop.documents : hop.documents.filter(({ enforces }) => enforces), tool, defaultPermission);
+    return foldHops([ofHop(first), ...rest.map(ofHop)]);
+  };
+  const audited = caller.hops.some(({ documents }) => documents.some(({ enforces }) => !enforces));
+  return { enforced: fold(false), shadow: audited ? fold(true) : null };
+}
+
+export function entryRule(by: Winner, revision: number): EntryRule {
+  return {
+    layer: by.layer,
+    ...(by.part === null ? {} : { part: by.part }),
+    path: by.path,
+    revision,
+    ...(by.override ? { override: true as const } : {}),
+  };
+}
+
+/** The denial of a tool name that is none. */
+export const malformedTool = (problem: string): Decision => refuse('call_malformed', `tool name ${problem}`);

@@ -1,0 +1,36 @@
+// The words behind a reason's code: which layer, which place, what would be right.
+import type { Tier } from '@tollgate/proto/contract';
+import type { Limit } from './decision.ts';
+import type { Winner } from './fold.ts';
+
+const quote = (name: string): string => JSON.stringify(name);
+
+/** `role "member"`, `the workspace`, … */
+export function layerWords(by: Pick<Winner, 'layer' | 'part'> & { readonly document: string }): string {
+  const name = by.document.slice(by.document.indexOf(':') + 1);
+  switch (by.layer) {
+    case 'default':
+      return 'the built-in default';
+    case 'workspace':
+      return 'the workspace';
+    case 'role':
+      return `role ${quote(name)}`;
+    case 'agent-type':
+      return `agent type ${quote(name)}`;
+    case 'user': {
+      const user = quote(name.slice(0, name.lastIndexOf(':')));
+      return by.part === 'self' ? `user ${user}, for themselves,` : `the organisation, for user ${user},`;
+    }
+  }
+}
+
+export function ruleWords(verb: 'allows' | 'denies' | 'redacts' | 'logs', by: Winner, tool: string, tier: Tier): string {
+  const place = by.path === '' ? '' : ` (${by.path}${by.override ? ', override' : ''})`;
+  return `${layerWords(by)} ${verb} ${tier} calls of ${quote(tool)}${place}`;
+}
+
+export function limitWords(limit: Limit, windowSeconds: number): string {
+  const document = limit.id.slice(0, limit.id.length - limit.path.length - 1);
+  const by = layerWords({ layer: limit.layer, part: limit.part ?? null, document });
+  return `${by} allows ${limit.max} calls in ${windowSeconds} s (${limit.path})`;
+}
