@@ -1,7 +1,7 @@
 // Turns environment variables into a program's configuration, by one schema that also makes the README's table.
 // Every mistake is reported at once; a variable with our prefix that nobody knows is a mistake too.
 
-interface Variable<T> {
+export interface Variable<T> {
   readonly name: string;
   readonly describe: string;
   /** What an absent variable means, as README says it. */

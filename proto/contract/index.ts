@@ -1,12 +1,14 @@
 // Pure, and shared by both programs: no clock, no I/O, no logger, nothing asynchronous.
+export { isLoopback } from './address.ts';
 export { bounds } from './bounds.ts';
 export { AppError, codes, type ErrorCode } from './codes.ts';
 export { entryDigest, snapshotHash } from './digest.ts';
 export type { AuditEntry, EntryRule, Finding } from './entry.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
-export { type AgentType, agentTypeKey, isSlug, isUid, nameProblem, namesTool, parseAgentType, wildcardPrefix } from './names.ts';
+export { type AgentType, agentTypeKey, intersectTools, isSlug, isUid, nameProblem, namesTool, parseAgentType, wildcardPrefix } from './names.ts';
 export { childPath, rulePath } from './path.ts';
+export { canonicalJson, digestText, NotJson } from './canonical.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
 export {
   type CompiledAgent,
@@ -40,4 +42,4 @@ export {
   tiers,
   unreachable,
 } from './words.ts';
-export { type ConfigOf, type ConfigSchema, choice, configTable, integer, printableConfig, readConfig, text } from './config.ts';
+export { type ConfigOf, type ConfigSchema, choice, configTable, integer, printableConfig, readConfig, text, type Variable } from './config.ts';

@@ -25,6 +25,12 @@ export const isSlug = (value: string): boolean => slug.test(value) && !reservedS
 /** `github.*` speaks for what begins with `github.`; `*` alone and `git*` are ordinary names. Null: an ordinary name. */
 export const wildcardPrefix = (key: string): string | null => (wildcardEnd.test(key) ? key.slice(0, -1) : null);
 
+/** The names that both lists name: of two keys that meet, the narrower one. */
+export function intersectTools(a: readonly string[], b: readonly string[]): readonly string[] {
+  const narrower = [...a.filter((key) => namesTool(b, key)), ...b.filter((key) => namesTool(a, key))];
+  return [...new Set(narrower)];
+}
+
 /** Whether a list such as `enabledTools` names the tool, directly or by a wildcard. */
 export function namesTool(keys: readonly string[], tool: string): boolean {
   return keys.some((key) => {

@@ -45,6 +45,14 @@ export function buildIndex(snapshot: Snapshot): Index {
   };
 }
 
+/** The same content under a newer number. Callers are bound anew, because their decisions name the revision. */
+export const renumberIndex = (index: Index, epoch: string, revision: number): Index => ({
+  ...index,
+  epoch,
+  revision,
+  callers: new LRUCache({ max: callersMax }),
+});
+
 function groupByName(agents: readonly CompiledAgent[]): ReadonlyMap<string, readonly CompiledAgent[]> {
   const groups = new Map<string, CompiledAgent[]>();
   for (const agent of agents) {

@@ -1,7 +1,6 @@
 // The one door from the wire, or from disk, to a snapshot that deciding believes: every field of every entry is checked,
 // and the hash computed here must be the one that was sent. What fails is refused whole, with its place.
 import {
-  bounds,
   type CompiledAgent,
   type CompiledDocument,
   type CompiledKey,
@@ -26,7 +25,7 @@ import { array, boolean, type Fields, integer, InvalidEntry, nullable, object, o
 export interface SnapshotMessage {
   readonly revision: { readonly epoch: string; readonly number: number } | null;
   readonly workspace: string;
-  readonly schema_version: number;
+  readonly schemaVersion: number;
   readonly hash: Uint8Array;
   readonly entries: readonly { readonly key: string; readonly value: Uint8Array }[];
 }
@@ -36,8 +35,8 @@ export type Verified = { readonly ok: true; readonly snapshot: Snapshot } | { re
 const no = (code: NackCode, message: string): Verified => ({ ok: false, code, message });
 
 export function verifySnapshot(message: SnapshotMessage, workspace: string): Verified {
-  if (message.schema_version !== snapshotSchemaVersion) {
-    return no('schema_unsupported', `this sidecar understands schema ${snapshotSchemaVersion}, the snapshot has ${message.schema_version}`);
+  if (message.schemaVersion !== snapshotSchemaVersion) {
+    return no('schema_unsupported', `this sidecar understands schema ${snapshotSchemaVersion}, the snapshot has ${message.schemaVersion}`);
   }
   if (message.workspace !== workspace) return no('wrong_workspace', `the key is of workspace "${workspace}", the snapshot of ${JSON.stringify(message.workspace)}`);
   const { revision } = message;
@@ -186,7 +185,7 @@ function readAgent(json: Fields, _key: string): CompiledAgent {
     maxToolRounds: json.read('maxToolRounds', integer(0, Number.MAX_SAFE_INTEGER)),
     delegatable: json.read('delegatable', boolean),
     canDelegate: json.read('canDelegate', boolean),
-    maxDelegationDepth: json.read('maxDelegationDepth', nullable(integer(0, bounds.delegationDepth))),
+    maxDelegationDepth: json.read('maxDelegationDepth', nullable(integer(0, Number.MAX_SAFE_INTEGER))),
   };
 }
 

@@ -1,0 +1,65 @@
+// The gRPC server: every stream is authenticated by its key before a message of it is read.
+import { type handleBidiStreamingCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { auditService, policyService, type ShipRequest__Output, type ShipResponse, type SyncRequest__Output } from '@tollgate/proto';
+import { bounds, hasScope } from '@tollgate/proto/contract';
+import type { Actor } from '../domain/actor.ts';
+import { type AuditEdgeDeps, serveShip } from './audit.ts';
+import { statusOf } from './errors.ts';
+import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, serveSync } from './policy.ts';
+
+interface Deps extends PolicyEdgeDeps, AuditEdgeDeps {
+  /** Throws a refusal where the header is no good key. */
+  readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
+  readonly log: PolicyEdgeDeps['log'];
+}
+
+export interface GrpcServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+export async function startGrpcServer(deps: Deps, { host, port }: { readonly host: string; readonly port: number }): Promise<GrpcServer> {
+  const server = new Server({
+    'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.entryBytes,
+    'grpc.max_send_message_length': bounds.grpcMessageBytes,
+    'grpc.keepalive_time_ms': 20_000,
+    'grpc.keepalive_timeout_ms': 10_000,
+  });
+  server.addService({ ...policyService, Sync: { ...policyService.Sync, responseSerialize: encodeSyncResponse } }, {
+    Sync: authenticated<SyncRequest__Output, Encodable>(deps, (stream, actor) => serveSync(deps, stream, actor)),
+  });
+  server.addService({ ...auditService }, {
+    Ship: authenticated<ShipRequest__Output, ShipResponse>(deps, (stream, actor) => serveShip(deps, stream, actor)),
+  });
+  const bound = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, ServerCredentials.createInsecure(), (error, actual) => (error === null ? resolve(actual) : reject(error)));
+  });
+  return { port: bound, close: () => closeServer(server) };
+}
+
+/** Streams live as long as sidecars do, so they are not waited for: what is unacknowledged stays with the sidecar. */
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.tryShutdown(() => resolve());
+    server.forceShutdown();
+    resolve();
+  });
+}
+
+function authenticated<Request, Response>(
+  { authenticate }: Deps,
+  serve: (stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], actor: Actor) => void,
+): handleBidiStreamingCall<Request, Response> {
+  return (stream) => {
+    // Nothing is read before the key is known to be good.
+    stream.pause();
+    const [header] = stream.metadata.get('authorization');
+    authenticate(typeof header === 'string' ? header : undefined)
+      .then((actor) => {
+        if (!hasScope(actor.scopes, 'sidecar.sync')) return void stream.emit('error', { code: status.PERMISSION_DENIED, details: 'the key lacks the scope sidecar.sync' });
+        serve(stream, actor);
+        stream.resume();
+      })
+      .catch((error: unknown) => stream.emit('error', statusOf(error)));
+  };
+}

@@ -1,0 +1,119 @@
+// The composition root: environment → configuration → wiring → listen → drain. `start` is what `npm start` and
+// `tollgate start` run; it is told to stop by a signal.
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { isLoopback, printableConfig, readConfig } from '@tollgate/proto/contract';
+import type pg from 'pg';
+import { pino } from 'pino';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { type Config, configSchema } from './config.ts';
+import { createSyncMetrics } from './grpc/metrics.ts';
+import { startGrpcServer } from './grpc/server.ts';
+import { createApp } from './http/app.ts';
+import { authenticate } from './operations/authenticate.ts';
+import { ingestBatch } from './operations/ingest-batch.ts';
+import type { Deps } from './operations/operation.ts';
+import { seedFirstWorkspace } from './operations/seed-first-workspace.ts';
+import { tendPartitions } from './operations/tend-partitions.ts';
+import { createPublisher } from './publish/publisher.ts';
+import { startEmbedded } from './store/embedded/start.ts';
+import { migrate } from './store/migrate.ts';
+import { createPool } from './store/pool.ts';
+import { watchRevisions } from './store/watch-revisions.ts';
+import { readWorkspaceState } from './store/workspace-state.ts';
+
+/** Steps to undo a start, last first. */
+type Undo = (() => Promise<unknown> | void)[];
+
+const hourMs = 3_600_000;
+
+/** Runs until SIGTERM or SIGINT. Answers the exit code. */
+export async function runControlPlane(env: Readonly<Record<string, string | undefined>>): Promise<number> {
+  const read = readConfig(configSchema, env);
+  if ('problems' in read) return complain(read.problems);
+  const { config } = read;
+  const beyond = config.allowPlaintext === 'false' && !isLoopback(config.host);
+  if (beyond) return complain([`TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`]);
+
+  const undo: Undo = [];
+  const stopped = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopped.abort(signal));
+  const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: true }));
+  try {
+    const started = await start(config, undo, log, stopped.signal);
+    if (started !== null) return complain([started]);
+    if (!stopped.signal.aborted) await new Promise((done) => stopped.signal.addEventListener('abort', done, { once: true }));
+    log.info({ signal: stopped.signal.reason }, 'draining');
+    return 0;
+  } catch (error) {
+    if (stopped.signal.aborted) return 0;
+    log.fatal({ err: error }, 'the control plane could not start');
+    return 1;
+  } finally {
+    for (const step of undo.reverse()) await step();
+  }
+}
+
+/** Null once everything listens; why not, otherwise. */
+async function start(config: Config, undo: Undo, log: pino.Logger, signal: AbortSignal): Promise<string | null> {
+  log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
+  const connection = await connectionOf(config, undo, log, signal);
+  await migrate(connection);
+  const pool = createPool(connection, log);
+  undo.push(() => pool.end());
+  const deps: Deps = {
+    pool,
+    clock: () => new Date(),
+    random: (size) => randomBytes(size),
+    defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
+  };
+  const { workspace, ownerEmail, ownerKey } = config;
+  const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
+  if (seeded.kind === 'refused') return seeded.reason;
+  await tendPartitions(deps, config.auditRetentionDays);
+  const chores = setInterval(() => void tendPartitions(deps, config.auditRetentionDays).catch((error: unknown) => log.error({ err: error }, 'partitions were not tended')), hourMs);
+  undo.push(() => clearInterval(chores));
+
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const publisher = createPublisher({ readState: (id) => readWorkspaceState(pool, id), defaults: deps.defaults, log });
+  undo.push(() => publisher.close());
+  const watch = watchRevisions({ pool, connection, log }, publisher.raised);
+  undo.push(() => watch.close());
+  const grpc = await startGrpcServer(
+    {
+      publisher,
+      wall: Date.now,
+      metrics: createSyncMetrics(registry),
+      log,
+      authenticate: (header) => authenticate(deps, header),
+      ingest: (batch) => ingestBatch(deps, batch),
+    },
+    { host: config.host, port: config.grpcPort },
+  );
+  undo.push(() => grpc.close());
+  const app = createApp({ ...deps, config, log, registry, readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]) });
+  undo.push(() => app.close());
+  const rest = await app.listen({ host: config.host, port: config.port });
+  announce(rest, `${config.host}:${grpc.port}`, seeded.kind === 'created' ? seeded.key : null);
+  return null;
+}
+
+async function connectionOf(config: Config, undo: Undo, log: pino.Logger, signal: AbortSignal): Promise<pg.PoolConfig> {
+  if (config.databaseUrl !== null) return { connectionString: config.databaseUrl };
+  const embedded = await startEmbedded({ dataDir: resolve(config.dataDir), log: (line) => log.info(line), signal });
+  undo.push(() => embedded.close());
+  if (embedded.adopted) log.info('the embedded PostgreSQL of an earlier start goes on');
+  return embedded.connection;
+}
+
+/** For people and scripts, on standard output; the log goes to standard error. */
+function announce(rest: string, grpc: string, ownerKey: string | null): void {
+  process.stdout.write(`Tollgate control plane\n  REST  ${rest}\n  gRPC  ${grpc}\n`);
+  if (ownerKey !== null) process.stdout.write(`  owner key, shown this once:\n  ${ownerKey}\n`);
+}
+
+function complain(problems: readonly string[]): number {
+  process.stderr.write(`tollgate cannot start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);
+  return 2;
+}

@@ -1,0 +1,50 @@
+// Canonical JSON: the same value gives the same text, whoever computes it. Keys sorted by code units, no blanks,
+// otherwise as JSON.stringify would write it. Digests of inputs and outputs are taken over it.
+import { createHash } from 'node:crypto';
+import { bounds } from './bounds.ts';
+
+/** Why a value is not JSON within our bounds, in words that follow its name. */
+export class NotJson extends Error {
+  override readonly name = 'NotJson';
+}
+
+/** Throws `NotJson` where the value is deeper or larger than the bounds, or cannot be written as JSON. */
+export function canonicalJson(value: unknown): string {
+  const text = write(value, 0, { nodes: 0 });
+  if (text === undefined) return 'null';
+  if (text.length > bounds.bodyBytes) throw new NotJson(`is larger than ${bounds.bodyBytes} characters`);
+  return text;
+}
+
+/** SHA-256 of canonical JSON, in hex. */
+export const digestText = (canonical: string): string => createHash('sha256').update(canonical).digest('hex');
+
+function write(value: unknown, depth: number, seen: { nodes: number }): string | undefined {
+  if (++seen.nodes > bounds.jsonNodes) throw new NotJson(`has more than ${bounds.jsonNodes} values`);
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value);
+    case 'number':
+      return Number.isFinite(value) ? String(value) : 'null';
+    case 'boolean':
+      return value ? 'true' : 'false';
+    case 'object':
+      return value === null ? 'null' : writeObject(value, depth, seen);
+    case 'bigint':
+      throw new NotJson('holds a BigInt, which JSON has no form for');
+    default:
+      return undefined;
+  }
+}
+
+function writeObject(value: object, depth: number, seen: { nodes: number }): string | undefined {
+  if (depth >= bounds.jsonDepth) throw new NotJson(`is nested deeper than ${bounds.jsonDepth}`);
+  if ('toJSON' in value && typeof value.toJSON === 'function') return write(value.toJSON(), depth + 1, seen);
+  if (Array.isArray(value)) return `[${value.map((item) => write(item, depth + 1, seen) ?? 'null').join(',')}]`;
+  let text = '';
+  for (const key of Object.keys(value).sort()) {
+    const written = write(Reflect.get(value, key), depth + 1, seen);
+    if (written !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${written}`;
+  }
+  return `{${text}}`;
+}

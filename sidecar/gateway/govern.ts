@@ -1,0 +1,206 @@
+// One governed run: from a parsed call to a verdict and its entry, the same for every door. `judge` is one synchronous
+// function: nothing can change between reading the snapshot and counting the call. Recording comes right after it, and
+// a call that cannot be recorded is denied, unless the workspace has chosen otherwise.
+import { canonicalJson, type DenyCode, digestText, type Finding, NotJson } from '@tollgate/proto/contract';
+import { bindCaller, type Caller } from '../decide/bind.ts';
+import type { Claim } from '../decide/call.ts';
+import { decide } from '../decide/decide.ts';
+import type { Decision } from '../decide/decision.ts';
+import { refuse } from '../decide/refusal.ts';
+import type { RunUsage } from '../limits/usage.ts';
+import { redact } from '../redact/redact.ts';
+import type { PolicyCell } from '../snapshot/cell.ts';
+import { entryText, type RunIdentity } from './entry.ts';
+import type { Denial, Permit, Verdict } from './verdict.ts';
+
+export interface ToolCall {
+  readonly tool: string;
+  readonly input: unknown;
+}
+
+export interface Outcome {
+  readonly output: unknown;
+  readonly isError: boolean;
+  readonly durationMs: number;
+}
+
+/** What becomes of a tool's output. */
+export interface Delivery {
+  readonly action: 'pass' | 'redact' | 'block';
+  readonly output: unknown;
+  readonly findings: readonly Finding[];
+  /** Why it was blocked. */
+  readonly decision: Decision | null;
+}
+
+export interface Clock {
+  /** Ms, never goes back. */
+  now(): number;
+  /** Ms since 1970. */
+  wall(): number;
+}
+
+export interface GovernDeps {
+  readonly cell: PolicyCell;
+  readonly clock: Clock;
+  readonly newId: () => string;
+  /** Whether entries keep inputs, or only their digests. */
+  readonly keepInput: boolean;
+}
+
+export interface GovernedRun {
+  readonly identity: RunIdentity;
+  readonly claim: Claim;
+  readonly usage: RunUsage;
+  /** Of the snapshot last decided by. */
+  caller: Caller;
+}
+
+export interface Judged<T> {
+  readonly result: T;
+  /** The text of its entry. */
+  readonly entry: string;
+  /** What to answer if the entry cannot be written. */
+  readonly unrecorded: () => T;
+}
+
+/** Decides and counts one call. `forwards`: whether the door can replace the input by a redacted one. */
+export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwards: boolean): Judged<Verdict> {
+  const startedAt = deps.clock.now();
+  const requestId = deps.newId();
+  let facts: Facts;
+  try {
+    facts = weigh(deps, run, call, { forwards, now: startedAt });
+  } catch {
+    // A bug of ours, wherever it is: nothing passes, and the entry says so.
+    facts = { decision: refuse('internal_error', 'the decision could not be made'), input: null, digest: '', stored: null, findings: [] };
+  }
+  run.usage.record(facts.decision, startedAt);
+  const verdict = verdictOf(call.tool, requestId, facts, startedAt);
+  const entry = entryText(run.caller, run.identity, {
+    hookEvent: 'PreToolUse',
+    tool: call.tool,
+    decision: facts.decision,
+    requestId,
+    at: deps.clock.wall(),
+    policyAgeMs: startedAt - deps.cell.freshness.heardAt,
+    inputDigest: facts.digest,
+    input: deps.keepInput ? facts.stored : null,
+    findings: facts.findings,
+    latencyUs: Math.round((deps.clock.now() - startedAt) * 1000),
+  });
+  return { result: verdict, entry, unrecorded: () => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, unrecordable)) };
+}
+
+interface Facts {
+  readonly decision: Decision;
+  /** What the tool gets. */
+  readonly input: unknown;
+  readonly digest: string;
+  /** What the entry keeps, as JSON text. */
+  readonly stored: string | null;
+  readonly findings: readonly Finding[];
+}
+
+function weigh(deps: GovernDeps, run: GovernedRun, { tool, input }: ToolCall, { forwards, now }: { readonly forwards: boolean; readonly now: number }): Facts {
+  const barred = standing(deps, run);
+  const decision = barred ?? decide(run.caller, tool, run.usage, deps.cell.freshness, now);
+  const text = textOf(input);
+  if (text === null) {
+    const malformed = decision === run.caller.halted || barred !== null ? decision : refuse('call_malformed', `the input ${problemOf(input)}`);
+    return { decision: malformed, input: null, digest: '', stored: null, findings: [] };
+  }
+  const digest = digestText(text);
+  if (decision.transform === 'log' && decision.stored === 'log') return { decision, input, digest, stored: text, findings: [] };
+  const redacted = redact(input);
+  const changed = redacted.findings.length > 0;
+  const stored = changed ? canonicalJson(redacted.value) : text;
+  const replaces = decision.decision === 'allow' && decision.transform === 'redact' && changed;
+  if (replaces && !forwards) {
+    const kinds = redacted.findings.map(({ kind }) => kind).join(', ');
+    const unsupported = refuse('redaction_unsupported', `policy redacts the input (${kinds}), and this caller cannot take a changed one`, { attempt: true });
+    return { decision: unsupported, input: null, digest, stored, findings: redacted.findings };
+  }
+  return { decision, input: replaces ? redacted.value : input, digest, stored, findings: redacted.findings };
+}
+
+/** Brings the run to the snapshot held now; the decision where that already denies. */
+function standing({ cell, clock }: GovernDeps, run: GovernedRun): Decision | null {
+  const index = cell.current;
+  if (cell.refused !== null) return refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`);
+  if (index === null) return refuse('snapshot_missing', 'no policy has been received yet');
+  if (run.caller.index !== index) run.caller = bindCaller(index, run.claim);
+  const expiresAt = run.caller.key?.expiresAt ?? null;
+  return expiresAt !== null && clock.wall() >= expiresAt ? refuse('key_revoked', 'the key has expired') : null;
+}
+
+function textOf(value: unknown): string | null {
+  try {
+    return canonicalJson(value);
+  } catch (error) {
+    if (error instanceof NotJson) return null;
+    throw error;
+  }
+}
+
+function problemOf(value: unknown): string {
+  try {
+    canonicalJson(value);
+    return '';
+  } catch (error) {
+    return error instanceof Error ? error.message : 'cannot be read';
+  }
+}
+
+const unrecordable = refuse('audit_unavailable', 'the entry could not be written to the spool');
+
+const mayGoUnrecorded = (run: GovernedRun): boolean => run.caller.index.settings.auditUnavailable === 'allow';
+
+function verdictOf(tool: string, requestId: string, { decision, input, digest, findings }: Facts, decidedAt: number): Verdict {
+  if (decision.decision === 'deny') return { ...denialOf(tool, requestId, decision), findings };
+  const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, decidedAt, inputDigest: digest };
+  return permit;
+}
+
+export function denialOf(tool: string, requestId: string, decision: Decision): Denial {
+  const { code, reason, kind, retryAfterMs } = decision;
+  return { allowed: false, requestId, tool, decision, findings: [], code, reason, kind: kind ?? 'terminal', retryAfterMs };
+}
+
+/** What of a permitted call's output reaches the model, and the entry about it. */
+export function deliver(deps: GovernDeps, run: GovernedRun, permit: Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'>, outcome: Outcome): Judged<Delivery> {
+  const { delivery, digest } = examine(permit.decision, outcome.output);
+  const blocked = delivery.decision === null ? {} : { code: blockCode(delivery.decision) };
+  const entry = entryText(run.caller, run.identity, {
+    hookEvent: 'PostToolUse',
+    tool: permit.tool,
+    decision: permit.decision,
+    requestId: permit.requestId,
+    at: deps.clock.wall(),
+    policyAgeMs: deps.clock.now() - deps.cell.freshness.heardAt,
+    inputDigest: permit.inputDigest,
+    input: null,
+    findings: delivery.findings,
+    outcome: {
+      isError: outcome.isError,
+      durationMs: Math.round(outcome.durationMs),
+      ...(digest === null ? {} : { outputDigest: digest }),
+      action: delivery.action,
+      ...blocked,
+    },
+  });
+  return { result: delivery, entry, unrecorded: () => (mayGoUnrecorded(run) ? delivery : block(unrecordable)) };
+}
+
+function examine({ transform }: Decision, output: unknown): { readonly delivery: Delivery; readonly digest: string | null } {
+  const text = textOf(output);
+  const digest = text === null ? null : digestText(text);
+  if (transform === 'log') return { delivery: { action: 'pass', output, findings: [], decision: null }, digest };
+  if (text === null) return { delivery: block(refuse('redaction_unsupported', 'policy redacts the output, and it is not JSON within our bounds')), digest };
+  const { value, findings } = redact(output);
+  return { delivery: { action: findings.length > 0 ? 'redact' : 'pass', output: value, findings, decision: null }, digest };
+}
+
+const block = (decision: Decision): Delivery => ({ action: 'block', output: null, findings: [], decision });
+
+const blockCode = ({ code }: Decision): DenyCode => (code === 'allowed' ? 'internal_error' : code);

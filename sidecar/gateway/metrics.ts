@@ -1,0 +1,43 @@
+// What a sidecar process shows at `/metrics`, read from its parts whenever somebody asks.
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Decision } from '../decide/decision.ts';
+import type { Sidecar } from '../start.ts';
+
+export interface DecisionMetrics {
+  decided(decision: Decision, ms: number): void;
+  unauthenticated(): void;
+}
+
+export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMetrics {
+  const registers = [registry];
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge('tollgate_policy_revision', 'Revision of the policy held', () => sidecar.cell.status().revision ?? -1);
+  gauge('tollgate_policy_age_seconds', 'Since the control plane was last heard from', () => (sidecar.cell.status().ageMs ?? 0) / 1000);
+  gauge('tollgate_policy_connected', '1 while the policy stream is open', () => Number(sidecar.cell.status().connected));
+  gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);
+  gauge('tollgate_spool_bytes', 'Bytes of the spool on disk', () => sidecar.shipping().bytes);
+  gauge('tollgate_unrecorded_decisions', 'Decisions acted on although their entries could not be written', () => sidecar.unrecorded);
+  const decisions = new Counter({ name: 'tollgate_decisions_total', help: 'Decisions, by outcome and reason', labelNames: ['decision', 'code'], registers });
+  const seconds = new Histogram({
+    name: 'tollgate_decision_seconds',
+    help: 'From a parsed request to its recorded decision',
+    buckets: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05],
+    registers,
+  });
+  const unauthenticated = new Counter({ name: 'tollgate_unauthenticated_total', help: 'Requests whose key was not good', registers });
+  return {
+    decided: ({ decision, code }, ms) => {
+      decisions.inc({ decision, code });
+      seconds.observe(ms / 1000);
+    },
+    unauthenticated: () => unauthenticated.inc(),
+  };
+}

@@ -1,0 +1,70 @@
+// The runs behind the hook endpoint. A client names a session, not a run: calls of one key, user, session and agent
+// chain are one run, so that caps and handed-down tools hold over requests.
+//
+// States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
+// caps begin anew then. A permitted call waits for its outcome among `pendingMax`; an outcome that finds none is
+// recorded as a call of its own.
+import { intersectTools } from '@tollgate/proto/contract';
+import { LRUCache } from 'lru-cache';
+import { bindCaller } from '../decide/bind.ts';
+import type { Index } from '../decide/build-index.ts';
+import type { Claim, Identity } from '../decide/call.ts';
+import { createRunUsage } from '../limits/usage.ts';
+import type { Sidecar } from '../start.ts';
+import type { GovernedRun } from './govern.ts';
+import type { HookRequest } from './hook-request.ts';
+import type { Permit } from './verdict.ts';
+
+export interface Session {
+  readonly run: GovernedRun;
+  /** Permits whose outcome is awaited, by call id, or by tool and input where the client names none. */
+  readonly pending: LRUCache<string, Permit>;
+}
+
+export interface Sessions {
+  find(index: Index, identity: Identity, request: HookRequest): Session;
+}
+
+const sessionsMax = 50_000;
+const pendingMax = 1_000;
+
+export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 'govern'>): Sessions {
+  const sessions = new LRUCache<string, Session>({ max: sessionsMax });
+  // What an agent of a session was handed down with: once said it holds, and only gets narrower.
+  const handed = new LRUCache<string, readonly string[]>({ max: sessionsMax });
+
+  const handedTo = (identity: Identity, sessionId: string, agent: string): string => JSON.stringify([identity.keyId, identity.sub, sessionId, agent]);
+
+  return {
+    find: (index, identity, request) => {
+      const { sessionId, chain, delegatedTools, tier, client } = request;
+      if (delegatedTools !== null) {
+        const key = handedTo(identity, sessionId, request.agentName);
+        const before = handed.get(key);
+        handed.set(key, before === undefined ? delegatedTools : intersectTools(before, delegatedTools));
+      }
+      const hops = chain.map((agent) => {
+        const tools = handed.get(handedTo(identity, sessionId, agent));
+        return { tier, client: client.name, agent, ...(tools === undefined ? {} : { handedTools: tools }) };
+      });
+      const claim: Claim = { identity, hops };
+      const key = JSON.stringify([identity.keyId, identity.sub, sessionId, chain, tier, client.name]);
+      const known = sessions.get(key);
+      if (known !== undefined && JSON.stringify(known.run.claim) === JSON.stringify(claim)) return known;
+      const session: Session = {
+        run: {
+          identity: { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 },
+          claim,
+          usage: known?.run.usage ?? createRunUsage(counters, { originSub: identity.sub, startedAt: govern.clock.now() }),
+          caller: bindCaller(index, claim),
+        },
+        pending: known?.pending ?? new LRUCache({ max: pendingMax }),
+      };
+      sessions.set(key, session);
+      return session;
+    },
+  };
+}
+
+/** Under what a permit waits for its outcome. */
+export const pendingKey = (callId: string | null, tool: string, inputDigest: string): string => (callId === null ? `input ${tool} ${inputDigest}` : `call ${callId}`);

@@ -1,0 +1,52 @@
+// What a door gets for a call. Only `judge` makes a `Permit`, and only a permit's input may be forwarded.
+import type { DenyKind, Finding, ReasonCode } from '@tollgate/proto/contract';
+import type { Decision } from '../decide/decision.ts';
+
+interface Judgement {
+  /** Unique to the call; joins its entries. */
+  readonly requestId: string;
+  readonly tool: string;
+  readonly decision: Decision;
+  readonly findings: readonly Finding[];
+}
+
+export interface Permit extends Judgement {
+  readonly allowed: true;
+  /** What the tool is to be called with: the input, redacted where policy says so. */
+  readonly input: unknown;
+  readonly decidedAt: number;
+  readonly inputDigest: string;
+}
+
+export interface Denial extends Judgement {
+  readonly allowed: false;
+  readonly code: ReasonCode;
+  readonly reason: string;
+  /** `retry`: the same call may pass later; `terminal`: not until somebody changes something. */
+  readonly kind: DenyKind;
+  readonly retryAfterMs: number | null;
+}
+
+export type Verdict = Permit | Denial;
+
+/** What a model can be told about a denial, so that it goes on in another way. */
+export function denialText({ tool, reason, kind, retryAfterMs }: Denial): string {
+  const advice =
+    kind === 'retry'
+      ? retryAfterMs === null
+        ? 'It may be allowed later.'
+        : `It may be allowed again in ${Math.ceil(retryAfterMs / 1000)} s.`
+      : 'Trying again will not help; go on without it or tell the user.';
+  return `The call of ${JSON.stringify(tool)} was not permitted: ${reason}. ${advice}`;
+}
+
+/** Thrown by a guarded tool instead of calling it. Its message is for the model. */
+export class ToolDenied extends Error {
+  override readonly name = 'ToolDenied';
+  readonly denial: Denial;
+
+  constructor(denial: Denial) {
+    super(denialText(denial));
+    this.denial = denial;
+  }
+}

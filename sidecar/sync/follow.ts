@@ -1,0 +1,147 @@
+// Follows the control plane's policy: one stream at a time, reopened with full jitter for as long as the sidecar lives.
+//
+// States: connecting → open (hello sent; snapshots are offered to the cell and answered with ack or nack) → lost, which
+// waits its backoff and connects again. Silence for `silenceMs` on an open stream counts as lost. A key that the
+// control plane refuses is tried again at the slowest pace, and the cell is told: a sidecar without a good key of its
+// own must not decide.
+import { type ClientDuplexStream, type ServiceError, status } from '@grpc/grpc-js';
+import { createPolicyClient, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
+import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import type { Index } from '../decide/build-index.ts';
+import type { Offered, PolicyCell } from '../snapshot/cell.ts';
+import type { SnapshotMessage } from '../snapshot/verify.ts';
+import { createBackoff } from './backoff.ts';
+import type { Channel } from './channel.ts';
+
+export interface FollowDeps {
+  readonly cell: PolicyCell;
+  readonly channel: Channel;
+  readonly random: () => number;
+  readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  /** A snapshot was taken; it may be written to disk. */
+  readonly onTaken: (message: SnapshotMessage) => void;
+  /** The control plane answered, or could not be reached. */
+  readonly onState: () => void;
+}
+
+export interface FollowConfig {
+  readonly sidecarId: string;
+  readonly bootId: string;
+  readonly form: 'FORM_PROCESS' | 'FORM_LIBRARY';
+}
+
+export interface Follower {
+  /** Why there is no stream; null while one is open. */
+  readonly problem: string | null;
+  close(): void;
+}
+
+const silenceMs = 5 * bounds.heartbeatMs;
+
+export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
+  const { cell, channel, log } = deps;
+  const client = createPolicyClient(channel.address, channel.credentials, channel.options);
+  const backoff = createBackoff({ random: deps.random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.max });
+  let closed = false;
+  let problem: string | null = 'not connected yet';
+  let stream: ClientDuplexStream<SyncRequest, SyncResponse__Output> | null = null;
+  let timer: NodeJS.Timeout | null = null;
+
+  const lose = (error: ServiceError | null): void => {
+    if (stream === null) return;
+    stream = null;
+    cell.lost();
+    if (timer !== null) clearTimeout(timer);
+    if (closed) return;
+    problem = error === null ? 'the control plane ended the stream' : error.details || error.message;
+    const refusedKey = error !== null && (error.code === status.UNAUTHENTICATED || error.code === status.PERMISSION_DENIED);
+    if (refusedKey) cell.refuse(problem);
+    const waitMs = refusedKey ? bounds.reconnectMs.max * (0.5 + deps.random() / 2) : backoff.next();
+    log('policy stream lost', { problem, waitMs: Math.round(waitMs) });
+    timer = setTimeout(connect, waitMs);
+    deps.onState();
+  };
+
+  const watch = (opened: NonNullable<typeof stream>): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (stream !== opened) return;
+      opened.cancel();
+      lose(null);
+    }, silenceMs);
+  };
+
+  const connect = (): void => {
+    const opened = client.sync(channel.metadata());
+    stream = opened;
+    opened.on('data', (message: SyncResponse__Output) => {
+      if (stream !== opened) return;
+      watch(opened);
+      if (problem !== null) log('policy stream open', { address: channel.address });
+      problem = null;
+      backoff.reset();
+      receive(deps, message, (answer) => void opened.write(answer));
+      deps.onState();
+    });
+    opened.on('error', (error: ServiceError) => (stream === opened ? lose(error) : undefined));
+    opened.on('end', () => {
+      opened.end();
+      if (stream === opened) lose(null);
+    });
+    watch(opened);
+    opened.write({ hello: helloOf(cell.current, config) });
+  };
+
+  connect();
+  return {
+    get problem() {
+      return problem;
+    },
+    close: () => {
+      closed = true;
+      if (timer !== null) clearTimeout(timer);
+      const open = stream;
+      lose(null);
+      open?.cancel();
+      client.close();
+    },
+  };
+}
+
+const helloOf = (held: Index | null, { sidecarId, bootId, form }: FollowConfig): NonNullable<SyncRequest["hello"]> => ({
+  sidecarId: sidecarId,
+  bootId: bootId,
+  form,
+  schemaVersion: snapshotSchemaVersion,
+  ...(held === null ? {} : { held: { epoch: held.epoch, number: held.revision }, heldHash: held.hash }),
+});
+
+function receive({ cell, log, onTaken }: FollowDeps, message: SyncResponse__Output, answer: (request: SyncRequest) => void): void {
+  switch (message.message) {
+    case 'heartbeat':
+      cell.heard(message.heartbeat?.current?.number ?? null);
+      return;
+    case 'snapshot': {
+      cell.heard(null);
+      const { snapshot } = message;
+      if (snapshot == null) return;
+      const offered = cell.offer(snapshot);
+      if (offered.ok) onTaken(snapshot);
+      answer(answerTo(snapshot.revision, offered));
+      log(offered.ok ? 'snapshot taken' : 'snapshot refused', { revision: snapshot.revision?.number, ...(offered.ok ? {} : { code: offered.code, message: offered.message }) });
+      return;
+    }
+    case 'unchanged': {
+      cell.heard(null);
+      const { revision, hash } = message.unchanged ?? {};
+      if (revision == null || hash === undefined) return;
+      answer(answerTo(revision, cell.renumber(revision, hash)));
+      return;
+    }
+    case undefined:
+      return;
+  }
+}
+
+const answerTo = (revision: { readonly epoch: string; readonly number: number } | null, offered: Offered): SyncRequest =>
+  offered.ok ? { ack: { revision, hash: offered.index.hash } } : { nack: { revision, code: offered.code, message: offered.message } };
