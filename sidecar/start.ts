@@ -5,8 +5,10 @@ import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
 import { AppError, parseKey } from '@tollgate/proto/contract';
 import { createShipper, type ShipperStatus } from './audit/shipper.ts';
+import { adoptDead } from './audit/adoption.ts';
 import { systemClock } from './audit/clock.ts';
-import { openSpool, type Spool } from './audit/spool.ts';
+import { openSpool, randomSpoolId, type Spool } from './audit/spool.ts';
+import { diskFs } from './audit/spool-fs.ts';
 import type { Clock, GovernDeps } from './gateway/govern.ts';
 import { type Counters, createCounters } from './limits/counters.ts';
 import { createPolicyCell, type PolicyCell } from './snapshot/cell.ts';
@@ -74,8 +76,14 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const sidecarId = options.sidecarId ?? `${hostname()}-${process.pid}`;
   const auditClient = createAuditClient(channel.address, channel.credentials, channel.options);
   const shipper = createShipper(
-    { ...audit, spool, random: Math.random, openStream: () => auditClient.ship(channel.metadata()) },
-    { folder, workspace, sidecarId },
+    {
+      ...audit,
+      adopt: (max) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max }),
+      random: Math.random,
+      openStream: () => auditClient.ship(channel.metadata()),
+      onStatus: ({ link, lastError }) => log.info({ link, lastError }, 'audit stream'),
+    },
+    { sidecarId, spool },
   );
   const listeners = new Set<() => void>();
   const follower = followPolicy(

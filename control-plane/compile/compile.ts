@@ -1,6 +1,7 @@
 // Documents in, snapshot entries out. Pure: the same state gives the same bytes, whatever the order it was written in.
 // Documents were checked when they were written, so compiling cannot fail; a sidecar verifies all the same.
 import {
+  bounds,
   type CompiledAgent,
   type CompiledDocument,
   type CompiledKey,
@@ -12,7 +13,7 @@ import {
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
-import type { Agent } from '../domain/agent.ts';
+import { type Agent, capBounds } from '../domain/agent.ts';
 import type { PolicyDocument, TierRulesDocument } from '../domain/policy.ts';
 import type { PolicyDefaults, WorkspaceKey, WorkspaceState } from './state.ts';
 
@@ -95,22 +96,26 @@ function compileRule(rule: Rule | undefined): Rule | null {
   };
 }
 
+/** Caps clamped to their bounds: creating and PUT take any integer, and a run is held to what PATCH would allow. */
 function compileAgent(agent: Agent): CompiledAgent {
+  const cap = (field: keyof typeof capBounds): number => clamp(agent[field], capBounds[field]);
   return {
     id: agent.id,
     name: agent.name,
     suspended: agent.suspended,
     enabledTools: agent.enabledTools,
     scopes: agent.scopes,
-    maxToolCalls: agent.maxToolCalls,
-    maxBudgetCents: agent.maxBudgetCents,
-    maxDurationMs: agent.maxDurationMs,
-    maxToolRounds: agent.maxToolRounds,
+    maxToolCalls: cap('maxToolCalls'),
+    maxBudgetCents: cap('maxBudgetCents'),
+    maxDurationMs: cap('maxDurationMs'),
+    maxToolRounds: cap('maxToolRounds'),
     delegatable: agent.delegatable,
     canDelegate: agent.canDelegate,
-    maxDelegationDepth: agent.maxDelegationDepth,
+    maxDelegationDepth: agent.maxDelegationDepth === null ? null : clamp(agent.maxDelegationDepth, { min: 0, max: bounds.delegationDepth }),
   };
 }
+
+const clamp = (value: number, { min, max }: { readonly min: number; readonly max: number }): number => Math.min(max, Math.max(min, value));
 
 function compileKey({ id, hash, scopes, uid, role, expiresAt, pins }: WorkspaceKey): CompiledKey {
   return { id, hash, scopes, uid, role, expiresAt: expiresAt === null ? null : expiresAt.getTime(), pins };

@@ -34,8 +34,10 @@ export interface Caller {
   /** The profile of the calling agent, which carries the caps of its run. */
   readonly profile: CompiledAgent | null;
   readonly tier: Hop['tier'];
-  /** What the agent may use, after every hop of the chain gave on at most what it had; null: no profile, no bounds. */
-  readonly scopes: readonly string[] | null;
+  /** What the agent has, after every hop of the chain gave on at most what it had. */
+  readonly scopes: readonly string[];
+  /** The tier, of any hop, that the workspace denies while the policy is stale; null: none of them. */
+  readonly deniedInOutage: Hop['tier'] | null;
   /** Step 0: before every rule, and before the outage rule. */
   readonly halted: Decision | null;
   /** Steps 2 and 3. */
@@ -69,6 +71,7 @@ function bind(index: Index, claim: Claim): Caller {
     profile: last.profile,
     tier: last.tier,
     scopes: scopesOf(hops),
+    deniedInOutage: hops.find(({ tier }) => index.settings.outage.then[tier] === 'deny')?.tier ?? null,
     halted: haltOf(index, hops),
     refused: identityRefusal(index, claim, key, subject) ?? agentRefusal(index, hops),
     plans: new Map(),
@@ -147,7 +150,7 @@ function agentRefusal(index: Index, hops: readonly BoundHop[]): Decision | null 
     if (count > 1) return refuse('agent_ambiguous', `${count} agents are named ${quoted}; name the one that is meant by its id`);
     if (count === 0 && index.settings.unknownAgents === 'deny') return refuse('agent_unknown', `no agent ${quoted} is registered, and the workspace denies unknown agents`);
   }
-  return delegationRefusal(hops);
+  return null;
 }
 
 function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
@@ -168,10 +171,10 @@ function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
   return null;
 }
 
-/** The scopes that every profile of the chain has and that were handed down; null while no profile bounds them. */
-function scopesOf(hops: readonly BoundHop[]): readonly string[] | null {
-  const bounding = hops.flatMap(({ profile, hop }) => [profile?.scopes, hop.handedScopes].filter((scopes) => scopes !== undefined));
-  return bounding.length === 0 ? null : bounding.reduce((held, scopes) => held.filter((scope) => scopes.includes(scope)));
+/** The scopes that every agent of the chain has and that were handed down. An agent that nobody registered has none. */
+function scopesOf(hops: readonly BoundHop[]): readonly string[] {
+  const [first = [], ...rest] = hops.flatMap(({ profile, hop }) => [profile?.scopes ?? [], ...(hop.handedScopes === undefined ? [] : [hop.handedScopes])]);
+  return rest.reduce((held, scopes) => held.filter((scope) => scopes.includes(scope)), first);
 }
 
 /** Step 3, as far as it depends on the tool. */
@@ -182,12 +185,14 @@ export function toolRefusal({ hops, scopes, index }: Caller, tool: string): Deci
       return refuse('agent_tools', `enabledTools of agent ${JSON.stringify(name)} does not name ${quoted}`);
     }
   }
+  const delegation = delegationRefusal(hops);
+  if (delegation !== null) return delegation;
   for (const { hop, name } of hops) {
     if (hop.handedTools !== undefined && !namesTool(hop.handedTools, tool)) {
       return refuse('delegated_tools', `the task was handed to agent ${JSON.stringify(name)} without ${quoted}`);
     }
   }
   const required = index.requiredScopes.get(tool) ?? [];
-  const missing = scopes === null ? [] : required.filter((scope) => !scopes.includes(scope));
+  const missing = required.filter((scope) => !scopes.includes(scope));
   return missing.length === 0 ? null : refuse('scope_missing', `${quoted} requires the scopes ${missing.join(', ')}, which the agent lacks`);
 }

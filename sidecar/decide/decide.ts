@@ -2,9 +2,9 @@
 // the usage it is given, and changes neither; `limits/` records afterwards what the decision says is to be counted.
 import { nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
 import type { Caller } from './bind.ts';
-import type { Decision, Freshness, Limit, Shadow, StopReason, Usage } from './decision.ts';
+import { type Decision, type Freshness, type Limit, noLimits, type Shadow, type StopReason, type Usage } from './decision.ts';
 import type { Fold } from './fold.ts';
-import { malformedTool, type Plan, planFor } from './plan.ts';
+import { malformedTool, type Plan, planFor, type ShadowPlan } from './plan.ts';
 import { refuse } from './refusal.ts';
 import { limitWords, ruleWords } from './words.ts';
 
@@ -12,7 +12,7 @@ import { limitWords, ruleWords } from './words.ts';
 export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number): Decision {
   if (caller.halted !== null) return caller.halted;
   const stale = isStale(caller, freshness, now);
-  if (stale && caller.index.settings.outage.then[caller.tier] === 'deny') return outageDenial(caller, freshness, now);
+  if (stale && caller.deniedInOutage !== null) return outageDenial(caller, freshness, now);
   const decision = decideFresh(caller, tool, usage, now);
   return stale ? { ...decision, outage: true } : decision;
 }
@@ -28,7 +28,7 @@ function decideFresh(caller: Caller, tool: string, usage: Usage, now: number): D
   if (plan.refused !== null) return plan.refused;
   const capped = capDenial(caller, usage, now);
   if (capped !== null) return capped;
-  const full = plan.outcome.limits.length === 0 ? null : usage.firstFull(plan.outcome.limits, now);
+  const full = plan.outcome.limits === noLimits ? null : usage.firstFull(plan.outcome.limits, now);
   const decision = full === null ? plan.outcome : throttled(caller, plan, full);
   return plan.shadow === null ? decision : withShadow(caller, tool, decision, plan.shadow, usage, now);
 }
@@ -41,7 +41,7 @@ function isStale(caller: Caller, { connected, heardAt }: Freshness, now: number)
 function outageDenial(caller: Caller, { heardAt }: Freshness, now: number): Decision {
   const seconds = Math.floor((now - heardAt) / 1000);
   const { maxStalenessSeconds } = caller.index.settings.outage;
-  const words = `the control plane was last heard from ${seconds} s ago, and ${caller.tier} calls are denied after ${maxStalenessSeconds} s`;
+  const words = `the control plane was last heard from ${seconds} s ago, and ${caller.deniedInOutage} calls are denied after ${maxStalenessSeconds} s`;
   return { ...refuse('outage', words), outage: true };
 }
 
@@ -65,7 +65,7 @@ interface Full {
 }
 
 function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs }: Full): Decision {
-  const { layer, part, path } = limit;
+  const { layer, part, path, override } = limit;
   return {
     ...plan.outcome,
     decision: 'deny',
@@ -73,17 +73,17 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs }: Full): D
     kind: reasons.rate_limited,
     reason: `rate_limited: ${limitWords(limit, caller.index.settings.windowSeconds)}${retryWords(retryAfterMs)}`,
     retryAfterMs,
-    rule: { layer, ...(part === undefined ? {} : { part }), path, revision: caller.index.revision },
-    limits: [],
+    rule: { layer, ...(part === undefined ? {} : { part }), path, revision: caller.index.revision, ...(override === true ? { override } : {}) },
+    limits: noLimits,
   };
 }
 
 const retryWords = (retryAfterMs: number | null): string => (retryAfterMs === null ? '' : `; there is room again in ${Math.ceil(retryAfterMs / 1000)} s`);
 
 /** The decision with what all layers would have decided if all were enforced, where that differs. */
-function withShadow(caller: Caller, tool: string, decision: Decision, fold: Fold, usage: Usage, now: number): Decision {
-  const full = fold.permission === 'deny' ? null : usage.firstFullShadow(fold.limits, now);
-  const shadowLimits = fold.permission === 'deny' || full !== null ? [] : fold.limits;
+function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {
+  const full = fold.permission === 'deny' ? null : usage.firstFullShadow(limits, now);
+  const shadowLimits = fold.permission === 'deny' || full !== null ? noLimits : limits;
   const shadow = shadowOf(caller, tool, fold, full);
   const mark = shadowMark(decision, shadow);
   if (mark === null) return { ...decision, shadowLimits };

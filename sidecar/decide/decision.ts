@@ -12,7 +12,26 @@ export interface Limit {
   readonly layer: Layer;
   readonly part?: Part;
   readonly path: string;
+  readonly override?: true;
 }
+
+/** The calls that are charged to one limit, by step of one second. */
+export interface ChargedWindow {
+  used(step: number): number;
+  add(step: number): void;
+  waitFor(max: number, now: number): number | null;
+}
+
+/**
+ * Limits of one caller and tool that must all have room, broad to specific. `found` is for `limits/` alone: what it
+ * looked up for them, so that a call that was made before costs no look-up.
+ */
+export interface LimitSet {
+  readonly limits: readonly Limit[];
+  found: { readonly generation: number; readonly windows: readonly ChargedWindow[] } | null;
+}
+
+export const noLimits: LimitSet = Object.freeze({ limits: [], found: null });
 
 export interface Shadow {
   readonly decision: 'allow' | 'deny';
@@ -42,9 +61,9 @@ export interface Decision {
   /** Whether the attempt counts to `maxToolCalls`: it got as far as the caps. */
   readonly attempt: boolean;
   /** The limits in which this call is counted: all that the enforced fold collected, if allowed; else none. */
-  readonly limits: readonly Limit[];
+  readonly limits: LimitSet;
   /** The same for the shadow fold, in counters of its own; empty where no layer is in audit mode. */
-  readonly shadowLimits: readonly Limit[];
+  readonly shadowLimits: LimitSet;
 }
 
 /** What `decide` may know of a run's and a subject's past. `limits/` keeps it; reading changes nothing. */
@@ -53,9 +72,9 @@ export interface Usage {
   readonly toolCalls: number;
   readonly toolRounds: number;
   readonly spentCents: number;
-  /** The most specific of `limits` (broad to specific) that has no room at `now` (ms), or null. */
-  firstFull(limits: readonly Limit[], now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
-  firstFullShadow(limits: readonly Limit[], now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
+  /** The most specific limit of the set that has no room at `now` (ms), or null. */
+  firstFull(set: LimitSet, now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
+  firstFullShadow(set: LimitSet, now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
 }
 
 /** How fresh the snapshot is. `heardAt` on the clock that `now` is read from. */

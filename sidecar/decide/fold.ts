@@ -79,12 +79,13 @@ function foldField<T>(held: Held<T> | null, sayings: readonly Saying<T>[], docum
 
 const winnerOf = ({ layer, part, key }: IndexedDocument, { path, override }: Saying<unknown>): Winner => ({ layer, part, document: key, path, override });
 
-const limitOf = ({ key, layer, part }: IndexedDocument, { value, path }: Saying<number>): Limit => ({
+const limitOf = ({ key, layer, part }: IndexedDocument, { value, path, override }: Saying<number>): Limit => ({
   id: `${key} ${path}`,
   max: value,
   layer,
   ...(part === null ? {} : { part }),
   path,
+  ...(override ? { override: true as const } : {}),
 });
 
 /** What several hops of a chain say together: each a complete fold of its own, and the strictest holds. */

@@ -2,7 +2,7 @@
 // folds, and the decisions they lead to, ready to be handed out.
 import { type EntryRule, reasons } from '@tollgate/proto/contract';
 import { type Caller, toolRefusal } from './bind.ts';
-import type { Decision } from './decision.ts';
+import { type Decision, type LimitSet, noLimits } from './decision.ts';
 import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
@@ -12,9 +12,13 @@ export interface Plan {
   readonly refused: Decision | null;
   /** What the enforced fold leads to while its limits have room. */
   readonly outcome: Decision;
-  readonly enforced: Fold;
-  /** Null where no layer that speaks is in audit mode: then it equals the enforced one. */
-  readonly shadow: Fold | null;
+  /** Null where no layer that can speak is in audit mode: then it equals the enforced one. */
+  readonly shadow: ShadowPlan | null;
+}
+
+export interface ShadowPlan {
+  readonly fold: Fold;
+  readonly limits: LimitSet;
 }
 
 // Tools are named by callers, so what is remembered of them is bounded.
@@ -45,11 +49,13 @@ function makePlan(caller: Caller, tool: string): Plan {
     outage: false,
     stop: null,
     attempt: true,
-    limits: enforced.permission === 'allow' ? enforced.limits : [],
-    shadowLimits: [],
+    limits: enforced.permission === 'allow' ? limitSet(enforced) : noLimits,
+    shadowLimits: noLimits,
   });
-  return { refused: toolRefusal(caller, tool), outcome, enforced, shadow };
+  return { refused: toolRefusal(caller, tool), outcome, shadow: shadow === null ? null : { fold: shadow, limits: limitSet(shadow) } };
 }
+
+const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits : { limits, found: null });
 
 /** The enforced fold over layers in `enforce`, the shadow fold over all as if all were. */
 function foldsOf(caller: Caller, tool: string): { readonly enforced: Fold; readonly shadow: Fold | null } {

@@ -1,6 +1,6 @@
 // Denials that no policy rule made: everything before step 5 of a decision, and what stops one from being made.
 import { type DenyCode, reasons } from '@tollgate/proto/contract';
-import type { Decision, StopReason } from './decision.ts';
+import { type Decision, noLimits, type StopReason } from './decision.ts';
 
 interface RefusalOptions {
   readonly stop?: StopReason;
@@ -22,7 +22,7 @@ export function refuse(code: DenyCode, words: string, { stop, attempt = false }:
     outage: false,
     stop: stop ?? null,
     attempt,
-    limits: [],
-    shadowLimits: [],
+    limits: noLimits,
+    shadowLimits: noLimits,
   });
 }

@@ -1,10 +1,11 @@
 // All windows of this sidecar, by the one the calls are made for and the limit's id. Leases will stand behind the same
 // interface: what `allowanceOf` answers is all that deciding and recording ever see.
 //
-// States: an allowance is made when a subject's first call is decided and forgotten by `sweep` when nothing in it is
-// charged. A changed snapshot makes new `Limit` objects with the same ids, so counts outlive it.
-import type { Limit } from '../decide/decision.ts';
-import { createWindow, type Window } from './window.ts';
+// States: a subject's ledger is made when its first limit is looked up and forgotten by `sweep` when nothing in it is
+// charged. A changed snapshot makes new `Limit` objects with the same ids, so counts outlive it. `generation` moves
+// whenever windows are forgotten or remade; what was found under an older one is looked up again.
+import type { ChargedWindow, Limit, LimitSet } from '../decide/decision.ts';
+import { stepOf, Window } from './window.ts';
 
 export interface Full {
   readonly limit: Limit;
@@ -13,9 +14,9 @@ export interface Full {
 
 /** What one subject has used of its limits. */
 export interface Allowance {
-  /** The most specific limit without room; `limits` is broad to specific. */
-  firstFull(limits: readonly Limit[], now: number): Full | null;
-  charge(limits: readonly Limit[], now: number): void;
+  /** The most specific limit without room. */
+  firstFull(set: LimitSet, now: number): Full | null;
+  charge(set: LimitSet, now: number): void;
 }
 
 export interface Counters {
@@ -24,85 +25,76 @@ export interface Counters {
   /** Windows of another length; what was counted is kept as long as it would have been. */
   setWindow(seconds: number): void;
   sweep(now: number): void;
+  /** How many windows there are. */
   readonly size: number;
 }
 
-interface Ledger extends Allowance {
-  idle(now: number): boolean;
-}
+type Ledger = Map<string, Window>;
 
 export function createCounters(windowSeconds: number): Counters {
   let seconds = windowSeconds;
+  let generation = 0;
   const ledgers = { enforced: new Map<string, Ledger>(), shadow: new Map<string, Ledger>() };
+  const all = (): readonly Map<string, Ledger>[] => Object.values(ledgers);
+
+  const find = (originSub: string, fold: 'enforced' | 'shadow', set: LimitSet): readonly ChargedWindow[] => {
+    const ledger = ledgers[fold].get(originSub) ?? new Map<string, Window>();
+    ledgers[fold].set(originSub, ledger);
+    const windows = set.limits.map(({ id }) => {
+      const window = ledger.get(id) ?? new Window(seconds);
+      ledger.set(id, window);
+      return window;
+    });
+    set.found = { generation, windows };
+    return windows;
+  };
+
   return {
     allowanceOf: (originSub, fold) => {
-      const known = ledgers[fold].get(originSub);
-      if (known !== undefined) return known;
-      const ledger = createLedger(() => seconds);
-      ledgers[fold].set(originSub, ledger);
-      return ledger;
+      const windowsOf = (set: LimitSet): readonly ChargedWindow[] => {
+        const { found } = set;
+        return found !== null && found.generation === generation ? found.windows : find(originSub, fold, set);
+      };
+      return {
+        firstFull: (set, now) => {
+          const windows = windowsOf(set);
+          const step = stepOf(now);
+          for (let at = windows.length - 1; at >= 0; at--) {
+            const limit = set.limits[at];
+            const window = windows[at];
+            if (limit !== undefined && window !== undefined && window.used(step) >= limit.max) return { limit, retryAfterMs: window.waitFor(limit.max, now) };
+          }
+          return null;
+        },
+        charge: (set, now) => {
+          const step = stepOf(now);
+          for (const window of windowsOf(set)) window.add(step);
+        },
+      };
     },
     setWindow: (length) => {
+      if (length === seconds) return;
       seconds = length;
+      generation += 1;
+      for (const bySub of all()) {
+        for (const ledger of bySub.values()) for (const [id, window] of ledger) ledger.set(id, new Window(seconds, window.charges()));
+      }
     },
     sweep: (now) => {
-      for (const bySub of Object.values(ledgers)) {
-        for (const [sub, ledger] of bySub) if (ledger.idle(now)) bySub.delete(sub);
+      const step = stepOf(now);
+      for (const bySub of all()) {
+        for (const [sub, ledger] of bySub) {
+          for (const [id, window] of ledger) {
+            if (window.used(step) > 0) continue;
+            ledger.delete(id);
+            generation += 1;
+          }
+          if (ledger.size === 0) bySub.delete(sub);
+        }
       }
     },
     get size() {
-      return ledgers.enforced.size + ledgers.shadow.size;
-    },
-  };
-}
-
-interface Timed {
-  readonly seconds: number;
-  readonly window: Window;
-}
-
-// How many lists of limits a ledger remembers the windows of; lists belong to plans, which are remade with a snapshot.
-const listsMax = 1_024;
-
-function createLedger(secondsNow: () => number): Ledger {
-  const windows = new Map<string, Timed>();
-  const lists = new Map<readonly Limit[], readonly Window[]>();
-  let listsFor = secondsNow();
-
-  const windowOf = ({ id }: Limit): Window => {
-    const known = windows.get(id);
-    if (known !== undefined && known.seconds === secondsNow()) return known.window;
-    const timed = { seconds: secondsNow(), window: createWindow(secondsNow(), known?.window.charges()) };
-    windows.set(id, timed);
-    return timed.window;
-  };
-  const windowsOf = (limits: readonly Limit[]): readonly Window[] => {
-    const known = lists.get(limits);
-    if (known !== undefined && listsFor === secondsNow()) return known;
-    if (lists.size >= listsMax || listsFor !== secondsNow()) lists.clear();
-    listsFor = secondsNow();
-    const found = limits.map(windowOf);
-    lists.set(limits, found);
-    return found;
-  };
-
-  return {
-    firstFull: (limits, now) => {
-      const found = windowsOf(limits);
-      for (let at = limits.length - 1; at >= 0; at--) {
-        const limit = limits[at];
-        const window = found[at];
-        if (limit !== undefined && window !== undefined && window.used(now) >= limit.max) return { limit, retryAfterMs: window.waitFor(limit.max, now) };
-      }
-      return null;
-    },
-    charge: (limits, now) => {
-      if (limits.length === 0) return;
-      for (const window of windowsOf(limits)) window.add(now);
-    },
-    idle: (now) => {
-      for (const { window } of windows.values()) if (!window.idle(now)) return false;
-      return true;
+      return all().reduce((sum, bySub) => [...bySub.values()].reduce((inner, ledger) => inner + ledger.size, sum), 0);
     },
   };
 }

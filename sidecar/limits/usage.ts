@@ -1,6 +1,6 @@
 // What one run has used of its caps, and its subject of its limits. `decide` reads it; `record` is told what it decided.
-import type { Decision, StopReason, Usage } from '../decide/decision.ts';
-import type { Allowance, Counters } from './counters.ts';
+import { type Decision, type LimitSet, noLimits, type StopReason, type Usage } from '../decide/decision.ts';
+import type { Allowance, Counters, Full } from './counters.ts';
 
 export interface RunUsage extends Usage {
   /** Counts what the decision says is to be counted. */
@@ -27,28 +27,27 @@ class CountedRun implements RunUsage {
   toolRounds = 0;
   spentCents = 0;
   stopped: StopReason | null = null;
-  readonly #counters: Counters;
-  readonly #originSub: string;
+  readonly #enforced: Allowance;
+  readonly #shadow: Allowance;
 
   constructor(counters: Counters, originSub: string, startedAt: number) {
-    this.#counters = counters;
-    this.#originSub = originSub;
+    this.#enforced = counters.allowanceOf(originSub, 'enforced');
+    this.#shadow = counters.allowanceOf(originSub, 'shadow');
     this.startedAt = startedAt;
   }
 
-  // Asked for at every use: a ledger that was swept while idle must not be counted in any more.
-  #allowance(fold: 'enforced' | 'shadow'): Allowance {
-    return this.#counters.allowanceOf(this.#originSub, fold);
+  firstFull(set: LimitSet, now: number): Full | null {
+    return this.#enforced.firstFull(set, now);
   }
 
-  firstFull: Usage['firstFull'] = (limits, now) => this.#allowance('enforced').firstFull(limits, now);
-
-  firstFullShadow: Usage['firstFullShadow'] = (limits, now) => this.#allowance('shadow').firstFull(limits, now);
+  firstFullShadow(set: LimitSet, now: number): Full | null {
+    return this.#shadow.firstFull(set, now);
+  }
 
   record(decision: Decision, now: number): void {
     if (decision.attempt) this.toolCalls += 1;
-    if (decision.limits.length > 0) this.#allowance('enforced').charge(decision.limits, now);
-    if (decision.shadowLimits.length > 0) this.#allowance('shadow').charge(decision.shadowLimits, now);
+    if (decision.limits !== noLimits) this.#enforced.charge(decision.limits, now);
+    if (decision.shadowLimits !== noLimits) this.#shadow.charge(decision.shadowLimits, now);
     if (decision.stop !== null) this.stopped ??= decision.stop;
   }
 

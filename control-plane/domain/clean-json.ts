@@ -1,0 +1,31 @@
+// JSON that PostgreSQL can take and that no later reader trips over: no NUL, no unpaired surrogate, no great depth.
+import { bounds } from '@tollgate/proto/contract';
+
+/** A little more than a caller's own JSON may have, since it stands inside an entry. */
+const depthMax = bounds.jsonDepth + 8;
+
+const suspicious = /[\0\p{Cs}]/u;
+const nul = /\0/gu;
+const surrogate = /\p{Cs}/gu;
+
+/** A copy that can be stored; `marks` receives the kind of each repair: `nul`, `surrogate`, `depth`. */
+export function cleanJson(value: unknown, marks: Set<string>, depth = 0): unknown {
+  if (typeof value === 'string') return cleanText(value, marks);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= depthMax) {
+    marks.add('depth');
+    return null;
+  }
+  if (Array.isArray(value)) return value.map((item) => cleanJson(item, marks, depth + 1));
+  // From entries, so that a key such as `__proto__` stays a key.
+  return Object.fromEntries(Object.entries(value).map(([key, child]) => [cleanText(key, marks), cleanJson(child, marks, depth + 1)]));
+}
+
+export function cleanText(text: string, marks: Set<string>): string {
+  if (!suspicious.test(text)) return text;
+  if (text.includes('\0')) marks.add('nul');
+  const withoutNul = text.replace(nul, '\uFFFD');
+  const clean = withoutNul.replace(surrogate, '\uFFFD');
+  if (clean !== withoutNul) marks.add('surrogate');
+  return clean;
+}

@@ -1,0 +1,24 @@
+// ISO 8601 date-times as callers write them.
+const form =
+  /^(?!0000)(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(?:Z|[+ -](?:0\d|1[0-4]):?[0-5]\d)?)?$/i;
+
+/**
+ * The instant, or null when the text is none. Without an offset: UTC. A blank stands for the `+` that it was before a
+ * query string was decoded.
+ */
+export function parseInstant(text: string): Date | null {
+  const parts = form.exec(text);
+  if (parts === null) return null;
+  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = ''] = parts;
+  const date = `${year}-${month}-${day}`;
+  const local = new Date(`${date}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}Z`);
+  // The 30th of February would roll over into March.
+  if (Number.isNaN(local.getTime()) || local.toISOString().slice(0, 10) !== date) return null;
+  return new Date(local.getTime() - offsetMs(text));
+}
+
+function offsetMs(text: string): number {
+  const [, sign, hours, minutes] = /T.*([+ -])(\d{2}):?(\d{2})$/i.exec(text) ?? [];
+  const ms = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000;
+  return sign === '-' ? -ms : ms;
+}

@@ -1,0 +1,62 @@
+// Keys: how one is made and what is known of it afterwards. The key itself is shown once and never stored.
+import { hashKey, type Tier } from '@tollgate/proto/contract';
+
+export interface KeyPins {
+  readonly tier: Tier | null;
+  readonly agent: string | null;
+  readonly client: string | null;
+}
+
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly last4: string;
+  readonly scopes: readonly string[];
+  /** The member it acts as; null for a service key. */
+  readonly uid: string | null;
+  readonly madeBy: string;
+  readonly pins: KeyPins;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  readonly createdAt: Date;
+}
+
+/** As many random bytes as asked for. */
+export type RandomBytes = (size: number) => Uint8Array;
+
+export interface FreshSecret {
+  readonly key: string;
+  readonly hash: string;
+  readonly last4: string;
+}
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const secretLength = 40;
+const idLength = 20;
+const idForm = /^[A-Za-z0-9]{20}$/;
+
+/** Each character equally likely: bytes past the last whole multiple of the alphabet are thrown away. */
+function randomText(random: RandomBytes, length: number): string {
+  const limit = 256 - (256 % letters.length);
+  let text = '';
+  while (text.length < length) {
+    for (const byte of random(length)) {
+      if (byte < limit && text.length < length) text += letters.charAt(byte % letters.length);
+    }
+  }
+  return text;
+}
+
+/** Whether a text may be an id of ours at all: what may not is not looked for. */
+export const isId = (text: string): boolean => idForm.test(text);
+
+export const makeId = (random: RandomBytes): string => randomText(random, idLength);
+
+export function makeSecret(random: RandomBytes, slug: string): FreshSecret {
+  return secretOf(`gsk_${slug}_${randomText(random, secretLength)}`);
+}
+
+export const secretOf = (key: string): FreshSecret => ({ key, hash: hashKey(key), last4: key.slice(-4) });
+
+/** Who a key acts as. */
+export const subjectOf = (id: string, uid: string | null): string => uid ?? `apikey:${id}`;

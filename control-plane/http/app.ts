@@ -1,0 +1,66 @@
+// Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
+import { bounds } from '@tollgate/proto/contract';
+import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import type { Registry } from 'prom-client';
+import type { Config } from '../config.ts';
+import { refusalOf } from '../errors.ts';
+import type { Deps } from '../operations/operation.ts';
+import { answerMissing } from './missing.ts';
+import { parseBody } from './json-body.ts';
+import { observeRequests } from './metrics.ts';
+import { sendRefusal } from './refuse.ts';
+import { addAgentRoutes } from './routes/agents.ts';
+import { addAuditRoutes } from './routes/audit.ts';
+import { addHealthRoutes } from './routes/health.ts';
+import { addKeyRoutes } from './routes/keys.ts';
+import { addMemberRoutes } from './routes/members.ts';
+import { addPolicyRoutes } from './routes/policies.ts';
+import { addUserPolicyRoutes } from './routes/user-policies.ts';
+import { addWorkspaceRoutes } from './routes/workspaces.ts';
+
+export interface AppDeps extends Deps {
+  readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute'>;
+  readonly log: FastifyBaseLogger;
+  readonly registry: Registry;
+  /** Why this process cannot serve; empty when it can. */
+  readonly readiness: () => readonly string[];
+}
+
+/** Long enough for the longest agent-type key with every character escaped; the default of 100 would answer 414. */
+const pathParameterMax = 8192;
+const requestTimeoutMs = 30_000;
+
+export function createApp(deps: AppDeps): FastifyInstance {
+  const app = fastify({
+    loggerInstance: deps.log,
+    // Its own lines would hold raw URLs; ours are in metrics.ts.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: bounds.bodyBytes,
+    requestTimeout: requestTimeoutMs,
+    routerOptions: { maxParamLength: pathParameterMax },
+    // Ours is to refuse what is wrong, not to drop or bend it.
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true } },
+    frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOf(error)),
+    return503OnClosing: true,
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) => parseBody(bytes));
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = refusalOf(error);
+    if (refusal.code === 'internal') request.log.error({ err: refusal.cause, route: request.routeOptions.url }, 'a request failed');
+    if (refusal.code === 'unavailable')
+      request.log.warn({ err: refusal.cause, route: request.routeOptions.url }, 'the database was not available');
+    return sendRefusal(reply, refusal);
+  });
+  answerMissing(app);
+  observeRequests(app, deps.registry);
+  addHealthRoutes(app, deps);
+  addAgentRoutes(app, deps);
+  addPolicyRoutes(app, deps);
+  addUserPolicyRoutes(app, deps);
+  addAuditRoutes(app, deps);
+  addMemberRoutes(app, deps);
+  addKeyRoutes(app, deps);
+  addWorkspaceRoutes(app, deps);
+  return app;
+}

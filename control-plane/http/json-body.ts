@@ -1,0 +1,66 @@
+// Reads a JSON body strictly: UTF-8, bounded in depth and nodes, free of what the database cannot hold, and every
+// refusal names the place.
+import { bounds, childPath } from '@tollgate/proto/contract';
+import { badRequest } from '../domain/refusal.ts';
+import { placeOfError } from './json-place.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const unstorable = /[\0\p{Cs}]/u;
+
+/** Undefined for an empty body; throws `bad_request`. */
+export function parseBody(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) return undefined;
+  const value = parseJson(decode(bytes));
+  refuseUnstorable(value);
+  return value;
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw badRequest('the body is not UTF-8');
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // V8's own message would quote the body.
+    const { line, column } = placeOfError(text);
+    throw badRequest(`the body is not JSON: line ${line}, column ${column}`);
+  }
+}
+
+interface Visit {
+  readonly value: unknown;
+  readonly path: string;
+  readonly depth: number;
+}
+
+/** Walks with a list of its own: JSON may be deeper than the stack. */
+function refuseUnstorable(root: unknown): void {
+  const open: Visit[] = [{ value: root, path: '', depth: 1 }];
+  let nodes = 0;
+  for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
+    const { value, path, depth } = visit;
+    nodes += 1;
+    if (nodes > bounds.jsonNodes) throw badRequest(`the body has more than ${bounds.jsonNodes} values`);
+    if (typeof value === 'string') refuseText(value, path);
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth > bounds.jsonDepth) throw badRequest(`${shown(path)} is nested deeper than ${bounds.jsonDepth}`);
+    for (const [key, child] of Object.entries(value)) {
+      const at = Array.isArray(value) ? `${path}[${key}]` : childPath(path, key.slice(0, bounds.nameLength));
+      refuseText(key, at);
+      if (key === '__proto__') throw badRequest(`${shown(at)} is not allowed as a key`);
+      open.push({ value: child, path: at, depth: depth + 1 });
+    }
+  }
+}
+
+function refuseText(text: string, path: string): void {
+  if (unstorable.test(text)) throw badRequest(`${shown(path)} holds NUL or half of a surrogate pair`);
+}
+
+const shown = (path: string): string => (path === '' ? 'body' : path.slice(0, 1000));

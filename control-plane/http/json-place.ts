@@ -1,0 +1,65 @@
+// Where a text stops being JSON. Only asked once `JSON.parse` has refused it, and its messages either lack the place
+// or quote the text.
+
+interface PlaceInText {
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+}
+
+const token =
+  /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null))/y;
+
+/** What may come next. In an object a value is preceded by its key. */
+type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | 'end of value';
+
+export function placeOfError(text: string): PlaceInText {
+  const before = text.slice(0, offsetOfError(text));
+  const line = before.split('\n').length;
+  return { line, column: before.length - before.lastIndexOf('\n') };
+}
+
+/** The offset of the first token that is none, or that may not stand where it stands. */
+function offsetOfError(text: string): number {
+  const open: string[] = [];
+  let expected: Expected = 'value';
+  token.lastIndex = 0;
+  for (;;) {
+    const start = skipBlanks(text, token.lastIndex);
+    token.lastIndex = start;
+    const [, mark, string, literal] = token.exec(text) ?? [];
+    const next = step(expected, mark ?? (string === undefined ? (literal === undefined ? 'nothing' : 'literal') : 'string'), open);
+    if (next === null) return start;
+    expected = next;
+  }
+}
+
+function skipBlanks(text: string, from: number): number {
+  let at = from;
+  while (' \t\n\r'.includes(text[at] ?? 'x')) at += 1;
+  return at;
+}
+
+/** What is expected after the token, or null when it may not stand here. Keeps `open`, the brackets around. */
+function step(expected: Expected, found: string, open: string[]): Expected | null {
+  const inner = open.at(-1);
+  if (expected === ':') return found === ':' ? 'value' : null;
+  if (expected === 'key' || expected === 'key or }') {
+    if (found === 'string') return ':';
+    return found === '}' && expected === 'key or }' ? close(open) : null;
+  }
+  if (expected === 'end of value') {
+    if (found === ',' && inner !== undefined) return inner === '{' ? 'key' : 'value';
+    return (found === '}' && inner === '{') || (found === ']' && inner === '[') ? close(open) : null;
+  }
+  if (found === ']' && expected === 'value or ]') return close(open);
+  if (found === 'string' || found === 'literal') return 'end of value';
+  if (found !== '{' && found !== '[') return null;
+  open.push(found);
+  return found === '{' ? 'key or }' : 'value or ]';
+}
+
+function close(open: string[]): Expected {
+  open.pop();
+  return 'end of value';
+}

@@ -1,0 +1,41 @@
+// At most so many requests of a key in any minute. In memory of this replica; keys that were quiet for a minute are
+// forgotten, so it holds at most what one minute of authenticated requests can name.
+import { AppError } from '@tollgate/proto/contract';
+
+const windowMs = 60_000;
+
+export interface RateLimit {
+  /** Counts a request of `key`; throws `rate_limited` with the seconds to wait. */
+  take(key: string): void;
+}
+
+export function createRateLimit(clock: () => Date, perMinute: number): RateLimit {
+  const taken = new Map<string, readonly number[]>();
+  let sweptAt = 0;
+
+  const sweep = (now: number): void => {
+    if (now - sweptAt < windowMs) return;
+    sweptAt = now;
+    for (const [key, times] of taken) {
+      if ((times.at(-1) ?? 0) <= now - windowMs) taken.delete(key);
+    }
+  };
+
+  return {
+    take(key) {
+      const now = clock().getTime();
+      sweep(now);
+      const recent = (taken.get(key) ?? []).filter((time) => time > now - windowMs);
+      const oldest = recent[0];
+      if (oldest !== undefined && recent.length >= perMinute) {
+        const retryAfterSeconds = Math.max(1, Math.ceil((oldest + windowMs - now) / 1000));
+        throw new AppError({
+          code: 'rate_limited',
+          publicMessage: `at most ${perMinute} PATCH requests a minute for each key`,
+          retryAfterSeconds,
+        });
+      }
+      taken.set(key, [...recent, now]);
+    },
+  };
+}

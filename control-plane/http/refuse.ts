@@ -1,0 +1,10 @@
+// A refusal as an answer.
+import type { AppError } from '@tollgate/proto/contract';
+import type { FastifyReply } from 'fastify';
+import { errorBody, httpStatus } from '../errors.ts';
+
+export function sendRefusal(reply: FastifyReply, refusal: AppError): FastifyReply {
+  if (refusal.code === 'unauthenticated') void reply.header('WWW-Authenticate', 'Bearer');
+  if (refusal.retryAfterSeconds !== undefined) void reply.header('Retry-After', refusal.retryAfterSeconds);
+  return reply.code(httpStatus(refusal.code)).send(errorBody(refusal));
+}

@@ -1,0 +1,33 @@
+// Revokes and rotates keys. Keys that stand on an owner are for owners.
+import { isAtMost } from '../domain/access.ts';
+import { type ApiKey, isId, makeSecret } from '../domain/key.ts';
+import { forbidden, notFound } from '../domain/refusal.ts';
+import { findKey, replaceSecret, revokeKey as revokeStored } from '../store/keys.ts';
+import { findMember } from '../store/members.ts';
+import { requireScopes } from './create-key.ts';
+import { type Write, writeOperation } from './operation.ts';
+
+async function touchable({ client, actor, workspaceId }: Write, id: string): Promise<ApiKey> {
+  const key = isId(id) ? await findKey(client, workspaceId, id) : null;
+  if (key === null || key.revokedAt !== null) throw notFound('there is no such key');
+  const member = await findMember(client, workspaceId, key.uid ?? key.madeBy);
+  if (member !== null && !isAtMost(member.role, actor.role)) throw forbidden('only owners may change a key of an owner');
+  return key;
+}
+
+export const revokeKey = writeOperation('key.revoke', async (write, id: string) => {
+  await touchable(write, id);
+  await revokeStored(write.client, write.workspaceId, id, write.now);
+  return { result: {}, target: `key/${id}` };
+});
+
+/** A new secret for the same key; the old one stops at once. */
+export const rotateKey = writeOperation('key.rotate', async (write, id: string) => {
+  const { client, deps, actor, workspaceId } = write;
+  const key = await touchable(write, id);
+  // Whoever rotates a key holds it afterwards.
+  requireScopes(actor, key.scopes);
+  const secret = makeSecret(deps.random, actor.slug);
+  await replaceSecret(client, workspaceId, id, secret);
+  return { result: { id, key: secret.key }, target: `key/${id}` };
+});

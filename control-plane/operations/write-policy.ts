@@ -1,0 +1,53 @@
+// Sets and removes the documents of the workspace, of roles and of agent types. A document is checked whole as it would
+// be stored; nothing of an invalid one is stored.
+import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
+import { mergePatch } from '../domain/merge.ts';
+import { checkDocument, isObject, type PolicyDocument } from '../domain/policy.ts';
+import { invalid, refuseIfAny } from '../domain/refusal.ts';
+import { deleteDocument, readDocument, writeDocument } from '../store/policies.ts';
+import { type Write, writeOperation } from './operation.ts';
+
+export const authorship = ({ revision, actor, now }: Write) => ({ revision, sub: actor.sub, at: now });
+
+/** A body that may be a document: `checkDocument` has the rest to say. */
+export function documentBody(body: unknown): PolicyDocument {
+  if (!isObject(body)) throw invalid([{ path: 'body', message: 'must be an object' }]);
+  return body;
+}
+
+async function store(write: Write, id: Exclude<DocumentId, { layer: 'user' }>, document: unknown) {
+  const checked = documentBody(document);
+  refuseIfAny(checkDocument(id.layer, 'organisation', checked));
+  await writeDocument(write.client, write.workspaceId, { id, document: checked }, authorship(write));
+  return { result: {}, target: `policy/${documentKey(id)}` };
+}
+
+/** RFC 7396: what is sent changes, `null` removes. */
+async function merge(write: Write, id: Exclude<DocumentId, { layer: 'user' }>, patch: unknown) {
+  const before = await readDocument(write.client, write.workspaceId, id);
+  return store(write, id, mergePatch(before ?? {}, documentBody(patch)));
+}
+
+async function remove(write: Write, id: DocumentId) {
+  await deleteDocument(write.client, write.workspaceId, id, authorship(write));
+  return { result: {}, target: `policy/${documentKey(id)}` };
+}
+
+export const putWorkspacePolicy = writeOperation('workspace-policy.write', (write, body: unknown) =>
+  merge(write, { layer: 'workspace' }, body),
+);
+export const deleteWorkspacePolicy = writeOperation('workspace-policy.delete', (write) => remove(write, { layer: 'workspace' }));
+
+export const putRolePolicy = writeOperation('role-policy.write', (write, { role, body }: { readonly role: Role; readonly body: unknown }) =>
+  merge(write, { layer: 'role', role }, body),
+);
+export const deleteRolePolicy = writeOperation('role-policy.delete', (write, role: Role) => remove(write, { layer: 'role', role }));
+
+/** Replaces: an upsert. */
+export const putAgentTypePolicy = writeOperation(
+  'agent-type-policy.write',
+  (write, { key, body }: { readonly key: string; readonly body: unknown }) => store(write, { layer: 'agent-type', agentType: key }, body),
+);
+export const deleteAgentTypePolicy = writeOperation('agent-type-policy.delete', (write, key: string) =>
+  remove(write, { layer: 'agent-type', agentType: key }),
+);

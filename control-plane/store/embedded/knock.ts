@@ -1,0 +1,42 @@
+// Asks on the socket whether PostgreSQL is there, and makes sure of our database while at it.
+// Called by postmaster.ts.
+import { Client } from 'pg';
+import { errorCode } from './error-code.ts';
+import { databaseName } from './settings.ts';
+
+/** `ssl: false` keeps a PGSSLMODE in the environment from reaching a server that has no TLS. */
+export interface Connection {
+  /** The socket's folder. */
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  readonly ssl: false;
+}
+
+/** SQLSTATEs of a server that starts, recovers or stops, or has no connection left for now. */
+const busyStates = new Set(['57P01', '57P02', '57P03', '53300']);
+
+export async function knock(connection: Connection): Promise<'answering' | 'busy' | 'absent'> {
+  const client = new Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 5_000 });
+  // A server that dies meanwhile also rejects what we await; unheard, the event would end our process.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await ensureDatabase(client);
+    return 'answering';
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent';
+    // Without a code pg says that the connection ended or timed out.
+    if (code === undefined || code === 'ECONNRESET' || code === 'EPIPE' || busyStates.has(code)) return 'busy';
+    throw error;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function ensureDatabase(client: Client): Promise<void> {
+  const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [databaseName]);
+  if (rowCount === 0) await client.query(`CREATE DATABASE ${databaseName}`);
+}

@@ -1,0 +1,79 @@
+// Lets one control plane at a time hold the embedded PostgreSQL; the end of its process, even
+// by kill -9, frees it. Called by start.ts.
+//
+// A claim is a Unix socket with a name that is never used again, and it is alive while somebody
+// listens on it. Whoever wants the lock first publishes its claim and only then looks for the
+// others: of two, at least one sees the other, so never do both take it. A dead claim is removed
+// without harm, since no live one ever bears its name.
+//   claimed   others are alive. The earlier name waits a moment, as the other may yield; the
+//             later name yields at once: of two that start together, one wins.
+//   held      no other was alive after our claim was published.
+//   released  the socket is closed and its file removed.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, rename, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { errorCode } from './error-code.ts';
+
+const claimName = /^holder-(\d+)-[0-9a-f]{8}\.sock$/;
+const patienceMs = 500;
+
+export async function acquireLock(
+  folder: string,
+  dataDir: string,
+  signal?: AbortSignal,
+): Promise<{ readonly release: () => Promise<void> }> {
+  const own = `holder-${process.pid}-${randomBytes(4).toString('hex')}.sock`;
+  const release = await publishClaim(folder, own);
+  try {
+    for (const start = performance.now(); ; await delay(20, undefined, { signal })) {
+      const rival = await findRival(folder, own);
+      if (!rival) return { release };
+      if (rival < own || performance.now() - start > patienceMs) throw new Error(refusal(dataDir, rival));
+    }
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+const refusal = (dataDir: string, rival: string) =>
+  `The data directory ${dataDir} is in use by another control plane, pid ${claimName.exec(rival)?.[1]}: stop it, or set another TOLLGATE_DATA_DIR.`;
+
+async function publishClaim(folder: string, name: string): Promise<() => Promise<void>> {
+  const server = createServer((socket) => socket.destroy());
+  // Bound under a draft name and renamed once it listens: a published claim that refuses is dead for certain.
+  const draft = join(folder, `draft-${name}`);
+  server.listen(draft);
+  await once(server, 'listening');
+  server.unref();
+  await rename(draft, join(folder, name));
+  return async () => {
+    server.close();
+    await rm(join(folder, name), { force: true });
+  };
+}
+
+async function findRival(folder: string, own: string): Promise<string | undefined> {
+  for (const name of await readdir(folder)) {
+    if (name === own || !claimName.test(name)) continue;
+    if (await isAlive(join(folder, name))) return name;
+    await rm(join(folder, name), { force: true });
+  }
+  return undefined;
+}
+
+/** In doubt (no permission, a full backlog) it is alive. */
+async function isAlive(path: string): Promise<boolean> {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch (error) {
+    return !['ECONNREFUSED', 'ENOENT'].includes(errorCode(error) ?? '');
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,150 @@
+// Finds, launches and stops the postmaster, PostgreSQL's main process. Called by start.ts, which
+// holds the lock, so that nobody else launches or stops it meanwhile.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { type Account, accountOptions, clusterPath } from './account.ts';
+import { type Connection, knock } from './knock.ts';
+import { openLog } from './server-log.ts';
+import { databaseName, port, serverSettings, superuser } from './settings.ts';
+
+export interface Server {
+  /** The cluster. */
+  readonly dir: string;
+  /** The same folder by a name short enough for its socket. */
+  readonly socketDir: string;
+  readonly logFile: string;
+  readonly log: (line: string) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Postmaster {
+  readonly pid: number;
+  readonly connection: Connection;
+  readonly stop: () => Promise<void>;
+}
+
+/** Recovery after a crash replays at most about max_wal_size, which a slow disk does within this. */
+const busyMsMax = 120_000;
+const stopMsMax = 60_000;
+/** After a kill -9 of the postmaster, its other processes need a moment to notice. */
+const orphansMsMax = 10_000;
+const pollMs = 20;
+
+const connectionTo = ({ socketDir }: Server): Connection => ({
+  host: socketDir,
+  port,
+  user: superuser,
+  database: databaseName,
+  ssl: false,
+});
+
+/** The server that runs already, or undefined once none does. */
+export async function adoptPostmaster(server: Server): Promise<Postmaster | undefined> {
+  const pid = await readPid(server.dir);
+  if (pid === undefined) return undefined;
+  const connection = connectionTo(server);
+  let state = await knock(connection);
+  for (const start = performance.now(); state === 'busy'; state = await knock(connection)) {
+    if (performance.now() - start > busyMsMax)
+      throw new Error(`PostgreSQL, pid ${pid}, in ${server.dir} does not become ready: see ${server.logFile}`);
+    await delay(pollMs, undefined, { signal: server.signal });
+  }
+  if (state === 'answering') return { pid, connection, stop: () => stopProcess(pid) };
+  await clearSilent(server, pid);
+  return undefined;
+}
+
+/** PostgreSQL refuses to start while the pid in its file is alive; after a reboot that may be anyone's. */
+async function clearSilent({ dir }: Server, pid: number): Promise<void> {
+  const command = await readCommand(pid);
+  const ours = command.includes(await clusterMark(dir));
+  if (ours) await stopProcess(pid);
+  // A postgres without any mark was started by hand, perhaps here: whether it is in the way, PostgreSQL knows best.
+  if (!ours && command.includes('postgres') && !command.includes(markName)) return;
+  for (const name of ['postmaster.pid', `.s.PGSQL.${port}.lock`]) await rm(join(dir, name), { force: true });
+}
+
+export async function launchPostmaster(server: Server, binaries: string, account: Account): Promise<Postmaster> {
+  const { dir, signal } = server;
+  const settings = Object.entries(serverSettings).map(([name, value]) => `${name}=${value}`);
+  const args = ['-D', clusterPath(account, dir), ...[...settings, await clusterMark(dir)].flatMap((setting) => ['-c', setting])];
+  const output = await openLog(server.logFile);
+  try {
+    for (const start = performance.now(); ; await delay(100, undefined, { signal })) {
+      const child = spawn(join(binaries, 'bin/postgres'), args, {
+        ...accountOptions(account),
+        cwd: dir,
+        stdio: ['ignore', output.fd, output.fd],
+      });
+      const postmaster = await awaitAnswer(child, server);
+      if (postmaster) return postmaster;
+      const orphans = (await output.read()).includes('pre-existing shared memory block');
+      if (!orphans || performance.now() - start > orphansMsMax)
+        throw new Error(await output.explain(`PostgreSQL did not start, ${ending(child)}`));
+    }
+  } finally {
+    await output.close();
+  }
+}
+
+/** Undefined when the process ended instead. */
+async function awaitAnswer(child: ChildProcess, server: Server): Promise<Postmaster | undefined> {
+  await once(child, 'spawn');
+  const { pid } = child;
+  if (pid === undefined) return undefined;
+  // It is to outlive us if we are killed, not to keep us alive.
+  child.unref();
+  const connection = connectionTo(server);
+  try {
+    for (const start = performance.now(); (await knock(connection)) !== 'answering'; ) {
+      if (child.exitCode !== null || child.signalCode !== null) return undefined;
+      if (performance.now() - start > busyMsMax)
+        throw new Error(`PostgreSQL did not become ready within ${busyMsMax / 1000} s: see ${server.logFile}`);
+      await delay(pollMs, undefined, { signal: server.signal });
+    }
+  } catch (error) {
+    await stopProcess(pid);
+    throw error;
+  }
+  const report = () => server.log(`the embedded PostgreSQL has ended, ${ending(child)}: see ${server.logFile}`);
+  child.once('exit', report);
+  const stop = async () => {
+    child.off('exit', report);
+    await stopProcess(pid);
+  };
+  return { pid, connection, stop };
+}
+
+const ending = ({ exitCode, signalCode }: ChildProcess) => (signalCode ? `signal ${signalCode}` : `exit code ${exitCode}`);
+
+/** Fast shutdown: open transactions are rolled back, what is committed is written. */
+async function stopProcess(pid: number): Promise<void> {
+  const command = await readCommand(pid);
+  if (!command.includes('postgres')) return;
+  process.kill(pid, 'SIGINT');
+  for (const start = performance.now(); (await readCommand(pid)) === command; await delay(pollMs)) {
+    if (performance.now() - start > stopMsMax) throw new Error(`PostgreSQL, pid ${pid}, did not stop within ${stopMsMax / 1000} s.`);
+  }
+}
+
+async function readPid(dir: string): Promise<number | undefined> {
+  const text = await readFile(join(dir, 'postmaster.pid'), 'utf8').catch(() => '');
+  const pid = Number.parseInt(text, 10);
+  return pid > 1 ? pid : undefined;
+}
+
+const markName = 'tollgate.cluster=';
+
+/** Stands in the postmaster's command line. By inode, which survives a rename of the folders above. */
+const clusterMark = async (dir: string) => `${markName}${(await stat(dir)).ino}.`;
+
+/** Empty when the process has ended; a zombie has no command line either. */
+async function readCommand(pid: number): Promise<string> {
+  if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => ({ stdout: '' }));
+  return stdout.includes('<defunct>') ? '' : stdout;
+}

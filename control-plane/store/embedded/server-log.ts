@@ -1,0 +1,29 @@
+// PostgreSQL's own log, server.log: it goes to a file, never to our standard output, and its end
+// is quoted when a start fails. Called by cluster.ts and postmaster.ts.
+import { constants } from 'node:fs';
+import { open, readFile, rename, stat } from 'node:fs/promises';
+
+const rotateAtBytes = 10_000_000;
+const quotedLines = 15;
+/** Our own asking while it starts, which would push out the reason. */
+const askedTooEarly = 'the database system is starting up';
+
+export async function openLog(file: string) {
+  const bytes = (await stat(file).catch(() => undefined))?.size ?? 0;
+  const rotated = bytes > rotateAtBytes;
+  if (rotated) await rename(file, `${file}.old`);
+  const handle = await open(file, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
+  const offset = rotated ? 0 : bytes;
+
+  /** What was written since we opened it. */
+  const read = async () => (await readFile(file)).subarray(offset).toString();
+  const explain = async (problem: string) => {
+    const lines = (await read())
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.includes(askedTooEarly))
+      .slice(-quotedLines);
+    return `${problem}. The last lines of ${file}:\n  ${lines.join('\n  ')}\nMend what they name and start again, or set DATABASE_URL to a PostgreSQL of your own.`;
+  };
+  return { fd: handle.fd, read, explain, close: () => handle.close() };
+}

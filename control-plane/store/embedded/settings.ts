@@ -1,0 +1,39 @@
+// How the embedded PostgreSQL is set up. Given on the command line at each start, so that a
+// cluster created by an older Tollgate runs with today's values. fsync and synchronous_commit
+// stay on. Called by postmaster.ts and cluster.ts.
+
+export const superuser = 'tollgate';
+export const databaseName = 'tollgate';
+export const port = 5432;
+
+export const serverSettings = {
+  // No TCP. The socket is in the working directory, which is the cluster: a place that is private, and a
+  // path that is never too long.
+  listen_addresses: '',
+  unix_socket_directories: '.',
+  unix_socket_permissions: '0700',
+  port: String(port),
+
+  // A small machine: about 100 MB and a handful of processes.
+  shared_buffers: '64MB',
+  max_connections: '50',
+  max_wal_size: '256MB',
+  min_wal_size: '32MB',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_worker_processes: '2',
+  max_parallel_workers_per_gather: '0',
+  autovacuum_worker_slots: '2',
+  autovacuum_max_workers: '2',
+  io_method: 'sync',
+  jit: 'off',
+
+  // A query of a control plane that was killed ends soon after it, and with it the locks it holds.
+  client_connection_check_interval: '2s',
+
+  TimeZone: 'UTC',
+  log_timezone: 'UTC',
+  log_checkpoints: 'off',
+  // SQL that failed is our caller's to report; here it could leave secrets in a file.
+  log_min_error_statement: 'panic',
+};

@@ -1,0 +1,61 @@
+// The members of a workspace.
+import { isRole } from '@tollgate/proto/contract';
+import type { Member } from '../domain/member.ts';
+import { rowIs } from './row.ts';
+import type { Queryable } from './transaction.ts';
+
+interface MemberRow {
+  readonly uid: string;
+  readonly email: string;
+  readonly role: string;
+  readonly created_at: Date;
+}
+
+const columns = 'uid, email, role, created_at';
+
+const memberFromRow = (row: MemberRow): Member => ({
+  uid: row.uid,
+  email: row.email,
+  role: rowIs(isRole, row.role),
+  createdAt: row.created_at,
+});
+
+export async function listMembers(db: Queryable, workspaceId: number): Promise<readonly Member[]> {
+  const { rows } = await db.query<MemberRow>(`select ${columns} from member where workspace_id = $1 order by uid`, [workspaceId]);
+  return rows.map(memberFromRow);
+}
+
+export async function findMember(db: Queryable, workspaceId: number, uid: string): Promise<Member | null> {
+  const { rows } = await db.query<MemberRow>(`select ${columns} from member where workspace_id = $1 and uid = $2`, [workspaceId, uid]);
+  return rows[0] === undefined ? null : memberFromRow(rows[0]);
+}
+
+export async function insertMember(db: Queryable, workspaceId: number, member: Member): Promise<void> {
+  const { uid, email, role, createdAt } = member;
+  await db.query('insert into member (workspace_id, uid, email, role, created_at) values ($1, $2, $3, $4, $5)', [
+    workspaceId,
+    uid,
+    email,
+    role,
+    createdAt,
+  ]);
+}
+
+export async function updateMember(
+  db: Queryable,
+  workspaceId: number,
+  { uid, email, role }: Pick<Member, 'uid' | 'email' | 'role'>,
+): Promise<void> {
+  await db.query('update member set email = $3, role = $4 where workspace_id = $1 and uid = $2', [workspaceId, uid, email, role]);
+}
+
+export async function deleteMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
+  await db.query('delete from member where workspace_id = $1 and uid = $2', [workspaceId, uid]);
+}
+
+export async function countOwners(db: Queryable, workspaceId: number): Promise<number> {
+  const { rows } = await db.query<{ owners: string }>(`select count(*) as owners from member where workspace_id = $1 and role = 'owner'`, [
+    workspaceId,
+  ]);
+  return Number(rows[0]?.owners ?? 0);
+}

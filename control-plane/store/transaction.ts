@@ -1,0 +1,52 @@
+// Where SQL runs. Everything in store/ takes a `Queryable` first; operations decide what stands in one transaction.
+import { AppError } from '@tollgate/proto/contract';
+import pg from 'pg';
+
+export type Queryable = Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>;
+
+/** A query that may take longer than the pool allows. pg reads `query_timeout`; its types do not know it. */
+export function patientQuery(text: string, values: readonly unknown[], queryTimeoutMs: number): pg.QueryConfig {
+  const config = { text, values: [...values], query_timeout: queryTimeoutMs };
+  return config;
+}
+
+type Isolation = 'read committed' | 'repeatable read, read only';
+
+export async function inTransaction<T>(
+  pool: pg.Pool,
+  run: (client: pg.PoolClient) => Promise<T>,
+  isolation: Isolation = 'read committed',
+): Promise<T> {
+  const client = await pool.connect();
+  // A connection that breaks between two queries says so by an event; the next query fails and is where we hear of it.
+  client.on('error', ignore);
+  try {
+    await client.query(`begin isolation level ${isolation}`);
+    const result = await run(client);
+    await client.query('commit');
+    release(client, false);
+    return result;
+  } catch (reason) {
+    await abandon(client, reason);
+    throw reason;
+  }
+}
+
+/** Rolls back where the connection still answers; otherwise closes it, and the server rolls back. */
+async function abandon(client: pg.PoolClient, reason: unknown): Promise<void> {
+  const answers = reason instanceof AppError || reason instanceof pg.DatabaseError;
+  const rolledBack =
+    answers &&
+    (await client.query('rollback').then(
+      () => true,
+      () => false,
+    ));
+  release(client, !rolledBack);
+}
+
+function release(client: pg.PoolClient, destroy: boolean): void {
+  client.off('error', ignore);
+  client.release(destroy);
+}
+
+function ignore(): void {}

@@ -1,0 +1,63 @@
+// Workspaces. All else in the store belongs to one.
+import { patientQuery, type Queryable } from './transaction.ts';
+
+export interface Workspace {
+  readonly id: number;
+  readonly slug: string;
+  readonly revision: number;
+  readonly frozen: boolean;
+  readonly createdAt: Date;
+}
+
+interface WorkspaceRow {
+  readonly id: string;
+  readonly slug: string;
+  readonly revision: string;
+  readonly frozen: boolean;
+  readonly created_at: Date;
+}
+
+const columns = 'id, slug, revision, frozen, created_at';
+
+const workspaceFromRow = (row: WorkspaceRow): Workspace => ({
+  id: Number(row.id),
+  slug: row.slug,
+  revision: Number(row.revision),
+  frozen: row.frozen,
+  createdAt: row.created_at,
+});
+
+/** Its id, or null where the slug is taken. */
+export async function insertWorkspace(db: Queryable, slug: string, createdAt: Date): Promise<number | null> {
+  const { rows } = await db.query<{ id: string }>(
+    'insert into workspace (slug, created_at) values ($1, $2) on conflict do nothing returning id',
+    [slug, createdAt],
+  );
+  return rows[0] === undefined ? null : Number(rows[0].id);
+}
+
+export async function findWorkspace(db: Queryable, id: number): Promise<Workspace | null> {
+  const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace where id = $1`, [id]);
+  return rows[0] === undefined ? null : workspaceFromRow(rows[0]);
+}
+
+export async function listWorkspaces(db: Queryable): Promise<readonly Workspace[]> {
+  const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace order by slug`);
+  return rows.map(workspaceFromRow);
+}
+
+export async function setFrozen(db: Queryable, id: number, frozen: boolean): Promise<void> {
+  await db.query('update workspace set frozen = $2 where id = $1', [id, frozen]);
+}
+
+const deleteTimeoutMs = 10 * 60_000;
+
+/** Removes it with everything in it; false where there is none of that slug. */
+export async function deleteWorkspace(db: Queryable, slug: string): Promise<boolean> {
+  const { rows } = await db.query<{ id: string }>('delete from workspace where slug = $1 returning id', [slug]);
+  if (rows[0] === undefined) return false;
+  // Entries have no foreign key, for the sake of speed.
+  await db.query('set local statement_timeout = 0');
+  await db.query(patientQuery('delete from audit_entry where workspace_id = $1', [rows[0].id], deleteTimeoutMs));
+  return true;
+}

@@ -1,0 +1,87 @@
+// Takes over what dead processes of the same workspace left in the spool folder, so that it is shipped under its own
+// spool ids. Called by the shipper at its start and once a minute; any number of processes may do so at once.
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { readAcknowledgement } from './acknowledgement.ts';
+import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
+import { readTail } from './damage.ts';
+import { type Hold, isErrno, takeHold } from './hold.ts';
+import { createSegments, firstOfSegment, type Segment, type Segments } from './segments.ts';
+import { type FoundSpool, listSpools, removeRemnants } from './spool-folder.ts';
+import { readRange, type SpoolFs } from './spool-fs.ts';
+
+export interface AdoptionDeps extends BacklogDeps {
+  readonly randomId: () => string;
+}
+
+export interface AdoptionConfig {
+  /** The spool folder, with one subfolder for each process. */
+  readonly folder: string;
+  readonly workspace: string;
+  /** How many to take at most; the others are there for the next time, or for another process. */
+  readonly max: number;
+}
+
+export async function adoptDead(deps: AdoptionDeps, { folder, workspace, max }: AdoptionConfig): Promise<readonly Backlog[]> {
+  await removeRemnants(folder);
+  const adopted: Backlog[] = [];
+  for (const spool of listSpools(folder)) {
+    if (adopted.length >= max) break;
+    if (spool.workspace === undefined) deps.log('audit.spool_not_understood', { folder: spool.folder });
+    if (spool.workspace !== workspace) continue;
+    const backlog = await adopt(deps, spool).catch((error: unknown) => {
+      // Another process can finish and remove a spool at any moment.
+      if (!isErrno(error, 'ENOENT')) deps.log('audit.spool_not_adopted', { folder: spool.folder, error: String(error) });
+      return undefined;
+    });
+    if (backlog) adopted.push(backlog);
+  }
+  return adopted;
+}
+
+async function adopt(deps: AdoptionDeps, { id, folder }: FoundSpool): Promise<Backlog | undefined> {
+  const hold = await takeHold(folder, deps.randomId);
+  if (!hold) return undefined;
+  try {
+    const list = listSegments(folder);
+    const segments = await readSegments(deps, hold, list);
+    const [oldest] = list;
+    const backlog = createBacklog(deps, { id, hold, segments, ...(oldest && { since: statSync(oldest.path).birthtimeMs }) });
+    deps.log('audit.spool_adopted', { spool: id, ...backlog.status() });
+    return backlog;
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}
+
+async function readSegments(deps: AdoptionDeps, { folder }: Hold, list: Segment[]): Promise<Segments> {
+  const [oldest] = list;
+  const newest = list.at(-1);
+  const remembered = await readAcknowledgement(deps.fs, folder);
+  // A segment is deleted only when it is acknowledged, which may be remembered less recently.
+  const acknowledged = Math.max(remembered, oldest ? oldest.first - 1 : 0);
+  const last = newest ? await findEnd(deps.fs, newest) : 0;
+  const segments = createSegments(deps, { folder, list, last: Math.max(last, acknowledged), acknowledged });
+  segments.acknowledge(acknowledged);
+  return segments;
+}
+
+function listSegments(folder: string): Segment[] {
+  const firsts = readdirSync(folder).map((name) => ({ first: firstOfSegment(name), path: join(folder, name) }));
+  return firsts
+    .flatMap(({ first, path }) => (first === undefined ? [] : [{ first, path, bytes: statSync(path).size }]))
+    .sort((a, b) => a.first - b.first);
+}
+
+// The others end where the next begins; the newest may end in a record that its process did not live to finish.
+async function findEnd(fs: SpoolFs, newest: Segment): Promise<number> {
+  const fd = fs.openSync(newest.path, 'r');
+  try {
+    const end = readTail(await readRange(fs, fd, 0, newest.bytes), newest.first);
+    newest.bytes = end.bytes;
+    return newest.first - 1 + end.records;
+  } finally {
+    fs.closeSync(fd);
+  }
+}

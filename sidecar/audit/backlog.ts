@@ -1,0 +1,160 @@
+// What one spool still has to ship, and how far that is acknowledged: a live process's spool or one that a dead
+// process left. The shipper knows spools only by this.
+//
+// The backlog is either caught up (everything committed has been read) or behind. It tells its listener when it
+// falls behind, not at every append; a reader that is behind finds later records by itself.
+import { type Acknowledgement, createAcknowledgement } from './acknowledgement.ts';
+import { createAges } from './ages.ts';
+import type { Clock } from './clock.ts';
+import { removeSpoolFolder } from './spool-folder.ts';
+import type { Hold } from './hold.ts';
+import type { Log } from './log.ts';
+import { createLosses } from './losses.ts';
+import { type BatchLimits, createReader } from './reader.ts';
+import type { SpoolRecord } from './record.ts';
+import type { Segments } from './segments.ts';
+import type { SpoolFs } from './spool-fs.ts';
+import { AuditUnavailable } from './unavailable.ts';
+
+export interface Backlog {
+  readonly id: string;
+  /** The last sequence there is to ship. */
+  readonly last: number;
+  readonly acknowledged: number;
+  readonly status: () => BacklogStatus;
+  /** Not to be called again before it has answered. */
+  readonly readBatch: (after: number, limits: BatchLimits) => Promise<readonly SpoolRecord[]>;
+  readonly acknowledge: (sequence: number) => void;
+  /** Resolves when the control plane has committed `sequence`; rejects with `AuditUnavailable`. */
+  readonly whenAcknowledged: (sequence: number) => Promise<void>;
+  /** There is one listener; `urgent` says that somebody waits. */
+  readonly onBehind: (listener: (urgent: boolean) => void) => void;
+  /** Gives the spool up: to nobody if everything is acknowledged, else to the next process. */
+  readonly close: () => Promise<void>;
+}
+
+export interface BacklogStatus {
+  /** Not acknowledged yet. */
+  readonly records: number;
+  /** On disk, acknowledged ones among them. */
+  readonly bytes: number;
+  readonly oldestAt: number | undefined;
+  /** Records that could not be read back. */
+  readonly lost: number;
+}
+
+export interface BacklogDeps {
+  readonly fs: SpoolFs;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface BacklogConfig {
+  readonly id: string;
+  readonly hold: Hold;
+  readonly segments: Segments;
+  /** When the oldest of the records that are there already was appended, or before. */
+  readonly since?: number;
+}
+
+interface Waiting {
+  readonly sequence: number;
+  readonly resolve: () => void;
+  readonly reject: (error: AuditUnavailable) => void;
+}
+
+const waitingMax = 10_000;
+
+/** A backlog, and what its own writer says to it: that something was committed. */
+export function createBacklog(
+  { fs, clock, log }: BacklogDeps,
+  { id, hold, segments, since }: BacklogConfig,
+): Backlog & { readonly noteAppended: () => void } {
+  const acknowledgement: Acknowledgement = createAcknowledgement({ fs, clock }, hold.folder);
+  const losses = createLosses({ fs, log }, { id, folder: hold.folder });
+  const reader = createReader({ fs, onLost: losses.note }, segments);
+  const ages = createAges();
+  if (since !== undefined) ages.mark(segments.acknowledged + 1, since);
+  let waiting: Waiting[] = [];
+  let isCaughtUp = segments.acknowledged >= segments.last;
+  let listener: (urgent: boolean) => void = () => {};
+  let reading: Promise<unknown> = Promise.resolve();
+  let isClosed = false;
+
+  function noteAppended(): void {
+    if (!isCaughtUp) return;
+    isCaughtUp = false;
+    ages.mark(segments.last, clock.now());
+    listener(false);
+  }
+
+  function acknowledge(sequence: number): void {
+    const known = Math.min(sequence, segments.last);
+    if (known <= segments.acknowledged) return;
+    segments.acknowledge(known);
+    acknowledgement.note(known);
+    ages.acknowledge(known);
+    for (const waiter of waiting) if (waiter.sequence <= known) waiter.resolve();
+    waiting = waiting.filter((waiter) => waiter.sequence > known);
+  }
+
+  function whenAcknowledged(sequence: number): Promise<void> {
+    if (sequence <= segments.acknowledged) return Promise.resolve();
+    if (isClosed) return Promise.reject(closedEarly());
+    if (waiting.length >= waitingMax) return Promise.reject(new AuditUnavailable('busy', `${waitingMax} calls wait for the control plane`));
+    listener(true);
+    return new Promise((resolve, reject) => {
+      waiting.push({ sequence, resolve, reject });
+    });
+  }
+
+  async function readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]> {
+    const batchRead = reader.readBatch(after, limits);
+    reading = batchRead.catch(() => {});
+    const batch = await batchRead;
+    isCaughtUp = (batch.at(-1)?.sequence ?? after) >= segments.last;
+    return batch;
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true;
+    for (const { reject } of waiting) reject(closedEarly());
+    waiting = [];
+    await reading;
+    reader.close();
+    acknowledgement.close();
+    try {
+      if (segments.acknowledged >= segments.last) await removeSpoolFolder(hold.folder);
+    } finally {
+      hold.release();
+    }
+  }
+
+  return {
+    id,
+    get last() {
+      return segments.last;
+    },
+    get acknowledged() {
+      return segments.acknowledged;
+    },
+    status: () => ({
+      records: segments.last - segments.acknowledged,
+      bytes: segments.bytes,
+      oldestAt: segments.last > segments.acknowledged ? ages.oldestAt() : undefined,
+      lost: losses.count,
+    }),
+    readBatch,
+    acknowledge,
+    whenAcknowledged,
+    onBehind(behind) {
+      listener = behind;
+    },
+    close,
+    noteAppended,
+  };
+}
+
+function closedEarly(): AuditUnavailable {
+  return new AuditUnavailable('closed', 'closed before the control plane had it');
+}

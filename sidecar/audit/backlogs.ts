@@ -1,0 +1,112 @@
+// All that this process ships: its own spool, for as long as it lives, and the spools of dead processes, from their
+// adoption until they are acknowledged to the end. Looks for dead ones at the start and every `adoptEveryMs`. Part of
+// the shipper.
+import type { Backlog, BacklogStatus } from './backlog.ts';
+import type { Clock, Timer } from './clock.ts';
+import type { Log } from './log.ts';
+
+export interface Backlogs {
+  readonly all: readonly Backlog[];
+  /** Nothing is left to ship. */
+  readonly isShipped: boolean;
+  /** Something of this one was acknowledged. */
+  settle(backlog: Backlog): void;
+  status(): BacklogsStatus;
+  stopAdopting(): void;
+  close(): Promise<void>;
+}
+
+export interface BacklogsStatus extends Required<BacklogStatus> {
+  /** Spools of dead processes. */
+  readonly adopted: number;
+}
+
+export interface BacklogsDeps {
+  /** Finds spools of dead processes, at most `max`. */
+  readonly adopt: (max: number) => Promise<readonly Backlog[]>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onAdopted: (backlog: Backlog) => void;
+  readonly onRetired: (backlog: Backlog) => void;
+}
+
+/** Each holds a few file descriptors. */
+const adoptedMax = 16;
+
+export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { spool: Backlog; adoptEveryMs: number }): Backlogs {
+  const { clock, log } = deps;
+  let all: readonly Backlog[] = [spool];
+  let lostBefore = 0;
+  let isStopped = false;
+  let timer: Timer | undefined;
+  let retiring = Promise.resolve();
+  let adopting = adopt();
+
+  async function adopt(): Promise<void> {
+    const room = adoptedMax - (all.length - 1);
+    const found = room > 0 ? await deps.adopt(room).catch(adoptionFailed) : [];
+    for (const backlog of found) {
+      all = [...all, backlog];
+      deps.onAdopted(backlog);
+      settle(backlog);
+    }
+    if (isStopped) return;
+    timer = clock.after(adoptEveryMs, () => {
+      adopting = adopt();
+    });
+    timer.unref();
+  }
+
+  function adoptionFailed(error: unknown): readonly Backlog[] {
+    log('audit.adoption_failed', { error: String(error) });
+    return [];
+  }
+
+  function settle(backlog: Backlog): void {
+    if (backlog === spool || !isShipped(backlog) || !all.includes(backlog)) return;
+    all = all.filter((other) => other !== backlog);
+    lostBefore += backlog.status().lost;
+    deps.onRetired(backlog);
+    retiring = retiring.then(() => close(backlog));
+  }
+
+  async function close(backlog: Backlog): Promise<void> {
+    await backlog.close().catch((error: unknown) => log('audit.spool_not_closed', { spool: backlog.id, error: String(error) }));
+  }
+
+  function status(): BacklogsStatus {
+    const each = all.map((backlog) => backlog.status());
+    const oldest = each.flatMap(({ oldestAt }) => oldestAt ?? []);
+    return {
+      records: each.reduce((sum, { records }) => sum + records, 0),
+      bytes: each.reduce((sum, { bytes }) => sum + bytes, 0),
+      oldestAt: oldest.length > 0 ? Math.min(...oldest) : undefined,
+      lost: each.reduce((sum, { lost }) => sum + lost, lostBefore),
+      adopted: all.length - 1,
+    };
+  }
+
+  return {
+    get all() {
+      return all;
+    },
+    get isShipped() {
+      return all.every(isShipped);
+    },
+    settle,
+    status,
+    stopAdopting() {
+      isStopped = true;
+      timer?.cancel();
+    },
+    async close() {
+      await adopting;
+      await retiring;
+      for (const backlog of all) await close(backlog);
+    },
+  };
+}
+
+function isShipped(backlog: Backlog): boolean {
+  return backlog.acknowledged >= backlog.last;
+}

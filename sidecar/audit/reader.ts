@@ -1,0 +1,154 @@
+// Reads a spool's committed records back in order, for shipping, one `readBatch` at a time. Every sequence comes
+// exactly once: as its entry, or as lost where it cannot be read. Used by the backlog of each spool.
+//
+// Between batches the reader stands at a record: a segment, an offset in it and the sequence due there. It reads in
+// windows, which are much larger than a batch while there is much to ship and just what was appended when shipping
+// keeps up: those bytes are still in the kernel's cache.
+// At an unreadable record it looks for the next intact one and goes on there; every sequence that is due before the
+// one found, or before the end of the segment, is lost.
+import { findRecord } from './damage.ts';
+import { headerBytes, isIntact, isPlausibleLength, readHeader, recordBytesMax, type SpoolRecord } from './record.ts';
+import type { Segment, Segments } from './segments.ts';
+import { readRange, type SpoolFs } from './spool-fs.ts';
+
+export interface Reader {
+  /** What follows `after`; at most `bytesMax` bytes, but never less than a record. Not to be called while it reads. */
+  readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]>;
+  close(): void;
+}
+
+export interface BatchLimits {
+  readonly recordsMax: number;
+  readonly bytesMax: number;
+}
+
+interface Place {
+  readonly segment: Segment;
+  /** Absent if the file is gone: all of it is unreadable then. */
+  readonly fd: number | undefined;
+  offset: number;
+  /** The sequence due at `offset`. */
+  due: number;
+  window: Buffer;
+  windowStart: number;
+}
+
+type Look =
+  | { readonly kind: 'record'; readonly sequence: number; readonly entry: Buffer }
+  | { readonly kind: 'refill' }
+  | { readonly kind: 'unreadable' }
+  | { readonly kind: 'end' };
+
+const windowBytes = 2 * recordBytesMax;
+/** What a record adds to a message beyond its entry, at most. */
+const wireOverheadBytes = 24;
+
+export function createReader(
+  { fs, onLost }: { fs: SpoolFs; onLost: (segment: Segment, sequence: number) => void },
+  segments: Segments,
+): Reader {
+  let place: Place | undefined;
+
+  async function readBatch(after: number, { recordsMax, bytesMax }: BatchLimits): Promise<readonly SpoolRecord[]> {
+    if (place?.due !== after + 1) seek(after + 1);
+    const batch: SpoolRecord[] = [];
+    let bytes = 0;
+    while (place && place.due <= segments.last && batch.length < recordsMax) {
+      if (place.due <= segments.acknowledged) {
+        // Meanwhile the server told that it has these from an earlier stream; their segments may be gone.
+        if (batch.length > 0) break;
+        seek(segments.acknowledged + 1);
+        continue;
+      }
+      if (place.due >= segments.endOf(place.segment)) {
+        seek(place.due);
+        continue;
+      }
+      const found = look(place);
+      if (found.kind === 'refill') {
+        await refill(place, windowBytes);
+        continue;
+      }
+      if (found.kind === 'unreadable') {
+        await resynchronise(place);
+        continue;
+      }
+      if (found.kind === 'end' || found.sequence > place.due) {
+        batch.push(lose(place));
+        continue;
+      }
+      // A sequence below the due one was acknowledged before this reader came here.
+      if (found.sequence === place.due) {
+        bytes += found.entry.length + wireOverheadBytes;
+        if (bytes > bytesMax && batch.length > 0) break;
+        batch.push({ sequence: found.sequence, entry: found.entry });
+        place.due += 1;
+      }
+      place.offset += headerBytes + found.entry.length;
+    }
+    return batch;
+  }
+
+  function seek(due: number): void {
+    const segment = segments.containing(due);
+    if (segment && place?.segment === segment) {
+      place.offset = 0;
+      place.due = due;
+      return;
+    }
+    close();
+    if (segment) place = { segment, fd: openSegment(segment), offset: 0, due, window: Buffer.alloc(0), windowStart: 0 };
+  }
+
+  function openSegment({ path }: Segment): number | undefined {
+    try {
+      return fs.openSync(path, 'r');
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  async function refill(at: Place, bytesMax: number): Promise<void> {
+    const length = Math.min(bytesMax, at.segment.bytes - at.offset);
+    at.window = at.fd === undefined ? Buffer.alloc(length) : await readRange(fs, at.fd, at.offset, length);
+    at.windowStart = at.offset;
+  }
+
+  // The rest of the segment becomes the window, so that many unreadable records do not read it many times.
+  async function resynchronise(at: Place): Promise<void> {
+    const end = at.segment.bytes;
+    if (at.windowStart > at.offset || at.windowStart + at.window.length < end) await refill(at, end);
+    const from = at.offset - at.windowStart;
+    const found = findRecord(at.window, from, at.due);
+    at.offset = found < 0 ? at.windowStart + at.window.length : at.windowStart + found;
+  }
+
+  function lose(at: Place): SpoolRecord {
+    const sequence = at.due;
+    onLost(at.segment, sequence);
+    at.due += 1;
+    return { sequence, lost: 'unreadable on disk' };
+  }
+
+  function close(): void {
+    if (place?.fd !== undefined) fs.closeSync(place.fd);
+    place = undefined;
+  }
+
+  return { readBatch, close };
+}
+
+function look({ segment, offset, window, windowStart }: Place): Look {
+  const left = segment.bytes - offset;
+  if (left <= 0) return { kind: 'end' };
+  if (left < headerBytes) return { kind: 'unreadable' };
+  const at = offset - windowStart;
+  const inWindow = at < 0 ? 0 : window.length - at;
+  if (inWindow < headerBytes) return { kind: 'refill' };
+  const { length, crc, sequence } = readHeader(window, at);
+  if (!isPlausibleLength(length) || headerBytes + length > left) return { kind: 'unreadable' };
+  if (headerBytes + length > inWindow) return { kind: 'refill' };
+  if (!isIntact(window, at, length, crc)) return { kind: 'unreadable' };
+  return { kind: 'record', sequence, entry: window.subarray(at + headerBytes, at + headerBytes + length) };
+}

@@ -1,0 +1,154 @@
+// One stream's life: sends what the backlogs have to ship, heeds the server's credit and the transport's back
+// pressure, and passes on what the server acknowledges. Made by the shipper for every connection.
+//
+// Greeting: hello is sent; nothing else before the server says its credit. Shipping: batches go out while fewer
+// records are unacknowledged than the credit. A batch goes at once if there are enough records for one, else when the
+// oldest has waited `flushMs`. Ended: the status has come and no read is under way; what was sent and not
+// acknowledged will be sent again on the next stream.
+import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
+import type { ShipRequest, ShipResponse__Output } from '@tollgate/proto';
+import { bounds } from '@tollgate/proto/contract';
+import type { Backlog } from './backlog.ts';
+import type { Clock, Timer } from './clock.ts';
+import { createLanes } from './lanes.ts';
+
+export type ShipStream = ClientDuplexStream<ShipRequest, ShipResponse__Output>;
+
+export interface Shipment {
+  /** The server has answered. */
+  readonly isOpen: boolean;
+  /** A backlog fell behind; `urgent`: send without waiting for more. */
+  wake(urgent: boolean): void;
+  add(backlog: Backlog): void;
+  remove(backlog: Backlog): void;
+  /** Everything was sent and acknowledged: say good-bye. */
+  finish(): void;
+  cancel(): void;
+  readonly ended: Promise<ShipmentEnd>;
+}
+
+export interface ShipmentEnd {
+  readonly code: number;
+  readonly details: string;
+  /** Something was committed on this stream. */
+  readonly hasProgressed: boolean;
+}
+
+export interface ShipmentDeps {
+  readonly stream: ShipStream;
+  readonly clock: Clock;
+  readonly onOpen: () => void;
+  readonly onAcknowledged: (backlog: Backlog) => void;
+}
+
+export interface ShipmentConfig {
+  readonly sidecarId: string;
+  readonly backlogs: readonly Backlog[];
+  readonly flushMs: number;
+}
+
+export function createShipment({ stream, clock, onOpen, onAcknowledged }: ShipmentDeps, config: ShipmentConfig): Shipment {
+  const lanes = createLanes(config.backlogs);
+  let hasEnded = false;
+  let hasProgressed = false;
+  let readFailure: string | undefined;
+  let pumping: Promise<void> | undefined;
+  let flushTimer: Timer | undefined;
+  let unblock = (): void => {};
+
+  const ended = new Promise<ShipmentEnd>((resolve) => {
+    stream.on('status', ({ code, details }: StatusObject) => {
+      hasEnded = true;
+      flushTimer?.cancel();
+      unblock();
+      void Promise.resolve(pumping).then(() => resolve({ code, details: readFailure ?? details, hasProgressed }));
+    });
+  });
+  // The status says the same, and comes for every end.
+  stream.on('error', () => {});
+  stream.on('drain', () => unblock());
+  stream.on('data', receive);
+  stream.write({ hello: { sidecarId: config.sidecarId } });
+
+  function receive({ credit, acknowledged }: ShipResponse__Output): void {
+    if (credit) {
+      const isFirst = lanes.credit === 0;
+      lanes.credit = credit.records;
+      if (isFirst && credit.records > 0) onOpen();
+    }
+    if (acknowledged) acknowledge(acknowledged.spoolId, acknowledged.sequence);
+    pump();
+  }
+
+  function acknowledge(spoolId: string, sequence: number): void {
+    const lane = lanes.find(spoolId);
+    if (!lane || sequence <= lane.backlog.acknowledged) return;
+    lane.backlog.acknowledge(sequence);
+    // The server may have records of an earlier stream that were not sent again on this one yet.
+    lane.sent = Math.max(lane.sent, lane.backlog.acknowledged);
+    hasProgressed = true;
+    onAcknowledged(lane.backlog);
+  }
+
+  function pump(): void {
+    if (pumping || hasEnded) return;
+    pumping = sendAll()
+      .catch((error: unknown) => {
+        readFailure = `the spool cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+        stream.cancel();
+      })
+      .finally(() => {
+        pumping = undefined;
+        if (!hasEnded && lanes.isWaiting) armFlush();
+      });
+  }
+
+  async function sendAll(): Promise<void> {
+    for (let next = lanes.next(); next; next = lanes.next()) {
+      const { lane, recordsMax } = next;
+      const records = await lane.backlog.readBatch(lane.sent, { recordsMax, bytesMax: bounds.auditBatchBytes });
+      const last = records.at(-1);
+      if (hasEnded || !last) return;
+      lane.sent = Math.max(lane.sent, last.sequence);
+      const hasRoom = stream.write({ batch: { spoolId: lane.backlog.id, records: [...records] } });
+      if (!hasRoom) await drained();
+      if (hasEnded) return;
+    }
+  }
+
+  function armFlush(): void {
+    flushTimer ??= clock.after(config.flushMs, flush);
+  }
+
+  function flush(): void {
+    flushTimer?.cancel();
+    flushTimer = undefined;
+    lanes.setDue();
+    pump();
+  }
+
+  function drained(): Promise<void> {
+    return new Promise((resolve) => {
+      unblock = resolve;
+    });
+  }
+
+  return {
+    get isOpen() {
+      return lanes.credit > 0 && !hasEnded;
+    },
+    wake(urgent) {
+      if (hasEnded) return;
+      if (urgent) flush();
+      else armFlush();
+    },
+    add(backlog) {
+      lanes.add(backlog);
+      pump();
+    },
+    remove: lanes.remove,
+    finish: () => void stream.end(),
+    cancel: () => stream.cancel(),
+    ended,
+  };
+}

@@ -1,0 +1,159 @@
+// Brings every entry of the spool folder to the control plane: those of this process and those that dead ones left.
+// Made by the sidecar at its start. Entries leave the disk only when the control plane has committed them, so each
+// arrives; it skips what it has, so each arrives once.
+//
+// Connecting, then connected (see `shipment.ts`), then waiting, with backoff, and again. A server that refuses our key
+// is tried again at the slowest pace; the entries are kept. Closing: as before, until everything is acknowledged, the
+// key is refused or the deadline passes. Closed: what is left belongs to the next process.
+import { status as grpcStatus } from '@grpc/grpc-js';
+import { bounds } from '@tollgate/proto/contract';
+import { createBackoff } from '../sync/backoff.ts';
+import type { Backlog } from './backlog.ts';
+import { type BacklogsDeps, createBacklogs } from './backlogs.ts';
+import { createShipment, type Shipment, type ShipmentEnd, type ShipStream } from './shipment.ts';
+
+export interface Shipper {
+  status(): ShipperStatus;
+  /** Ships what it can until the deadline, then closes the spool and everything adopted. */
+  close(options: { readonly deadlineMs: number }): Promise<void>;
+}
+
+export type Link = 'connecting' | 'connected' | 'waiting' | 'closed';
+
+export interface ShipperStatus {
+  readonly link: Link;
+  /** Records that are not acknowledged, of all spools. */
+  readonly records: number;
+  readonly bytes: number;
+  readonly oldestAgeMs: number;
+  /** Records that could not be read back from disk. */
+  readonly lost: number;
+  /** Spools of dead processes that are being shipped. */
+  readonly adopted: number;
+  /** Why the last stream ended; undefined once another is open. */
+  readonly lastError: string | undefined;
+}
+
+export interface ShipperDeps extends Pick<BacklogsDeps, 'adopt' | 'clock' | 'log'> {
+  /** A call of `AuditService.Ship` with its metadata. */
+  readonly openStream: () => ShipStream;
+  readonly random: () => number;
+  /** The link changed. */
+  readonly onStatus: (status: ShipperStatus) => void;
+}
+
+export interface ShipperConfig {
+  readonly sidecarId: string;
+  /** This process's own. */
+  readonly spool: Backlog;
+  /** How long an entry waits for others to share its batch. */
+  readonly flushMs?: number;
+  readonly reconnectMs?: { readonly first: number; readonly max: number };
+  readonly adoptEveryMs?: number;
+}
+
+const refusals: readonly number[] = [grpcStatus.UNAUTHENTICATED, grpcStatus.PERMISSION_DENIED];
+
+export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper {
+  const { adopt, clock, log, random } = deps;
+  const { sidecarId, spool, flushMs = 25, reconnectMs = bounds.reconnectMs, adoptEveryMs = 60_000 } = config;
+  const backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs: reconnectMs.max });
+  let shipment: Shipment | undefined;
+  let link: Link = 'connecting';
+  let lastError: string | undefined;
+  let isRefused = false;
+  let closing: 'no' | 'draining' | 'expired' = 'no';
+  let stopWaiting = (): void => {};
+
+  const backlogs = createBacklogs(
+    { adopt, clock, log, onAdopted: (backlog) => shipment?.add(backlog), onRetired: (backlog) => shipment?.remove(backlog) },
+    { spool, adoptEveryMs },
+  );
+  spool.onBehind((urgent) => shipment?.wake(urgent));
+  const running = run();
+
+  async function run(): Promise<void> {
+    while (!isDone()) {
+      setLink('connecting');
+      const openedAt = clock.now();
+      const end = await ship();
+      isRefused = refusals.includes(end.code);
+      if (end.hasProgressed || clock.now() - openedAt >= reconnectMs.max) backoff.reset();
+      if (isDone()) return;
+      const waitMs = isRefused ? reconnectMs.max * (0.5 + random() / 2) : backoff.next();
+      if (lastError !== end.details) log('audit.stream_lost', { code: end.code, error: end.details, waitMs, records: status().records });
+      lastError = end.details;
+      setLink('waiting');
+      await wait(waitMs);
+    }
+  }
+
+  async function ship(): Promise<ShipmentEnd> {
+    try {
+      const stream = deps.openStream();
+      shipment = createShipment({ stream, clock, onOpen, onAcknowledged: settle }, { sidecarId, backlogs: backlogs.all, flushMs });
+      return await shipment.ended;
+    } catch (error) {
+      return { code: grpcStatus.UNKNOWN, details: String(error), hasProgressed: false };
+    } finally {
+      shipment = undefined;
+    }
+  }
+
+  function onOpen(): void {
+    lastError = undefined;
+    setLink('connected');
+    log('audit.stream_open', { records: status().records });
+  }
+
+  function settle(backlog: Backlog): void {
+    backlogs.settle(backlog);
+    if (closing !== 'no' && backlogs.isShipped) shipment?.finish();
+  }
+
+  function isDone(): boolean {
+    return closing === 'expired' || (closing === 'draining' && (isRefused || backlogs.isShipped));
+  }
+
+  function wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = clock.after(ms, resolve);
+      timer.unref();
+      stopWaiting = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+  }
+
+  function setLink(next: Link): void {
+    if (link === next) return;
+    link = next;
+    deps.onStatus(status());
+  }
+
+  function status(): ShipperStatus {
+    const { oldestAt, ...totals } = backlogs.status();
+    return { link, ...totals, oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt), lastError };
+  }
+
+  async function close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
+    closing = 'draining';
+    backlogs.stopAdopting();
+    const deadline = clock.after(deadlineMs, () => {
+      closing = 'expired';
+      shipment?.cancel();
+      stopWaiting();
+    });
+    stopWaiting();
+    if (!backlogs.isShipped) shipment?.wake(true);
+    else if (shipment?.isOpen) shipment.finish();
+    else shipment?.cancel();
+    await running;
+    deadline.cancel();
+    await backlogs.close();
+    setLink('closed');
+  }
+
+  return { status, close };
+}

@@ -1,0 +1,101 @@
+// The audit spool of this process: entries are here before a caller hears its decision, and stay until the control
+// plane has committed them. Opened by each sidecar at its start; entries come from the gateway, the shipper reads.
+//
+// A subfolder of its own for each process: segment files that only it writes, and a socket that says it lives.
+// Sequences count from 1 without holes. After `close`, or a kill, what is unacknowledged waits for a later process.
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import { type Backlog, type BacklogDeps, type BacklogStatus, createBacklog } from './backlog.ts';
+import type { Clock } from './clock.ts';
+import { createDoors, type Doors, type Durability } from './doors.ts';
+import type { Log } from './log.ts';
+import { createSegments } from './segments.ts';
+import { makeSpoolFolder } from './spool-folder.ts';
+import { diskFs, type SpoolFs } from './spool-fs.ts';
+import { createWriter } from './writer.ts';
+
+export interface SpoolDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fs?: SpoolFs;
+  /** 32 hex digits. */
+  readonly randomId?: () => string;
+}
+
+export interface SpoolConfig {
+  /** The spool folder, shared by any number of processes; on a disk of this machine. */
+  readonly folder: string;
+  /** The slug; only a process of the same workspace ships what this one leaves. */
+  readonly workspace: string;
+  readonly durability: Durability;
+  readonly segmentBytes?: number;
+  /** On disk at most. */
+  readonly bytesMax: number;
+}
+
+export interface Spool extends Backlog, Pick<Doors, 'append' | 'appendAsync'> {
+  readonly status: () => SpoolStatus;
+}
+
+export interface SpoolStatus extends BacklogStatus {
+  /** Why the last write failed; undefined while writing works. */
+  readonly failure: string | undefined;
+}
+
+const segmentBytesDefault = 8 * 1024 * 1024;
+/** Room is given back segment by segment: a spool has several, however small. */
+const segmentsMin = 4;
+
+export const randomSpoolId = (): string => randomBytes(16).toString('hex');
+
+/** Rejects where the folder cannot be made or held. */
+export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<Spool> {
+  const { fs = diskFs, randomId = randomSpoolId, clock, log } = deps;
+  const { folder, workspace, durability, bytesMax, segmentBytes = segmentBytesDefault } = config;
+  const id = randomId();
+  const hold = await makeSpoolFolder(folder, { id, workspace, randomId });
+  const survivesPowerLoss = durability === 'disk';
+  if (survivesPowerLoss) syncFolder(folder);
+
+  const backlogDeps: BacklogDeps = { fs, clock, log };
+  const segments = createSegments(backlogDeps, { folder: hold.folder, list: [], last: 0, acknowledged: 0 });
+  const backlog = createBacklog(backlogDeps, { id, hold, segments });
+  const writer = createWriter(fs, {
+    segments,
+    segmentBytes: Math.min(segmentBytes, Math.ceil(bytesMax / segmentsMin)),
+    bytesMax,
+    onSegment: () => survivesPowerLoss && syncFolder(hold.folder),
+  });
+  const doors = createDoors(writer, { durability, onAppended: backlog.noteAppended });
+
+  return {
+    id,
+    get last() {
+      return backlog.last;
+    },
+    get acknowledged() {
+      return backlog.acknowledged;
+    },
+    append: doors.append,
+    appendAsync: doors.appendAsync,
+    readBatch: backlog.readBatch,
+    acknowledge: backlog.acknowledge,
+    whenAcknowledged: backlog.whenAcknowledged,
+    onBehind: backlog.onBehind,
+    status: () => ({ ...backlog.status(), failure: writer.failure }),
+    async close() {
+      await doors.close();
+      writer.close();
+      await backlog.close();
+    },
+  };
+
+  function syncFolder(path: string): void {
+    const fd = openSync(path, 'r');
+    try {
+      fs.fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  }
+}
