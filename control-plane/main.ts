@@ -78,7 +78,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   collectDefaultMetrics({ register: registry });
   const publisher = createPublisher({ readState: (id) => readWorkspaceState(pool, id), defaults: deps.defaults, log });
   undo.push(() => publisher.close());
-  const watch = watchRevisions({ pool, connection, log }, publisher.raised);
+  const watch = watchRevisions({ pool, connection, log }, (workspaceId, revision) => publisher.raised(workspaceId, revision));
   undo.push(() => watch.close());
   const grpc = await startGrpcServer(
     {

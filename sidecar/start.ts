@@ -129,7 +129,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     spool,
     durability,
     unrecorded: 0,
-    shipping: shipper.status,
+    shipping: () => shipper.status(),
     notReady: () => {
       const { failure } = spool.status();
       return [

@@ -40,7 +40,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     routerOptions: { maxParamLength: pathParameterMax },
     // Ours is to refuse what is wrong, not to drop or bend it.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true } },
-    frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOf(error)),
+    frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     return503OnClosing: true,
   });
   app.removeAllContentTypeParsers();

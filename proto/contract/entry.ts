@@ -54,7 +54,7 @@ export interface AuditEntry {
   readonly shadow?: { readonly decision: 'allow' | 'deny'; readonly code: ReasonCode; readonly reason: string; readonly transform: Transform; readonly approximate?: true };
   readonly transform: Transform;
   readonly findings?: readonly Finding[];
-  /** SHA-256 in hex of the canonical JSON of the input as it came. */
+  /** SHA-256 in hex of the canonical JSON of the input as the transform left it, before it is cut. */
   readonly inputDigest: string;
   /** The input as the transform left it, cut at 8 KiB. */
   readonly input?: unknown;

@@ -94,8 +94,9 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwar
 
 interface Facts {
   readonly decision: Decision;
-  /** What the tool gets. */
+  /** What the tool is to get. */
   readonly input: unknown;
+  /** Of what the entry keeps. */
   readonly digest: string;
   /** What the entry keeps, as JSON text. */
   readonly stored: string | null;
@@ -110,11 +111,12 @@ function weigh(deps: GovernDeps, run: GovernedRun, { tool, input }: ToolCall, { 
     const malformed = decision === run.caller.halted || barred !== null ? decision : refuse('call_malformed', `the input ${problemOf(input)}`);
     return { decision: malformed, input: null, digest: '', stored: null, findings: [] };
   }
-  const digest = digestText(text);
-  if (decision.transform === 'log' && decision.stored === 'log') return { decision, input, digest, stored: text, findings: [] };
+  if (decision.transform === 'log' && decision.stored === 'log') return { decision, input, digest: digestText(text), stored: text, findings: [] };
   const redacted = redact(input);
   const changed = redacted.findings.length > 0;
   const stored = changed ? canonicalJson(redacted.value) : text;
+  // What was redacted must not be found again by trying values against a digest.
+  const digest = digestText(stored);
   const replaces = decision.decision === 'allow' && decision.transform === 'redact' && changed;
   if (replaces && !forwards) {
     const kinds = redacted.findings.map(({ kind }) => kind).join(', ');
@@ -192,14 +194,20 @@ export function deliver(deps: GovernDeps, run: GovernedRun, permit: Pick<Permit,
   return { result: delivery, entry, unrecorded: () => (mayGoUnrecorded(run) ? delivery : block(unrecordable)) };
 }
 
-function examine({ transform }: Decision, output: unknown): { readonly delivery: Delivery; readonly digest: string | null } {
+function examine({ transform, stored }: Decision, output: unknown): { readonly delivery: Delivery; readonly digest: string | null } {
   const text = textOf(output);
-  const digest = text === null ? null : digestText(text);
-  if (transform === 'log') return { delivery: { action: 'pass', output, findings: [], decision: null }, digest };
-  if (text === null) return { delivery: block(refuse('redaction_unsupported', 'policy redacts the output, and it is not JSON within our bounds')), digest };
+  if (text === null) {
+    const unreadable = refuse('redaction_unsupported', 'policy redacts the output, and it is not JSON within our bounds');
+    return { delivery: transform === 'redact' ? block(unreadable) : pass(output), digest: null };
+  }
+  if (transform === 'log' && stored === 'log') return { delivery: pass(output), digest: digestText(text) };
   const { value, findings } = redact(output);
-  return { delivery: { action: findings.length > 0 ? 'redact' : 'pass', output: value, findings, decision: null }, digest };
+  const digest = digestText(findings.length > 0 ? canonicalJson(value) : text);
+  const replaced: Delivery = { action: findings.length > 0 ? 'redact' : 'pass', output: value, findings, decision: null };
+  return { delivery: transform === 'redact' ? replaced : { ...pass(output), findings }, digest };
 }
+
+const pass = (output: unknown): Delivery => ({ action: 'pass', output, findings: [], decision: null });
 
 const block = (decision: Decision): Delivery => ({ action: 'block', output: null, findings: [], decision });
 

@@ -38,7 +38,7 @@ export function parseHookRequest(body: unknown, clientHeader: string | undefined
   const agentName = optionalName(fields, 'agent_name') ?? '';
   return {
     tool: requiredText(fields, 'tool_name'),
-    input: fields.get('tool_input') ?? null,
+    input: jsonField(fields, 'tool_input'),
     sessionId: requiredName(fields, 'session_id'),
     callId: optionalName(fields, 'call_id'),
     tier: tierOf(fields),
@@ -62,8 +62,15 @@ export function parseHookOutputRequest(body: unknown, clientHeader: string | und
   return { ...parseHookRequest(body, clientHeader), output, isError: isError === true };
 }
 
+/** Any JSON within our bounds. */
+function jsonField(fields: Body, name: string): unknown {
+  const value = fields.get(name) ?? null;
+  jsonOf(value, name);
+  return value;
+}
+
 /** Canonical JSON of a field, or a refusal that names it. */
-export function jsonOf(value: unknown, path: string): string {
+function jsonOf(value: unknown, path: string): string {
   try {
     return canonicalJson(value);
   } catch (error) {

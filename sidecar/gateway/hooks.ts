@@ -1,16 +1,17 @@
 // The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
 // Verdicts are 200; 400 carries a decision too, so that a client which looks at nothing else still denies; 401 and 403
 // speak of the key. Entries of one event-loop turn are written together.
-import { digestText, type Finding, hasScope, hashKey, parseKey } from '@tollgate/proto/contract';
+import { canonicalJson, digestText, type Finding, hasScope, hashKey, parseKey } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
 import { decide } from '../decide/decide.ts';
 import { refuse } from '../decide/refusal.ts';
+import { redact } from '../redact/redact.ts';
 import type { Sidecar } from '../start.ts';
 import { type Delivery, deliver, judge } from './govern.ts';
-import { BadHookRequest, type HookRequest, jsonOf, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
+import { BadHookRequest, type HookRequest, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
 import type { DecisionMetrics } from './metrics.ts';
 import { recordedInTurn } from './recorded.ts';
 import { createSessions, pendingKey, type Session, type Sessions } from './sessions.ts';
@@ -84,7 +85,7 @@ async function toolUse(sidecar: Sidecar, sessions: Sessions, { request, index, i
   const session = sessions.find(index, callerOf(identity, hook), hook);
   const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, session.run, hook, hook.acceptsModifiedInput));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
-  if (verdict.allowed) session.pending.set(pendingKey(hook.callId, hook.tool, verdict.inputDigest), verdict);
+  if (verdict.allowed) session.pending.set(pendingKey({ ...hook, input: verdict.input }), verdict);
   return { status: 200, body: verdictBody(verdict) };
 }
 
@@ -112,27 +113,26 @@ type Reported = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'> 
 async function toolOutput(sidecar: Sidecar, sessions: Sessions, { request, index, identity }: Asked): Promise<Answer> {
   const hook = parseHookOutputRequest(request.body, clientHeader(request));
   const session = sessions.find(index, callerOf(identity, hook), hook);
-  const inputDigest = digestText(jsonOf(hook.input, 'tool_input'));
-  const permit: Reported = takePending(session, hook, inputDigest) ?? unannounced(sidecar, session, hook, inputDigest);
+  const permit: Reported = takePending(session, hook) ?? unannounced(sidecar, session, hook);
   const durationMs = permit.decidedAt === null ? 0 : sidecar.govern.clock.now() - permit.decidedAt;
   const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, session.run, permit, { output: hook.output, isError: hook.isError, durationMs }));
   return { status: 200, body: deliveryBody(delivery) };
 }
 
-function takePending({ pending }: Session, { callId, tool }: HookRequest, inputDigest: string): Permit | null {
-  const key = pendingKey(callId, tool, inputDigest);
+function takePending({ pending }: Session, hook: HookRequest): Permit | null {
+  const key = pendingKey(hook);
   const permit = pending.get(key);
-  if (permit === undefined || permit.tool !== tool) return null;
+  if (permit === undefined || permit.tool !== hook.tool) return null;
   pending.delete(key);
   return permit;
 }
 
 /** An outcome of a call that nobody asked about here: judged by today's policy, counted nowhere. */
-function unannounced({ govern, cell }: Sidecar, { run }: Session, { tool }: HookRequest, inputDigest: string): Reported {
+function unannounced({ govern, cell }: Sidecar, { run }: Session, { tool, input }: HookRequest): Reported {
   if (cell.current !== null && run.caller.index !== cell.current) run.caller = bindCaller(cell.current, run.claim);
   const decision =
     cell.refused === null ? decide(run.caller, tool, run.usage, cell.freshness, govern.clock.now()) : refuse('key_revoked', 'the control plane refuses the key of this sidecar');
-  return { tool, requestId: govern.newId(), decision, inputDigest, decidedAt: null };
+  return { tool, requestId: govern.newId(), decision, inputDigest: digestText(canonicalJson(redact(input).value)), decidedAt: null };
 }
 
 const deliveryBody = ({ action, output, findings, decision }: Delivery): Answer['body'] => ({

@@ -1,7 +1,7 @@
 // The process's HTTP server: hooks for agents; health and metrics for operators. `buildServer` says what it is,
 // `main.ts` runs it.
 import { AppError, bounds, codes } from '@tollgate/proto/contract';
-import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance } from 'fastify';
+import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Sidecar } from '../start.ts';
 import { registerHooks } from './hooks.ts';
@@ -17,7 +17,8 @@ interface Deps {
 export function buildServer({ sidecar, registry, metrics, log }: Deps): FastifyInstance {
   const app = fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    // No request line in the log: health checks would drown it, and a URL may hold what must not stand there.
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bounds.bodyBytes,
     requestTimeout: 10_000,
     keepAliveTimeout: 75_000,

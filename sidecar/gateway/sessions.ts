@@ -4,7 +4,7 @@
 // States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
 // caps begin anew then. A permitted call waits for its outcome among `pendingMax`; an outcome that finds none is
 // recorded as a call of its own.
-import { intersectTools } from '@tollgate/proto/contract';
+import { canonicalJson, digestText, intersectTools } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
@@ -66,5 +66,5 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
   };
 }
 
-/** Under what a permit waits for its outcome. */
-export const pendingKey = (callId: string | null, tool: string, inputDigest: string): string => (callId === null ? `input ${tool} ${inputDigest}` : `call ${callId}`);
+/** Under what a permit waits for its outcome: the client's id for the call, or what was called with what. */
+export const pendingKey = ({ callId, tool, input }: HookRequest): string => (callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`);

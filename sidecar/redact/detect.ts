@@ -19,7 +19,7 @@ function isCard(match: string): boolean {
   const digits = match.replaceAll(/\D/g, '');
   if (!/^(?:4|5[1-5]|2[2-7]|3[47]|6(?:011|5))/.test(digits)) return false;
   let sum = 0;
-  for (const [at, digit] of [...digits].reverse().entries()) {
+  for (const [at, digit] of digits.split('').toReversed().entries()) {
     const doubled = at % 2 === 1 ? Number(digit) * 2 : Number(digit);
     sum += doubled > 9 ? doubled - 9 : doubled;
   }
