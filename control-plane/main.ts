@@ -103,7 +103,6 @@ async function connectionOf(config: Config, undo: Undo, log: pino.Logger, signal
   if (config.databaseUrl !== null) return { connectionString: config.databaseUrl };
   const embedded = await startEmbedded({ dataDir: resolve(config.dataDir), log: (line) => log.info(line), signal });
   undo.push(() => embedded.close());
-  if (embedded.adopted) log.info('the embedded PostgreSQL of an earlier start goes on');
   return embedded.connection;
 }
 

@@ -36,14 +36,18 @@ export interface SidecarOptions {
   readonly log: Log;
 }
 
-export interface Sidecar {
+/** What deciding and recording need. */
+export interface Governing {
   readonly cell: PolicyCell;
   readonly counters: Counters;
   readonly govern: GovernDeps;
-  readonly spool: Spool;
+  readonly spool: Pick<Spool, 'append' | 'appendAsync' | 'status'>;
   readonly durability: 'kernel' | 'disk';
   /** Decisions acted on although their entries could not be written. */
   unrecorded: number;
+}
+
+export interface Sidecar extends Governing {
   shipping(): ShipperStatus;
   /** Why it cannot serve; empty when it can. */
   notReady(): readonly string[];

@@ -1,6 +1,6 @@
 // Canonical JSON: the same value gives the same text, whoever computes it. Keys sorted by code units, no blanks,
 // otherwise as JSON.stringify would write it. Digests of inputs and outputs are taken over it.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { bounds } from './bounds.ts';
 
 /** Why a value is not JSON within our bounds, in words that follow its name. */
@@ -17,13 +17,19 @@ export function canonicalJson(value: unknown): string {
 }
 
 /** SHA-256 of canonical JSON, in hex. */
-export const digestText = (canonical: string): string => createHash('sha256').update(canonical).digest('hex');
+export const digestText = (canonical: string): string => hash('sha256', canonical, 'hex');
+
+// What JSON writes as it stands, between quotes.
+const plain = /^[ !#-[\]-~]*$/;
+
+/** `JSON.stringify` of a text; several times faster where nothing needs an escape. */
+export const quoteJson = (text: string): string => (text.length < 1_000 && plain.test(text) ? `"${text}"` : JSON.stringify(text));
 
 function write(value: unknown, depth: number, seen: { nodes: number }): string | undefined {
   if (++seen.nodes > bounds.jsonNodes) throw new NotJson(`has more than ${bounds.jsonNodes} values`);
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(value);
+      return quoteJson(value);
     case 'number':
       return Number.isFinite(value) ? String(value) : 'null';
     case 'boolean':
@@ -42,9 +48,10 @@ function writeObject(value: object, depth: number, seen: { nodes: number }): str
   if ('toJSON' in value && typeof value.toJSON === 'function') return write(value.toJSON(), depth + 1, seen);
   if (Array.isArray(value)) return `[${value.map((item) => write(item, depth + 1, seen) ?? 'null').join(',')}]`;
   let text = '';
-  for (const key of Object.keys(value).sort()) {
-    const written = write(Reflect.get(value, key), depth + 1, seen);
-    if (written !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${written}`;
+  const fields: Readonly<Record<string, unknown>> = { ...value };
+  for (const key of Object.keys(fields).sort()) {
+    const written = write(fields[key], depth + 1, seen);
+    if (written !== undefined) text += `${text === '' ? '' : ','}${quoteJson(key)}:${written}`;
   }
   return `{${text}}`;
 }

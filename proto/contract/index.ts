@@ -8,7 +8,7 @@ export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
 export { type AgentType, agentTypeKey, intersectTools, isSlug, isUid, nameProblem, namesTool, parseAgentType, wildcardPrefix } from './names.ts';
 export { childPath, rulePath } from './path.ts';
-export { canonicalJson, digestText, NotJson } from './canonical.ts';
+export { canonicalJson, digestText, NotJson, quoteJson } from './canonical.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
 export {
   type CompiledAgent,

@@ -1,6 +1,6 @@
-// Audit entries of one run, as the text that goes to the spool. The input's text is spliced in as it stands, so that it
-// is written once, and cut where it is larger than an entry may keep.
-import { type AuditEntry, bounds, type Finding } from '@tollgate/proto/contract';
+// Audit entries, as the text that goes to the spool. An entry is put together from the text of its parts, because most
+// of them are the same from call to call: what is fixed for a run, and what is fixed for a decision, is written once.
+import { type AuditEntry, bounds, type Finding, quoteJson } from '@tollgate/proto/contract';
 import type { Caller } from '../decide/bind.ts';
 import type { Decision, Shadow } from '../decide/decision.ts';
 
@@ -30,53 +30,52 @@ export interface EntryFacts {
   readonly outcome?: NonNullable<AuditEntry['outcome']>;
 }
 
+/** Numbers and what we made ourselves stand as they are; what came from outside goes through `quoteJson`. */
 export function entryText(caller: Caller, run: RunIdentity, facts: EntryFacts): string {
-  const { decision, findings, latencyUs, outcome } = facts;
-  const entry: AuditEntry = {
-    hookEvent: facts.hookEvent,
-    tool: facts.tool,
+  const { hookEvent, tool, decision, requestId, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
+  return (
+    `{"hookEvent":"${hookEvent}","tool":${quoteJson(tool)},${decisionText(decision)},${callerText(caller, run)},` +
+    `"requestId":"${requestId}","ts":"${isoTime(at)}","policyAgeMs":${Math.round(policyAgeMs)},"inputDigest":"${inputDigest}"` +
+    (findings.length === 0 ? '' : `,"findings":${JSON.stringify(findings)}`) +
+    (latencyUs === undefined ? '' : `,"latencyUs":${latencyUs}`) +
+    (outcome === undefined ? '' : `,"outcome":${JSON.stringify(outcome)}`) +
+    (input === null ? '' : inputText(input)) +
+    '}'
+  );
+}
+
+/** An object's fields, without the braces. */
+const fieldsText = (fields: Partial<AuditEntry>): string => JSON.stringify(fields).slice(1, -1);
+
+const decisionTexts = new WeakMap<Decision, string>();
+
+function decisionText(decision: Decision): string {
+  const known = decisionTexts.get(decision);
+  if (known !== undefined) return known;
+  const text = fieldsText({
     decision: decision.decision,
     code: decision.code,
     decisionReason: decision.reason,
-    ...callerFields(caller, run),
-    requestId: facts.requestId,
-    ts: new Date(facts.at).toISOString(),
-    epoch: caller.index.epoch,
-    revision: caller.index.revision,
-    policyAgeMs: Math.round(facts.policyAgeMs),
     transform: decision.stored,
-    inputDigest: facts.inputDigest,
     ...(decision.rule === null ? {} : { rule: decision.rule }),
     ...(decision.shadow === null ? {} : { shadow: shadowFields(decision.shadow) }),
     ...(decision.outage ? { outage: true as const } : {}),
-    ...(findings.length === 0 ? {} : { findings }),
-    ...(latencyUs === undefined ? {} : { latencyUs }),
-    ...(outcome === undefined ? {} : { outcome }),
-  };
-  const text = JSON.stringify(entry);
-  return facts.input === null ? text : `${text.slice(0, -1)},${inputFields(facts.input)}}`;
+  });
+  decisionTexts.set(decision, text);
+  return text;
 }
 
-type CallerFields = Pick<
-  AuditEntry,
-  'agentName' | 'agentId' | 'agentTier' | 'agentType' | 'role' | 'sub' | 'userEmail' | 'sessionId' | 'client' | 'originSub' | 'depth' | 'chain' | 'runChain' | 'parentProfileId' | 'chainClaimed'
->;
+const callerTexts = new WeakMap<RunIdentity, { readonly caller: Caller; readonly text: string }>();
 
-const fieldsOf = new WeakMap<Caller, Map<string, CallerFields>>();
-
-/** What does not change from call to call, made once for a caller and run. */
-function callerFields(caller: Caller, run: RunIdentity): CallerFields {
-  const bySession = fieldsOf.get(caller) ?? new Map<string, CallerFields>();
-  const known = bySession.get(run.sessionId);
-  if (known !== undefined) return known;
-  fieldsOf.set(caller, bySession);
-  if (bySession.size >= 1_000) bySession.clear();
-  const fields = makeCallerFields(caller, run);
-  bySession.set(run.sessionId, fields);
-  return fields;
+function callerText(caller: Caller, run: RunIdentity): string {
+  const known = callerTexts.get(run);
+  if (known?.caller === caller) return known.text;
+  const text = fieldsText(callerFields(caller, run));
+  callerTexts.set(run, { caller, text });
+  return text;
 }
 
-function makeCallerFields({ hops, subject, claim, profile }: Caller, run: RunIdentity): CallerFields {
+function callerFields({ hops, subject, claim, profile, index }: Caller, run: RunIdentity): Partial<AuditEntry> {
   const last = hops.at(-1);
   const delegated = hops.length > 1;
   const parent = hops.at(-2)?.profile;
@@ -94,6 +93,8 @@ function makeCallerFields({ hops, subject, claim, profile }: Caller, run: RunIde
     ...(delegated ? { originSub: claim.identity.sub, chain: hops.map(({ name }) => name), runChain: run.runChain } : {}),
     ...(delegated && parent != null ? { parentProfileId: parent.id } : {}),
     ...(delegated && run.chainClaimed ? { chainClaimed: true as const } : {}),
+    epoch: index.epoch,
+    revision: index.revision,
   };
 }
 
@@ -105,10 +106,20 @@ const shadowFields = ({ decision, code, reason, transform, approximate }: Shadow
   ...(approximate ? { approximate: true as const } : {}),
 });
 
-function inputFields(input: string): string {
-  const bytes = Buffer.byteLength(input);
-  if (bytes <= bounds.entryInputBytes) return `"input":${input}`;
+let second = { at: Number.NaN, text: '' };
+
+/** As `toISOString`, which is slow enough to be asked once a second only. */
+function isoTime(ms: number): string {
+  const whole = Math.trunc(ms);
+  const start = whole - (whole % 1000);
+  if (start !== second.at) second = { at: start, text: new Date(start).toISOString().slice(0, -4) };
+  return `${second.text}${String(whole - start).padStart(3, '0')}Z`;
+}
+
+function inputText(input: string): string {
+  // No character takes more than three bytes, so a short text needs no counting.
+  if (input.length * 3 <= bounds.entryInputBytes || Buffer.byteLength(input) <= bounds.entryInputBytes) return `,"input":${input}`;
   // Whole characters only: a cut inside one would leave a replacement mark.
   const cut = new TextDecoder().decode(Buffer.from(input).subarray(0, bounds.entryInputBytes), { stream: true });
-  return `"inputCut":true,"input":${JSON.stringify(cut)}`;
+  return `,"inputCut":true,"input":${JSON.stringify(cut)}`;
 }

@@ -5,7 +5,7 @@ import { bindCaller } from '../decide/bind.ts';
 import type { Claim, Hop } from '../decide/call.ts';
 import type { StopReason } from '../decide/decision.ts';
 import { createRunUsage } from '../limits/usage.ts';
-import type { Sidecar } from '../start.ts';
+import type { Governing } from '../start.ts';
 import { type Delivery, deliver, type GovernedRun, judge, type Outcome, type ToolCall } from './govern.ts';
 import { recorded } from './recorded.ts';
 import { type Permit, ToolDenied, type Verdict } from './verdict.ts';
@@ -50,7 +50,7 @@ export interface Run {
 }
 
 /** Starts a run for the sidecar's own key. Throws where no policy is held: `connect` has waited for it. */
-export function startRun(sidecar: Sidecar, { agent, tier, user, client = { name: 'tollgate' }, sessionId }: RunOptions): Run {
+export function startRun(sidecar: Governing, { agent, tier, user, client = { name: 'tollgate' }, sessionId }: RunOptions): Run {
   const index = sidecar.cell.current;
   const key = index === null ? undefined : [...index.keysById.values()][0];
   // Without a key in the snapshot the key was revoked; the claim still names it, and every call is denied.
@@ -67,7 +67,7 @@ interface RunParts {
   readonly runChain: readonly string[];
 }
 
-function createRun(sidecar: Sidecar, { claim, client, id, runChain }: RunParts): Run {
+function createRun(sidecar: Governing, { claim, client, id, runChain }: RunParts): Run {
   const index = sidecar.cell.current;
   if (index === null) throw new Error('no policy is held yet');
   const usage = createRunUsage(sidecar.counters, { originSub: claim.identity.sub, startedAt: sidecar.govern.clock.now() });
@@ -98,7 +98,7 @@ function createRun(sidecar: Sidecar, { claim, client, id, runChain }: RunParts):
   return self;
 }
 
-async function guarded<I, O>(run: Run, { govern }: Sidecar, { tool, input }: { readonly tool: string; readonly input: I }, call: (input: I) => O | Promise<O>): Promise<Awaited<O>> {
+async function guarded<I, O>(run: Run, { govern }: Governing, { tool, input }: { readonly tool: string; readonly input: I }, call: (input: I) => O | Promise<O>): Promise<Awaited<O>> {
   const verdict = await run.decide({ tool, input });
   if (!verdict.allowed) throw new ToolDenied(verdict);
   const startedAt = govern.clock.now();

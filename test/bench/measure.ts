@@ -1,0 +1,62 @@
+// Repeats what is measured and its baseline in turn, so that a machine whose speed drifts slows both, and gives the
+// median of the pairwise ratios. Absolute times are printed for people; only ratios are judged.
+
+export interface Result {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  /** What it is measured against, in the same run. */
+  readonly baseline: string;
+  readonly ratio: number;
+  readonly target: number;
+  readonly ok: boolean;
+}
+
+/** Mean ns of one of `batch` calls. */
+export type Timed = (batch: number) => number;
+
+export function timeBatch(run: (at: number) => void): Timed {
+  return (batch) => {
+    const startedAt = process.hrtime.bigint();
+    for (let at = 0; at < batch; at++) run(at);
+    return Number(process.hrtime.bigint() - startedAt) / batch;
+  };
+}
+
+export interface Pair {
+  readonly ns: number;
+  readonly baselineNs: number;
+  readonly ratio: number;
+}
+
+/** After one round that is not counted, `rounds` pairs. */
+export function comparePairs(subject: Timed, baseline: Timed, { batch, rounds }: { readonly batch: number; readonly rounds: number }): Pair {
+  subject(batch);
+  baseline(batch);
+  const pairs = Array.from({ length: rounds }, () => {
+    const ns = subject(batch);
+    const baselineNs = baseline(batch);
+    return { ns, baselineNs, ratio: ns / baselineNs };
+  });
+  return {
+    ns: median(pairs.map(({ ns }) => ns)),
+    baselineNs: median(pairs.map(({ baselineNs }) => baselineNs)),
+    ratio: median(pairs.map(({ ratio }) => ratio)),
+  };
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+export function percentile(values: readonly number[], at: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))] ?? Number.NaN;
+}
+
+const round = (value: number): number => Number(value.toPrecision(4));
+
+/** `ok` where the ratio is at most the target. */
+export function atMost(fields: Omit<Result, 'ok'>): Result {
+  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio <= fields.target };
+}
