@@ -82,7 +82,7 @@ const retryWords = (retryAfterMs: number | null): string => (retryAfterMs === nu
 
 /** The decision with what all layers would have decided if all were enforced, where that differs. */
 function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {
-  const full = fold.permission === 'deny' ? null : usage.firstFullShadow(limits, now);
+  const full = fold.permission === 'deny' || limits === noLimits ? null : usage.firstFullShadow(limits, now);
   const shadowLimits = fold.permission === 'deny' || full !== null ? noLimits : limits;
   const shadow = shadowOf(caller, tool, fold, full);
   const mark = shadowMark(decision, shadow);

@@ -28,7 +28,7 @@ export interface ChargedWindow {
  */
 export interface LimitSet {
   readonly limits: readonly Limit[];
-  found: { readonly generation: number; readonly windows: readonly ChargedWindow[] } | null;
+  found: { readonly generation: object; readonly windows: readonly ChargedWindow[] } | null;
 }
 
 export const noLimits: LimitSet = Object.freeze({ limits: [], found: null });

@@ -2,8 +2,8 @@
 // interface: what `allowanceOf` answers is all that deciding and recording ever see.
 //
 // States: a subject's ledger is made when its first limit is looked up and forgotten by `sweep` when nothing in it is
-// charged. A changed snapshot makes new `Limit` objects with the same ids, so counts outlive it. `generation` moves
-// whenever windows are forgotten or remade; what was found under an older one is looked up again.
+// charged. A changed snapshot makes new `Limit` objects with the same ids, so counts outlive it. `generation` is
+// replaced whenever windows are forgotten or remade; what was found under another one is looked up again.
 import type { ChargedWindow, Limit, LimitSet } from '../decide/decision.ts';
 import { stepOf, Window } from './window.ts';
 
@@ -33,7 +33,8 @@ type Ledger = Map<string, Window>;
 
 export function createCounters(windowSeconds: number): Counters {
   let seconds = windowSeconds;
-  let generation = 0;
+  // An object, not a number: two sets of counters never take each other's findings for their own.
+  let generation = {};
   const ledgers = { enforced: new Map<string, Ledger>(), shadow: new Map<string, Ledger>() };
   const all = (): readonly Map<string, Ledger>[] => Object.values(ledgers);
 
@@ -75,7 +76,7 @@ export function createCounters(windowSeconds: number): Counters {
     setWindow: (length) => {
       if (length === seconds) return;
       seconds = length;
-      generation += 1;
+      generation = {};
       for (const bySub of all()) {
         for (const ledger of bySub.values()) for (const [id, window] of ledger) ledger.set(id, new Window(seconds, window.charges()));
       }
@@ -87,7 +88,7 @@ export function createCounters(windowSeconds: number): Counters {
           for (const [id, window] of ledger) {
             if (window.used(step) > 0) continue;
             ledger.delete(id);
-            generation += 1;
+            generation = {};
           }
           if (ledger.size === 0) bySub.delete(sub);
         }
