@@ -11,7 +11,7 @@ import { createSyncMetrics } from './grpc/metrics.ts';
 import { startGrpcServer } from './grpc/server.ts';
 import { createApp } from './http/app.ts';
 import { authenticate } from './operations/authenticate.ts';
-import { ingestBatch } from './operations/ingest-batch.ts';
+import { createIngest } from './operations/ingest-batch.ts';
 import type { Deps } from './operations/operation.ts';
 import { seedFirstWorkspace } from './operations/seed-first-workspace.ts';
 import { tendPartitions } from './operations/tend-partitions.ts';
@@ -87,7 +87,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
       metrics: createSyncMetrics(registry),
       log,
       authenticate: (header) => authenticate(deps, header),
-      ingest: (batch) => ingestBatch(deps, batch),
+      ingest: createIngest(deps),
     },
     { host: config.host, port: config.grpcPort },
   );

@@ -1,0 +1,16 @@
+// README's tables of variables are those of the schemas. `--write` puts them there.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { configTable } from '@tollgate/proto/contract';
+import { configSchema } from '../control-plane/config.ts';
+import { sidecarSchema } from '../sidecar/config.ts';
+
+const readme = readFileSync('README.md', 'utf8');
+const wanted = [
+  ['control-plane', configTable(configSchema)],
+  ['sidecar', configTable(sidecarSchema)],
+].reduce((text, [name, table]) => text.replace(new RegExp(`(<!-- variables: ${name} -->\n)[\\s\\S]*?(\n<!-- end -->)`), (_all, head, tail) => `${head}${table}${tail}`), readme);
+if (process.argv.includes('--write')) writeFileSync('README.md', wanted);
+else if (wanted !== readme) {
+  process.stderr.write('README.md lists other variables than the schemas; run: npm run readme\n');
+  process.exit(1);
+}
