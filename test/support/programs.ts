@@ -1,0 +1,89 @@
+// The built programs, run as a user runs them. Each end-to-end test starts its own and kills them as it likes.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface Program {
+  /** What it announced: each line of standard output that has a name and a value, by name. */
+  readonly announced: ReadonlyMap<string, string>;
+  readonly log: () => string;
+  /** Sends the signal and waits for the end; answers the exit code, null after a kill. */
+  end(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Resolves once the program has announced `until`; rejects with its log if it ends before. */
+async function start(script: string, args: readonly string[], { env, until }: { readonly env: Readonly<Record<string, string>>; readonly until: string }): Promise<Program> {
+  const child = spawn(process.execPath, [`${root}${script}`, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const announced = new Map<string, string>();
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  await new Promise<void>((ready, fail) => {
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (more: string) => {
+      text += more;
+      for (const [, name, value] of text.matchAll(/^ {2}(\w+) +(\S+)\n/gm)) if (name !== undefined && value !== undefined) announced.set(name, value);
+      if (announced.has(until)) ready();
+    });
+    child.once('exit', (code) => fail(new Error(`${script} ended with ${code}:\n${log}`)));
+  });
+  return { announced, log: () => log, end: (signal = 'SIGTERM') => end(child, signal) };
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+  const exit = once(child, 'exit');
+  child.kill(signal);
+  await exit;
+  return child.exitCode;
+}
+
+export interface ControlPlane extends Program {
+  readonly rest: string;
+  readonly grpc: string;
+}
+
+export async function startControlPlane(env: Readonly<Record<string, string>>): Promise<ControlPlane> {
+  const program = await start('control-plane/bin.js', ['start'], { env: { TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', ...env }, until: 'gRPC' });
+  return { ...program, rest: program.announced.get('REST') ?? '', grpc: program.announced.get('gRPC') ?? '' };
+}
+
+export interface SidecarProgram extends Program {
+  readonly url: string;
+}
+
+export async function startSidecarProgram(env: Readonly<Record<string, string>>): Promise<SidecarProgram> {
+  const program = await start('sidecar/bin.js', [], { env: { TOLLGATE_SIDECAR_PORT: '0', ...env }, until: 'hooks' });
+  return { ...program, url: new URL(program.announced.get('hooks') ?? '').origin };
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** One JSON request with a key. */
+export async function ask(url: string, key: string, { method, body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<Answer> {
+  const response = await fetch(url, {
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answered: unknown = await response.json();
+  if (typeof answered !== 'object' || answered === null) throw new Error(`${url} answered ${JSON.stringify(answered)}`);
+  return { status: response.status, body: { ...answered } };
+}
+
+/** Asks until `done`, at most `timeoutMs`; between two questions only the event loop turns, and a short rest for the CPU. */
+export async function eventually<T>(question: () => Promise<T>, done: (answer: T) => boolean, timeoutMs = 20_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const answer = await question();
+    if (done(answer)) return answer;
+    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms; last: ${JSON.stringify(answer)}`);
+    await new Promise((rest) => setTimeout(rest, 20));
+  }
+}
