@@ -2,57 +2,30 @@
 // they may call anything at all. Done once for a claim and a snapshot.
 import {
   agentTypeKey,
-  bounds,
-  type CompiledAgent,
   type CompiledKey,
   documentKey,
   hasScope,
-  namesTool,
   nameProblem,
 } from '@tollgate/proto/contract';
+import { LRUCache } from 'lru-cache';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
+import type { BoundHop, Caller } from './caller.ts';
+import { profilesNamed, registrationRefusal, scopesOf } from './chain.ts';
 import type { Decision } from './decision.ts';
 import type { IndexedDocument } from './document.ts';
-import type { Principal } from './fold.ts';
-import type { Plan } from './plan.ts';
 import { refuse } from './refusal.ts';
 
-/** One agent of the chain, resolved. `profile` is null for an agent that nobody registered. */
-export interface BoundHop extends Principal {
-  readonly hop: Hop;
-  readonly name: string;
-  readonly profile: CompiledAgent | null;
-}
-
-export interface Caller {
-  readonly index: Index;
-  readonly claim: Claim;
-  readonly key: CompiledKey | null;
-  readonly subject: Subject | null;
-  readonly hops: readonly BoundHop[];
-  /** The profile of the calling agent, which carries the caps of its run. */
-  readonly profile: CompiledAgent | null;
-  readonly tier: Hop['tier'];
-  /** What the agent has, after every hop of the chain gave on at most what it had. */
-  readonly scopes: readonly string[];
-  /** The tier, of any hop, that the workspace denies while the policy is stale; null: none of them. */
-  readonly deniedInOutage: Hop['tier'] | null;
-  /** Step 0: before every rule, and before the outage rule. */
-  readonly halted: Decision | null;
-  /** Steps 2 and 3. */
-  readonly refused: Decision | null;
-  /** What was worked out for tools called before. */
-  readonly plans: Map<string, Plan>;
-}
+const callersMax = 10_000;
+const callersOf = new WeakMap<Index, LRUCache<string, Caller>>();
 
 /** The caller of a claim under this snapshot; equal claims share one. */
 export function bindCaller(index: Index, claim: Claim): Caller {
+  const callers = callersOf.get(index) ?? new LRUCache<string, Caller>({ max: callersMax });
+  callersOf.set(index, callers);
   const cacheKey = JSON.stringify(claim);
-  const known = index.callers.get(cacheKey);
-  if (known !== undefined) return known;
-  const caller = bind(index, claim);
-  index.callers.set(cacheKey, caller);
+  const caller = callers.get(cacheKey) ?? bind(index, claim);
+  callers.set(cacheKey, caller);
   return caller;
 }
 
@@ -73,7 +46,7 @@ function bind(index: Index, claim: Claim): Caller {
     scopes: scopesOf(hops),
     deniedInOutage: hops.find(({ tier }) => index.settings.outage.then[tier] === 'deny')?.tier ?? null,
     halted: haltOf(index, hops),
-    refused: identityRefusal(index, claim, key, subject) ?? agentRefusal(index, hops),
+    refused: identityRefusal(index, claim, key, subject) ?? registrationRefusal(index, hops),
     plans: new Map(),
   };
 }
@@ -93,11 +66,6 @@ function bindHop(index: Index, hop: Hop, subject: Subject | null): BoundHop {
   const name = profile?.name ?? hop.agent;
   const agentType = agentTypeKey({ client: hop.client, tier: hop.tier, name });
   return { hop, name, profile, agentType, tier: hop.tier, documents: subject === null ? [] : documentsFor(index, subject, agentType) };
-}
-
-function profilesNamed(index: Index, agent: string): readonly CompiledAgent[] {
-  const byId = index.agentsById.get(agent);
-  return byId === undefined ? (index.agentsByName.get(agent) ?? []) : [byId];
 }
 
 /** The documents that can speak for a principal, broad to specific. */
@@ -141,58 +109,4 @@ function hopProblem({ agent, client }: Hop): string | null {
   const ofClient = nameProblem(client);
   if (ofClient !== null) return `client name ${ofClient}`;
   return client.includes('::') ? 'client name must not hold "::"' : null;
-}
-
-function agentRefusal(index: Index, hops: readonly BoundHop[]): Decision | null {
-  for (const { hop, profile } of hops) {
-    const quoted = JSON.stringify(hop.agent);
-    const count = profile === null ? profilesNamed(index, hop.agent).length : 1;
-    if (count > 1) return refuse('agent_ambiguous', `${count} agents are named ${quoted}; name the one that is meant by its id`);
-    if (count === 0 && index.settings.unknownAgents === 'deny') return refuse('agent_unknown', `no agent ${quoted} is registered, and the workspace denies unknown agents`);
-  }
-  return null;
-}
-
-function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
-  const depth = hops.length - 1;
-  if (depth > bounds.delegationDepth) return refuse('delegation_denied', `a chain may be ${bounds.delegationDepth} hops deep, is ${depth}`);
-  const seen = new Set<string>();
-  for (const [at, { profile, name }] of hops.entries()) {
-    if (profile === null) continue;
-    const quoted = JSON.stringify(name);
-    if (seen.has(profile.id)) return refuse('delegation_denied', `agent ${quoted} is in the chain twice`);
-    seen.add(profile.id);
-    if (at > 0 && !profile.delegatable) return refuse('delegation_denied', `agent ${quoted} is not delegatable`);
-    if (at < depth && !profile.canDelegate) return refuse('delegation_denied', `agent ${quoted} may not delegate`);
-    if (profile.maxDelegationDepth !== null && depth - at > profile.maxDelegationDepth) {
-      return refuse('delegation_denied', `agent ${quoted} allows ${profile.maxDelegationDepth} hops below it, there are ${depth - at}`);
-    }
-  }
-  return null;
-}
-
-/** The scopes that every agent of the chain has and that were handed down. An agent that nobody registered has none. */
-function scopesOf(hops: readonly BoundHop[]): readonly string[] {
-  const [first = [], ...rest] = hops.flatMap(({ profile, hop }) => [profile?.scopes ?? [], ...(hop.handedScopes === undefined ? [] : [hop.handedScopes])]);
-  return rest.reduce((held, scopes) => held.filter((scope) => scopes.includes(scope)), first);
-}
-
-/** Step 3, as far as it depends on the tool. */
-export function toolRefusal({ hops, scopes, index }: Caller, tool: string): Decision | null {
-  const quoted = JSON.stringify(tool);
-  for (const { profile, name } of hops) {
-    if (profile !== null && !namesTool(profile.enabledTools, tool)) {
-      return refuse('agent_tools', `enabledTools of agent ${JSON.stringify(name)} does not name ${quoted}`);
-    }
-  }
-  const delegation = delegationRefusal(hops);
-  if (delegation !== null) return delegation;
-  for (const { hop, name } of hops) {
-    if (hop.handedTools !== undefined && !namesTool(hop.handedTools, tool)) {
-      return refuse('delegated_tools', `the task was handed to agent ${JSON.stringify(name)} without ${quoted}`);
-    }
-  }
-  const required = index.requiredScopes.get(tool) ?? [];
-  const missing = required.filter((scope) => !scopes.includes(scope));
-  return missing.length === 0 ? null : refuse('scope_missing', `${quoted} requires the scopes ${missing.join(', ')}, which the agent lacks`);
 }

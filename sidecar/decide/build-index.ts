@@ -1,8 +1,5 @@
-// A snapshot made ready for deciding. Built aside and then swapped in whole; nothing in it changes afterwards but
-// caches, which hold only what can be worked out again.
+// A snapshot made ready for deciding. Built aside and then swapped in whole; nothing in it changes afterwards.
 import type { CompiledAgent, CompiledKey, CompiledMember, CompiledSettings } from '@tollgate/proto/contract';
-import { LRUCache } from 'lru-cache';
-import type { Caller } from './bind.ts';
 import { type IndexedDocument, indexDocument } from './document.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -19,11 +16,7 @@ export interface Index {
   readonly keysByHash: ReadonlyMap<string, CompiledKey>;
   /** Scopes a tool asks for, by `<server>.<tool>`. */
   readonly requiredScopes: ReadonlyMap<string, readonly string[]>;
-  /** Callers bound before, by their claim. */
-  readonly callers: LRUCache<string, Caller>;
 }
-
-const callersMax = 10_000;
 
 export function buildIndex(snapshot: Snapshot): Index {
   const documents = snapshot.documents.map(indexDocument);
@@ -41,17 +34,11 @@ export function buildIndex(snapshot: Snapshot): Index {
     requiredScopes: new Map(
       snapshot.servers.flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
     ),
-    callers: new LRUCache({ max: callersMax }),
   };
 }
 
-/** The same content under a newer number. Callers are bound anew, because their decisions name the revision. */
-export const renumberIndex = (index: Index, epoch: string, revision: number): Index => ({
-  ...index,
-  epoch,
-  revision,
-  callers: new LRUCache({ max: callersMax }),
-});
+/** The same content under a newer number; callers are bound to it anew, because their decisions name the revision. */
+export const renumberIndex = (index: Index, epoch: string, revision: number): Index => ({ ...index, epoch, revision });
 
 function groupByName(agents: readonly CompiledAgent[]): ReadonlyMap<string, readonly CompiledAgent[]> {
   const groups = new Map<string, CompiledAgent[]>();

@@ -1,10 +1,10 @@
 // The decision about one tool call: policy.md, "The order of one decision". Pure: it reads the caller's snapshot and
 // the usage it is given, and changes neither; `limits/` records afterwards what the decision says is to be counted.
 import { nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
-import type { Caller } from './bind.ts';
+import type { Caller, Plan, ShadowPlan } from './caller.ts';
 import { type Decision, type Freshness, type Limit, noLimits, type Shadow, type StopReason, type Usage } from './decision.ts';
 import type { Fold } from './fold.ts';
-import { malformedTool, type Plan, planFor, type ShadowPlan } from './plan.ts';
+import { malformedTool, planFor } from './plan.ts';
 import { refuse } from './refusal.ts';
 import { limitWords, ruleWords } from './words.ts';
 

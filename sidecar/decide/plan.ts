@@ -1,25 +1,12 @@
 // Everything about one caller and one tool that no counter changes, worked out once: the refusal if there is one, both
 // folds, and the decisions they lead to, ready to be handed out.
 import { type EntryRule, reasons } from '@tollgate/proto/contract';
-import { type Caller, toolRefusal } from './bind.ts';
+import type { Caller, Plan } from './caller.ts';
+import { toolRefusal } from './chain.ts';
 import { type Decision, type LimitSet, noLimits } from './decision.ts';
 import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
-
-export interface Plan {
-  /** Steps 2 and 3. */
-  readonly refused: Decision | null;
-  /** What the enforced fold leads to while its limits have room. */
-  readonly outcome: Decision;
-  /** Null where no layer that can speak is in audit mode: then it equals the enforced one. */
-  readonly shadow: ShadowPlan | null;
-}
-
-export interface ShadowPlan {
-  readonly fold: Fold;
-  readonly limits: LimitSet;
-}
 
 // Tools are named by callers, so what is remembered of them is bounded.
 const plansMax = 4_096;

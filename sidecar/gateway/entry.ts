@@ -1,7 +1,7 @@
 // Audit entries, as the text that goes to the spool. An entry is put together from the text of its parts, because most
 // of them are the same from call to call: what is fixed for a run, and what is fixed for a decision, is written once.
 import { type AuditEntry, bounds, type Finding, quoteJson } from '@tollgate/proto/contract';
-import type { Caller } from '../decide/bind.ts';
+import type { Caller } from '../decide/caller.ts';
 import type { Decision, Shadow } from '../decide/decision.ts';
 
 /** Fixed for a run. */

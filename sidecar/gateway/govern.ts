@@ -2,7 +2,8 @@
 // function: nothing can change between reading the snapshot and counting the call. Recording comes right after it, and
 // a call that cannot be recorded is denied, unless the workspace has chosen otherwise.
 import { canonicalJson, type DenyCode, digestText, type Finding, NotJson } from '@tollgate/proto/contract';
-import { bindCaller, type Caller } from '../decide/bind.ts';
+import { bindCaller } from '../decide/bind.ts';
+import type { Caller } from '../decide/caller.ts';
 import type { Claim } from '../decide/call.ts';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';

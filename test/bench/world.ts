@@ -9,7 +9,8 @@ import {
   snapshotSchemaVersion,
   type Tier,
 } from '@tollgate/proto/contract';
-import { bindCaller, type Caller } from '../../sidecar/decide/bind.ts';
+import { bindCaller } from '../../sidecar/decide/bind.ts';
+import type { Caller } from '../../sidecar/decide/caller.ts';
 import { buildIndex } from '../../sidecar/decide/build-index.ts';
 import { type SnapshotMessage, verifySnapshot } from '../../sidecar/snapshot/verify.ts';
 
