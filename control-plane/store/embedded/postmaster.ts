@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Account, accountOptions, clusterPath } from './account.ts';
+import { errorCode } from './error-code.ts';
 import { type Connection, knock } from './knock.ts';
 import { openLog } from './server-log.ts';
 import { databaseName, port, serverSettings, superuser } from './settings.ts';
@@ -125,7 +126,12 @@ const ending = ({ exitCode, signalCode }: ChildProcess) => (signalCode ? `signal
 async function stopProcess(pid: number): Promise<void> {
   const command = await readCommand(pid);
   if (!command.includes('postgres')) return;
-  process.kill(pid, 'SIGINT');
+  try {
+    process.kill(pid, 'SIGINT');
+  } catch (error) {
+    // It has just ended by itself.
+    if (errorCode(error) !== 'ESRCH') throw error;
+  }
   for (const start = performance.now(); (await readCommand(pid)) === command; await delay(pollMs)) {
     if (performance.now() - start > stopMsMax) throw new Error(`PostgreSQL, pid ${pid}, did not stop within ${stopMsMax / 1000} s.`);
   }
