@@ -16,12 +16,13 @@ import type { Decision } from './decision.ts';
 import type { IndexedDocument } from './document.ts';
 import { refuse } from './refusal.ts';
 
+// Bounded by size and not by count: bounded by count, the cache would take all of its memory at once, for every revision.
 const callersMax = 10_000;
 const callersOf = new WeakMap<Index, LRUCache<string, Caller>>();
 
 /** The caller of a claim under this snapshot; equal claims share one. */
 export function bindCaller(index: Index, claim: Claim): Caller {
-  const callers = callersOf.get(index) ?? new LRUCache<string, Caller>({ max: callersMax });
+  const callers = callersOf.get(index) ?? new LRUCache<string, Caller>({ maxSize: callersMax, sizeCalculation: () => 1 });
   callersOf.set(index, callers);
   const cacheKey = JSON.stringify(claim);
   const caller = callers.get(cacheKey) ?? bind(index, claim);

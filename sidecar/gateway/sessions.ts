@@ -2,8 +2,8 @@
 // chain are one run, so that caps and handed-down tools hold over requests.
 //
 // States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
-// caps begin anew then. A permitted call waits for its outcome among `pendingMax`; an outcome that finds none is
-// recorded as a call of its own.
+// caps begin anew then. A permitted call waits for its outcome among `pendingMax` that differ and `pendingEqualMax` that
+// are equal; an outcome that finds none is recorded as a call of its own.
 import { canonicalJson, digestText, intersectTools } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { bindCaller } from '../decide/bind.ts';
@@ -15,10 +15,13 @@ import type { GovernedRun } from './govern.ts';
 import type { HookRequest } from './hook-request.ts';
 import type { Permit } from './verdict.ts';
 
+/** What is remembered of a permitted call: not its input, which may be large. */
+export type PendingCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest' | 'decidedAt'>;
+
 export interface Session {
   readonly run: GovernedRun;
-  /** Permits whose outcome is awaited, by call id, or by tool and input where the client names none. */
-  readonly pending: LRUCache<string, Permit>;
+  /** Calls whose outcome is awaited, oldest first, by call id, or by tool and input where the client names none. */
+  readonly pending: LRUCache<string, readonly PendingCall[]>;
 }
 
 export interface Sessions {
@@ -27,6 +30,7 @@ export interface Sessions {
 
 const sessionsMax = 50_000;
 const pendingMax = 1_000;
+const pendingEqualMax = 100;
 
 export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 'govern'>): Sessions {
   const sessions = new LRUCache<string, Session>({ max: sessionsMax });
@@ -58,7 +62,8 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
           usage: known?.run.usage ?? createRunUsage(counters, { originSub: identity.sub, startedAt: govern.clock.now() }),
           caller: bindCaller(index, claim),
         },
-        pending: known?.pending ?? new LRUCache({ max: pendingMax }),
+        // Grows as needed: by `max` it would take the memory of all of them for every session.
+        pending: known?.pending ?? new LRUCache({ maxSize: pendingMax, sizeCalculation: () => 1 }),
       };
       sessions.set(key, session);
       return session;
@@ -66,5 +71,22 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
   };
 }
 
+/** A permitted call waits for its outcome. Equal calls wait in line. */
+export function addPending({ pending }: Session, request: HookRequest, { tool, requestId, decision, inputDigest, decidedAt }: Permit): void {
+  const key = pendingKey(request);
+  const call = { tool, requestId, decision, inputDigest, decidedAt };
+  pending.set(key, [...(pending.get(key) ?? []), call].slice(-pendingEqualMax));
+}
+
+/** The call that an outcome belongs to; null where none waits for it. */
+export function takePending({ pending }: Session, request: HookRequest): PendingCall | null {
+  const key = pendingKey(request);
+  const [call, ...others] = pending.get(key) ?? [];
+  if (call === undefined || call.tool !== request.tool) return null;
+  if (others.length === 0) pending.delete(key);
+  else pending.set(key, others);
+  return call;
+}
+
 /** Under what a permit waits for its outcome: the client's id for the call, or what was called with what. */
-export const pendingKey = ({ callId, tool, input }: HookRequest): string => (callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`);
+const pendingKey = ({ callId, tool, input }: HookRequest): string => (callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`);

@@ -1,0 +1,89 @@
+// The explicit exceptions that take something back from a document that was just tightened: its writer is told of them.
+import { documentKey, type DocumentId, isTier, type Rule, rulePath, type Tier, wildcardPrefix } from '@tollgate/proto/contract';
+import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+
+export interface StoredDocument {
+  readonly id: DocumentId;
+  readonly document: PolicyDocument;
+}
+
+export interface LooseningOverride {
+  /** `role:member`, `user:<uid>:organisation`, … */
+  readonly document: string;
+  readonly path: string;
+  readonly rule: Rule;
+}
+
+interface Place {
+  readonly section: 'defaults' | 'tools' | 'agentTypes';
+  readonly key: string | null;
+  readonly tier: Tier;
+  readonly rule: Rule;
+}
+
+const breadth: readonly DocumentId['layer'][] = ['workspace', 'role', 'agent-type', 'user'];
+
+/** Every override of a more specific document that loosens, for some call, a field that `after` has tightened. */
+export function looseningOverrides(all: readonly StoredDocument[], id: DocumentId, before: PolicyDocument | null, after: PolicyDocument): readonly LooseningOverride[] {
+  if (!enforces(after)) return [];
+  const tightened = tightenedPlaces(before !== null && enforces(before) ? before : {}, after);
+  if (tightened.length === 0) return [];
+  return all
+    .filter((other) => breadth.indexOf(other.id.layer) > breadth.indexOf(id.layer) && enforces(other.document) && !isSelf(other.id))
+    .flatMap((other) =>
+      placesOf(other.document)
+        .filter((place) => place.rule.override === true && tightened.some((tight) => loosens(place, tight)))
+        .map(({ section, key, tier, rule }) => ({ document: documentKey(other.id), path: rulePath(section, key, tier), rule })),
+    );
+}
+
+const enforces = ({ mode }: PolicyDocument): boolean => mode === undefined || mode === 'enforce';
+
+const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === 'self';
+
+/** The fields of `after` that are stricter than what stood at their place, each as a place of its own. */
+function tightenedPlaces(before: PolicyDocument, after: PolicyDocument): readonly Place[] {
+  const old = new Map(placesOf(before).map((place) => [nameOf(place), place.rule]));
+  return placesOf(after).flatMap((place) => {
+    const rule = tightenedFields(old.get(nameOf(place)) ?? {}, place.rule);
+    return Object.keys(rule).length === 0 ? [] : [{ ...place, rule }];
+  });
+}
+
+const nameOf = ({ section, key, tier }: Place): string => rulePath(section, key, tier);
+
+const tightenedFields = (old: Rule, now: Rule): Rule => ({
+  ...(now.permission === 'deny' && old.permission !== 'deny' ? { permission: now.permission } : {}),
+  ...(now.rateLimit !== undefined && now.rateLimit < (old.rateLimit ?? Number.POSITIVE_INFINITY) ? { rateLimit: now.rateLimit } : {}),
+  ...(now.transform === 'redact' && old.transform !== 'redact' ? { transform: now.transform } : {}),
+});
+
+function loosens(place: Place, tight: Place): boolean {
+  if (place.tier !== tight.tier || !meet(place, tight)) return false;
+  const { permission, rateLimit, transform } = place.rule;
+  return (
+    (tight.rule.permission === 'deny' && permission === 'allow') ||
+    (tight.rule.rateLimit !== undefined && rateLimit !== undefined && rateLimit > tight.rule.rateLimit) ||
+    (tight.rule.transform === 'redact' && transform === 'log')
+  );
+}
+
+/** Whether some tool is spoken for by both. */
+function meet(a: Place, b: Place): boolean {
+  if (a.section !== 'tools' || b.section !== 'tools' || a.key === null || b.key === null) return true;
+  return a.key === b.key || begins(a.key, b.key) || begins(b.key, a.key);
+}
+
+function begins(key: string, other: string): boolean {
+  const prefix = wildcardPrefix(key);
+  return prefix !== null && (other.startsWith(prefix) || wildcardPrefix(other)?.startsWith(prefix) === true);
+}
+
+function placesOf(document: PolicyDocument): readonly Place[] {
+  const keyed = (section: 'tools' | 'agentTypes'): readonly Place[] =>
+    Object.entries(document[section] ?? {}).flatMap(([key, rules]) => tiersOf(section, key, rules));
+  return [...tiersOf('defaults', null, document.defaults ?? {}), ...keyed('tools'), ...keyed('agentTypes')];
+}
+
+const tiersOf = (section: Place['section'], key: string | null, rules: TierRulesDocument): readonly Place[] =>
+  Object.entries(rules).flatMap(([tier, rule]) => (isTier(tier) ? [{ section, key, tier, rule }] : []));
