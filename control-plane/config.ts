@@ -1,5 +1,5 @@
 // The environment variables of the control plane: types, defaults, checks and README's table in one schema.
-import { choice, type ConfigOf, integer, isSlug, parseKey, text } from '@tollgate/proto/contract';
+import { type ConfigOf, choice, integer, isSlug, parseKey, text } from '@tollgate/proto/contract';
 import { checkEmail } from './domain/member.ts';
 
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });

@@ -1,9 +1,16 @@
 // The one place of this program where a refusal becomes a status. Whatever is thrown enters here: ours as it is, the
 // database's outages and the HTTP framework's refusals by their kind, and everything else as a bug.
+import { status } from '@grpc/grpc-js';
 import { AppError, codes, type ErrorCode } from '@tollgate/proto/contract';
 import { isUnavailable } from './store/unavailable.ts';
 
 export const httpStatus = (code: ErrorCode): number => codes[code].http;
+
+/** The gRPC status that ends a stream. */
+export function grpcStatusOf(reason: unknown): { readonly code: status; readonly details: string } {
+  const { code, publicMessage } = refusalOf(reason);
+  return { code: status[codes[code].grpc], details: publicMessage };
+}
 
 export interface ErrorBody {
   readonly error: string;

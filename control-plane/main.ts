@@ -33,7 +33,10 @@ export async function runControlPlane(env: Readonly<Record<string, string | unde
   if ('problems' in read) return complain(read.problems);
   const { config } = read;
   const beyond = config.allowPlaintext === 'false' && !isLoopback(config.host);
-  if (beyond) return complain([`TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`]);
+  if (beyond)
+    return complain([
+      `TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
+    ]);
 
   const undo: Undo = [];
   const stopped = new AbortController();
@@ -71,7 +74,13 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
   await tendPartitions(deps, config.auditRetentionDays);
-  const chores = setInterval(() => void tendPartitions(deps, config.auditRetentionDays).catch((error: unknown) => log.error({ err: error }, 'partitions were not tended')), hourMs);
+  const chores = setInterval(
+    () =>
+      void tendPartitions(deps, config.auditRetentionDays).catch((error: unknown) =>
+        log.error({ err: error }, 'partitions were not tended'),
+      ),
+    hourMs,
+  );
   undo.push(() => clearInterval(chores));
 
   const registry = new Registry();
@@ -92,7 +101,13 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
     { host: config.host, port: config.grpcPort },
   );
   undo.push(() => grpc.close());
-  const app = createApp({ ...deps, config, log, registry, readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]) });
+  const app = createApp({
+    ...deps,
+    config,
+    log,
+    registry,
+    readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
+  });
   undo.push(() => app.close());
   const rest = await app.listen({ host: config.host, port: config.port });
   announce(rest, `${config.host}:${grpc.port}`, seeded.kind === 'created' ? seeded.key : null);

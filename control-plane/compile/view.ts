@@ -17,13 +17,19 @@ export function viewOf(entries: readonly SnapshotEntry[], state: WorkspaceState,
     if (key.startsWith('key/')) return own !== undefined && key === `key/${own.id}`;
     if (mayNameOthers) return true;
     if (key.startsWith('member/')) return key === `member/${own?.uid}`;
-    if (key.startsWith('document/user:')) return own?.uid != null && ['organisation', 'self'].some((part) => key === `document/user:${own.uid}:${part}`);
+    if (key.startsWith('document/user:'))
+      return own?.uid != null && ['organisation', 'self'].some((part) => key === `document/user:${own.uid}:${part}`);
     return true;
   };
-  return entries.filter(({ key }) => visible(key)).map((entry) => (own !== undefined && entry.key === `key/${own.id}` ? withoutHash(entry, own) : entry));
+  return entries
+    .filter(({ key }) => visible(key))
+    .map((entry) => (own !== undefined && entry.key === `key/${own.id}` ? withoutHash(entry, own) : entry));
 }
 
 function withoutHash(entry: SnapshotEntry, key: WorkspaceKey): SnapshotEntry {
   const compiled: unknown = JSON.parse(entry.value.toString('utf8'));
-  return { key: entry.key, value: Buffer.from(JSON.stringify({ ...(typeof compiled === 'object' ? compiled : {}), id: key.id, hash: '' }), 'utf8') };
+  return {
+    key: entry.key,
+    value: Buffer.from(JSON.stringify({ ...(typeof compiled === 'object' ? compiled : {}), id: key.id, hash: '' }), 'utf8'),
+  };
 }

@@ -14,7 +14,7 @@ interface Access {
 const anybody = roles;
 const leads = ['owner', 'admin'] as const satisfies readonly Role[];
 
-export const access = {
+const access = {
   'agent.read': { scope: 'agents.read', roles: anybody },
   'agent.create': { scope: 'agents.write', roles: anybody },
   'agent.update': { scope: 'agents.write', roles: anybody },

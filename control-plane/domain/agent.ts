@@ -31,7 +31,7 @@ export interface Agent extends AgentFields {
   readonly updatedAt: Date;
 }
 
-export const agentDefaults = {
+const agentDefaults = {
   systemPrompt: 'You are a helpful autonomous agent.',
   description: '',
   icon: '',

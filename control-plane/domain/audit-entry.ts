@@ -1,7 +1,7 @@
 // What becomes of a record that a sidecar ships. Every record becomes an entry that the store can take: what is wrong
 // with it is mended and named in `mended`, so that one bad record never holds up its batch. Pure.
 import { bounds, tiers } from '@tollgate/proto/contract';
-import { cleanJson } from './clean-json.ts';
+import { cleanJson, cleanText, isClean } from './clean-json.ts';
 import { isObject } from './policy.ts';
 
 /** One record of a spool: an entry as bytes of JSON, or why it could not be read back. */
@@ -47,8 +47,26 @@ const promised: readonly (readonly [string, (value: unknown) => boolean, unknown
 const ours = ['id', 'receivedAt', 'mended'] as const;
 
 export function entryFromRecord(bytes: Uint8Array, now: Date): StoredEntry {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  const value = parse(text);
+  return soundEntry(text, value, now) ?? mendedEntry(text, value, now);
+}
+
+/** An entry that needs no mending, as nearly all are, with as little work as that takes; null for any other. */
+function soundEntry(text: string, value: unknown, now: Date): StoredEntry | null {
+  if (!isObject(value) || !isClean(text, value)) return null;
+  const { ts: stamp, tool, decision, agentName, sub, sessionId, ...others } = value;
+  const ts = timeOf(stamp, now);
+  if (ts === null || !isShortText(tool) || !isDecision(decision) || !isShortText(agentName) || !isShortText(sub) || !isShortText(sessionId))
+    return null;
+  if (ours.some((key) => Object.hasOwn(others, key)) || !promised.every(([key, holds]) => holds(others[key]))) return null;
+  const rest = JSON.stringify(others);
+  return fitsEntry(rest) ? { ts, tool, decision, agentName, sub, sessionId, rest } : null;
+}
+
+function mendedEntry(text: string, value: unknown, now: Date): StoredEntry {
   const mended = new Set<string>();
-  const fields = readFields(bytes, mended);
+  const fields = fieldsOf(text, value, mended);
   for (const key of ours) fields.delete(key);
   const taken = {
     ts: takeTime(fields, now, mended),
@@ -67,12 +85,11 @@ export function entryFromRecord(bytes: Uint8Array, now: Date): StoredEntry {
 }
 
 /** The entry's own fields; of what is no entry, what could be read of it. */
-function readFields(bytes: Uint8Array, mended: Set<string>): Fields {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  const value = cleanJson(parse(text), mended);
-  if (isObject(value)) return new Map(Object.entries(value));
+function fieldsOf(text: string, value: unknown, mended: Set<string>): Fields {
+  const clean = cleanJson(value, mended);
+  if (isObject(clean)) return new Map(Object.entries(clean));
   mended.add('json');
-  const raw = cleanJson(text.slice(0, rawMax), new Set());
+  const raw = cleanText(text.slice(0, rawMax), new Set());
   return new Map<string, unknown>([
     ['decisionReason', 'internal_error: the record held no entry that can be read'],
     ['code', 'internal_error'],
@@ -88,10 +105,19 @@ function parse(text: string): unknown {
   }
 }
 
+const isShortText = (value: unknown): value is string => typeof value === 'string' && value.length <= textMax;
+const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
+
+/** Null for a time that cannot be right. */
+function timeOf(value: unknown, now: Date): Date | null {
+  const time = typeof value === 'string' && isTime.test(value) ? Date.parse(value) : Number.NaN;
+  return time >= now.getTime() - entryPastMs && time <= now.getTime() + bounds.entryFutureMs ? new Date(time) : null;
+}
+
 function takeText(fields: Fields, key: string, mended: Set<string>): string {
   const value = fields.get(key);
   fields.delete(key);
-  if (typeof value === 'string' && value.length <= textMax) return value;
+  if (isShortText(value)) return value;
   mended.add(key);
   // A cut may fall between the two halves of a character.
   return typeof value === 'string' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : '';
@@ -100,7 +126,7 @@ function takeText(fields: Fields, key: string, mended: Set<string>): string {
 function takeDecision(fields: Fields, mended: Set<string>): 'allow' | 'deny' {
   const value = fields.get('decision');
   fields.delete('decision');
-  if (value === 'allow' || value === 'deny') return value;
+  if (isDecision(value)) return value;
   mended.add('decision');
   return 'deny';
 }
@@ -109,8 +135,8 @@ function takeDecision(fields: Fields, mended: Set<string>): 'allow' | 'deny' {
 function takeTime(fields: Fields, now: Date, mended: Set<string>): Date {
   const value = fields.get('ts');
   fields.delete('ts');
-  const time = typeof value === 'string' && isTime.test(value) ? Date.parse(value) : Number.NaN;
-  if (time >= now.getTime() - entryPastMs && time <= now.getTime() + bounds.entryFutureMs) return new Date(time);
+  const time = timeOf(value, now);
+  if (time !== null) return time;
   mended.add('ts');
   if (typeof value === 'string') fields.set('tsClaimed', value.slice(0, 64).replace(/\p{Cs}$/u, ''));
   return now;
@@ -131,7 +157,8 @@ function restOf(fields: Fields, mended: Set<string>): string {
   return write();
 }
 
-const fitsEntry = (text: string): boolean => Buffer.byteLength(text) <= bounds.entryBytes;
+// No character takes more than three bytes.
+const fitsEntry = (text: string): boolean => text.length * 3 <= bounds.entryBytes || Buffer.byteLength(text) <= bounds.entryBytes;
 
 function shorten(value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, textMax).replace(/\p{Cs}$/u, '');

@@ -8,6 +8,18 @@ const suspicious = /[\0\p{Cs}]/u;
 const nul = /\0/gu;
 const surrogate = /\p{Cs}/gu;
 
+const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
+
+/** Whether `cleanJson` may have anything to do for the value that `text` is JSON of. */
+export const isClean = (text: string, value: unknown): boolean => !suspiciousEscape.test(text) && isWithin(value, depthMax);
+
+function isWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (levels === 0) return false;
+  const children: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return children.every((child) => isWithin(child, levels - 1));
+}
+
 /** A copy that can be stored; `marks` receives the kind of each repair: `nul`, `surrogate`, `depth`. */
 export function cleanJson(value: unknown, marks: Set<string>, depth = 0): unknown {
   if (typeof value === 'string') return cleanText(value, marks);

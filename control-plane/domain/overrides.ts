@@ -24,7 +24,12 @@ interface Place {
 const breadth: readonly DocumentId['layer'][] = ['workspace', 'role', 'agent-type', 'user'];
 
 /** Every override of a more specific document that loosens, for some call, a field that `after` has tightened. */
-export function looseningOverrides(all: readonly StoredDocument[], id: DocumentId, before: PolicyDocument | null, after: PolicyDocument): readonly LooseningOverride[] {
+export function looseningOverrides(
+  all: readonly StoredDocument[],
+  id: DocumentId,
+  before: PolicyDocument | null,
+  after: PolicyDocument,
+): readonly LooseningOverride[] {
   if (!enforces(after)) return [];
   const tightened = tightenedPlaces(before !== null && enforces(before) ? before : {}, after);
   if (tightened.length === 0) return [];

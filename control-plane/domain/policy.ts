@@ -1,6 +1,6 @@
 // What a policy document may hold. Every write goes through `checkDocument` after it is merged; what it lets through,
 // the compiler and every sidecar can take.
-import { bounds, childPath, nameProblem, parseAgentType, type Part, type Rule, tiers } from '@tollgate/proto/contract';
+import { bounds, childPath, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
 
 /** By tier; other keys are accepted, returned and inert. */
 export type TierRulesDocument = Readonly<Record<string, Rule>>;
@@ -40,7 +40,9 @@ const oneOf =
 const integer =
   (min: number, max: number): Check =>
   (value, path) =>
-    Number.isInteger(value) && Number(value) >= min && Number(value) <= max ? [] : problem(path, `must be an integer from ${min} to ${max}`);
+    Number.isInteger(value) && Number(value) >= min && Number(value) <= max
+      ? []
+      : problem(path, `must be an integer from ${min} to ${max}`);
 
 /** An object of these fields and no others. */
 const fields =
@@ -75,7 +77,9 @@ const rule = (part: Part): Check =>
     rateLimit: integer(0, 2_147_483_647),
     transform: oneOf('log', 'redact'),
     override: (value, path) =>
-      part === 'self' ? problem(path, 'is for owners and admins; a member cannot make an exception for themselves') : oneOf(true)(value, path),
+      part === 'self'
+        ? problem(path, 'is for owners and admins; a member cannot make an exception for themselves')
+        : oneOf(true)(value, path),
   });
 
 const tierKeysMax = 64;

@@ -48,7 +48,12 @@ function placesOf(before: PolicyDocument, after: PolicyDocument): readonly Place
   return [...tiersOf('defaults', null, after.defaults ?? {}, before.defaults), ...keyed('tools'), ...keyed('agentTypes')];
 }
 
-function tiersOf(section: Place['section'], key: string | null, rules: TierRulesDocument, old: TierRulesDocument | undefined): readonly Place[] {
+function tiersOf(
+  section: Place['section'],
+  key: string | null,
+  rules: TierRulesDocument,
+  old: TierRulesDocument | undefined,
+): readonly Place[] {
   return Object.entries(rules).flatMap(([tier, rule]) => (isTier(tier) ? [{ section, key, tier, rule, old: ownValue(old, tier) }] : []));
 }
 
@@ -59,9 +64,24 @@ function looserFields({ section, key, tier, rule, old }: Place, fold: Fold): rea
   const path = rulePath(section, key, tier);
   const limit = Math.min(...fold.limits.map(({ max }) => max));
   const checks = [
-    { field: 'permission', sets: rule.permission !== old?.permission, looser: rule.permission === 'allow' && fold.permission === 'deny', holds: '"deny"' },
-    { field: 'rateLimit', sets: rule.rateLimit !== old?.rateLimit, looser: rule.rateLimit !== undefined && rule.rateLimit > limit, holds: String(limit) },
-    { field: 'transform', sets: rule.transform !== old?.transform, looser: rule.transform === 'log' && fold.transform === 'redact', holds: '"redact"' },
+    {
+      field: 'permission',
+      sets: rule.permission !== old?.permission,
+      looser: rule.permission === 'allow' && fold.permission === 'deny',
+      holds: '"deny"',
+    },
+    {
+      field: 'rateLimit',
+      sets: rule.rateLimit !== old?.rateLimit,
+      looser: rule.rateLimit !== undefined && rule.rateLimit > limit,
+      holds: String(limit),
+    },
+    {
+      field: 'transform',
+      sets: rule.transform !== old?.transform,
+      looser: rule.transform === 'log' && fold.transform === 'redact',
+      holds: '"redact"',
+    },
   ];
   return checks.flatMap(({ field, sets, looser, holds }) =>
     sets && looser ? [{ path: childPath(path, field), message: `is looser than what the organisation says there: ${holds}` }] : [],

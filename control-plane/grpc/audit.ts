@@ -8,7 +8,8 @@ import { bounds } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/actor.ts';
 import type { SpoolRecord } from '../domain/audit-entry.ts';
 import type { AuditBatch } from '../operations/ingest-batch.ts';
-import { statusOf } from './errors.ts';
+import { grpcStatusOf } from '../errors.ts';
+import { loggable } from '../loggable.ts';
 import type { SyncMetrics } from './metrics.ts';
 
 export interface AuditEdgeDeps {
@@ -21,7 +22,11 @@ export interface AuditEdgeDeps {
 const spoolForm = /^[0-9a-f]{32}$/;
 
 /** Serves one authenticated stream until either side ends it. */
-export function serveShip({ ingest, metrics, log }: AuditEdgeDeps, stream: ServerDuplexStream<ShipRequest__Output, ShipResponse>, actor: Actor): void {
+export function serveShip(
+  { ingest, metrics, log }: AuditEdgeDeps,
+  stream: ServerDuplexStream<ShipRequest__Output, ShipResponse>,
+  actor: Actor,
+): void {
   const queue: Batch__Output[] = [];
   let queued = 0;
   let greeted = false;
@@ -43,8 +48,8 @@ export function serveShip({ ingest, metrics, log }: AuditEdgeDeps, stream: Serve
         metrics.ingested(batch.records.length);
         if (!ended) stream.write({ acknowledged: { spoolId: batch.spoolId, sequence } });
       } catch (error) {
-        log.warn({ err: error, workspace: actor.slug, spool: batch.spoolId }, 'a batch was not taken in');
-        const { code, details } = statusOf(error);
+        log.warn({ err: loggable(error), workspace: actor.slug, spool: batch.spoolId }, 'a batch was not taken in');
+        const { code, details } = grpcStatusOf(error);
         end(code, details);
       }
     }
@@ -85,7 +90,9 @@ function batchProblem({ spoolId, records }: Batch__Output, queued: number): stri
   if (records.length === 0 || records.length > bounds.auditBatchRecords) return `a batch holds 1 to ${bounds.auditBatchRecords} records`;
   if (queued + records.length > bounds.auditCreditRecords) return `more than ${bounds.auditCreditRecords} records are unacknowledged`;
   const first = records[0]?.sequence ?? 0;
-  const inOrder = records.every(({ sequence, content }, at) => Number.isSafeInteger(sequence) && sequence >= 1 && sequence === first + at && content !== undefined);
+  const inOrder = records.every(
+    ({ sequence, content }, at) => Number.isSafeInteger(sequence) && sequence >= 1 && sequence === first + at && content !== undefined,
+  );
   return inOrder ? null : 'records must follow each other without holes, each with an entry or a loss';
 }
 

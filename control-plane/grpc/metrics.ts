@@ -20,7 +20,12 @@ export function createSyncMetrics(registry: Registry): SyncMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   });
-  const nacks = new Counter({ name: 'tollgate_snapshots_refused_total', help: 'Snapshots that a sidecar refused, by code', labelNames: ['code'], registers });
+  const nacks = new Counter({
+    name: 'tollgate_snapshots_refused_total',
+    help: 'Snapshots that a sidecar refused, by code',
+    labelNames: ['code'],
+    registers,
+  });
   const records = new Counter({ name: 'tollgate_audit_records_total', help: 'Audit records acknowledged', registers });
   const codes = new Set<string>();
   return {

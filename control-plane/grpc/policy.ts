@@ -23,7 +23,8 @@ export type Encodable = SyncResponse | { readonly encoded: Buffer };
 
 export type SyncStream = ServerDuplexStream<SyncRequest__Output, Encodable>;
 
-export const encodeSyncResponse = (response: Encodable): Buffer => ('encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response));
+export const encodeSyncResponse = (response: Encodable): Buffer =>
+  'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor): void {
@@ -103,7 +104,16 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
     else if (message.ack != null) answered(message.ack.hash, message.ack.revision?.number);
     else if (message.nack != null) {
       metrics.refused(message.nack.code);
-      log.warn({ workspace: actor.slug, sidecar: sidecarId, code: message.nack.code, message: message.nack.message.slice(0, 500), revision: message.nack.revision?.number }, 'snapshot refused');
+      log.warn(
+        {
+          workspace: actor.slug,
+          sidecar: sidecarId,
+          code: message.nack.code,
+          message: message.nack.message.slice(0, 500),
+          revision: message.nack.revision?.number,
+        },
+        'snapshot refused',
+      );
       answered(null, message.nack.revision?.number);
     }
   });
@@ -115,7 +125,10 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
   stream.on('error', stop);
 }
 
-function viewFor(form: SyncRequest__Output['hello'] extends infer H ? (H extends { form: infer F } ? F : never) : never, actor: Actor): View | null {
+function viewFor(
+  form: SyncRequest__Output['hello'] extends infer H ? (H extends { form: infer F } ? F : never) : never,
+  actor: Actor,
+): View | null {
   if (form === 'FORM_PROCESS') return { form: 'process' };
   return form === 'FORM_LIBRARY' ? { form: 'library', keyId: actor.keyId } : null;
 }

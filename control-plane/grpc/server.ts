@@ -3,8 +3,8 @@ import { type handleBidiStreamingCall, Server, ServerCredentials, status } from 
 import { auditService, policyService, type ShipRequest__Output, type ShipResponse, type SyncRequest__Output } from '@tollgate/proto';
 import { bounds, hasScope } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/actor.ts';
+import { grpcStatusOf } from '../errors.ts';
 import { type AuditEdgeDeps, serveShip } from './audit.ts';
-import { statusOf } from './errors.ts';
 import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, serveSync } from './policy.ts';
 
 interface Deps extends PolicyEdgeDeps, AuditEdgeDeps {
@@ -25,14 +25,22 @@ export async function startGrpcServer(deps: Deps, { host, port }: { readonly hos
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 10_000,
   });
-  server.addService({ ...policyService, Sync: { ...policyService.Sync, responseSerialize: encodeSyncResponse } }, {
-    Sync: authenticated<SyncRequest__Output, Encodable>(deps, (stream, actor) => serveSync(deps, stream, actor)),
-  });
-  server.addService({ ...auditService }, {
-    Ship: authenticated<ShipRequest__Output, ShipResponse>(deps, (stream, actor) => serveShip(deps, stream, actor)),
-  });
+  server.addService(
+    { ...policyService, Sync: { ...policyService.Sync, responseSerialize: encodeSyncResponse } },
+    {
+      Sync: authenticated<SyncRequest__Output, Encodable>(deps, (stream, actor) => serveSync(deps, stream, actor)),
+    },
+  );
+  server.addService(
+    { ...auditService },
+    {
+      Ship: authenticated<ShipRequest__Output, ShipResponse>(deps, (stream, actor) => serveShip(deps, stream, actor)),
+    },
+  );
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, ServerCredentials.createInsecure(), (error, actual) => (error === null ? resolve(actual) : reject(error)));
+    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
+      error === null ? resolve(actual) : reject(error),
+    );
   });
   return { port: bound, close: () => closeServer(server) };
 }
@@ -56,10 +64,11 @@ function authenticated<Request, Response>(
     const [header] = stream.metadata.get('authorization');
     authenticate(typeof header === 'string' ? header : undefined)
       .then((actor) => {
-        if (!hasScope(actor.scopes, 'sidecar.sync')) return void stream.emit('error', { code: status.PERMISSION_DENIED, details: 'the key lacks the scope sidecar.sync' });
+        if (!hasScope(actor.scopes, 'sidecar.sync'))
+          return void stream.emit('error', { code: status.PERMISSION_DENIED, details: 'the key lacks the scope sidecar.sync' });
         serve(stream, actor);
         stream.resume();
       })
-      .catch((error: unknown) => stream.emit('error', statusOf(error)));
+      .catch((error: unknown) => stream.emit('error', grpcStatusOf(error)));
   };
 }

@@ -1,30 +1,22 @@
 // Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
 import { bounds } from '@tollgate/proto/contract';
-import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
-import type { Registry } from 'prom-client';
-import type { Config } from '../config.ts';
+import { type FastifyInstance, fastify, LogController } from 'fastify';
 import { refusalOf } from '../errors.ts';
-import type { Deps } from '../operations/operation.ts';
-import { answerMissing } from './missing.ts';
+import { loggable } from '../loggable.ts';
 import { parseBody } from './json-body.ts';
 import { observeRequests } from './metrics.ts';
+import type { AppDeps } from './deps.ts';
+import { answerMissing } from './missing.ts';
 import { sendRefusal } from './refuse.ts';
 import { addAgentRoutes } from './routes/agents.ts';
 import { addAuditRoutes } from './routes/audit.ts';
+import { addExplainRoute } from './routes/explain.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addKeyRoutes } from './routes/keys.ts';
 import { addMemberRoutes } from './routes/members.ts';
 import { addPolicyRoutes } from './routes/policies.ts';
 import { addUserPolicyRoutes } from './routes/user-policies.ts';
 import { addWorkspaceRoutes } from './routes/workspaces.ts';
-
-export interface AppDeps extends Deps {
-  readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute'>;
-  readonly log: FastifyBaseLogger;
-  readonly registry: Registry;
-  /** Why this process cannot serve; empty when it can. */
-  readonly readiness: () => readonly string[];
-}
 
 /** Long enough for the longest agent-type key with every character escaped; the default of 100 would answer 414. */
 const pathParameterMax = 8192;
@@ -47,9 +39,9 @@ export function createApp(deps: AppDeps): FastifyInstance {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) => parseBody(bytes));
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error);
-    if (refusal.code === 'internal') request.log.error({ err: refusal.cause, route: request.routeOptions.url }, 'a request failed');
+    if (refusal.code === 'internal') request.log.error({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'a request failed');
     if (refusal.code === 'unavailable')
-      request.log.warn({ err: refusal.cause, route: request.routeOptions.url }, 'the database was not available');
+      request.log.warn({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'the database was not available');
     return sendRefusal(reply, refusal);
   });
   answerMissing(app);
@@ -58,6 +50,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   addAgentRoutes(app, deps);
   addPolicyRoutes(app, deps);
   addUserPolicyRoutes(app, deps);
+  addExplainRoute(app, deps);
   addAuditRoutes(app, deps);
   addMemberRoutes(app, deps);
   addKeyRoutes(app, deps);

@@ -16,7 +16,7 @@ interface RouteSchema {
 type TypeOf<S extends RouteSchema, K extends keyof RouteSchema> = S[K] extends TSchema ? Static<S[K]> : undefined;
 
 /** What a request holds once it has passed its schema. */
-export interface Asked<S extends RouteSchema> {
+interface Asked<S extends RouteSchema> {
   readonly params: TypeOf<S, 'params'>;
   readonly query: TypeOf<S, 'querystring'>;
   readonly body: TypeOf<S, 'body'>;

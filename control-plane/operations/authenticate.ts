@@ -18,7 +18,7 @@ export async function authenticate({ pool, clock }: Pick<Deps, 'pool' | 'clock'>
 }
 
 /** Null for whatever is not a key of a workspace at this moment. */
-export async function actorOfKey({ pool, clock }: Pick<Deps, 'pool' | 'clock'>, key: string): Promise<Actor | null> {
+async function actorOfKey({ pool, clock }: Pick<Deps, 'pool' | 'clock'>, key: string): Promise<Actor | null> {
   const parsed = parseKey(key);
   if (parsed === null) return null;
   const hash = hashKey(key);

@@ -6,7 +6,9 @@ import type { PolicyDefaults } from '../compile/state.ts';
 import { type Action, requireAccess } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { RandomBytes } from '../domain/key.ts';
+import { unauthenticated } from '../domain/refusal.ts';
 import { insertEvent } from '../store/events.ts';
+import { findActor } from '../store/keys.ts';
 import { raiseRevision } from '../store/revision.ts';
 import { inTransaction } from '../store/transaction.ts';
 
@@ -52,14 +54,23 @@ export function writeOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<Written<R>>,
 ): Operation<I, R & { readonly revision: number }> {
-  return readOperation(action, (deps, actor, input) =>
+  return readOperation(action, (deps, asker, input) =>
     inTransaction(deps.pool, async (client) => {
-      const { workspaceId, sub, keyId } = actor;
-      const revision = await raiseRevision(client, workspaceId);
+      const revision = await raiseRevision(client, asker.workspaceId);
       const now = deps.clock();
+      const actor = await stillActor(client, asker, now);
+      requireAccess(actor, action);
+      const { workspaceId, sub, keyId } = actor;
       const { result, target, detail = {} } = await run({ client, deps, actor, workspaceId, now, revision }, input);
       await insertEvent(client, workspaceId, { at: now, sub, keyId, action, target, revision, detail });
       return { ...result, revision };
     }),
   );
+}
+
+/** Who asks, as the writes before this one left them: they may have been removed or demoted while this one waited. */
+async function stillActor(client: pg.PoolClient, asker: Actor, now: Date): Promise<Actor> {
+  const actor = await findActor(client, asker, now);
+  if (actor === null) throw unauthenticated('the API key was revoked or has expired');
+  return actor;
 }

@@ -12,6 +12,9 @@ export async function requireMember(db: Queryable, workspaceId: number, uid: str
   return member;
 }
 
-export const listMembers = readOperation('member.read', ({ pool }, actor): Promise<readonly Member[]> => listStored(pool, actor.workspaceId));
+export const listMembers = readOperation(
+  'member.read',
+  ({ pool }, actor): Promise<readonly Member[]> => listStored(pool, actor.workspaceId),
+);
 
 export const readMember = readOperation('member.read', ({ pool }, actor, uid: string) => requireMember(pool, actor.workspaceId, uid));

@@ -2,12 +2,13 @@
 // be stored; nothing of an invalid one is stored.
 import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
 import { mergePatch } from '../domain/merge.ts';
+import { looseningOverrides } from '../domain/overrides.ts';
 import { checkDocument, isObject, type PolicyDocument } from '../domain/policy.ts';
 import { invalid, refuseIfAny } from '../domain/refusal.ts';
-import { deleteDocument, readDocument, writeDocument } from '../store/policies.ts';
+import { deleteDocument, listOverridingDocuments, readDocument, writeDocument } from '../store/policies.ts';
 import { type Write, writeOperation } from './operation.ts';
 
-export const authorship = ({ revision, actor, now }: Write) => ({ revision, sub: actor.sub, at: now });
+export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>) => ({ revision, sub: actor.sub, at: now });
 
 /** A body that may be a document: `checkDocument` has the rest to say. */
 export function documentBody(body: unknown): PolicyDocument {
@@ -15,20 +16,29 @@ export function documentBody(body: unknown): PolicyDocument {
   return body;
 }
 
-async function store(write: Write, id: Exclude<DocumentId, { layer: 'user' }>, document: unknown) {
-  const checked = documentBody(document);
-  refuseIfAny(checkDocument(id.layer, 'organisation', checked));
-  await writeDocument(write.client, write.workspaceId, { id, document: checked }, authorship(write));
-  return { result: {}, target: `policy/${documentKey(id)}` };
+type PolicyId = Exclude<DocumentId, { layer: 'user' }>;
+
+/** Stores `document`; where it tightens something, the answer has the exceptions that still loosen it. */
+async function store({ client, workspaceId, ...write }: Write, id: PolicyId, before: PolicyDocument | null, document: unknown) {
+  const after = documentBody(document);
+  refuseIfAny(checkDocument(id.layer, 'organisation', after));
+  await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
+  const overrides = looseningOverrides(await listOverridingDocuments(client, workspaceId), id, before, after);
+  return { result: overrides.length > 0 ? { overrides } : {}, target: `policy/${documentKey(id)}` };
 }
 
 /** RFC 7396: what is sent changes, `null` removes. */
-async function merge(write: Write, id: Exclude<DocumentId, { layer: 'user' }>, patch: unknown) {
+async function merge(write: Write, id: PolicyId, patch: unknown) {
   const before = await readDocument(write.client, write.workspaceId, id);
-  return store(write, id, mergePatch(before ?? {}, documentBody(patch)));
+  return store(write, id, before, mergePatch(before ?? {}, documentBody(patch)));
 }
 
-async function remove(write: Write, id: DocumentId) {
+/** An upsert. */
+async function replace(write: Write, id: PolicyId, document: unknown) {
+  return store(write, id, await readDocument(write.client, write.workspaceId, id), document);
+}
+
+async function remove(write: Write, id: PolicyId) {
   await deleteDocument(write.client, write.workspaceId, id, authorship(write));
   return { result: {}, target: `policy/${documentKey(id)}` };
 }
@@ -43,10 +53,9 @@ export const putRolePolicy = writeOperation('role-policy.write', (write, { role,
 );
 export const deleteRolePolicy = writeOperation('role-policy.delete', (write, role: Role) => remove(write, { layer: 'role', role }));
 
-/** Replaces: an upsert. */
 export const putAgentTypePolicy = writeOperation(
   'agent-type-policy.write',
-  (write, { key, body }: { readonly key: string; readonly body: unknown }) => store(write, { layer: 'agent-type', agentType: key }, body),
+  (write, { key, body }: { readonly key: string; readonly body: unknown }) => replace(write, { layer: 'agent-type', agentType: key }, body),
 );
 export const deleteAgentTypePolicy = writeOperation('agent-type-policy.delete', (write, key: string) =>
   remove(write, { layer: 'agent-type', agentType: key }),

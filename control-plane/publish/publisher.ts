@@ -9,6 +9,7 @@ import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { compileSnapshot, type SnapshotEntry } from '../compile/compile.ts';
 import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 import { type View, viewKey, viewOf } from '../compile/view.ts';
+import { loggable } from '../loggable.ts';
 
 /** A revision as one view has it, on the wire. */
 export interface Published {
@@ -63,13 +64,17 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
   const refresh = async (workspaceId: number, board: Board): Promise<void> => {
     if (board.reading) return;
     board.reading = true;
-    while (!closing.signal.aborted && board.followers.size > 0 && (board.compiled === null || board.compiled.state.revision < board.wanted)) {
+    while (
+      !closing.signal.aborted &&
+      board.followers.size > 0 &&
+      (board.compiled === null || board.compiled.state.revision < board.wanted)
+    ) {
       try {
         const state = await readState(workspaceId);
         board.compiled = { state, entries: compileSnapshot(state, defaults), views: new Map() };
         for (const follower of board.followers) offerTo(follower, board.compiled);
       } catch (error) {
-        log.warn({ err: error, workspaceId }, 'a revision could not be published; trying again');
+        log.warn({ err: loggable(error), workspaceId }, 'a revision could not be published; trying again');
         await delay(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }

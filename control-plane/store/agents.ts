@@ -94,20 +94,10 @@ export async function insertAgent(
   await db.query(`insert into agent (${names.join(', ')}) values (${names.map((_, at) => `$${at + 1}`).join(', ')})`, values);
 }
 
-export async function updateAgent(
-  db: Queryable,
-  workspaceId: number,
-  id: string,
-  fields: Partial<AgentFields>,
-  at: Date,
-): Promise<void> {
+export async function updateAgent(db: Queryable, workspaceId: number, id: string, fields: Partial<AgentFields>, at: Date): Promise<void> {
   const given = [['updated_at', at] as const, ...fieldsOf(fields)];
   const set = given.map(([column], index) => `${column} = $${index + 3}`).join(', ');
-  await db.query(`update agent set ${set} where workspace_id = $1 and id = $2`, [
-    workspaceId,
-    id,
-    ...given.map(([, value]) => value),
-  ]);
+  await db.query(`update agent set ${set} where workspace_id = $1 and id = $2`, [workspaceId, id, ...given.map(([, value]) => value)]);
 }
 
 export async function deleteAgent(db: Queryable, workspaceId: number, id: string): Promise<void> {

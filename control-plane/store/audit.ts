@@ -31,9 +31,6 @@ const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
   session: 'session_id',
 };
 
-/** A filter without an index over a long time may read much; it may not take for ever. */
-const queryTimeoutMs = 20_000;
-
 /** At most `limit + 1` entries, so that the caller sees whether more follow. */
 export async function readAudit(db: Queryable, workspaceId: number, query: AuditQuery): Promise<readonly ReadEntry[]> {
   const values: unknown[] = [workspaceId, query.since];
@@ -52,7 +49,7 @@ export async function readAudit(db: Queryable, workspaceId: number, query: Audit
   const sql = `select ts, spool_id, sequence, received_at, tool, decision, agent_name, sub, session_id, entry
      from audit_entry where ${conditions.join(' and ')}
      order by ts desc, spool_id desc, sequence desc limit ${param(query.limit + 1)}`;
-  const { rows } = await db.query<EntryRow>(patientQuery(sql, values, queryTimeoutMs));
+  const { rows } = await db.query<EntryRow>(patientQuery(sql, values));
   return rows.map(entryFromRow);
 }
 

@@ -91,35 +91,54 @@ export async function revokeKeysOf(db: Queryable, workspaceId: number, uid: stri
 /** A key stands on its member: the one it acts as, else the one who made it. Without that member it is nothing. */
 const standing = `api_key k join member m on m.workspace_id = k.workspace_id and m.uid = coalesce(k.uid, k.made_by)`;
 
+interface ActorRow {
+  readonly workspace_id: string;
+  readonly slug: string;
+  readonly id: string;
+  readonly hash: string;
+  readonly scopes: readonly string[];
+  readonly uid: string | null;
+  readonly member: string;
+  readonly role: string;
+}
+
+const valid = (now: string): string => `k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`;
+const selectActor = `select k.workspace_id, w.slug, k.id, k.hash, k.scopes, k.uid, m.uid as member, m.role
+  from ${standing} join workspace w on w.id = k.workspace_id`;
+
+const actorFromRow = ({ workspace_id, slug, id, scopes, uid, member, role }: ActorRow): Actor => ({
+  workspaceId: Number(workspace_id),
+  slug,
+  keyId: id,
+  sub: subjectOf(id, uid),
+  uid,
+  memberUid: member,
+  role: rowIs(isRole, role),
+  scopes,
+});
+
 /** Whom a key's hash stands for at `now`, and the hash itself; null where it is unknown, revoked, expired or its member is gone. */
 export async function findCredential(
   db: Queryable,
   hash: string,
   now: Date,
 ): Promise<{ readonly actor: Actor; readonly hash: string } | null> {
-  const { rows } = await db.query<{
-    workspace_id: string;
-    slug: string;
-    id: string;
-    hash: string;
-    scopes: readonly string[];
-    uid: string | null;
-    member: string;
-    role: string;
-  }>(
-    `select k.workspace_id, w.slug, k.id, k.hash, k.scopes, k.uid, m.uid as member, m.role
-     from ${standing} join workspace w on w.id = k.workspace_id
-     where k.hash = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`,
-    [hash, now],
-  );
-  const row = rows[0];
-  if (row === undefined) return null;
-  const { id, slug, scopes, uid } = row;
-  const role = rowIs(isRole, row.role);
-  return {
-    actor: { workspaceId: Number(row.workspace_id), slug, keyId: id, sub: subjectOf(id, uid), uid, memberUid: row.member, role, scopes },
-    hash: row.hash,
-  };
+  const { rows } = await db.query<ActorRow>(`${selectActor} where k.hash = $1 and ${valid('$2')}`, [hash, now]);
+  return rows[0] === undefined ? null : { actor: actorFromRow(rows[0]), hash: rows[0].hash };
+}
+
+/** The same for a key that was recognised before, as it is now. */
+export async function findActor(
+  db: Queryable,
+  { workspaceId, keyId }: Pick<Actor, 'workspaceId' | 'keyId'>,
+  now: Date,
+): Promise<Actor | null> {
+  const { rows } = await db.query<ActorRow>(`${selectActor} where k.workspace_id = $1 and k.id = $2 and ${valid('$3')}`, [
+    workspaceId,
+    keyId,
+    now,
+  ]);
+  return rows[0] === undefined ? null : actorFromRow(rows[0]);
 }
 
 /** For the compiler: every key that is not revoked and whose member is still one. */

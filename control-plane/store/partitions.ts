@@ -1,6 +1,7 @@
 // The day partitions of `audit_entry` (UTC). Made ahead by a chore, and on the spot by a batch whose entries are older
 // than any; dropped whole when their day is out of retention. Safe when two replicas do it at once.
 import type pg from 'pg';
+import { patientQuery } from './transaction.ts';
 
 const dayMs = 24 * 3_600_000;
 /** Any number: held until the transaction ends by whoever makes or drops partitions. */
@@ -21,17 +22,24 @@ export function daysBetween(from: Date, to: Date): readonly string[] {
 
 /** Makes those of the days that are missing, in the caller's transaction. */
 export async function ensureDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
-  if ((await missingDays(client, days)).length === 0) return;
-  await client.query('select pg_advisory_xact_lock($1)', [partitionLock]);
+  await makeDays(client, await missingDays(client, days));
+}
+
+/** For days that were missing a moment ago. */
+export async function makeDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
+  if (days.length === 0) return;
+  await client.query(patientQuery('select pg_advisory_xact_lock($1)', [partitionLock]));
   // Another replica may have made them while we waited.
   for (const day of await missingDays(client, days)) await createPartition(client, day);
 }
 
+/** Which days of a text[] parameter have no partition. By pg_class: `to_regclass` would answer from a cache that may not have heard of what others just committed. */
+export const selectMissing = (parameter: string): string =>
+  `select day from unnest(${parameter}::text[]) as day
+   where not exists (select from pg_class where relname = '${nameOf('')}' || day and pg_table_is_visible(oid)) order by day`;
+
 async function missingDays(client: pg.PoolClient, days: readonly string[]): Promise<readonly string[]> {
-  const { rows } = await client.query<{ day: string }>(
-    'select day from unnest($1::text[]) as day where to_regclass($2 || day) is null order by day',
-    [days, nameOf('')],
-  );
+  const { rows } = await client.query<{ day: string }>(selectMissing('$1'), [days]);
   return rows.map(({ day }) => day);
 }
 

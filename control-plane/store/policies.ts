@@ -21,7 +21,7 @@ interface DocumentRow {
 const isDocument = (value: unknown): value is PolicyDocument => isObject(value);
 const isPart = (value: unknown): value is Part => value === 'organisation' || value === 'self';
 
-export function placeOf(id: DocumentId): Place {
+function placeOf(id: DocumentId): Place {
   switch (id.layer) {
     case 'workspace':
       return { layer: 'workspace', key: '', part: '' };
@@ -68,6 +68,16 @@ export async function listDocuments(db: Queryable, workspaceId: number, layer: L
   const { rows } = await db.query<DocumentRow>(
     'select layer, key, part, document from policy_document where workspace_id = $1 and layer = coalesce($2, layer) order by layer, key, part',
     [workspaceId, layer],
+  );
+  return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
+}
+
+/** Those that hold an explicit exception anywhere. */
+export async function listOverridingDocuments(db: Queryable, workspaceId: number): Promise<readonly StoredDocument[]> {
+  const { rows } = await db.query<DocumentRow>(
+    `select layer, key, part, document from policy_document
+     where workspace_id = $1 and document @? '$.**.override ? (@ == true)' order by layer, key, part`,
+    [workspaceId],
   );
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }

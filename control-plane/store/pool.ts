@@ -6,8 +6,8 @@ interface PoolLog {
   warn(fields: object, message: string): void;
 }
 
-const connectTimeoutMs = 1000;
-const queryTimeoutMs = 1500;
+const connectTimeoutMs = 700;
+const queryTimeoutMs = 1200;
 
 /** `log` hears of connections that broke while idle. */
 export function createPool(connection: pg.PoolConfig, log: PoolLog, max = 20): pg.Pool {
@@ -21,6 +21,7 @@ export function createPool(connection: pg.PoolConfig, log: PoolLog, max = 20): p
     max,
     ...connection,
   });
-  pool.on('error', (error) => log.warn({ err: error }, 'an idle connection to PostgreSQL broke'));
+  // Its message only: the error drags the whole client along, credentials and all.
+  pool.on('error', (error) => log.warn({ reason: error.message }, 'an idle connection to PostgreSQL broke'));
   return pool;
 }

@@ -4,24 +4,28 @@ import pg from 'pg';
 
 export type Queryable = Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>;
 
+/** `patient`: for work that nobody looks at while it waits for locks; its slow queries are `patientQuery`s. */
+type Kind = 'write' | 'read' | 'patient';
+
+const begin: Readonly<Record<Kind, string>> = {
+  write: 'begin',
+  read: 'begin isolation level repeatable read, read only',
+  patient: 'begin; set local lock_timeout = 15000',
+};
+export const patienceMs = 20_000;
+
 /** A query that may take longer than the pool allows. pg reads `query_timeout`; its types do not know it. */
-export function patientQuery(text: string, values: readonly unknown[], queryTimeoutMs: number): pg.QueryConfig {
+export function patientQuery(text: string, values: readonly unknown[], queryTimeoutMs = patienceMs): pg.QueryConfig {
   const config = { text, values: [...values], query_timeout: queryTimeoutMs };
   return config;
 }
 
-type Isolation = 'read committed' | 'repeatable read, read only';
-
-export async function inTransaction<T>(
-  pool: pg.Pool,
-  run: (client: pg.PoolClient) => Promise<T>,
-  isolation: Isolation = 'read committed',
-): Promise<T> {
+export async function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>, kind: Kind = 'write'): Promise<T> {
   const client = await pool.connect();
   // A connection that breaks between two queries says so by an event; the next query fails and is where we hear of it.
   client.on('error', ignore);
   try {
-    await client.query(`begin isolation level ${isolation}`);
+    await client.query(begin[kind]);
     const result = await run(client);
     await client.query('commit');
     release(client, false);

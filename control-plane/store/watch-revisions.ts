@@ -3,6 +3,7 @@
 //
 // States: listening (a connection of its own, checked by every poll) and deaf (it broke; every poll tries anew).
 import pg from 'pg';
+import { loggable } from '../loggable.ts';
 import { revisionChannel } from './revision.ts';
 
 interface WatchDeps {
@@ -68,7 +69,7 @@ export function watchRevisions(
       const { rows } = await pool.query<{ id: string; revision: string }>('select id, revision from workspace');
       for (const row of rows) tell(Number(row.id), Number(row.revision));
     } catch (error) {
-      log.warn({ err: error }, 'revisions could not be polled for');
+      log.warn({ err: loggable(error) }, 'revisions could not be polled for');
     }
     if (!closed) timer = setTimeout(() => void poll(), pollMs);
   };

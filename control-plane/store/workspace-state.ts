@@ -11,7 +11,7 @@ import { findWorkspace } from './workspaces.ts';
 
 /** One read-only transaction, so that all parts are of the same revision. Throws where there is no such workspace. */
 export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<WorkspaceState> {
-  return inTransaction(pool, (client) => collectWorkspaceState(client, workspaceId), 'repeatable read, read only');
+  return inTransaction(pool, (client) => collectWorkspaceState(client, workspaceId), 'read');
 }
 
 /** The same within a transaction that holds the workspace's row, where nothing else can write. */

@@ -5,7 +5,7 @@ import { createAgent } from '../../operations/create-agent.ts';
 import { deleteAgent } from '../../operations/delete-agent.ts';
 import { listAgents, readAgent } from '../../operations/read-agents.ts';
 import { patchAgent, updateAgent } from '../../operations/update-agent.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { createRateLimit } from '../rate-limit.ts';
 import { addRoute, ok } from '../route.ts';
 import { anyObject } from './shapes.ts';

@@ -6,7 +6,7 @@ import { badRequest } from '../../domain/refusal.ts';
 import { listEvents } from '../../operations/list-events.ts';
 import { queryAudit } from '../../operations/query-audit.ts';
 import type { AdminEvent } from '../../store/events.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { addRoute } from '../route.ts';
 import { inWorkspace, pageLimit } from './shapes.ts';
 

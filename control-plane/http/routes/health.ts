@@ -1,6 +1,6 @@
 // Whether it lives, whether it can serve, and its metrics. Open to whoever reaches the port; nothing secret is there.
 import type { FastifyInstance } from 'fastify';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 
 export function addHealthRoutes(app: FastifyInstance, { readiness, registry }: Pick<AppDeps, 'readiness' | 'registry'>): void {
   app.get('/healthz', async () => ({ ok: true }));

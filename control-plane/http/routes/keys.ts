@@ -7,7 +7,7 @@ import { badRequest } from '../../domain/refusal.ts';
 import { revokeKey, rotateKey } from '../../operations/change-key.ts';
 import { createKey } from '../../operations/create-key.ts';
 import { listKeys } from '../../operations/read-keys.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
 import { inWorkspace, oneOf, tierShape, workspaceAnd } from './shapes.ts';
 

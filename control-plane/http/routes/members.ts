@@ -4,7 +4,7 @@ import type { Member } from '../../domain/member.ts';
 import { changeMember, removeMember } from '../../operations/change-member.ts';
 import { createMember } from '../../operations/create-member.ts';
 import { listMembers, readMember } from '../../operations/read-members.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
 import { inWorkspace, roleShape, workspaceAnd } from './shapes.ts';
 

@@ -1,10 +1,7 @@
-// The documents of the workspace, of roles and of agent types; explaining; the brake.
-import { isRole, isTier, nameProblem, parseAgentType, type Role, roles, tiers } from '@tollgate/proto/contract';
+// The documents of the workspace, of roles and of agent types; the brake.
+import { isRole, parseAgentType, type Role, roles, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
-import Type from 'typebox';
-import { type Problem } from '../../domain/policy.ts';
-import { badRequest, refuseIfAny } from '../../domain/refusal.ts';
-import { explainCall } from '../../operations/explain-call.ts';
+import { badRequest } from '../../domain/refusal.ts';
 import { freezeWorkspace, unfreezeWorkspace } from '../../operations/freeze-workspace.ts';
 import {
   listAgentTypePolicies,
@@ -21,9 +18,9 @@ import {
   putRolePolicy,
   putWorkspacePolicy,
 } from '../../operations/write-policy.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
-import { anyObject, inWorkspace, roleShape, tierShape, workspaceAnd } from './shapes.ts';
+import { anyObject, inWorkspace, workspaceAnd } from './shapes.ts';
 
 const same = <T>(value: T): T => value;
 const nothing = (): undefined => undefined;
@@ -32,7 +29,6 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
   addWorkspacePolicy(app, deps);
   addRolePolicies(app, deps);
   addAgentTypePolicies(app, deps);
-  addExplain(app, deps);
   for (const [word, operation] of [
     ['freeze', freezeWorkspace],
     ['unfreeze', unfreezeWorkspace],
@@ -149,39 +145,4 @@ function agentTypeOf(text: string): string {
   if (parseAgentType(text) === null)
     throw badRequest(`the key in the path must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`);
   return text;
-}
-
-const question = Type.Object(
-  {
-    sub: Type.Optional(Type.String()),
-    role: Type.Optional(roleShape),
-    agentType: Type.String(),
-    tier: tierShape,
-    tool: Type.String(),
-  },
-  { additionalProperties: false },
-);
-
-function addExplain(app: FastifyInstance, deps: AppDeps): void {
-  addRoute(app, deps, {
-    method: 'POST',
-    url: '/:workspace/admin/explain',
-    operation: explainCall,
-    schema: { params: inWorkspace, body: question },
-    input: ({ body }) => {
-      const { sub, role, agentType, tier, tool } = body;
-      if ((sub === undefined) === (role === undefined)) throw badRequest('give either sub or role');
-      refuseIfAny([...agentTypeProblems(agentType, tier), ...problemsAt('tool', nameProblem(tool))]);
-      return { agentType, tier, tool, ...(sub === undefined ? {} : { sub }), ...(role === undefined ? {} : { role }) };
-    },
-    answer: same,
-  });
-}
-
-const problemsAt = (path: string, message: string | null): readonly Problem[] => (message === null ? [] : [{ path, message }]);
-
-function agentTypeProblems(agentType: string, tier: string): readonly Problem[] {
-  const parsed = parseAgentType(agentType);
-  if (parsed === null) return [{ path: 'agentType', message: 'must be <client>::<tier>::<name>' }];
-  return problemsAt('agentType', isTier(tier) && parsed.tier !== tier ? 'must name the same tier as tier' : null);
 }

@@ -4,7 +4,7 @@ import { uidForm } from '../../domain/member.ts';
 import { badRequest } from '../../domain/refusal.ts';
 import { readUserPolicy } from '../../operations/read-policies.ts';
 import { deleteUserPolicy, putUserPolicy } from '../../operations/write-user-policy.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
 import { anyObject, workspaceAnd } from './shapes.ts';
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { unauthenticated } from '../../domain/refusal.ts';
 import { createWorkspace, deleteWorkspace, listWorkspaces } from '../../operations/create-workspace.ts';
-import type { AppDeps } from '../app.ts';
+import type { AppDeps } from '../deps.ts';
 import { ok } from '../route.ts';
 
 const list = '/api/v1/workspaces';

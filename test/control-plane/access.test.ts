@@ -1,0 +1,116 @@
+// Every endpoint, asked by every role and by keys with and without the scope it needs.
+import type { Role, Scope } from '@tollgate/proto/contract';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRest, type Rest } from './rest.ts';
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+interface Row {
+  readonly method: Method;
+  readonly path: string;
+  readonly scope: Scope;
+  readonly who: readonly Role[];
+  readonly body?: object;
+}
+
+const all: readonly Role[] = ['owner', 'admin', 'member'];
+const leads: readonly Role[] = ['owner', 'admin'];
+const admin = '/acme/admin';
+const type = `${admin}/agentTypePolicies/${encodeURIComponent('claude-code::api::')}`;
+const question = { role: 'member', agentType: 'claude-code::api::', tier: 'api', tool: 'github.create_issue' };
+
+/** `{id}` is an agent, `{uid}` the asker's own uid. What a request finds is not the point: only that it is not 401 or 403. */
+const rows: readonly Row[] = [
+  { method: 'GET', path: '/api/v1/agents', scope: 'agents.read', who: all },
+  { method: 'POST', path: '/api/v1/agents', scope: 'agents.write', who: all, body: { name: 'x', model: 'y' } },
+  { method: 'GET', path: '/api/v1/agents/{id}', scope: 'agents.read', who: all },
+  { method: 'PUT', path: '/api/v1/agents/{id}', scope: 'agents.write', who: all, body: {} },
+  { method: 'PATCH', path: '/api/v1/agents/{id}', scope: 'agents.write', who: all, body: {} },
+  { method: 'DELETE', path: '/api/v1/agents/{id}', scope: 'agents.write', who: all },
+  { method: 'GET', path: `${admin}/workspacePolicy`, scope: 'policies.read', who: all },
+  { method: 'PUT', path: `${admin}/workspacePolicy`, scope: 'policies.write', who: leads, body: {} },
+  { method: 'DELETE', path: `${admin}/workspacePolicy`, scope: 'policies.write', who: leads },
+  { method: 'GET', path: `${admin}/rolePolicies`, scope: 'policies.read', who: leads },
+  { method: 'GET', path: `${admin}/rolePolicies/member`, scope: 'policies.read', who: all },
+  { method: 'PUT', path: `${admin}/rolePolicies/member`, scope: 'policies.write', who: leads, body: {} },
+  { method: 'DELETE', path: `${admin}/rolePolicies/member`, scope: 'policies.write', who: leads },
+  { method: 'GET', path: `${admin}/agentTypePolicies`, scope: 'policies.read', who: leads },
+  { method: 'GET', path: type, scope: 'policies.read', who: all },
+  { method: 'PUT', path: type, scope: 'policies.write', who: leads, body: {} },
+  { method: 'DELETE', path: type, scope: 'policies.write', who: leads },
+  { method: 'GET', path: `${admin}/userPolicies/{uid}`, scope: 'policies.read', who: all },
+  { method: 'PUT', path: `${admin}/userPolicies/{uid}`, scope: 'policies.write', who: all, body: {} },
+  { method: 'DELETE', path: `${admin}/userPolicies/{uid}`, scope: 'policies.write', who: all },
+  { method: 'GET', path: `${admin}/userPolicies/somebody`, scope: 'policies.read', who: leads },
+  { method: 'PUT', path: `${admin}/userPolicies/somebody`, scope: 'policies.write', who: leads, body: {} },
+  { method: 'DELETE', path: `${admin}/userPolicies/somebody`, scope: 'policies.write', who: leads },
+  { method: 'POST', path: `${admin}/explain`, scope: 'policies.read', who: all, body: question },
+  { method: 'POST', path: `${admin}/explain`, scope: 'policies.read', who: leads, body: { ...question, role: undefined, sub: 'owner' } },
+  { method: 'POST', path: `${admin}/freeze`, scope: 'policies.write', who: leads },
+  { method: 'POST', path: `${admin}/unfreeze`, scope: 'policies.write', who: leads },
+  { method: 'GET', path: `${admin}/audit`, scope: 'admin.audit.read', who: all },
+  { method: 'GET', path: `${admin}/events`, scope: 'admin.audit.read', who: leads },
+  { method: 'GET', path: `${admin}/members`, scope: 'members.write', who: leads },
+  { method: 'POST', path: `${admin}/members`, scope: 'members.write', who: leads, body: { uid: 'dup', email: 'a@b', role: 'member' } },
+  { method: 'GET', path: `${admin}/members/owner`, scope: 'members.write', who: leads },
+  { method: 'PATCH', path: `${admin}/members/bystander`, scope: 'members.write', who: leads, body: {} },
+  { method: 'DELETE', path: `${admin}/members/nobody`, scope: 'members.write', who: leads },
+  { method: 'GET', path: `${admin}/keys`, scope: 'keys.write', who: leads },
+  { method: 'POST', path: `${admin}/keys`, scope: 'keys.write', who: leads, body: { name: 'x', scopes: ['keys.write'] } },
+  { method: 'DELETE', path: `${admin}/keys/nobody`, scope: 'keys.write', who: leads },
+  { method: 'POST', path: `${admin}/keys/nobody/rotate`, scope: 'keys.write', who: leads },
+];
+
+let rest: Rest;
+const keys = new Map<string, string>();
+beforeAll(async () => {
+  rest = await createRest();
+  await rest.keyOf('member', ['*'], 'bystander');
+  for (const role of all) keys.set(`${role} *`, await rest.keyOf(role));
+});
+afterAll(() => rest.close());
+
+async function statusOf(row: Row, role: Role, key: string): Promise<number> {
+  const path = row.path.replace('{uid}', `${role}-1`).replace('{id}', row.path.includes('{id}') ? await rest.createAgent() : '');
+  return (await rest.ask(row.method, path, { key, body: row.body })).status;
+}
+
+describe.each(rows)('$method $path', (row) => {
+  test.each(all)('with all scopes as %s', async (role) => {
+    const status = await statusOf(row, role, keys.get(`${role} *`) ?? '');
+    if (row.who.includes(role)) expect([200, 400, 404, 409]).toContain(status);
+    else expect(status).toBe(403);
+  });
+
+  test('its scope alone suffices, any other does not', async () => {
+    const needed = await rest.keyOf('owner', [row.scope]);
+    expect([200, 400, 404, 409]).toContain(await statusOf(row, 'owner', needed));
+    const others = (
+      [
+        'agents.read',
+        'agents.write',
+        'admin.audit.read',
+        'policies.read',
+        'policies.write',
+        'members.write',
+        'keys.write',
+        'govern',
+        'govern.impersonate',
+        'sidecar.sync',
+      ] as const
+    ).filter((scope) => scope !== row.scope);
+    const lacking = await rest.keyOf('owner', others);
+    expect(await statusOf(row, 'owner', lacking)).toBe(403);
+  });
+
+  test('a key of another workspace reaches nothing', async () => {
+    const status = await statusOf(row, 'owner', rest.other);
+    if (row.path.startsWith('/acme')) expect(status).toBe(403);
+    else expect(status).toBe(row.path.includes('{id}') ? 404 : 200);
+  });
+});
+
+test('the agents of another workspace are not in the list', async () => {
+  await rest.createAgent({ name: 'ours' });
+  expect(JSON.stringify((await rest.ask('GET', '/api/v1/agents', { key: rest.other })).body)).not.toContain('ours');
+});

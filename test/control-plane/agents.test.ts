@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRest, errorOf, field, type Rest } from './rest.ts';
+
+let rest: Rest;
+beforeAll(async () => {
+  rest = await createRest();
+});
+afterAll(() => rest.close());
+
+const list = '/api/v1/agents';
+const profile = async (id: string): Promise<unknown> => (await rest.ask('GET', `${list}/${id}`)).body;
+
+describe('create', () => {
+  test('a profile of name and model alone takes every default of the spec', async () => {
+    const created = await rest.ask('POST', list, { body: { name: 'Bot', model: 'demo/echo' } });
+    expect(created).toMatchObject({ status: 200, body: { ok: true } });
+    const read = await rest.ask('GET', `${list}/${field(created, 'id')}`);
+    expect(read.body).toEqual({
+      ok: true,
+      profile: {
+        id: field(created, 'id'),
+        name: 'Bot',
+        model: 'demo/echo',
+        systemPrompt: 'You are a helpful autonomous agent.',
+        description: '',
+        icon: '',
+        enabledTools: [],
+        scopes: [],
+        maxToolCalls: 50,
+        maxBudgetCents: 1000,
+        maxDurationMs: 1_800_000,
+        maxToolRounds: 10,
+        delegatable: true,
+        canDelegate: false,
+        suspended: false,
+        createdAt: '2026-06-25T12:00:00.000Z',
+        updatedAt: '2026-06-25T12:00:00.000Z',
+      },
+    });
+  });
+
+  test('every writable field is kept as sent', async () => {
+    const body = {
+      name: 'Full',
+      model: 'some-model-nobody-knows',
+      systemPrompt: 'p'.repeat(200_000),
+      description: 'd',
+      icon: 'i',
+      enabledTools: ['github.*', 'constructor', '__proto__', 'emoji.🙂'],
+      scopes: ['a', 'b'],
+      maxToolCalls: 0,
+      maxBudgetCents: 9_007_199_254_740_991,
+      maxDurationMs: 1,
+      maxToolRounds: 99_999,
+      delegatable: false,
+      canDelegate: true,
+      maxDelegationDepth: 3,
+      suspended: true,
+    };
+    const created = await rest.ask('POST', list, { body });
+    expect(await profile(field(created, 'id'))).toMatchObject({ profile: body });
+  });
+
+  test('unknown and read-only fields are ignored', async () => {
+    const id = await rest.createAgent({
+      id: 'mine',
+      createdAt: '2000-01-01T00:00:00Z',
+      updatedAt: 1,
+      color: 'red',
+      constructor: 1,
+      toString: 2,
+    });
+    expect(id).not.toBe('mine');
+    expect(await profile(id)).toMatchObject({ profile: { id, createdAt: '2026-06-25T12:00:00.000Z' } });
+  });
+
+  test.each([
+    ['name', { model: 'demo/echo' }],
+    ['model', { name: 'x' }],
+    ['name', {}],
+    ['name', { name: '', model: 'demo/echo' }],
+    ['model', { name: 'x', model: '' }],
+    ['name', { name: null, model: 'demo/echo' }],
+    ['model', { name: 'x', model: 7 }],
+    ['systemPrompt', { name: 'x', model: 'm', systemPrompt: 1 }],
+    ['description', { name: 'x', model: 'm', description: [] }],
+    ['icon', { name: 'x', model: 'm', icon: {} }],
+    ['enabledTools', { name: 'x', model: 'm', enabledTools: 'github' }],
+    ['enabledTools', { name: 'x', model: 'm', enabledTools: [1] }],
+    ['scopes', { name: 'x', model: 'm', scopes: [null] }],
+    ['maxToolCalls', { name: 'x', model: 'm', maxToolCalls: '5' }],
+    ['maxToolCalls', { name: 'x', model: 'm', maxToolCalls: -1 }],
+    ['maxBudgetCents', { name: 'x', model: 'm', maxBudgetCents: 1.5 }],
+    ['maxDurationMs', { name: 'x', model: 'm', maxDurationMs: 1e300 }],
+    ['maxToolRounds', { name: 'x', model: 'm', maxToolRounds: null }],
+    ['delegatable', { name: 'x', model: 'm', delegatable: 'yes' }],
+    ['canDelegate', { name: 'x', model: 'm', canDelegate: 1 }],
+    ['maxDelegationDepth', { name: 'x', model: 'm', maxDelegationDepth: -1 }],
+    ['suspended', { name: 'x', model: 'm', suspended: 0 }],
+  ])('a wrong %s is refused and named (%#)', async (place, body) => {
+    const answer = await rest.ask('POST', list, { body });
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toContain(place);
+  });
+
+  test('every problem is reported at once', async () => {
+    const answer = await rest.ask('POST', list, { body: { model: 1, maxToolCalls: -1 } });
+    expect(answer.body).toMatchObject({
+      details: ['name is required', 'model must be a string', 'maxToolCalls must be an integer of at least 0'],
+    });
+  });
+
+  test.each([['null'], ['[]'], ['"x"'], ['7'], ['']])('a body of %j is refused', async (body) => {
+    const answer = await rest.ask('POST', list, { body, headers: { 'content-type': 'application/json' } });
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toContain('body');
+  });
+});
+
+describe('list', () => {
+  test('newest first, also within one instant', async () => {
+    const fresh = await createRest();
+    try {
+      const ids = [];
+      for (let n = 0; n < 5; n += 1) ids.unshift(await fresh.createAgent({ name: `same-instant-${n}` }));
+      fresh.clock.now = new Date('2026-06-26T00:00:00Z');
+      ids.unshift(await fresh.createAgent());
+      const { body } = await fresh.ask('GET', list);
+      expect(body).toMatchObject({ ok: true, profiles: ids.map((id) => ({ id })) });
+    } finally {
+      await fresh.close();
+    }
+  });
+});
+
+describe.each(['PUT', 'PATCH'] as const)('%s', (method) => {
+  test('each field that is sent is written, each that is not stays', async () => {
+    const id = await rest.createAgent({ description: 'before', maxToolCalls: 7, maxDelegationDepth: 2 });
+    const answer = await rest.ask(method, `${list}/${id}`, {
+      body: { description: 'after', enabledTools: ['a.b'], maxDelegationDepth: null },
+    });
+    expect(answer).toMatchObject({ status: 200, body: { ok: true } });
+    const read = await profile(id);
+    expect(read).toMatchObject({ profile: { description: 'after', enabledTools: ['a.b'], maxToolCalls: 7, name: 'agent' } });
+    expect(read).not.toHaveProperty('profile.maxDelegationDepth');
+  });
+
+  test('updatedAt moves and createdAt stays', async () => {
+    const id = await rest.createAgent();
+    const before = rest.clock.now;
+    rest.clock.now = new Date(before.getTime() + 60_000);
+    await rest.ask(method, `${list}/${id}`, { body: {} });
+    rest.clock.now = before;
+    expect(await profile(id)).toMatchObject({ profile: { createdAt: '2026-06-25T12:00:00.000Z', updatedAt: '2026-06-25T12:01:00.000Z' } });
+  });
+
+  test('a wrong type changes nothing', async () => {
+    const id = await rest.createAgent();
+    expect((await rest.ask(method, `${list}/${id}`, { body: { description: 'x', maxToolCalls: '9' } })).status).toBe(400);
+    expect(await profile(id)).toMatchObject({ profile: { description: '', maxToolCalls: 50 } });
+  });
+});
+
+test('PUT ignores unknown and read-only fields and takes any model and any size', async () => {
+  const id = await rest.createAgent();
+  const body = { id: 'x', createdAt: 'y', bogus: 1, model: 'unheard-of', maxToolCalls: 10_000_000 };
+  expect((await rest.ask('PUT', `${list}/${id}`, { body })).status).toBe(200);
+  expect(await profile(id)).toMatchObject({
+    profile: { id, model: 'unheard-of', maxToolCalls: 10_000_000, createdAt: '2026-06-25T12:00:00.000Z' },
+  });
+});
+
+describe('PATCH, the validated path', () => {
+  test.each([
+    ['bogus', { bogus: 1 }],
+    ['id', { id: 'x' }],
+    ['createdAt', { createdAt: '2026-01-01T00:00:00Z' }],
+    ['constructor', { constructor: 1 }],
+    ['toString', { toString: 1 }],
+    ['model', { model: 'unheard-of' }],
+    ['name', { name: 'n'.repeat(201) }],
+    ['systemPrompt', { systemPrompt: 'p'.repeat(100_001) }],
+    ['description', { description: 'p'.repeat(10_001) }],
+    ['icon', { icon: 'p'.repeat(201) }],
+    ['enabledTools', { enabledTools: Array.from({ length: 1001 }, (_, n) => `t.${n}`) }],
+    ['enabledTools', { enabledTools: ['t'.repeat(201)] }],
+    ['scopes', { scopes: Array.from({ length: 201 }, (_, n) => `s${n}`) }],
+    ['maxToolCalls', { maxToolCalls: 0 }],
+    ['maxToolCalls', { maxToolCalls: 10_001 }],
+    ['maxBudgetCents', { maxBudgetCents: 1_000_001 }],
+    ['maxDurationMs', { maxDurationMs: 999 }],
+    ['maxDurationMs', { maxDurationMs: 86_400_001 }],
+    ['maxToolRounds', { maxToolRounds: 0 }],
+    ['maxToolRounds', { maxToolRounds: 1001 }],
+    ['maxDelegationDepth', { maxDelegationDepth: 17 }],
+  ])('a wrong %s is refused and named (%#)', async (place, body) => {
+    const fresh = await rest.createAgent();
+    const key = field(await rest.ask('POST', '/acme/admin/keys', { body: { name: 'one', scopes: ['*'] } }), 'key');
+    const answer = await rest.ask('PATCH', `${list}/${fresh}`, { key, body });
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toContain(place);
+  });
+
+  test('the bounds themselves are inside', async () => {
+    const id = await rest.createAgent();
+    for (const body of [
+      {
+        name: 'n'.repeat(200),
+        systemPrompt: 'p'.repeat(100_000),
+        description: 'd'.repeat(10_000),
+        icon: 'i'.repeat(200),
+        model: 'claude-sonnet-4-5',
+      },
+      { maxToolCalls: 1, maxBudgetCents: 0, maxDurationMs: 1000, maxToolRounds: 1, maxDelegationDepth: 0 },
+      { maxToolCalls: 10_000, maxBudgetCents: 1_000_000, maxDurationMs: 86_400_000, maxToolRounds: 1000, maxDelegationDepth: 16 },
+    ]) {
+      expect((await rest.ask('PATCH', `${list}/${id}`, { body })).status).toBe(200);
+      expect(await profile(id)).toMatchObject({ profile: body });
+    }
+  });
+
+  test('the 31st of a minute is 429 with Retry-After, for that key only, until the minute is over', async () => {
+    const fresh = await createRest();
+    try {
+      const id = await fresh.createAgent();
+      const patch = (key = fresh.owner) => fresh.ask('PATCH', `${list}/${id}`, { key, body: { icon: 'x' } });
+      for (let n = 0; n < 30; n += 1) {
+        expect((await patch()).status).toBe(200);
+        fresh.clock.now = new Date(fresh.clock.now.getTime() + 1000);
+      }
+      const refused = await patch();
+      expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '30' } });
+      expect(errorOf(refused)).toContain('30');
+      expect((await patch(await fresh.keyOf('admin'))).status).toBe(200);
+      fresh.clock.now = new Date(fresh.clock.now.getTime() + 30_000);
+      expect((await patch()).status).toBe(200);
+      expect((await patch()).status).toBe(429);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test('leaves an admin event that names the fields and holds no values', async () => {
+    const id = await rest.createAgent();
+    await rest.ask('PATCH', `${list}/${id}`, { body: { systemPrompt: 'the secret plan', icon: 'x' } });
+    const { body } = await rest.ask('GET', '/acme/admin/events?limit=1');
+    expect(body).toMatchObject({
+      events: [{ action: 'agent.patch', target: `agent/${id}`, sub: 'owner', detail: { fields: ['systemPrompt', 'icon'] } }],
+    });
+    expect(JSON.stringify(body)).not.toContain('secret plan');
+  });
+});
+
+describe('an id that is none of ours', () => {
+  const requests = [
+    ['GET', undefined],
+    ['PUT', { icon: 'x' }],
+    ['PATCH', { icon: 'x' }],
+    ['DELETE', undefined],
+  ] as const;
+
+  test.each(requests)('%s is 404 with the same body for another workspace and for nobody', async (method, body) => {
+    const theirs = field(await rest.ask('POST', list, { key: rest.other, body: { name: 'theirs', model: 'demo/echo' } }), 'id');
+    const answers = [];
+    for (const id of [theirs, 'nobody', 'a'.repeat(3000), '%00', '__proto__', "'; drop table agent; --", '%F0%9F%99%82']) {
+      answers.push(await rest.ask(method, `${list}/${id}`, { body }));
+    }
+    expect(new Set(answers.map((answer) => `${answer.status} ${JSON.stringify(answer.body)}`))).toEqual(
+      new Set([`404 {"error":"there is no such agent"}`]),
+    );
+    expect((await rest.ask('GET', `${list}/${theirs}`, { key: rest.other })).status).toBe(200);
+  });
+});
+
+test('a deleted agent is gone, and deleting it again is 404', async () => {
+  const id = await rest.createAgent();
+  expect(await rest.ask('DELETE', `${list}/${id}`)).toMatchObject({ status: 200, body: { ok: true } });
+  expect((await rest.ask('GET', `${list}/${id}`)).status).toBe(404);
+  expect((await rest.ask('DELETE', `${list}/${id}`)).status).toBe(404);
+});
+
+test('DELETE with a JSON content type and no body works', async () => {
+  for (const headers of [{ 'content-type': 'application/json' }, { 'content-type': 'application/json', 'content-length': '0' }]) {
+    const id = await rest.createAgent();
+    expect((await rest.ask('DELETE', `${list}/${id}`, { headers })).status).toBe(200);
+  }
+});
+
+test('every write answers with the next revision of its workspace', async () => {
+  const revisions: unknown[] = [];
+  for (let n = 0; n < 3; n += 1) revisions.push((await rest.ask('POST', list, { body: { name: 'x', model: 'm' } })).body);
+  const numbers = revisions.map((body) => Number(JSON.stringify(body).match(/"revision":(\d+)/)?.[1]));
+  expect(numbers).toEqual([numbers[0], Number(numbers[0]) + 1, Number(numbers[0]) + 2]);
+});
+
+test('a refused write raises no revision and leaves no event', async () => {
+  const before = await rest.pool.query('select revision, (select count(*) from admin_event) as events from workspace where slug = $1', [
+    'acme',
+  ]);
+  await rest.ask('POST', list, { body: { name: 'x' } });
+  await rest.ask('PUT', `${list}/nobody`, { body: {} });
+  const after = await rest.pool.query('select revision, (select count(*) from admin_event) as events from workspace where slug = $1', [
+    'acme',
+  ]);
+  expect(after.rows).toEqual(before.rows);
+});

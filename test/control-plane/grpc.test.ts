@@ -1,0 +1,323 @@
+// The gRPC edge: who gets in, what a stream may say, and that entries arrive exactly once.
+import { type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
+import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startRun } from '../../sidecar/gateway/library.ts';
+import { followPlane, openShip, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
+import { temporaryFolder } from '../support/spools.ts';
+import { entry, spool } from './spool.ts';
+
+let plane: Plane;
+let ingest: Plane['ingest'];
+let sync: { readonly key: string; readonly id: string };
+
+beforeAll(async () => {
+  plane = await startPlane();
+  ingest = plane.ingest;
+  sync = await plane.issueKey(['sidecar.sync', 'govern']);
+});
+
+afterAll(() => plane.close());
+
+beforeEach(() => {
+  plane.ingest = ingest;
+});
+
+const hello: SyncRequest = { hello: { sidecarId: 'by-hand', bootId: 'b', form: 'FORM_PROCESS', schemaVersion: snapshotSchemaVersion } };
+const shipHello = { hello: { sidecarId: 'by-hand' } };
+
+/** Records of a batch, numbered from `from`. */
+const recordsOf = (from: number, count: number) =>
+  Array.from({ length: count }, (_, at) => ({
+    sequence: from + at,
+    entry: Buffer.from(JSON.stringify(entry({ requestId: `r${from + at}`, ts: new Date().toISOString() }))),
+  }));
+
+const stored = async (spoolId: string): Promise<readonly number[]> => {
+  const { rows } = await plane.pool.query<{ sequence: string }>('select sequence from audit_entry where spool_id = $1 order by sequence', [
+    spoolId,
+  ]);
+  return rows.map(({ sequence }) => Number(sequence));
+};
+
+const from1To = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at + 1);
+
+test.each([
+  'no key',
+  'text that is no key',
+  'an unknown key',
+  'a key of another slug',
+  'a revoked key',
+  'an expired key',
+  'a key of a member who left',
+] as const)('%s: both services answer UNAUTHENTICATED, and read nothing', async (which) => {
+  const keyFor = async (): Promise<string | null> => {
+    switch (which) {
+      case 'no key':
+        return null;
+      case 'text that is no key':
+        return 'rosebud';
+      case 'an unknown key':
+        return `gsk_acme_${'a'.repeat(40)}`;
+      case 'a key of another slug':
+        return sync.key.replace('gsk_acme_', 'gsk_other_');
+      case 'a revoked key': {
+        const { key, id } = await plane.issueKey(['sidecar.sync']);
+        await plane.ask('DELETE', `/acme/admin/keys/${id}`);
+        return key;
+      }
+      case 'an expired key': {
+        const { key } = await plane.issueKey(['sidecar.sync'], { expiresAt: new Date(plane.clock.now.getTime() + 1_000).toISOString() });
+        await plane.pool.query(
+          "update api_key set expires_at = now() - interval '1 day' where name = 'sidecar' and expires_at is not null",
+        );
+        return key;
+      }
+      case 'a key of a member who left': {
+        const key = await plane.keyOf('member', ['sidecar.sync'], 'leaver');
+        await plane.ask('DELETE', '/acme/admin/members/leaver');
+        return key;
+      }
+    }
+  };
+  const key = await keyFor();
+  const policy = openSync(plane, key);
+  policy.write(hello);
+  const audit = openShip(plane, key);
+  audit.write(shipHello);
+  audit.write({ batch: { spoolId: spool('f'), records: recordsOf(1, 1) } });
+  const [policyEnd, auditEnd] = await Promise.all([policy.ended, audit.ended]);
+  expect(policyEnd).toMatch(/^UNAUTHENTICATED: /);
+  expect(auditEnd).toMatch(/^UNAUTHENTICATED: /);
+  expect(`${policyEnd} ${auditEnd}`).not.toContain(key ?? 'gsk_acme_0');
+  expect([...policy.received, ...audit.received]).toEqual([]);
+  expect(await stored(spool('f'))).toEqual([]);
+});
+
+test('a key without the scope sidecar.sync: both services answer PERMISSION_DENIED', async () => {
+  const { key } = await plane.issueKey(['govern', 'policies.read', 'admin.audit.read']);
+  expect(await openSync(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync');
+  expect(await openShip(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync');
+});
+
+test('with the database away both services answer UNAVAILABLE', async () => {
+  // A pool of its own that cannot connect would be another plane: here the credential's query is made to fail instead.
+  const query = plane.pool.query.bind(plane.pool);
+  Object.assign(plane.pool, { query: () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })) });
+  try {
+    expect(await openSync(plane, sync.key).ended).toBe('UNAVAILABLE: the database is not reachable now');
+    expect(await openShip(plane, sync.key).ended).toBe('UNAVAILABLE: the database is not reachable now');
+  } finally {
+    Object.assign(plane.pool, { query });
+  }
+});
+
+/** A policy stream after its first snapshot, which is not answered yet. */
+async function greeted(): Promise<{
+  readonly wire: Wire<SyncRequest, SyncResponse__Output>;
+  readonly snapshot: NonNullable<SyncResponse__Output['snapshot']>;
+}> {
+  const wire = openSync(plane, sync.key);
+  wire.write(hello);
+  const { snapshot } = await wire.next();
+  if (snapshot == null) throw new Error('the first message is no snapshot');
+  return { wire, snapshot };
+}
+
+test('a policy stream that begins with anything but hello is ended', async () => {
+  const revision = { epoch: 'e', number: 1 };
+  for (const first of [{ ack: { revision, hash: Buffer.alloc(32) } }, { nack: { revision, code: 'internal', message: '' } }]) {
+    const wire = openSync(plane, sync.key);
+    wire.write(first);
+    expect(await wire.ended).toBe('INVALID_ARGUMENT: the first message must be hello');
+  }
+  const unformed = openSync(plane, sync.key);
+  unformed.write({ hello: { ...hello.hello, form: 'FORM_UNSPECIFIED' } });
+  expect(await unformed.ended).toMatch(/^INVALID_ARGUMENT: hello.form/);
+});
+
+test('hello is sent once', async () => {
+  const { wire } = await greeted();
+  wire.write(hello);
+  expect(await wire.ended).toBe('INVALID_ARGUMENT: hello is sent once');
+});
+
+test('an answer to another revision than the one in flight ends the stream', async () => {
+  for (const kind of ['ack', 'nack'] as const) {
+    const { wire, snapshot } = await greeted();
+    const revision = { epoch: snapshot.revision?.epoch ?? '', number: (snapshot.revision?.number ?? 0) + 1 };
+    wire.write(kind === 'ack' ? { ack: { revision, hash: snapshot.hash } } : { nack: { revision, code: 'internal', message: '' } });
+    expect(await wire.ended).toMatch(/^INVALID_ARGUMENT: revision \d+ was answered, \d+ was sent$/);
+  }
+});
+
+test('a stream that the sidecar ends is ended, and no longer counted', async () => {
+  const connected = async (): Promise<number> =>
+    Number(/tollgate_sidecars_connected (\d+)/.exec(await plane.registry.getSingleMetricAsString('tollgate_sidecars_connected'))?.[1]);
+  await expect.poll(connected).toBe(0);
+  const { wire } = await greeted();
+  expect(await connected()).toBe(1);
+  wire.close();
+  await expect.poll(connected).toBe(0);
+});
+
+/** An audit stream that was greeted. */
+async function shipping(key = sync.key) {
+  const wire = openShip(plane, key);
+  wire.write(shipHello);
+  expect(await wire.next()).toMatchObject({ credit: { records: bounds.auditCreditRecords } });
+  return wire;
+}
+
+test('a batch is acknowledged after it is committed, and a replay adds nothing', async () => {
+  const wire = await shipping();
+  const batch = { spoolId: spool('a'), records: recordsOf(1, 100) };
+  wire.write({ batch });
+  expect(await wire.next()).toMatchObject({ acknowledged: { spoolId: spool('a'), sequence: 100 } });
+  expect(await stored(spool('a'))).toEqual(from1To(100));
+  wire.write({ batch });
+  wire.write({ batch: { spoolId: spool('a'), records: recordsOf(51, 100) } });
+  expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 100 } });
+  expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 150 } });
+  expect(await stored(spool('a'))).toEqual(from1To(150));
+});
+
+const [one] = recordsOf(1, 1);
+const badBatches = [
+  ['a hole', { spoolId: spool('b'), records: [...recordsOf(1, 2), ...recordsOf(4, 1)] }, /without holes/],
+  ['a sequence twice', { spoolId: spool('b'), records: [...recordsOf(1, 1), ...recordsOf(1, 1)] }, /without holes/],
+  ['records backwards', { spoolId: spool('b'), records: recordsOf(1, 3).toReversed() }, /without holes/],
+  ['sequence 0', { spoolId: spool('b'), records: recordsOf(0, 2) }, /without holes/],
+  ['a negative sequence', { spoolId: spool('b'), records: recordsOf(-5, 2) }, /without holes/],
+  ['a record without content', { spoolId: spool('b'), records: [{ sequence: 1 }] }, /an entry or a loss/],
+  ['no records', { spoolId: spool('b'), records: [] }, /1 to 1000 records/],
+  ['1,001 records', { spoolId: spool('b'), records: recordsOf(1, 1_001) }, /1 to 1000 records/],
+  ['no spool', { spoolId: '', records: one === undefined ? [] : [one] }, /spool_id/],
+  ['a spool in upper case', { spoolId: 'B'.repeat(32), records: recordsOf(1, 1) }, /spool_id/],
+  ['a spool of 33 digits', { spoolId: 'b'.repeat(33), records: recordsOf(1, 1) }, /spool_id/],
+  ['a spool with a newline after it', { spoolId: `${'b'.repeat(32)}\n`, records: recordsOf(1, 1) }, /spool_id/],
+] as const;
+
+test.each(badBatches)('%s costs the stream, and nothing of the batch is stored', async (_, { spoolId, records }, words) => {
+  const wire = await shipping();
+  wire.write({ batch: { spoolId, records: [...records] } });
+  const end = await wire.ended;
+  expect(end).toMatch(/^INVALID_ARGUMENT: /);
+  expect(end).toMatch(words);
+  expect(await stored(spool('b'))).toEqual([]);
+});
+
+test('an audit stream that begins with a batch, or says hello twice, is ended', async () => {
+  const early = openShip(plane, sync.key);
+  early.write({ batch: { spoolId: spool('b'), records: recordsOf(1, 1) } });
+  expect(await early.ended).toBe('INVALID_ARGUMENT: the first message must be hello');
+  const twice = await shipping();
+  twice.write(shipHello);
+  expect(await twice.ended).toBe('INVALID_ARGUMENT: hello is sent once');
+  expect(await stored(spool('b'))).toEqual([]);
+});
+
+test('more unacknowledged records than the credit cost the stream; what was committed stays', async () => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  plane.ingest = async (batch) => {
+    await held;
+    return ingest(batch);
+  };
+  const wire = await shipping();
+  for (let from = 1; from <= 4_001; from += 1_000)
+    wire.write({ batch: { spoolId: spool('c'), records: recordsOf(from, Math.min(1_000, 4_002 - from)) } });
+  expect(await wire.ended).toBe('INVALID_ARGUMENT: more than 4000 records are unacknowledged');
+  release();
+  await expect.poll(() => stored(spool('c'))).toEqual(from1To(1_000));
+});
+
+test('a database that goes away while taking in ends the stream with UNAVAILABLE', async () => {
+  plane.ingest = () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+  const wire = await shipping();
+  wire.write({ batch: { spoolId: spool('d'), records: recordsOf(1, 1) } });
+  expect(await wire.ended).toBe('UNAVAILABLE: the database is not reachable now');
+});
+
+test('a bug of ours while taking in ends the stream without its words', async () => {
+  plane.ingest = () => Promise.reject(new TypeError('secret.of is not a function'));
+  const wire = await shipping();
+  wire.write({ batch: { spoolId: spool('d'), records: recordsOf(1, 1) } });
+  expect(await wire.ended).toBe('INTERNAL: internal error');
+});
+
+test('two workspaces with the same spool id do not meet', async () => {
+  const theirs = await plane.ask('POST', '/other/admin/keys', { key: plane.other, body: { name: 'k', scopes: ['sidecar.sync'] } });
+  const key = String(Object.entries(theirs.body ?? {}).find(([name]) => name === 'key')?.[1]);
+  for (const wire of [await shipping(), await shipping(key)]) {
+    wire.write({ batch: { spoolId: spool('e'), records: recordsOf(1, 10) } });
+    expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 10 } });
+  }
+  const { rows } = await plane.pool.query<{ count: string }>('select count(*) from audit_entry where spool_id = $1 group by workspace_id', [
+    spool('e'),
+  ]);
+  expect(rows.map(({ count }) => Number(count))).toEqual([10, 10]);
+});
+
+test('entries of a sidecar arrive exactly once, with the server killed after a commit that it never acknowledged', async () => {
+  const folder = temporaryFolder();
+  const { sidecar, close } = await followPlane(plane, { form: 'library', key: sync.key, spoolDir: folder });
+  const run = startRun(sidecar, { agent: 'bot', tier: 'api', sessionId: 'exactly-once' });
+  let restarts = 0;
+  let committed = 0;
+  plane.ingest = async (batch) => {
+    const sequence = await ingest(batch);
+    committed += 1;
+    if (committed === 2 || committed === 4) {
+      restarts += 1;
+      await plane.stopGrpc();
+      await plane.startGrpc();
+    }
+    return sequence;
+  };
+  for (let n = 0; n < 3_000; n += 1) {
+    await run.decide({ tool: 'mail.send', input: { n } });
+    if (n % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  await close(25_000);
+  expect(sidecar.shipping()).toMatchObject({ link: 'closed', records: 0, lost: 0 });
+  expect(restarts).toBe(2);
+  const { rows } = await plane.pool.query<{ sequence: string; n: string }>(
+    "select sequence, entry->'input'->>'n' as n from audit_entry where session_id = 'exactly-once' order by sequence",
+  );
+  expect(rows.map(({ sequence, n }) => [Number(sequence), Number(n)])).toEqual(Array.from({ length: 3_000 }, (_, n) => [n + 1, n]));
+  const gaps = await plane.pool.query('select 1 from audit_gap');
+  expect(gaps.rowCount).toBe(0);
+});
+
+test('a sidecar whose control plane comes back follows it again', async () => {
+  const { sidecar, logs, reaches } = await followPlane(plane, { key: sync.key });
+  await plane.stopGrpc();
+  await logs('policy stream lost');
+  expect(sidecar.cell.status()).toMatchObject({ connected: false, refused: null });
+  expect(sidecar.notReady()).toEqual([]);
+  const revision = await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'deny' } } } });
+  await plane.startGrpc();
+  await reaches(revision);
+  expect(sidecar.cell.status()).toMatchObject({ connected: true });
+});
+
+test('a sidecar that starts without a control plane decides by what it has on disk', async () => {
+  const folder = temporaryFolder();
+  const first = await followPlane(plane, { form: 'library', key: sync.key, spoolDir: folder });
+  const revision = await plane.writePolicy({ tools: { 'disk.test': { api: { permission: 'deny' } } } });
+  await first.reaches(revision);
+  await first.close(5_000);
+  await plane.stopGrpc();
+  try {
+    const second = await followPlane(plane, { form: 'library', key: sync.key, spoolDir: folder });
+    expect(second.sidecar.cell.status()).toMatchObject({ revision, connected: false });
+    const run = startRun(second.sidecar, { agent: 'bot', tier: 'api' });
+    expect((await run.decide({ tool: 'disk.test', input: null })).decision.code).toBe('policy_denied');
+    expect((await run.decide({ tool: 'other', input: null })).decision.code).toBe('allowed');
+  } finally {
+    await plane.startGrpc();
+  }
+});

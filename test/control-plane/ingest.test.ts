@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createIngest } from '../../control-plane/operations/ingest-batch.ts';
+import { tendPartitions } from '../../control-plane/operations/tend-partitions.ts';
+import { createRest, type Rest } from './rest.ts';
+import { entry, record, records, ship, spool, workspaceIdOf } from './spool.ts';
+
+let rest: Rest;
+beforeEach(async () => {
+  rest = await createRest();
+});
+afterEach(() => rest.close());
+
+const stored = async (): Promise<readonly string[]> => {
+  const { rows } = await rest.pool.query<{ id: string }>(
+    `select replace(spool_id::text, '-', '') || '-' || sequence as id from audit_entry order by spool_id, sequence`,
+  );
+  return rows.map(({ id }) => id);
+};
+const ids = (letter: string, from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `${spool(letter)}-${from + at}`);
+const shown = async (query = 'since=2000-01-01T00:00:00Z&limit=1000') => {
+  const { body } = await rest.ask('GET', `/acme/admin/audit?${query}`);
+  return Object(body).entries as readonly Record<string, unknown>[];
+};
+const partitions = async (): Promise<readonly string[]> => {
+  const { rows } = await rest.pool.query<{ name: string }>(
+    `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'audit_entry'::regclass order by 1`,
+  );
+  return rows.map(({ name }) => name);
+};
+
+describe('exactly once', () => {
+  test('a batch that is delivered again adds nothing and is acknowledged again', async () => {
+    for (let n = 0; n < 3; n += 1) expect(await ship(rest, spool('a'), records(1, 20))).toBe(20);
+    expect(await stored()).toEqual(ids('a', 1, 20));
+  });
+
+  test('overlapping batches add what is new', async () => {
+    expect(await ship(rest, spool('a'), records(1, 10))).toBe(10);
+    expect(await ship(rest, spool('a'), records(5, 15))).toBe(15);
+    expect(await ship(rest, spool('a'), records(2, 8))).toBe(15);
+    expect(await stored()).toEqual(ids('a', 1, 15));
+  });
+
+  test('deliveries of one spool at once, as after a reconnect, add each record once', async () => {
+    const batches = [records(1, 100), records(1, 60), records(40, 100), records(1, 100)];
+    // A later part may come first; what lies before it is then a gap, so all begin at 1 or follow what is there.
+    await ship(rest, spool('a'), records(1, 39));
+    await Promise.all(batches.map((batch) => ship(rest, spool('a'), batch)));
+    expect(await stored()).toEqual(ids('a', 1, 100));
+    expect((await rest.pool.query('select 1 from audit_gap')).rowCount).toBe(0);
+  });
+
+  test('a batch that fails leaves neither rows nor an offset', async () => {
+    await rest.pool.query(`alter table audit_entry add constraint broken check (sequence <> 7)`);
+    await expect(ship(rest, spool('a'), records(1, 10))).rejects.toThrow('broken');
+    expect(await stored()).toEqual([]);
+    await rest.pool.query('alter table audit_entry drop constraint broken');
+    expect(await ship(rest, spool('a'), records(1, 10))).toBe(10);
+    expect(await stored()).toEqual(ids('a', 1, 10));
+  });
+
+  test('records out of order or twice in a batch are sorted out', async () => {
+    expect(await ship(rest, spool('a'), [record(3, entry()), record(1, entry()), record(2, entry()), record(3, entry())])).toBe(3);
+    expect(await stored()).toEqual(ids('a', 1, 3));
+  });
+
+  test('an empty batch is acknowledged as far as things are', async () => {
+    expect(await ship(rest, spool('a'), [])).toBe(0);
+    await ship(rest, spool('a'), records(1, 3));
+    expect(await ship(rest, spool('a'), [])).toBe(3);
+  });
+
+  test('the same spool id in two workspaces is two spools', async () => {
+    await ship(rest, spool('a'), records(1, 2));
+    expect(await ship(rest, spool('a'), records(1, 3), 'other')).toBe(3);
+    expect(await shown()).toHaveLength(2);
+  });
+
+  test('what claims another workspace stays in the credential’s', async () => {
+    await ship(rest, spool('a'), [
+      record(1, { ...entry(), workspace: 'other', workspaceId: 2, workspace_id: 2, id: 'forged', receivedAt: 'never' }),
+    ]);
+    expect(await shown()).toMatchObject([{ id: `${spool('a')}-1`, receivedAt: '2026-06-25T12:00:00.000Z' }]);
+    expect(Object((await rest.ask('GET', '/other/admin/audit', { key: rest.other })).body)).toMatchObject({ count: 0 });
+  });
+
+  test('many streams of many workspaces at once are all taken in', async () => {
+    const ingest = createIngest(rest.deps);
+    const workspaces = [await workspaceIdOf(rest), await workspaceIdOf(rest, 'other')];
+    const acknowledged = await Promise.all(
+      workspaces.flatMap((workspaceId) =>
+        ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => ingest({ workspaceId, spoolId: spool(letter), records: records(1, 20) })),
+      ),
+    );
+    expect(acknowledged).toEqual(Array.from({ length: 12 }, () => 20));
+    await expect(ingest({ workspaceId: 0, spoolId: spool('a'), records: records(1, 1) })).rejects.toThrow('foreign key');
+    expect(await ingest({ workspaceId: workspaces[0] ?? 0, spoolId: spool('a'), records: records(21, 21) })).toBe(21);
+    expect((await rest.pool.query('select 1 from audit_entry')).rowCount).toBe(241);
+  });
+
+  test('ingest numbers have the order of commits, without gaps, over all spools of a workspace', async () => {
+    await Promise.all(
+      ['a', 'b', 'c', 'd'].map(async (letter) => {
+        for (let n = 0; n < 5; n += 1) await ship(rest, spool(letter), records(n * 10 + 1, n * 10 + 10));
+      }),
+    );
+    const { rows } = await rest.pool.query<{ ingest: string }>('select ingest from audit_entry order by ingest');
+    expect(rows.map(({ ingest }) => Number(ingest))).toEqual(Array.from({ length: 200 }, (_, at) => at + 1));
+  });
+});
+
+describe('what is lost', () => {
+  test('a record that could not be read back is a gap with its reason', async () => {
+    expect(
+      await ship(rest, spool('a'), [record(1, entry()), { sequence: 2, content: { lost: 'crc\0 mismatch' } }, record(3, entry())]),
+    ).toBe(3);
+    const { rows } = await rest.pool.query('select first_sequence, last_sequence, reason from audit_gap');
+    expect(rows).toEqual([{ first_sequence: '2', last_sequence: '2', reason: 'crc\uFFFD mismatch' }]);
+    expect(await stored()).toEqual([`${spool('a')}-1`, `${spool('a')}-3`]);
+  });
+
+  test('what never arrives, as after a restore of the database, is a gap too', async () => {
+    await ship(rest, spool('a'), records(1, 2));
+    expect(await ship(rest, spool('a'), records(10, 11))).toBe(11);
+    const { rows } = await rest.pool.query('select first_sequence, last_sequence, reason from audit_gap');
+    expect(rows).toEqual([{ first_sequence: '3', last_sequence: '9', reason: 'never arrived' }]);
+  });
+});
+
+test.each([
+  ['', 1],
+  ['A'.repeat(32), 1],
+  ['a'.repeat(31), 1],
+  ["'; drop table audit_entry; --", 1],
+  ['a'.repeat(32), 0],
+  ['a'.repeat(32), 1.5],
+  ['a'.repeat(32), -1],
+])('spool %j with sequence %d is refused', async (spoolId, sequence) => {
+  await expect(ship(rest, spoolId, [record(sequence, entry())])).rejects.toMatchObject({ code: 'bad_request' });
+});
+
+describe('day partitions', () => {
+  test('are made ahead, twice at once, without harm', async () => {
+    await Promise.all([tendPartitions(rest.deps, 90), tendPartitions(rest.deps, 90), tendPartitions(rest.deps, 90)]);
+    expect(await partitions()).toEqual(['audit_entry_20260625', 'audit_entry_20260626', 'audit_entry_20260627']);
+  });
+
+  test('are made on the spot for a sidecar that was away for days, and for two at once', async () => {
+    await Promise.all(
+      ['a', 'b', 'c'].map((letter) =>
+        ship(
+          rest,
+          spool(letter),
+          records(1, 10, (n) => entry({ ts: `2026-06-${String(n).padStart(2, '0')}T23:59:59.999Z` })),
+        ),
+      ),
+    );
+    expect(await partitions()).toHaveLength(10);
+    expect(await shown()).toHaveLength(30);
+  });
+
+  test('take the entries of midnight on the right side', async () => {
+    await ship(rest, spool('a'), [
+      record(1, entry({ ts: '2026-06-24T23:59:59.999Z' })),
+      record(2, entry({ ts: '2026-06-25T00:00:00.000Z' })),
+      record(3, entry({ ts: '2026-06-25T01:00:00.000+02:00' })),
+    ]);
+    const { rows } = await rest.pool.query('select tableoid::regclass::text as name, sequence from audit_entry order by sequence');
+    expect(rows).toEqual([
+      { name: 'audit_entry_20260624', sequence: '1' },
+      { name: 'audit_entry_20260625', sequence: '2' },
+      { name: 'audit_entry_20260624', sequence: '3' },
+    ]);
+  });
+
+  test('go when their day is out of retention, with their entries, and only then', async () => {
+    await ship(rest, spool('a'), [
+      record(1, entry({ ts: '2026-06-20T12:00:00.000Z' })),
+      record(2, entry({ ts: '2026-06-22T00:00:00.000Z' })),
+    ]);
+    expect(await tendPartitions(rest.deps, 3)).toEqual(['20260620']);
+    expect(await tendPartitions(rest.deps, 3)).toEqual([]);
+    expect(await stored()).toEqual([`${spool('a')}-2`]);
+  });
+
+  test('are all indexed as the table is', async () => {
+    await tendPartitions(rest.deps, 90);
+    const { rows } = await rest.pool.query(`select count(*)::int as indexes from pg_indexes where tablename = 'audit_entry_20260625'`);
+    expect(rows).toEqual([{ indexes: 3 }]);
+  });
+});

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRest, errorOf, field, type Rest } from './rest.ts';
+
+let rest: Rest;
+beforeAll(async () => {
+  rest = await createRest();
+});
+afterAll(() => rest.close());
+
+const keys = '/acme/admin/keys';
+const members = '/acme/admin/members';
+
+describe('keys', () => {
+  test('a key is shown once; the list has all but the key', async () => {
+    const body = {
+      name: 'ci',
+      scopes: ['govern', 'sidecar.sync'],
+      tier: 'background',
+      agent: 'bot',
+      client: 'ci',
+      expiresAt: '2027-01-01T00:00:00Z',
+    };
+    const made = await rest.ask('POST', keys, { body });
+    expect(made).toMatchObject({ status: 200, body: { ok: true, key: expect.stringMatching(/^gsk_acme_[A-Za-z0-9]{40}$/) } });
+    const list = await rest.ask('GET', keys);
+    const found = (Object(list.body).keys as readonly { readonly id: string }[]).find(({ id }) => id === field(made, 'id'));
+    expect(found).toEqual({
+      id: field(made, 'id'),
+      name: 'ci',
+      last4: field(made, 'key').slice(-4),
+      scopes: ['govern', 'sidecar.sync'],
+      uid: null,
+      madeBy: 'owner',
+      tier: 'background',
+      agent: 'bot',
+      client: 'ci',
+      expiresAt: '2027-01-01T00:00:00.000Z',
+      revokedAt: null,
+      createdAt: '2026-06-25T12:00:00.000Z',
+    });
+    expect(JSON.stringify(list.body)).not.toContain(field(made, 'key').slice(9, 40));
+  });
+
+  test('nobody gives a scope they lack', async () => {
+    const key = await rest.keyOf('owner', ['keys.write', 'agents.read']);
+    const issue = (scopes: readonly string[]) => rest.ask('POST', keys, { key, body: { name: 'x', scopes } });
+    expect((await issue(['agents.read'])).status).toBe(200);
+    for (const scopes of [['*'], ['agents.read', 'agents.write'], ['policies.write']]) {
+      const answer = await issue(scopes);
+      expect(answer.status).toBe(403);
+      expect(errorOf(answer)).toContain(scopes.at(-1));
+    }
+  });
+
+  test('an admin issues no key of an owner, nor revokes or rotates one', async () => {
+    const admin = await rest.keyOf('admin');
+    expect((await rest.ask('POST', keys, { key: admin, body: { name: 'x', scopes: ['*'], uid: 'owner' } })).status).toBe(403);
+    const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['*'] } }), 'id');
+    expect((await rest.ask('DELETE', `${keys}/${id}`, { key: admin })).status).toBe(403);
+    expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key: admin })).status).toBe(403);
+  });
+
+  test('a rotated key keeps its id and scopes; the old secret stops at once', async () => {
+    const made = await rest.ask('POST', keys, { body: { name: 'x', scopes: ['agents.read'] } });
+    const rotated = await rest.ask('POST', `${keys}/${field(made, 'id')}/rotate`);
+    expect(field(rotated, 'id')).toBe(field(made, 'id'));
+    expect((await rest.ask('GET', '/api/v1/agents', { key: field(made, 'key') })).status).toBe(401);
+    expect((await rest.ask('GET', '/api/v1/agents', { key: field(rotated, 'key') })).status).toBe(200);
+  });
+
+  test('rotating needs the key’s scopes, since it hands them over', async () => {
+    const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['policies.write'] } }), 'id');
+    const key = await rest.keyOf('owner', ['keys.write']);
+    expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key })).status).toBe(403);
+    expect((await rest.ask('DELETE', `${keys}/${id}`, { key })).status).toBe(200);
+  });
+
+  test('a revoked, a foreign and an unknown key are 404 alike', async () => {
+    const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['*'] } }), 'id');
+    await rest.ask('DELETE', `${keys}/${id}`);
+    const { rows } = await rest.pool.query<{ id: string }>(
+      `select k.id from api_key k join workspace w on w.id = k.workspace_id where w.slug = 'other'`,
+    );
+    for (const one of [id, rows[0]?.id, 'nobody', '%00', '__proto__']) {
+      expect(await rest.ask('DELETE', `${keys}/${one}`)).toMatchObject({ status: 404, body: { error: 'there is no such key' } });
+      expect((await rest.ask('POST', `${keys}/${one}/rotate`)).status).toBe(404);
+    }
+    expect((await rest.ask('GET', '/api/v1/agents', { key: rest.other })).status).toBe(200);
+  });
+
+  test.each([
+    ['a uid that is no member', { uid: 'nobody' }],
+    ['an expiry in the past', { expiresAt: '2020-01-01T00:00:00Z' }],
+    ['an expiry that is no time', { expiresAt: 'soon' }],
+    ['an unknown tier', { tier: 'nightly' }],
+    ['an empty name', { name: '' }],
+    ['a scope twice', { scopes: ['*', '*'] }],
+  ])('%s is 400', async (_, fields) => {
+    expect((await rest.ask('POST', keys, { body: { name: 'x', scopes: ['*'], ...fields } })).status).toBe(400);
+  });
+});
+
+describe('members', () => {
+  test('are made, read, changed and removed', async () => {
+    const body = { uid: 'ann@acme.test|1', email: 'ann@acme.test', role: 'member' };
+    expect(await rest.ask('POST', members, { body })).toMatchObject({ status: 200, body: { ok: true, uid: body.uid } });
+    const one = `${members}/${encodeURIComponent(body.uid)}`;
+    expect((await rest.ask('GET', one)).body).toEqual({ ok: true, member: { ...body, createdAt: '2026-06-25T12:00:00.000Z' } });
+    expect((await rest.ask('GET', members)).body).toMatchObject({ members: expect.arrayContaining([expect.objectContaining(body)]) });
+    expect((await rest.ask('PATCH', one, { body: { role: 'admin' } })).status).toBe(200);
+    expect((await rest.ask('GET', one)).body).toMatchObject({ member: { role: 'admin', email: 'ann@acme.test' } });
+    expect((await rest.ask('DELETE', one)).status).toBe(200);
+    for (const method of ['GET', 'DELETE'] as const) expect((await rest.ask(method, one)).status).toBe(404);
+  });
+
+  test('a uid that is taken is 409', async () => {
+    expect((await rest.ask('POST', members, { body: { uid: 'owner', email: 'x@y', role: 'member' } })).status).toBe(409);
+  });
+
+  test('the last owner is neither removed nor demoted', async () => {
+    const fresh = await createRest();
+    try {
+      expect((await fresh.ask('DELETE', `${members}/owner`)).status).toBe(409);
+      expect((await fresh.ask('PATCH', `${members}/owner`, { body: { role: 'admin' } })).status).toBe(409);
+      expect((await fresh.ask('PATCH', `${members}/owner`, { body: { role: 'owner', email: 'new@acme.test' } })).status).toBe(200);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test('of two owners who remove each other at once one stays', async () => {
+    const fresh = await createRest();
+    try {
+      const second = await fresh.keyOf('owner', ['*'], 'second');
+      const both = await Promise.all([fresh.ask('DELETE', `${members}/second`), fresh.ask('DELETE', `${members}/owner`, { key: second })]);
+      expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 401]);
+      expect(
+        (await fresh.pool.query(`select 1 from member m join workspace w on w.id = m.workspace_id where w.slug = 'acme'`)).rowCount,
+      ).toBe(1);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test('only owners touch owners, and nobody gives a role above their own', async () => {
+    const admin = await rest.keyOf('admin');
+    await rest.keyOf('member', ['*'], 'rising');
+    expect((await rest.ask('PATCH', `${members}/owner`, { key: admin, body: { email: 'x@y.z' } })).status).toBe(403);
+    expect((await rest.ask('DELETE', `${members}/owner`, { key: admin })).status).toBe(403);
+    expect((await rest.ask('POST', members, { key: admin, body: { uid: 'new', email: 'x@y.z', role: 'owner' } })).status).toBe(403);
+    expect((await rest.ask('PATCH', `${members}/rising`, { key: admin, body: { role: 'owner' } })).status).toBe(403);
+    expect((await rest.ask('PATCH', `${members}/rising`, { key: admin, body: { role: 'admin' } })).status).toBe(200);
+  });
+
+  test.each([
+    ['a uid with a colon', { uid: 'a:b' }],
+    ['an empty uid', { uid: '' }],
+    ['a long uid', { uid: 'u'.repeat(129) }],
+    ['no e-mail', { email: 'nobody' }],
+    ['an unknown role', { role: 'root' }],
+  ])('%s is 400', async (_, fields) => {
+    expect((await rest.ask('POST', members, { body: { uid: 'x', email: 'x@y.z', role: 'member', ...fields } })).status).toBe(400);
+  });
+});
+
+test('every write leaves an event: who, what, when, at which revision; paged newest first', async () => {
+  const fresh = await createRest();
+  try {
+    await fresh.ask('POST', members, { body: { uid: 'm', email: 'm@acme.test', role: 'member' } });
+    const made = await fresh.ask('POST', keys, { body: { name: 'k', scopes: ['govern'], uid: 'm' } });
+    await fresh.ask('DELETE', `${keys}/${field(made, 'id')}`);
+    await fresh.ask('PUT', '/acme/admin/workspacePolicy', { body: {} });
+    const first = await fresh.ask('GET', '/acme/admin/events?limit=3');
+    expect(first.body).toMatchObject({
+      count: 3,
+      events: [
+        { action: 'workspace-policy.write', target: 'policy/workspace', revision: 4, sub: 'owner', at: '2026-06-25T12:00:00.000Z' },
+        { action: 'key.revoke', target: `key/${field(made, 'id')}`, revision: 3 },
+        { action: 'key.create', detail: { name: 'k', scopes: ['govern'], uid: 'm' }, revision: 2 },
+      ],
+    });
+    const second = await fresh.ask('GET', `/acme/admin/events?limit=3&cursor=${field(first, 'next')}`);
+    expect(second.body).toMatchObject({ count: 1, events: [{ action: 'member.create', target: 'member/m', revision: 1 }] });
+    expect(second.body).not.toHaveProperty('next');
+    for (const query of ['limit=x', 'cursor=x', 'nothing=1'])
+      expect((await fresh.ask('GET', `/acme/admin/events?${query}`)).status).toBe(400);
+  } finally {
+    await fresh.close();
+  }
+});

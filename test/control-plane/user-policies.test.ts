@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createRest, errorOf, type Rest } from './rest.ts';
+
+let rest: Rest;
+let member: string;
+const url = '/acme/admin/userPolicies/member-1';
+const deny = { permission: 'deny' };
+const allow = { permission: 'allow' };
+
+beforeAll(async () => {
+  rest = await createRest();
+  member = await rest.keyOf('member');
+});
+afterAll(() => rest.close());
+beforeEach(async () => {
+  await rest.ask('DELETE', url);
+  await rest.ask('DELETE', '/acme/admin/workspacePolicy');
+});
+
+const organisation = (body: object) => rest.ask('PUT', url, { body });
+const self = (body: object) => rest.ask('PUT', url, { key: member, body });
+const view = async () => (await rest.ask('GET', url, { key: member })).body;
+
+describe('two parts with two authors', () => {
+  test('a member writes self, an admin writes organisation, and both see the stricter of both', async () => {
+    await organisation({ defaults: { api: { permission: 'allow', rateLimit: 10 } } });
+    expect((await self({ defaults: { api: { rateLimit: 5, transform: 'redact' } }, tools: { 'a.b': { api: deny } } })).status).toBe(200);
+    expect(await view()).toEqual({
+      defaults: { api: { permission: 'allow', rateLimit: 5, transform: 'redact' } },
+      tools: { 'a.b': { api: deny } },
+      parts: {
+        organisation: { defaults: { api: { permission: 'allow', rateLimit: 10 } } },
+        self: { defaults: { api: { rateLimit: 5, transform: 'redact' } }, tools: { 'a.b': { api: deny } } },
+      },
+    });
+    expect((await rest.ask('GET', url)).body).toEqual(await view());
+  });
+
+  test('sending back what GET showed changes nothing', async () => {
+    await organisation({ mode: 'audit', defaults: { api: deny }, agentTypes: { 'cc::api::': { api: { rateLimit: 3 } } } });
+    await self({ defaults: { background: deny } });
+    const before = await view();
+    for (const key of [member, rest.owner]) {
+      expect((await rest.ask('PUT', url, { key, body: before })).status).toBe(200);
+      expect(await view()).toEqual(before);
+    }
+  });
+
+  test('null removes from the writer’s part only', async () => {
+    await organisation({ defaults: { api: deny } });
+    await self({ defaults: { api: { permission: 'deny', rateLimit: 1 } } });
+    expect((await self({ defaults: null })).status).toBe(200);
+    expect(await view()).toMatchObject({ defaults: { api: deny }, parts: { organisation: { defaults: { api: deny } } } });
+    expect(await view()).not.toHaveProperty('parts.self.defaults');
+  });
+
+  test('a member’s DELETE reaches self, an admin’s both', async () => {
+    await organisation({ defaults: { api: deny } });
+    await self({ defaults: { background: deny } });
+    await rest.ask('DELETE', url, { key: member });
+    expect(await view()).toEqual({ defaults: { api: deny }, parts: { organisation: { defaults: { api: deny } } } });
+    await self({ defaults: { background: deny } });
+    await rest.ask('DELETE', url);
+    expect(await view()).toEqual({});
+  });
+
+  test('an admin writes the organisation’s part about themselves too', async () => {
+    const admin = await rest.keyOf('admin');
+    await rest.ask('PUT', '/acme/admin/userPolicies/admin-1', {
+      key: admin,
+      body: { defaults: { api: { permission: 'allow', override: true } } },
+    });
+    expect((await rest.ask('GET', '/acme/admin/userPolicies/admin-1', { key: admin })).body).toMatchObject({
+      parts: { organisation: { defaults: { api: { permission: 'allow', override: true } } } },
+    });
+  });
+
+  test('the history has each part for itself', async () => {
+    await organisation({ mode: 'audit' });
+    await self({ mode: 'enforce' });
+    await rest.ask('DELETE', url);
+    const { rows } = await rest.pool.query(
+      `select part, document from policy_history where layer = 'user' order by revision desc, part limit 4`,
+    );
+    expect(rows).toEqual([
+      { part: 'organisation', document: null },
+      { part: 'self', document: null },
+      { part: 'self', document: { mode: 'enforce' } },
+      { part: 'organisation', document: { mode: 'audit' } },
+    ]);
+  });
+});
+
+describe('a self-edit cannot weaken what the organisation says', () => {
+  test.each([
+    ['permission', { defaults: { api: deny } }, { defaults: { api: allow } }, 'defaults.api.permission'],
+    ['limit', { defaults: { api: { rateLimit: 5 } } }, { defaults: { api: { rateLimit: 6 } } }, 'defaults.api.rateLimit'],
+    ['transform', { defaults: { api: { transform: 'redact' } } }, { defaults: { api: { transform: 'log' } } }, 'defaults.api.transform'],
+    [
+      'permission of a tool',
+      { tools: { 'github.*': { api: deny } } },
+      { tools: { 'github.push': { api: allow } } },
+      'tools["github.push"].api.permission',
+    ],
+    [
+      'permission of a type',
+      { defaults: { api: deny } },
+      { agentTypes: { 'cc::api::x': { api: allow } } },
+      'agentTypes["cc::api::x"].api.permission',
+    ],
+  ])('a looser %s is 403, names the place and stores nothing', async (_, workspace, body, place) => {
+    await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: workspace });
+    const answer = await self(body);
+    expect(answer.status).toBe(403);
+    expect(errorOf(answer)).toContain(place);
+    expect(await view()).toEqual({});
+  });
+
+  test('what is as strict or stricter is taken', async () => {
+    await rest.ask('PUT', '/acme/admin/workspacePolicy', {
+      body: { defaults: { api: { permission: 'allow', rateLimit: 5, transform: 'redact' } } },
+    });
+    expect((await self({ defaults: { api: { permission: 'deny', rateLimit: 5, transform: 'redact' } } })).status).toBe(200);
+  });
+
+  test('every looser place is named at once', async () => {
+    await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: deny, background: deny } } });
+    const answer = await self({ defaults: { api: allow, background: allow } });
+    expect(answer.body).toMatchObject({
+      details: [expect.stringContaining('defaults.api'), expect.stringContaining('defaults.background')],
+    });
+  });
+
+  test('an override in self is 400', async () => {
+    const answer = await self({ defaults: { api: { permission: 'allow', override: true } } });
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toContain('override');
+  });
+
+  test('rules that became looser later stay, and other places may still be edited', async () => {
+    await self({ defaults: { api: allow } });
+    await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: deny } } });
+    expect((await self({ defaults: { background: deny } })).status).toBe(200);
+    expect(await view()).toMatchObject({ defaults: { api: allow, background: deny } });
+  });
+});
+
+test('a service key of a member is nobody’s self', async () => {
+  const maker = await rest.keyOf('admin', ['*'], 'maker');
+  const { body } = await rest.ask('POST', '/acme/admin/keys', { key: maker, body: { name: 's', scopes: ['*'] } });
+  await rest.ask('PATCH', '/acme/admin/members/maker', { body: { role: 'member' } });
+  const service = String(Object(body).key);
+  for (const method of ['GET', 'DELETE'] as const)
+    expect((await rest.ask(method, '/acme/admin/userPolicies/maker', { key: service })).status).toBe(403);
+  expect((await rest.ask('PUT', '/acme/admin/userPolicies/maker', { key: service, body: {} })).status).toBe(403);
+});
+
+test.each([['a:b'], ['%00'], ['a%2Fb'], ['🙂'], ['u'.repeat(129)]])('the uid %j is 400', async (uid) => {
+  expect((await rest.ask('GET', `/acme/admin/userPolicies/${encodeURI(uid)}`)).status).toBe(400);
+  expect((await rest.ask('PUT', `/acme/admin/userPolicies/${encodeURI(uid)}`, { body: {} })).status).toBe(400);
+});
