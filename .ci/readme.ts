@@ -8,7 +8,11 @@ const readme = readFileSync('README.md', 'utf8');
 const wanted = [
   ['control-plane', configTable(configSchema)],
   ['sidecar', configTable(sidecarSchema)],
-].reduce((text, [name, table]) => text.replace(new RegExp(`(<!-- variables: ${name} -->\n)[\\s\\S]*?(\n<!-- end -->)`), (_all, head, tail) => `${head}${table}${tail}`), readme);
+].reduce(
+  (text, [name, table]) =>
+    text.replace(new RegExp(`(<!-- variables: ${name} -->\n)[\\s\\S]*?(\n<!-- end -->)`), (_all, head, tail) => `${head}${table}${tail}`),
+  readme,
+);
 if (process.argv.includes('--write')) writeFileSync('README.md', wanted);
 else if (wanted !== readme) {
   process.stderr.write('README.md lists other variables than the schemas; run: npm run readme\n');

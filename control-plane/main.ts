@@ -15,6 +15,7 @@ import { createIngest } from './operations/ingest-batch.ts';
 import type { Deps } from './operations/operation.ts';
 import { seedFirstWorkspace } from './operations/seed-first-workspace.ts';
 import { tendPartitions } from './operations/tend-partitions.ts';
+import { loggable } from './loggable.ts';
 import { createPublisher } from './publish/publisher.ts';
 import { startEmbedded } from './store/embedded/start.ts';
 import { migrate } from './store/migrate.ts';
@@ -50,7 +51,7 @@ export async function runControlPlane(env: Readonly<Record<string, string | unde
     return 0;
   } catch (error) {
     if (stopped.signal.aborted) return 0;
-    log.fatal({ err: error }, 'the control plane could not start');
+    log.fatal(loggable(error), 'the control plane could not start');
     return 1;
   } finally {
     for (const step of undo.reverse()) await step();
@@ -77,7 +78,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   const chores = setInterval(
     () =>
       void tendPartitions(deps, config.auditRetentionDays).catch((error: unknown) =>
-        log.error({ err: error }, 'partitions were not tended'),
+        log.error(loggable(error), 'partitions were not tended'),
       ),
     hourMs,
   );

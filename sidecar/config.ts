@@ -11,14 +11,50 @@ export const sidecarSchema = {
     check: (value) => (parseKey(value) === null ? 'must be a workspace key, gsk_<workspace>_<random>' : null),
   }),
   host: text({ name: 'TOLLGATE_SIDECAR_HOST', describe: 'Where it listens', fallback: '127.0.0.1' }),
-  port: integer({ name: 'TOLLGATE_SIDECAR_PORT', describe: 'Port it listens on; 0 takes any free one', fallback: 9090, min: 0, max: 65_535 }),
-  spoolDir: text({ name: 'TOLLGATE_SPOOL_DIR', describe: 'Folder of the spool and the last good snapshot', fallback: './.tollgate/sidecar' }),
-  durability: choice({ name: 'TOLLGATE_DURABILITY', describe: 'What an entry survives before the caller hears the decision: a kill of the process, or a power loss', fallback: 'kernel', choices: ['kernel', 'disk'] }),
-  spoolMaxMb: integer({ name: 'TOLLGATE_SPOOL_MAX_MB', describe: 'How large the spool may grow, in MiB, before calls are denied', fallback: 1_024, min: 16, max: 1_048_576 }),
-  auditInput: choice({ name: 'TOLLGATE_AUDIT_INPUT', describe: 'What entries keep of a tool input', fallback: 'full', choices: ['full', 'digest'] }),
-  allowPlaintext: choice({ name: 'TOLLGATE_ALLOW_PLAINTEXT', describe: 'Whether connections beyond loopback may be plain text', fallback: 'false', choices: ['true', 'false'] }),
+  port: integer({
+    name: 'TOLLGATE_SIDECAR_PORT',
+    describe: 'Port it listens on; 0 takes any free one',
+    fallback: 9090,
+    min: 0,
+    max: 65_535,
+  }),
+  spoolDir: text({
+    name: 'TOLLGATE_SPOOL_DIR',
+    describe: 'Folder of the spool and the last good snapshot',
+    fallback: './.tollgate/sidecar',
+  }),
+  durability: choice({
+    name: 'TOLLGATE_DURABILITY',
+    describe: 'What an entry survives before the caller hears the decision: a kill of the process, or a power loss',
+    fallback: 'kernel',
+    choices: ['kernel', 'disk'],
+  }),
+  spoolMaxMb: integer({
+    name: 'TOLLGATE_SPOOL_MAX_MB',
+    describe: 'How large the spool may grow, in MiB, before calls are denied',
+    fallback: 1_024,
+    min: 16,
+    max: 1_048_576,
+  }),
+  auditInput: choice({
+    name: 'TOLLGATE_AUDIT_INPUT',
+    describe: 'What entries keep of a tool input',
+    fallback: 'full',
+    choices: ['full', 'digest'],
+  }),
+  allowPlaintext: choice({
+    name: 'TOLLGATE_ALLOW_PLAINTEXT',
+    describe: 'Whether connections beyond loopback may be plain text',
+    fallback: 'false',
+    choices: ['true', 'false'],
+  }),
   sidecarId: text({ name: 'TOLLGATE_SIDECAR_ID', describe: 'A name for this sidecar, for people', fallback: null }),
-  logLevel: choice({ name: 'TOLLGATE_LOG_LEVEL', describe: 'Least level that is logged', fallback: 'info', choices: ['debug', 'info', 'warn', 'error', 'silent'] }),
+  logLevel: choice({
+    name: 'TOLLGATE_LOG_LEVEL',
+    describe: 'Least level that is logged',
+    fallback: 'info',
+    choices: ['debug', 'info', 'warn', 'error', 'silent'],
+  }),
 } as const;
 
 export type SidecarConfig = ConfigOf<typeof sidecarSchema>;

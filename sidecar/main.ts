@@ -15,7 +15,9 @@ async function run(): Promise<number> {
   const { config } = read;
   if (config.key === null) return complain(['TOLLGATE_KEY is required: a workspace key of scope sidecar.sync']);
   if (config.allowPlaintext === 'false' && !isLoopback(config.host)) {
-    return complain([`TOLLGATE_SIDECAR_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`]);
+    return complain([
+      `TOLLGATE_SIDECAR_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
+    ]);
   }
   const stopped = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopped.abort(signal));

@@ -63,7 +63,8 @@ const closeDeadlineMs = 5_000;
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const { form, log, durability } = options;
   const workspace = parseKey(options.key)?.workspace;
-  if (workspace === undefined) throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
+  if (workspace === undefined)
+    throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
   const channel = createChannel(options);
   const clock: Clock = { now: () => performance.now(), wall: Date.now };
   const cell = createPolicyCell(clock, workspace);
@@ -116,7 +117,13 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       const timer = setTimeout(() => {
         stop();
         if (held()) done();
-        else fail(new AppError({ code: 'unavailable', publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${follower.problem ?? 'the stream is open but silent'}` }));
+        else
+          fail(
+            new AppError({
+              code: 'unavailable',
+              publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${follower.problem ?? 'the stream is open but silent'}`,
+            }),
+          );
       }, timeoutMs);
       const stop = (): void => {
         clearTimeout(timer);

@@ -46,7 +46,7 @@ function write(value: unknown, depth: number, seen: { nodes: number }): string |
 function writeObject(value: object, depth: number, seen: { nodes: number }): string | undefined {
   if (depth >= bounds.jsonDepth) throw new NotJson(`is nested deeper than ${bounds.jsonDepth}`);
   if ('toJSON' in value && typeof value.toJSON === 'function') return write(value.toJSON(), depth + 1, seen);
-  if (Array.isArray(value)) return `[${value.map((item) => write(item, depth + 1, seen) ?? 'null').join(',')}]`;
+  if (Array.isArray(value)) return writeArray(value, depth, seen);
   let text = '';
   const fields: Readonly<Record<string, unknown>> = { ...value };
   for (const key of Object.keys(fields).sort()) {
@@ -54,4 +54,11 @@ function writeObject(value: object, depth: number, seen: { nodes: number }): str
     if (written !== undefined) text += `${text === '' ? '' : ','}${quoteJson(key)}:${written}`;
   }
   return `{${text}}`;
+}
+
+// Not by `map`, which leaves the holes of a sparse array out.
+function writeArray(items: readonly unknown[], depth: number, seen: { nodes: number }): string {
+  let text = '';
+  for (let at = 0; at < items.length; at++) text += `${at === 0 ? '' : ','}${write(items[at], depth + 1, seen) ?? 'null'}`;
+  return `[${text}]`;
 }

@@ -3,7 +3,16 @@
 interface CodeRow {
   readonly http: number;
   /** Name of the gRPC status. */
-  readonly grpc: 'INVALID_ARGUMENT' | 'UNAUTHENTICATED' | 'PERMISSION_DENIED' | 'NOT_FOUND' | 'ALREADY_EXISTS' | 'FAILED_PRECONDITION' | 'RESOURCE_EXHAUSTED' | 'INTERNAL' | 'UNAVAILABLE';
+  readonly grpc:
+    | 'INVALID_ARGUMENT'
+    | 'UNAUTHENTICATED'
+    | 'PERMISSION_DENIED'
+    | 'NOT_FOUND'
+    | 'ALREADY_EXISTS'
+    | 'FAILED_PRECONDITION'
+    | 'RESOURCE_EXHAUSTED'
+    | 'INTERNAL'
+    | 'UNAVAILABLE';
   /** Whether the same request may succeed later without a change. */
   readonly retryable: boolean;
 }

@@ -18,7 +18,9 @@ interface Named {
   readonly describe: string;
 }
 
-export function text<const F extends string | null>(field: Named & { readonly fallback: F; readonly secret?: boolean; readonly check?: (value: string) => string | null }): Variable<string | F> {
+export function text<const F extends string | null>(
+  field: Named & { readonly fallback: F; readonly secret?: boolean; readonly check?: (value: string) => string | null },
+): Variable<string | F> {
   const { name, describe, fallback, secret = false, check = () => null } = field;
   return {
     name,
@@ -43,7 +45,8 @@ export function integer(field: Named & { readonly fallback: number; readonly min
     parse: (raw) => {
       if (raw === undefined || raw === '') return { value: fallback };
       const value = Number(raw);
-      if (!/^\d+$/.test(raw) || value < min || value > max) return { problem: `must be an integer from ${min} to ${max}, is ${JSON.stringify(raw)}` };
+      if (!/^\d+$/.test(raw) || value < min || value > max)
+        return { problem: `must be an integer from ${min} to ${max}, is ${JSON.stringify(raw)}` };
       return { value };
     },
   };
@@ -65,12 +68,17 @@ export function choice<const C extends string>(field: Named & { readonly fallbac
 }
 
 /** The configuration, or every problem, each naming its variable. `shared`: variables with our prefix that others read. */
-export function readConfig<S extends ConfigSchema>(schema: S, env: Readonly<Record<string, string | undefined>>, shared: readonly string[] = []): { readonly config: ConfigOf<S> } | { readonly problems: readonly string[] } {
+export function readConfig<S extends ConfigSchema>(
+  schema: S,
+  env: Readonly<Record<string, string | undefined>>,
+  shared: readonly string[] = [],
+): { readonly config: ConfigOf<S> } | { readonly problems: readonly string[] } {
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
   for (const [field, variable] of Object.entries(schema)) {
     const parsed = variable.parse(env[variable.name]);
-    if ('problem' in parsed) problems.push(`${variable.name} ${variable.secret ? parsed.problem.replaceAll(env[variable.name] ?? '', '***') : parsed.problem}`);
+    if ('problem' in parsed)
+      problems.push(`${variable.name} ${variable.secret ? parsed.problem.replaceAll(env[variable.name] ?? '', '***') : parsed.problem}`);
     else config[field] = parsed.value;
   }
   const known = new Set([...Object.values(schema).map((variable) => variable.name), ...shared]);
@@ -83,11 +91,15 @@ export function readConfig<S extends ConfigSchema>(schema: S, env: Readonly<Reco
 
 /** A configuration as it may be printed. */
 export function printableConfig<S extends ConfigSchema>(schema: S, config: ConfigOf<S>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(schema).map(([field, variable]) => [field, variable.secret && config[field] !== null ? '***' : config[field]]));
+  return Object.fromEntries(
+    Object.entries(schema).map(([field, variable]) => [field, variable.secret && config[field] !== null ? '***' : config[field]]),
+  );
 }
 
 /** The rows of README's table. */
 export function configTable(schema: ConfigSchema): string {
-  const rows = Object.values(schema).map(({ name, describe, fallback }) => `| \`${name}\` | ${describe} | ${fallback === '' ? '' : `\`${fallback}\``} |`);
+  const rows = Object.values(schema).map(
+    ({ name, describe, fallback }) => `| \`${name}\` | ${describe} | ${fallback === '' ? '' : `\`${fallback}\``} |`,
+  );
   return ['| variable | meaning | default |', '|---|---|---|', ...rows].join('\n');
 }

@@ -51,7 +51,13 @@ export interface AuditEntry {
   readonly policyAgeMs: number;
   readonly outage?: true;
   readonly rule?: EntryRule;
-  readonly shadow?: { readonly decision: 'allow' | 'deny'; readonly code: ReasonCode; readonly reason: string; readonly transform: Transform; readonly approximate?: true };
+  readonly shadow?: {
+    readonly decision: 'allow' | 'deny';
+    readonly code: ReasonCode;
+    readonly reason: string;
+    readonly transform: Transform;
+    readonly approximate?: true;
+  };
   readonly transform: Transform;
   readonly findings?: readonly Finding[];
   /** SHA-256 in hex of the canonical JSON of the input as the transform left it, before it is cut. */
@@ -61,5 +67,11 @@ export interface AuditEntry {
   readonly inputCut?: true;
   /** From parsed to decided, in µs. */
   readonly latencyUs?: number;
-  readonly outcome?: { readonly isError: boolean; readonly durationMs: number; readonly outputDigest?: string; readonly action?: 'pass' | 'redact' | 'block'; readonly code?: DenyCode };
+  readonly outcome?: {
+    readonly isError: boolean;
+    readonly durationMs: number;
+    readonly outputDigest?: string;
+    readonly action?: 'pass' | 'redact' | 'block';
+    readonly code?: DenyCode;
+  };
 }

@@ -6,7 +6,17 @@ export { entryDigest, snapshotHash } from './digest.ts';
 export type { AuditEntry, EntryRule, Finding } from './entry.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
-export { type AgentType, agentTypeKey, intersectTools, isSlug, isUid, nameProblem, namesTool, parseAgentType, wildcardPrefix } from './names.ts';
+export {
+  type AgentType,
+  agentTypeKey,
+  intersectTools,
+  isSlug,
+  isUid,
+  nameProblem,
+  namesTool,
+  parseAgentType,
+  wildcardPrefix,
+} from './names.ts';
 export { childPath, rulePath } from './path.ts';
 export { canonicalJson, digestText, NotJson, quoteJson } from './canonical.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
@@ -42,4 +52,14 @@ export {
   tiers,
   unreachable,
 } from './words.ts';
-export { type ConfigOf, type ConfigSchema, choice, configTable, integer, printableConfig, readConfig, text, type Variable } from './config.ts';
+export {
+  type ConfigOf,
+  type ConfigSchema,
+  choice,
+  configTable,
+  integer,
+  printableConfig,
+  readConfig,
+  text,
+  type Variable,
+} from './config.ts';

@@ -1,12 +1,6 @@
 // Steps 0 to 3 of a decision, as far as they do not depend on the tool: who calls, through which agents, and whether
 // they may call anything at all. Done once for a claim and a snapshot.
-import {
-  agentTypeKey,
-  type CompiledKey,
-  documentKey,
-  hasScope,
-  nameProblem,
-} from '@tollgate/proto/contract';
+import { agentTypeKey, type CompiledKey, documentKey, hasScope, nameProblem } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
@@ -71,7 +65,11 @@ function bindHop(index: Index, hop: Hop, subject: Subject | null): BoundHop {
 
 /** The documents that can speak for a principal, broad to specific. */
 export function documentsFor(index: Index, subject: Pick<Subject, 'role' | 'uid'>, agentType: string): readonly IndexedDocument[] {
-  const keys = [documentKey({ layer: 'workspace' }), documentKey({ layer: 'role', role: subject.role }), documentKey({ layer: 'agent-type', agentType })];
+  const keys = [
+    documentKey({ layer: 'workspace' }),
+    documentKey({ layer: 'role', role: subject.role }),
+    documentKey({ layer: 'agent-type', agentType }),
+  ];
   if (subject.uid !== null) {
     for (const part of ['organisation', 'self'] as const) keys.push(documentKey({ layer: 'user', uid: subject.uid, part }));
   }
@@ -86,7 +84,8 @@ function subjectOf(index: Index, key: CompiledKey, sub: string): Subject | null 
 }
 
 function haltOf(index: Index, hops: readonly BoundHop[]): Decision | null {
-  if (index.settings.frozen) return refuse('workspace_frozen', 'the workspace is frozen: every call is denied until an owner or admin unfreezes it');
+  if (index.settings.frozen)
+    return refuse('workspace_frozen', 'the workspace is frozen: every call is denied until an owner or admin unfreezes it');
   const suspended = hops.find(({ profile }) => profile?.suspended === true);
   return suspended === undefined ? null : refuse('agent_suspended', `agent ${JSON.stringify(suspended.name)} is suspended`);
 }
@@ -96,7 +95,8 @@ function identityRefusal(index: Index, { identity, hops }: Claim, key: CompiledK
   if (malformed != null) return refuse('call_malformed', malformed);
   if (key === null) return refuse('key_revoked', 'the key was revoked, or its member left');
   if (!hasScope(key.scopes, 'govern')) return refuse('key_scope', 'the key lacks the scope "govern"');
-  if (subject === null) return refuse('identity_unknown', `${JSON.stringify(identity.sub)} is not a member of workspace "${index.settings.workspace}"`);
+  if (subject === null)
+    return refuse('identity_unknown', `${JSON.stringify(identity.sub)} is not a member of workspace "${index.settings.workspace}"`);
   const own = key.uid ?? `apikey:${key.id}`;
   if (identity.sub !== own && !hasScope(key.scopes, 'govern.impersonate')) {
     return refuse('key_scope', 'the key lacks the scope "govern.impersonate" that naming another user needs');

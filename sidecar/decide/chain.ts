@@ -17,7 +17,8 @@ export function registrationRefusal(index: Index, hops: readonly BoundHop[]): De
     const quoted = JSON.stringify(hop.agent);
     const count = profile === null ? profilesNamed(index, hop.agent).length : 1;
     if (count > 1) return refuse('agent_ambiguous', `${count} agents are named ${quoted}; name the one that is meant by its id`);
-    if (count === 0 && index.settings.unknownAgents === 'deny') return refuse('agent_unknown', `no agent ${quoted} is registered, and the workspace denies unknown agents`);
+    if (count === 0 && index.settings.unknownAgents === 'deny')
+      return refuse('agent_unknown', `no agent ${quoted} is registered, and the workspace denies unknown agents`);
   }
   return null;
 }
@@ -42,7 +43,10 @@ function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
 
 /** The scopes that every agent of the chain has and that were handed down. An agent that nobody registered has none. */
 export function scopesOf(hops: readonly BoundHop[]): readonly string[] {
-  const [first = [], ...rest] = hops.flatMap(({ profile, hop }) => [profile?.scopes ?? [], ...(hop.handedScopes === undefined ? [] : [hop.handedScopes])]);
+  const [first = [], ...rest] = hops.flatMap(({ profile, hop }) => [
+    profile?.scopes ?? [],
+    ...(hop.handedScopes === undefined ? [] : [hop.handedScopes]),
+  ]);
   return rest.reduce((held, scopes) => held.filter((scope) => scopes.includes(scope)), first);
 }
 
@@ -63,5 +67,7 @@ export function toolRefusal({ hops, scopes, index }: Caller, tool: string): Deci
   }
   const required = index.requiredScopes.get(tool) ?? [];
   const missing = required.filter((scope) => !scopes.includes(scope));
-  return missing.length === 0 ? null : refuse('scope_missing', `${quoted} requires the scopes ${missing.join(', ')}, which the agent lacks`);
+  return missing.length === 0
+    ? null
+    : refuse('scope_missing', `${quoted} requires the scopes ${missing.join(', ')}, which the agent lacks`);
 }

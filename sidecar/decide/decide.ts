@@ -47,9 +47,12 @@ function outageDenial(caller: Caller, { heardAt }: Freshness, now: number): Deci
 
 function capDenial({ profile }: Caller, usage: Usage, now: number): Decision | null {
   if (profile === null) return null;
-  if (now - usage.startedAt >= profile.maxDurationMs) return cap('cap_duration', 'max_duration', `the run has lasted its ${profile.maxDurationMs} ms (maxDurationMs)`);
-  if (usage.toolRounds > profile.maxToolRounds) return cap('cap_tool_rounds', 'max_rounds', `the run has had its ${profile.maxToolRounds} rounds (maxToolRounds)`);
-  if (usage.toolCalls >= profile.maxToolCalls) return cap('cap_tool_calls', 'max_tool_calls', `the run has made its ${profile.maxToolCalls} tool calls (maxToolCalls)`);
+  if (now - usage.startedAt >= profile.maxDurationMs)
+    return cap('cap_duration', 'max_duration', `the run has lasted its ${profile.maxDurationMs} ms (maxDurationMs)`);
+  if (usage.toolRounds > profile.maxToolRounds)
+    return cap('cap_tool_rounds', 'max_rounds', `the run has had its ${profile.maxToolRounds} rounds (maxToolRounds)`);
+  if (usage.toolCalls >= profile.maxToolCalls)
+    return cap('cap_tool_calls', 'max_tool_calls', `the run has made its ${profile.maxToolCalls} tool calls (maxToolCalls)`);
   if (usage.spentCents > 0 && usage.spentCents >= profile.maxBudgetCents) {
     return cap('cap_budget', 'max_budget', `the run has spent its ${profile.maxBudgetCents} cents (maxBudgetCents)`);
   }
@@ -73,12 +76,19 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs }: Full): D
     kind: reasons.rate_limited,
     reason: `rate_limited: ${limitWords(limit, caller.index.settings.windowSeconds)}${retryWords(retryAfterMs)}`,
     retryAfterMs,
-    rule: { layer, ...(part === undefined ? {} : { part }), path, revision: caller.index.revision, ...(override === true ? { override } : {}) },
+    rule: {
+      layer,
+      ...(part === undefined ? {} : { part }),
+      path,
+      revision: caller.index.revision,
+      ...(override === true ? { override } : {}),
+    },
     limits: noLimits,
   };
 }
 
-const retryWords = (retryAfterMs: number | null): string => (retryAfterMs === null ? '' : `; there is room again in ${Math.ceil(retryAfterMs / 1000)} s`);
+const retryWords = (retryAfterMs: number | null): string =>
+  retryAfterMs === null ? '' : `; there is room again in ${Math.ceil(retryAfterMs / 1000)} s`;
 
 /** The decision with what all layers would have decided if all were enforced, where that differs. */
 function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {
@@ -99,7 +109,13 @@ function shadowOf(caller: Caller, tool: string, fold: Fold, full: Full | null): 
     return { decision: 'deny', code: 'rate_limited', reason, transform, approximate: true };
   }
   if (fold.permission === 'deny') {
-    return { decision: 'deny', code: 'policy_denied', reason: `policy_denied: ${ruleWords('denies', fold.permissionBy, tool, caller.tier)}`, transform, approximate: false };
+    return {
+      decision: 'deny',
+      code: 'policy_denied',
+      reason: `policy_denied: ${ruleWords('denies', fold.permissionBy, tool, caller.tier)}`,
+      transform,
+      approximate: false,
+    };
   }
   const reason = `allowed: ${ruleWords('allows', fold.permissionBy, tool, caller.tier)}`;
   return { decision: 'allow', code: 'allowed', reason, transform, approximate: fold.limits.length > 0 };
@@ -113,4 +129,3 @@ function shadowMark(decision: Decision, shadow: Shadow): ShadowMark | null {
   if (decision.decision === 'deny' || shadow.transform === decision.transform) return null;
   return shadow.transform === 'redact' ? 'would_redact' : 'would_log';
 }
-

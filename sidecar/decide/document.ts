@@ -101,6 +101,8 @@ function sayings<T>(
   return speaking.flatMap((placed) => {
     const value = placed === undefined ? undefined : field(placed.rule);
     // `override` in a member's own part was refused when it was written; it is not read either.
-    return placed === undefined || value === undefined ? [] : [{ value, path: placed.path, override: placed.rule.override === true && part !== 'self' }];
+    return placed === undefined || value === undefined
+      ? []
+      : [{ value, path: placed.path, override: placed.rule.override === true && part !== 'self' }];
   });
 }

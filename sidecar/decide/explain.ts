@@ -71,7 +71,8 @@ export interface Explanation {
 export function explain(index: Index, { subject, agentType, tier, tool }: Question): Explanation {
   const documents = documentsFor(index, subject, agentType);
   const enforcing = documents.filter(({ enforces }) => enforces);
-  const fold = (of: readonly IndexedDocument[]): Fold => foldDocuments({ documents: of, agentType, tier }, of, tool, index.settings.defaultPermission);
+  const fold = (of: readonly IndexedDocument[]): Fold =>
+    foldDocuments({ documents: of, agentType, tier }, of, tool, index.settings.defaultPermission);
   const enforced = fold(enforcing);
   const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
   const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
@@ -108,7 +109,9 @@ const placeOf = ({ layer, part, path, override }: Winner): Place => ({
 
 function explainLayer(document: IndexedDocument, opinion: Opinion): ExplainedLayer {
   const fields = (['permission', 'rateLimit', 'transform'] as const).flatMap((field) =>
-    opinion[field].map(({ value, path, override }): ExplainedField => ({ field, value, path, ...(override ? { override: true as const } : {}) })),
+    opinion[field].map(
+      ({ value, path, override }): ExplainedField => ({ field, value, path, ...(override ? { override: true as const } : {}) }),
+    ),
   );
   return {
     layer: document.layer,
@@ -116,7 +119,10 @@ function explainLayer(document: IndexedDocument, opinion: Opinion): ExplainedLay
     document: document.key,
     mode: document.enforces ? 'enforce' : 'audit',
     path: fields[0]?.path ?? '',
-    rule: Object.fromEntries([...fields.map(({ field, value }) => [field, value] as const), ...(fields.some(({ override }) => override) ? [['override', true] as const] : [])]),
+    rule: Object.fromEntries([
+      ...fields.map(({ field, value }) => [field, value] as const),
+      ...(fields.some(({ override }) => override) ? [['override', true] as const] : []),
+    ]),
     fields,
   };
 }
@@ -127,16 +133,30 @@ interface Spoken {
 }
 
 /** Undo every denial that holds; or, for the organisation's layers, make an explicit exception at the most specific one. */
-function waysToAllow(index: Index, opinions: readonly Spoken[], { tier, tool }: Pick<Question, 'tier' | 'tool'>): readonly (readonly Change[])[] {
+function waysToAllow(
+  index: Index,
+  opinions: readonly Spoken[],
+  { tier, tool }: Pick<Question, 'tier' | 'tool'>,
+): readonly (readonly Change[])[] {
   const enforcing = opinions.filter(({ document }) => document.enforces);
-  const lastOverride = enforcing.findLastIndex(({ document, opinion }) => document.part !== 'self' && opinion.permission.some(({ override }) => override));
+  const lastOverride = enforcing.findLastIndex(
+    ({ document, opinion }) => document.part !== 'self' && opinion.permission.some(({ override }) => override),
+  );
   const holding = enforcing.slice(Math.max(0, lastOverride));
   const denials = holding.flatMap(({ document, opinion }) =>
-    opinion.permission.filter(({ value }) => value === 'deny').map(({ path }): Change => ({ ...where(document), path, change: 'remove permission "deny", or set it to "allow"' })),
+    opinion.permission
+      .filter(({ value }) => value === 'deny')
+      .map(({ path }): Change => ({ ...where(document), path, change: 'remove permission "deny", or set it to "allow"' })),
   );
   const ownDenials = denials.filter(({ part }) => part === 'self');
-  const grants = holding.some(({ document, opinion }) => document.part !== 'self' && opinion.permission.some(({ value }) => value === 'allow'));
-  const grant: Change = { layer: 'workspace', path: `tools[${JSON.stringify(tool)}].${tier}`, change: 'set permission "allow": the built-in default denies what nobody grants' };
+  const grants = holding.some(
+    ({ document, opinion }) => document.part !== 'self' && opinion.permission.some(({ value }) => value === 'allow'),
+  );
+  const grant: Change = {
+    layer: 'workspace',
+    path: `tools[${JSON.stringify(tool)}].${tier}`,
+    change: 'set permission "allow": the built-in default denies what nobody grants',
+  };
   const undoing = [...denials, ...(index.settings.defaultPermission === 'deny' && !grants ? [grant] : [])];
   const exception: Change = {
     layer: 'user',

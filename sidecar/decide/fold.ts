@@ -37,7 +37,12 @@ interface Held<T> {
 const builtIn: Winner = { layer: 'default', part: null, document: 'built-in default', path: '', override: false };
 
 /** `documents` broad to specific, `self` last. */
-export function foldDocuments(principal: Principal, documents: readonly IndexedDocument[], tool: string, defaultPermission: Permission): Fold {
+export function foldDocuments(
+  principal: Principal,
+  documents: readonly IndexedDocument[],
+  tool: string,
+  defaultPermission: Permission,
+): Fold {
   let permission: Held<Permission> | null = null;
   let transform: Held<Transform> | null = null;
   let limits: Limit[] = [];
@@ -77,7 +82,13 @@ function foldField<T>(held: Held<T> | null, sayings: readonly Saying<T>[], docum
   return result;
 }
 
-const winnerOf = ({ layer, part, key }: IndexedDocument, { path, override }: Saying<unknown>): Winner => ({ layer, part, document: key, path, override });
+const winnerOf = ({ layer, part, key }: IndexedDocument, { path, override }: Saying<unknown>): Winner => ({
+  layer,
+  part,
+  document: key,
+  path,
+  override,
+});
 
 const limitOf = ({ key, layer, part }: IndexedDocument, { value, path, override }: Saying<number>): Limit => ({
   id: `${key} ${path}`,

@@ -50,7 +50,8 @@ function foldsOf(caller: Caller, tool: string): { readonly enforced: Fold; reado
   const [first, ...rest] = caller.hops;
   if (first === undefined) throw new RangeError('a caller has at least one hop');
   const fold = (all: boolean): Fold => {
-    const ofHop = (hop: typeof first): Fold => foldDocuments(hop, all ? hop.documents : hop.documents.filter(({ enforces }) => enforces), tool, defaultPermission);
+    const ofHop = (hop: typeof first): Fold =>
+      foldDocuments(hop, all ? hop.documents : hop.documents.filter(({ enforces }) => enforces), tool, defaultPermission);
     return foldHops([ofHop(first), ...rest.map(ofHop)]);
   };
   const audited = caller.hops.some(({ documents }) => documents.some(({ enforces }) => !enforces));

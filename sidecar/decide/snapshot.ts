@@ -1,5 +1,12 @@
 // A snapshot after it was verified: every field is there and in bounds. `snapshot/verify.ts` makes it from the wire.
-import type { CompiledAgent, CompiledDocument, CompiledKey, CompiledMember, CompiledServer, CompiledSettings } from '@tollgate/proto/contract';
+import type {
+  CompiledAgent,
+  CompiledDocument,
+  CompiledKey,
+  CompiledMember,
+  CompiledServer,
+  CompiledSettings,
+} from '@tollgate/proto/contract';
 
 export interface Snapshot {
   readonly epoch: string;

@@ -9,7 +9,7 @@ import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import type { RunUsage } from '../limits/usage.ts';
-import { redact } from '../redact/redact.ts';
+import { type Redaction, redact } from '../redact/redact.ts';
 import type { PolicyCell } from '../snapshot/cell.ts';
 import { entryText, type RunIdentity } from './entry.ts';
 import type { Denial, Permit, Verdict } from './verdict.ts';
@@ -104,24 +104,33 @@ interface Facts {
   readonly findings: readonly Finding[];
 }
 
-function weigh(deps: GovernDeps, run: GovernedRun, { tool, input }: ToolCall, { forwards, now }: { readonly forwards: boolean; readonly now: number }): Facts {
+function weigh(
+  deps: GovernDeps,
+  run: GovernedRun,
+  { tool, input }: ToolCall,
+  { forwards, now }: { readonly forwards: boolean; readonly now: number },
+): Facts {
   const barred = standing(deps, run);
   const decision = barred ?? decide(run.caller, tool, run.usage, deps.cell.freshness, now);
-  const text = textOf(input);
-  if (text === null) {
-    const malformed = decision === run.caller.halted || barred !== null ? decision : refuse('call_malformed', `the input ${problemOf(input)}`);
+  const json = jsonOf(input);
+  if ('problem' in json) {
+    const malformed = decision === run.caller.halted || barred !== null ? decision : refuse('call_malformed', `the input ${json.problem}`);
     return { decision: malformed, input: null, digest: '', stored: null, findings: [] };
   }
-  if (decision.transform === 'log' && decision.stored === 'log') return { decision, input, digest: digestText(text), stored: text, findings: [] };
-  const redacted = redact(input);
+  const { text } = json;
+  if (decision.transform === 'log' && decision.stored === 'log')
+    return { decision, input, digest: digestText(text), stored: text, findings: [] };
+  const redacted = redactJson(input, text);
   const changed = redacted.findings.length > 0;
   const stored = changed ? canonicalJson(redacted.value) : text;
   // What was redacted must not be found again by trying values against a digest.
   const digest = digestText(stored);
-  const replaces = decision.decision === 'allow' && decision.transform === 'redact' && changed;
-  if (replaces && !forwards) {
+  const replaces = decision.decision === 'allow' && decision.transform === 'redact';
+  if (replaces && changed && !forwards) {
     const kinds = redacted.findings.map(({ kind }) => kind).join(', ');
-    const unsupported = refuse('redaction_unsupported', `policy redacts the input (${kinds}), and this caller cannot take a changed one`, { attempt: true });
+    const unsupported = refuse('redaction_unsupported', `policy redacts the input (${kinds}), and this caller cannot take a changed one`, {
+      attempt: true,
+    });
     return { decision: unsupported, input: null, digest, stored, findings: redacted.findings };
   }
   return { decision, input: replaces ? redacted.value : input, digest, stored, findings: redacted.findings };
@@ -137,22 +146,18 @@ function standing({ cell, clock }: GovernDeps, run: GovernedRun): Decision | nul
   return expiresAt !== null && clock.wall() >= expiresAt ? refuse('key_revoked', 'the key has expired') : null;
 }
 
-function textOf(value: unknown): string | null {
+/** Canonical JSON of a value from outside, or why there is none: reading it may run code of its own, which may throw. */
+function jsonOf(value: unknown): { readonly text: string } | { readonly problem: string } {
   try {
-    return canonicalJson(value);
+    return { text: canonicalJson(value) };
   } catch (error) {
-    if (error instanceof NotJson) return null;
-    throw error;
+    return { problem: error instanceof NotJson ? error.message : 'cannot be read' };
   }
 }
 
-function problemOf(value: unknown): string {
-  try {
-    canonicalJson(value);
-    return '';
-  } catch (error) {
-    return error instanceof Error ? error.message : 'cannot be read';
-  }
+/** What is looked at is the JSON that a value becomes, for a value may hide in `toJSON`, or in what JSON leaves out. */
+function redactJson(value: unknown, text: string): Redaction {
+  return value === undefined ? { value, findings: [] } : redact(JSON.parse(text));
 }
 
 const unrecordable = refuse('audit_unavailable', 'the entry could not be written to the spool');
@@ -171,7 +176,12 @@ export function denialOf(tool: string, requestId: string, decision: Decision): D
 }
 
 /** What of a permitted call's output reaches the model, and the entry about it. */
-export function deliver(deps: GovernDeps, run: GovernedRun, permit: Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'>, outcome: Outcome): Judged<Delivery> {
+export function deliver(
+  deps: GovernDeps,
+  run: GovernedRun,
+  permit: Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'>,
+  outcome: Outcome,
+): Judged<Delivery> {
   const { delivery, digest } = examine(permit.decision, outcome.output);
   const blocked = delivery.decision === null ? {} : { code: blockCode(delivery.decision) };
   const entry = entryText(run.caller, run.identity, {
@@ -196,13 +206,14 @@ export function deliver(deps: GovernDeps, run: GovernedRun, permit: Pick<Permit,
 }
 
 function examine({ transform, stored }: Decision, output: unknown): { readonly delivery: Delivery; readonly digest: string | null } {
-  const text = textOf(output);
-  if (text === null) {
-    const unreadable = refuse('redaction_unsupported', 'policy redacts the output, and it is not JSON within our bounds');
+  const json = jsonOf(output);
+  if ('problem' in json) {
+    const unreadable = refuse('redaction_unsupported', `policy redacts the output, and it ${json.problem}`);
     return { delivery: transform === 'redact' ? block(unreadable) : pass(output), digest: null };
   }
+  const { text } = json;
   if (transform === 'log' && stored === 'log') return { delivery: pass(output), digest: digestText(text) };
-  const { value, findings } = redact(output);
+  const { value, findings } = redactJson(output, text);
   const digest = digestText(findings.length > 0 ? canonicalJson(value) : text);
   const replaced: Delivery = { action: findings.length > 0 ? 'redact' : 'pass', output: value, findings, decision: null };
   return { delivery: transform === 'redact' ? replaced : { ...pass(output), findings }, digest };

@@ -1,7 +1,7 @@
 // The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
 // Verdicts are 200; 400 carries a decision too, so that a client which looks at nothing else still denies; 401 and 403
 // speak of the key. Entries of one event-loop turn are written together.
-import { canonicalJson, digestText, type Finding, hasScope, hashKey, parseKey } from '@tollgate/proto/contract';
+import { canonicalJson, type DenyCode, digestText, type Finding, hasScope, hashKey, parseKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
@@ -14,12 +14,19 @@ import { type Delivery, deliver, judge } from './govern.ts';
 import { BadHookRequest, type HookRequest, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
 import type { DecisionMetrics } from './metrics.ts';
 import { recordedInTurn } from './recorded.ts';
-import { createSessions, pendingKey, type Session, type Sessions } from './sessions.ts';
-import type { Denial, Permit, Verdict } from './verdict.ts';
+import { addPending, createSessions, type PendingCall, type Session, type Sessions, takePending } from './sessions.ts';
+import type { Denial, Verdict } from './verdict.ts';
 
 interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** What is wrong with a key. */
+interface BadKey {
+  readonly status: 401 | 403;
+  readonly code: DenyCode;
+  readonly error: string;
 }
 
 interface Params {
@@ -28,40 +35,62 @@ interface Params {
 
 export function registerHooks(app: FastifyInstance, sidecar: Sidecar, metrics: DecisionMetrics): void {
   const sessions = createSessions(sidecar);
-  const route = (paths: readonly string[], handle: (request: FastifyRequest, index: Index, identity: Identity) => Promise<Answer>, denied: (reason: string) => object): void => {
+  const route = (
+    paths: readonly string[],
+    handle: (request: FastifyRequest, index: Index, identity: Identity) => Promise<Answer>,
+    denied: (code: DenyCode, words: string) => object,
+  ): void => {
     for (const path of paths) {
       app.post<{ Params: Params }>(path, { attachValidation: true }, async (request, reply) => {
         const index = sidecar.cell.current;
-        if (index === null) return send(reply, { status: 503, body: { error: 'no policy has been received yet', ...denied('snapshot_missing: no policy has been received yet') } });
+        const refuse = (status: number, code: DenyCode, error: string): FastifyReply =>
+          send(reply, { status, body: { error, ...denied(code, error) } });
+        if (index === null) return refuse(503, 'snapshot_missing', 'no policy has been received yet');
         const standing = authenticate(index, sidecar.govern.clock.wall(), request.headers.authorization, request.params.workspace);
         if ('status' in standing) {
           metrics.unauthenticated();
-          return send(reply, { ...standing, body: { ...standing.body, ...denied(String(standing.body['error'])) } });
+          return refuse(standing.status, standing.code, standing.error);
         }
         try {
           return send(reply, await handle(request, index, standing.identity));
         } catch (error) {
           if (!(error instanceof BadHookRequest)) throw error;
-          return send(reply, { status: 400, body: { error: error.message, ...denied(`call_malformed: ${error.message}`) } });
+          return refuse(400, 'call_malformed', error.message);
         }
       });
     }
   };
-  route(['/govern/tool-use', '/:workspace/govern/tool-use'], (request, index, identity) => toolUse(sidecar, sessions, { request, index, identity, metrics }), (reason) => ({ decision: 'deny', reason, kind: 'terminal' }));
-  route(['/govern/tool-output', '/:workspace/govern/tool-output'], (request, index, identity) => toolOutput(sidecar, sessions, { request, index, identity, metrics }), (reason) => ({ action: 'block', reason }));
+  route(
+    ['/govern/tool-use', '/:workspace/govern/tool-use'],
+    (request, index, identity) => toolUse(sidecar, sessions, { request, index, identity, metrics }),
+    (code, words) => ({ decision: 'deny', reason: `${code}: ${words}`, kind: reasons[code] }),
+  );
+  route(
+    ['/govern/tool-output', '/:workspace/govern/tool-output'],
+    (request, index, identity) => toolOutput(sidecar, sessions, { request, index, identity, metrics }),
+    (code, words) => ({ action: 'block', reason: `${code}: ${words}` }),
+  );
 }
 
 const send = (reply: FastifyReply, { status, body }: Answer): FastifyReply => reply.code(status).send(body);
 
 /** The identity behind a key; or the 401 or 403 that speaks of it. */
-function authenticate(index: Index, now: number, header: string | undefined, workspace: string | undefined): { readonly identity: Identity } | Answer {
+function authenticate(
+  index: Index,
+  now: number,
+  header: string | undefined,
+  workspace: string | undefined,
+): { readonly identity: Identity } | BadKey {
   const text = /^(?:Bearer +)?(gsk_\S+)$/i.exec(header ?? '')?.[1];
   const form = text === undefined ? null : parseKey(text);
-  if (text === undefined || form === null) return { status: 401, body: { error: 'a workspace key is required: Authorization: Bearer gsk_<workspace>_<random>' } };
+  if (text === undefined || form === null)
+    return { status: 401, code: 'identity_unknown', error: 'a workspace key is required: Authorization: Bearer gsk_<workspace>_<random>' };
   const key = index.keysByHash.get(hashKey(text));
-  if (key === undefined || (key.expiresAt !== null && now >= key.expiresAt)) return { status: 401, body: { error: 'the key is unknown, revoked or expired' } };
-  if (workspace !== undefined && workspace !== form.workspace) return { status: 403, body: { error: 'the key is of another workspace than the path names' } };
-  if (!hasScope(key.scopes, 'govern')) return { status: 403, body: { error: 'the key lacks the scope "govern"' } };
+  if (key === undefined || (key.expiresAt !== null && now >= key.expiresAt))
+    return { status: 401, code: 'key_revoked', error: 'the key is unknown, revoked or expired' };
+  if (workspace !== undefined && workspace !== form.workspace)
+    return { status: 403, code: 'key_scope', error: 'the key is of another workspace than the path names' };
+  if (!hasScope(key.scopes, 'govern')) return { status: 403, code: 'key_scope', error: 'the key lacks the scope "govern"' };
   return { identity: { sub: key.uid ?? `apikey:${key.id}`, keyId: key.id } };
 }
 
@@ -77,7 +106,8 @@ const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-const callerOf = (identity: Identity, { impersonate }: HookRequest): Identity => (impersonate === null ? identity : { ...identity, sub: impersonate });
+const callerOf = (identity: Identity, { impersonate }: HookRequest): Identity =>
+  impersonate === null ? identity : { ...identity, sub: impersonate };
 
 async function toolUse(sidecar: Sidecar, sessions: Sessions, { request, index, identity, metrics }: Asked): Promise<Answer> {
   const startedAt = sidecar.govern.clock.now();
@@ -85,7 +115,7 @@ async function toolUse(sidecar: Sidecar, sessions: Sessions, { request, index, i
   const session = sessions.find(index, callerOf(identity, hook), hook);
   const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, session.run, hook, hook.acceptsModifiedInput));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
-  if (verdict.allowed) session.pending.set(pendingKey({ ...hook, input: verdict.input }), verdict);
+  if (verdict.allowed) addPending(session, { ...hook, input: verdict.input }, verdict);
   return { status: 200, body: verdictBody(verdict) };
 }
 
@@ -93,7 +123,13 @@ function verdictBody(verdict: Verdict): Answer['body'] {
   const { decision, findings, requestId } = verdict;
   if (!verdict.allowed) return denialBody(verdict);
   const changed = decision.transform === 'redact' && findings.length > 0;
-  return { decision: 'allow', reason: decision.reason, request_id: requestId, ...(changed ? { modified_input: verdict.input } : {}), ...findingsBody(findings) };
+  return {
+    decision: 'allow',
+    reason: decision.reason,
+    request_id: requestId,
+    ...(changed ? { modified_input: verdict.input } : {}),
+    ...findingsBody(findings),
+  };
 }
 
 const denialBody = ({ reason, kind, retryAfterMs, requestId }: Denial): Answer['body'] => ({
@@ -105,33 +141,32 @@ const denialBody = ({ reason, kind, retryAfterMs, requestId }: Denial): Answer['
 });
 
 const findingsBody = (findings: readonly Finding[]): object =>
-  findings.length === 0 ? {} : { findings: { pii: { types: findings.map(({ kind }) => kind), count: findings.reduce((sum, { count }) => sum + count, 0) } } };
+  findings.length === 0
+    ? {}
+    : { findings: { pii: { types: findings.map(({ kind }) => kind), count: findings.reduce((sum, { count }) => sum + count, 0) } } };
 
 /** A call whose outcome is reported; `decidedAt` is null where nobody asked about it here. */
-type Reported = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'> & { readonly decidedAt: number | null };
+type Reported = Omit<PendingCall, 'decidedAt'> & { readonly decidedAt: number | null };
 
 async function toolOutput(sidecar: Sidecar, sessions: Sessions, { request, index, identity }: Asked): Promise<Answer> {
   const hook = parseHookOutputRequest(request.body, clientHeader(request));
   const session = sessions.find(index, callerOf(identity, hook), hook);
   const permit: Reported = takePending(session, hook) ?? unannounced(sidecar, session, hook);
   const durationMs = permit.decidedAt === null ? 0 : sidecar.govern.clock.now() - permit.decidedAt;
-  const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, session.run, permit, { output: hook.output, isError: hook.isError, durationMs }));
+  const delivery = await recordedInTurn(
+    sidecar,
+    deliver(sidecar.govern, session.run, permit, { output: hook.output, isError: hook.isError, durationMs }),
+  );
   return { status: 200, body: deliveryBody(delivery) };
-}
-
-function takePending({ pending }: Session, hook: HookRequest): Permit | null {
-  const key = pendingKey(hook);
-  const permit = pending.get(key);
-  if (permit === undefined || permit.tool !== hook.tool) return null;
-  pending.delete(key);
-  return permit;
 }
 
 /** An outcome of a call that nobody asked about here: judged by today's policy, counted nowhere. */
 function unannounced({ govern, cell }: Sidecar, { run }: Session, { tool, input }: HookRequest): Reported {
   if (cell.current !== null && run.caller.index !== cell.current) run.caller = bindCaller(cell.current, run.claim);
   const decision =
-    cell.refused === null ? decide(run.caller, tool, run.usage, cell.freshness, govern.clock.now()) : refuse('key_revoked', 'the control plane refuses the key of this sidecar');
+    cell.refused === null
+      ? decide(run.caller, tool, run.usage, cell.freshness, govern.clock.now())
+      : refuse('key_revoked', 'the control plane refuses the key of this sidecar');
   return { tool, requestId: govern.newId(), decision, inputDigest: digestText(canonicalJson(redact(input).value)), decidedAt: null };
 }
 

@@ -71,7 +71,12 @@ function createRun(sidecar: Governing, { claim, client, id, runChain }: RunParts
   const index = sidecar.cell.current;
   if (index === null) throw new Error('no policy is held yet');
   const usage = createRunUsage(sidecar.counters, { originSub: claim.identity.sub, startedAt: sidecar.govern.clock.now() });
-  const run: GovernedRun = { identity: { sessionId: id, client, runChain, chainClaimed: false }, claim, usage, caller: bindCaller(index, claim) };
+  const run: GovernedRun = {
+    identity: { sessionId: id, client, runChain, chainClaimed: false },
+    claim,
+    usage,
+    caller: bindCaller(index, claim),
+  };
 
   const self: Run = {
     id,
@@ -98,7 +103,12 @@ function createRun(sidecar: Governing, { claim, client, id, runChain }: RunParts
   return self;
 }
 
-async function guarded<I, O>(run: Run, { govern }: Governing, { tool, input }: { readonly tool: string; readonly input: I }, call: (input: I) => O | Promise<O>): Promise<Awaited<O>> {
+async function guarded<I, O>(
+  run: Run,
+  { govern }: Governing,
+  { tool, input }: { readonly tool: string; readonly input: I },
+  call: (input: I) => O | Promise<O>,
+): Promise<Awaited<O>> {
   const verdict = await run.decide({ tool, input });
   if (!verdict.allowed) throw new ToolDenied(verdict);
   const startedAt = govern.clock.now();

@@ -25,7 +25,12 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);
   gauge('tollgate_spool_bytes', 'Bytes of the spool on disk', () => sidecar.shipping().bytes);
   gauge('tollgate_unrecorded_decisions', 'Decisions acted on although their entries could not be written', () => sidecar.unrecorded);
-  const decisions = new Counter({ name: 'tollgate_decisions_total', help: 'Decisions, by outcome and reason', labelNames: ['decision', 'code'], registers });
+  const decisions = new Counter({
+    name: 'tollgate_decisions_total',
+    help: 'Decisions, by outcome and reason',
+    labelNames: ['decision', 'code'],
+    registers,
+  });
   const seconds = new Histogram({
     name: 'tollgate_decision_seconds',
     help: 'From a parsed request to its recorded decision',

@@ -37,7 +37,8 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
   // What an agent of a session was handed down with: once said it holds, and only gets narrower.
   const handed = new LRUCache<string, readonly string[]>({ max: sessionsMax });
 
-  const handedTo = (identity: Identity, sessionId: string, agent: string): string => JSON.stringify([identity.keyId, identity.sub, sessionId, agent]);
+  const handedTo = (identity: Identity, sessionId: string, agent: string): string =>
+    JSON.stringify([identity.keyId, identity.sub, sessionId, agent]);
 
   return {
     find: (index, identity, request) => {
@@ -72,7 +73,11 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
 }
 
 /** A permitted call waits for its outcome. Equal calls wait in line. */
-export function addPending({ pending }: Session, request: HookRequest, { tool, requestId, decision, inputDigest, decidedAt }: Permit): void {
+export function addPending(
+  { pending }: Session,
+  request: HookRequest,
+  { tool, requestId, decision, inputDigest, decidedAt }: Permit,
+): void {
   const key = pendingKey(request);
   const call = { tool, requestId, decision, inputDigest, decidedAt };
   pending.set(key, [...(pending.get(key) ?? []), call].slice(-pendingEqualMax));
@@ -89,4 +94,5 @@ export function takePending({ pending }: Session, request: HookRequest): Pending
 }
 
 /** Under what a permit waits for its outcome: the client's id for the call, or what was called with what. */
-const pendingKey = ({ callId, tool, input }: HookRequest): string => (callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`);
+const pendingKey = ({ callId, tool, input }: HookRequest): string =>
+  callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`;

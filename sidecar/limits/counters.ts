@@ -63,7 +63,8 @@ export function createCounters(windowSeconds: number): Counters {
           for (let at = windows.length - 1; at >= 0; at--) {
             const limit = set.limits[at];
             const window = windows[at];
-            if (limit !== undefined && window !== undefined && window.used(step) >= limit.max) return { limit, retryAfterMs: window.waitFor(limit.max, now) };
+            if (limit !== undefined && window !== undefined && window.used(step) >= limit.max)
+              return { limit, retryAfterMs: window.waitFor(limit.max, now) };
           }
           return null;
         },

@@ -52,7 +52,9 @@ export class Window {
     const ring = this.#counts.length;
     const first = Math.max(0, this.#head - ring + 1);
     const steps = Array.from({ length: this.#head - first + 1 }, (_, at) => first + at);
-    return steps.map((step) => [step, step === this.#head ? this.#current : (this.#counts[step % ring] ?? 0)] as const).filter(([, count]) => count > 0);
+    return steps
+      .map((step) => [step, step === this.#head ? this.#current : (this.#counts[step % ring] ?? 0)] as const)
+      .filter(([, count]) => count > 0);
   }
 
   #advance(step: number): void {

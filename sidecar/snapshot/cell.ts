@@ -8,7 +8,9 @@ import { buildIndex, type Index, renumberIndex } from '../decide/build-index.ts'
 import type { Freshness } from '../decide/decision.ts';
 import { type SnapshotMessage, verifySnapshot } from './verify.ts';
 
-export type Offered = { readonly ok: true; readonly index: Index } | { readonly ok: false; readonly code: NackCode; readonly message: string };
+export type Offered =
+  | { readonly ok: true; readonly index: Index }
+  | { readonly ok: false; readonly code: NackCode; readonly message: string };
 
 export interface CellStatus {
   readonly epoch: string | null;
@@ -87,8 +89,10 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     },
     offer: take,
     renumber: ({ epoch, number }, hash) => {
-      if (current === null || !current.hash.equals(hash)) return nack('hash_mismatch', 'what is held is not what the control plane calls current');
-      if (current.epoch === epoch && number < current.revision) return nack('revision_backwards', `revision ${number} is older than ${current.revision}, which is held`);
+      if (current === null || !current.hash.equals(hash))
+        return nack('hash_mismatch', 'what is held is not what the control plane calls current');
+      if (current.epoch === epoch && number < current.revision)
+        return nack('revision_backwards', `revision ${number} is older than ${current.revision}, which is held`);
       return swap(renumberIndex(current, epoch, number));
     },
     restore: (message, heardAt) => {

@@ -36,14 +36,18 @@ export async function keepOnDisk({ cell, clock, log }: Deps, path: string): Prom
     busy = true;
     for (let message = pending; message !== null; message = pending) {
       pending = null;
-      await writeSnapshotFile(path, message).catch((error: unknown) => log.warn({ path, err: error }, 'the snapshot could not be kept on disk'));
+      await writeSnapshotFile(path, message).catch((error: unknown) =>
+        log.warn({ path, err: error }, 'the snapshot could not be kept on disk'),
+      );
     }
     busy = false;
   };
   const touch = setInterval(() => {
     if (!cell.freshness.connected || busy) return;
     const heardAt = clock.wall() - (clock.now() - cell.freshness.heardAt);
-    void touchSnapshotFile(path, heardAt).catch((error: unknown) => log.warn({ path, err: error }, 'the age of the snapshot on disk could not be noted'));
+    void touchSnapshotFile(path, heardAt).catch((error: unknown) =>
+      log.warn({ path, err: error }, 'the age of the snapshot on disk could not be noted'),
+    );
   }, touchMs);
   touch.unref();
 

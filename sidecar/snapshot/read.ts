@@ -38,7 +38,9 @@ export const boolean: Reader<boolean> = (value, path) => (typeof value === 'bool
 export const integer =
   (min: number, max: number): Reader<number> =>
   (value, path) =>
-    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max ? value : reject(path, `an integer from ${min} to ${max}`);
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+      ? value
+      : reject(path, `an integer from ${min} to ${max}`);
 
 export const oneOf =
   <const T extends string>(...values: readonly T[]): Reader<T> =>

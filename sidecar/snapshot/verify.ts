@@ -30,7 +30,9 @@ export interface SnapshotMessage {
   readonly entries: readonly { readonly key: string; readonly value: Uint8Array }[];
 }
 
-export type Verified = { readonly ok: true; readonly snapshot: Snapshot } | { readonly ok: false; readonly code: NackCode; readonly message: string };
+export type Verified =
+  | { readonly ok: true; readonly snapshot: Snapshot }
+  | { readonly ok: false; readonly code: NackCode; readonly message: string };
 
 const no = (code: NackCode, message: string): Verified => ({ ok: false, code, message });
 
@@ -38,9 +40,11 @@ export function verifySnapshot(message: SnapshotMessage, workspace: string): Ver
   if (message.schemaVersion !== snapshotSchemaVersion) {
     return no('schema_unsupported', `this sidecar understands schema ${snapshotSchemaVersion}, the snapshot has ${message.schemaVersion}`);
   }
-  if (message.workspace !== workspace) return no('wrong_workspace', `the key is of workspace "${workspace}", the snapshot of ${JSON.stringify(message.workspace)}`);
+  if (message.workspace !== workspace)
+    return no('wrong_workspace', `the key is of workspace "${workspace}", the snapshot of ${JSON.stringify(message.workspace)}`);
   const { revision } = message;
-  if (revision === null || revision.epoch === '' || !Number.isSafeInteger(revision.number) || revision.number < 0) return no('entry_invalid', 'the revision is missing or malformed');
+  if (revision === null || revision.epoch === '' || !Number.isSafeInteger(revision.number) || revision.number < 0)
+    return no('entry_invalid', 'the revision is missing or malformed');
   const hash = snapshotHash(message.entries);
   if (!hash.equals(message.hash)) return no('hash_mismatch', `the entries hash as ${hash.toString('hex')}, not as announced`);
   try {
@@ -51,7 +55,11 @@ export function verifySnapshot(message: SnapshotMessage, workspace: string): Ver
   }
 }
 
-function readEntries(entries: SnapshotMessage['entries'], head: Pick<Snapshot, 'epoch' | 'revision' | 'hash'>, workspace: string): Verified {
+function readEntries(
+  entries: SnapshotMessage['entries'],
+  head: Pick<Snapshot, 'epoch' | 'revision' | 'hash'>,
+  workspace: string,
+): Verified {
   let settings: CompiledSettings | null = null;
   const documents: CompiledDocument[] = [];
   const agents: CompiledAgent[] = [];
@@ -67,7 +75,7 @@ function readEntries(entries: SnapshotMessage['entries'], head: Pick<Snapshot, '
     const named = (name: string): void => {
       if (key !== `${kind}/${name}`) throw new InvalidEntry(`entry ${JSON.stringify(key)}: holds ${JSON.stringify(name)}`);
     };
-    if (kind === 'settings') settings = readSettings(json);
+    if (key === 'settings') settings = readSettings(json);
     else if (kind === 'document') named(documentKey(push(documents, readDocument(json, key)).id));
     else if (kind === 'agent') named(push(agents, readAgent(json, key)).id);
     else if (kind === 'member') named(push(members, readMember(json, key)).uid);
@@ -121,16 +129,23 @@ function readSettings(json: Fields): CompiledSettings {
 }
 
 function readDocument(json: Fields, key: string): CompiledDocument {
-  const places = array(pair(string, readTiers));
   const document = {
     id: readDocumentId(json.read('id', object), key),
     mode: json.read('mode', oneOf('enforce', 'audit')),
     defaults: json.read('defaults', readTiers),
-    tools: json.read('tools', places),
-    agentTypes: json.read('agentTypes', places),
+    tools: json.read('tools', readPlaces),
+    agentTypes: json.read('agentTypes', readPlaces),
   };
-  if (document.id.layer !== 'user' && document.agentTypes.length > 0) throw new InvalidEntry(`entry ${JSON.stringify(key)}: only a user document has agentTypes`);
+  if (document.id.layer !== 'user' && document.agentTypes.length > 0)
+    throw new InvalidEntry(`entry ${JSON.stringify(key)}: only a user document has agentTypes`);
   return document;
+}
+
+/** Rules by name. A name that stands there twice would leave it to chance which of its rules are believed. */
+function readPlaces(value: unknown, path: string): CompiledDocument['tools'] {
+  const places = array(pair(string, readTiers))(value, path);
+  if (new Set(places.map(([name]) => name)).size < places.length) throw new InvalidEntry(`${path}: holds a name twice`);
+  return places;
 }
 
 function readDocumentId(id: Fields, key: string): DocumentId {

@@ -42,6 +42,10 @@ export function createChannel({ controlPlane, key, plaintext }: ChannelConfig): 
 function hostOf(address: string): string {
   const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
   const host = parts?.[1] ?? parts?.[2];
-  if (host === undefined) throw new AppError({ code: 'bad_request', publicMessage: `the control plane's address must be host:port, is ${JSON.stringify(address)}` });
+  if (host === undefined)
+    throw new AppError({
+      code: 'bad_request',
+      publicMessage: `the control plane's address must be host:port, is ${JSON.stringify(address)}`,
+    });
   return host;
 }

@@ -108,7 +108,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   };
 }
 
-const helloOf = (held: Index | null, { sidecarId, bootId, form }: FollowConfig): NonNullable<SyncRequest["hello"]> => ({
+const helloOf = (held: Index | null, { sidecarId, bootId, form }: FollowConfig): NonNullable<SyncRequest['hello']> => ({
   sidecarId: sidecarId,
   bootId: bootId,
   form,
@@ -128,7 +128,10 @@ function receive({ cell, log, onTaken }: FollowDeps, message: SyncResponse__Outp
       const offered = cell.offer(snapshot);
       if (offered.ok) onTaken(snapshot);
       answer(answerTo(snapshot.revision, offered));
-      log(offered.ok ? 'snapshot taken' : 'snapshot refused', { revision: snapshot.revision?.number, ...(offered.ok ? {} : { code: offered.code, message: offered.message }) });
+      log(offered.ok ? 'snapshot taken' : 'snapshot refused', {
+        revision: snapshot.revision?.number,
+        ...(offered.ok ? {} : { code: offered.code, message: offered.message }),
+      });
       return;
     }
     case 'unchanged': {

@@ -29,11 +29,18 @@ export async function benchDecide(): Promise<readonly Result[]> {
     heapGrowth(),
     result('P2 decide, 2,000 tools', 'decide, 20 tools', p2, 3),
     atMost({ name: 'P1 orientation: casbin', value: casbin.ns, baseline: "casbin's enforceSync", ratio: casbin.ratio, ...orientation }),
-    atMost({ name: 'P1 orientation: Cedar', value: cedar.ns, baseline: "Cedar's wasm, policies preparsed", ratio: cedar.ratio, ...orientation }),
+    atMost({
+      name: 'P1 orientation: Cedar',
+      value: cedar.ns,
+      baseline: "Cedar's wasm, policies preparsed",
+      ratio: cedar.ratio,
+      ...orientation,
+    }),
   ];
 }
 
-const result = (name: string, baseline: string, { ns, ratio }: Pair, target: number): Result => atMost({ name, value: ns, unit: 'ns', baseline, ratio, target });
+const result = (name: string, baseline: string, { ns, ratio }: Pair, target: number): Result =>
+  atMost({ name, value: ns, unit: 'ns', baseline, ratio, target });
 
 const namesOf = (tools: number): readonly string[] => Array.from({ length: tools }, (_, at) => toolName(at));
 
@@ -73,14 +80,17 @@ e = some(where (p.eft == allow))
 [matchers]
 m = r.sub == p.sub && r.obj == p.obj && r.act == p.act`);
   const enforcer = await newEnforcer(model);
-  for (let layer = 0; layer < layers; layer++) await enforcer.addPolicies(names.map((name) => [layer === 0 ? 'ann' : `layer${layer}`, name, 'api']));
+  for (let layer = 0; layer < layers; layer++)
+    await enforcer.addPolicies(names.map((name) => [layer === 0 ? 'ann' : `layer${layer}`, name, 'api']));
   return timeBatch((at) => {
     if (!enforcer.enforceSync('ann', nameAt(names, at), 'api')) throw new Error('casbin denied');
   });
 }
 
 function timeCedar(names: readonly string[]): Timed {
-  const policies = Array.from({ length: layers }, () => names.map((name) => `permit(principal, action == Action::"api", resource == Tool::${JSON.stringify(name)});`)).flat();
+  const policies = Array.from({ length: layers }, () =>
+    names.map((name) => `permit(principal, action == Action::"api", resource == Tool::${JSON.stringify(name)});`),
+  ).flat();
   preparsePolicySet('bench', { staticPolicies: policies.join('\n') });
   return timeBatch((at) => {
     const answer = statefulIsAuthorized({

@@ -34,8 +34,22 @@ export async function benchGovern(): Promise<readonly Result[]> {
     const { ns, ratio } = comparePairs(call, bare, { batch, rounds });
     const p99 = percentiles(governed(spool), governed({ ...spool, append: () => 1 }));
     return [
-      atMost({ name: 'P3 governed call, mean', value: ns, unit: 'ns', baseline: `writeSync of the same ${bytes.length} bytes`, ratio, target: 8 }),
-      atMost({ name: 'P3 governed call, p99', value: p99.withWrite, unit: 'ns', baseline: 'the same call with the write removed', ratio: p99.withWrite / p99.without, target: 1.5 }),
+      atMost({
+        name: 'P3 governed call, mean',
+        value: ns,
+        unit: 'ns',
+        baseline: `writeSync of the same ${bytes.length} bytes`,
+        ratio,
+        target: 8,
+      }),
+      atMost({
+        name: 'P3 governed call, p99',
+        value: p99.withWrite,
+        unit: 'ns',
+        baseline: 'the same call with the write removed',
+        ratio: p99.withWrite / p99.without,
+        target: 1.5,
+      }),
     ];
   } finally {
     closeSync(file);
@@ -61,13 +75,19 @@ function governed(spool: Governing['spool']): (at: number) => void {
   };
   const run = startRun(governing, { agent: 'worker', tier: 'api', client: { name: 'bench' } });
   return (at) => {
-    const verdict = run.decide({ tool: toolName(at % tools), input: { path: `/srv/data/${at}.json`, limit: 100, flags: ['r', 'nofollow'], note: 'monthly report' } });
+    const verdict = run.decide({
+      tool: toolName(at % tools),
+      input: { path: `/srv/data/${at}.json`, limit: 100, flags: ['r', 'nofollow'], note: 'monthly report' },
+    });
     if (verdict instanceof Promise || !verdict.allowed) throw new Error('the call was not permitted at once');
   };
 }
 
 /** p99 of single calls, the two kinds taken in turn. */
-function percentiles(withWrite: (at: number) => void, without: (at: number) => void): { readonly withWrite: number; readonly without: number } {
+function percentiles(
+  withWrite: (at: number) => void,
+  without: (at: number) => void,
+): { readonly withWrite: number; readonly without: number } {
   const samples = { withWrite: [] as number[], without: [] as number[] };
   for (let at = 0; at < 2 * batch; at++) {
     samples.withWrite.push(timeOne(withWrite, at));

@@ -22,4 +22,8 @@ for (const [name, bench] of Object.entries(benches)) {
     if (!result.ok) short.push(result);
   }
 }
-console.log(short.length === 0 ? '# every target is met' : `# short of target: ${short.map(({ name, ratio, target }) => `${name} (${ratio}, wanted ${target})`).join('; ')}`);
+console.log(
+  short.length === 0
+    ? '# every target is met'
+    : `# short of target: ${short.map(({ name, ratio, target }) => `${name} (${ratio}, wanted ${target})`).join('; ')}`,
+);

@@ -30,7 +30,11 @@ export interface Pair {
 }
 
 /** After one round that is not counted, `rounds` pairs. */
-export function comparePairs(subject: Timed, baseline: Timed, { batch, rounds }: { readonly batch: number; readonly rounds: number }): Pair {
+export function comparePairs(
+  subject: Timed,
+  baseline: Timed,
+  { batch, rounds }: { readonly batch: number; readonly rounds: number },
+): Pair {
   subject(batch);
   baseline(batch);
   const pairs = Array.from({ length: rounds }, () => {

@@ -19,8 +19,17 @@ export const toolName = (number: number): string => `server${number % 10}.tool_$
 const tier: Tier = 'api';
 
 function documentOf(id: CompiledDocument['id'], tools: number): CompiledDocument {
-  const rules = Array.from({ length: tools }, (_, at) => [toolName(at), [[tier, { permission: 'allow', rateLimit: 2_000_000_000 }]]] as const);
-  return { id, mode: 'enforce', defaults: [[tier, { permission: 'deny' }]], tools: rules.toSorted(([a], [b]) => (a < b ? -1 : 1)), agentTypes: [] };
+  const rules = Array.from(
+    { length: tools },
+    (_, at) => [toolName(at), [[tier, { permission: 'allow', rateLimit: 2_000_000_000 }]]] as const,
+  );
+  return {
+    id,
+    mode: 'enforce',
+    defaults: [[tier, { permission: 'deny' }]],
+    tools: rules.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    agentTypes: [],
+  };
 }
 
 const agentOf = (tools: number): CompiledAgent => ({
@@ -48,7 +57,15 @@ const settings: CompiledSettings = {
   outage: { maxStalenessSeconds: 3_600, then: { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } },
 };
 
-const key: CompiledKey = { id: 'key', hash: '', scopes: ['*'], uid: 'ann', role: 'member', expiresAt: null, pins: { tier: null, agent: null, client: null } };
+const key: CompiledKey = {
+  id: 'key',
+  hash: '',
+  scopes: ['*'],
+  uid: 'ann',
+  role: 'member',
+  expiresAt: null,
+  pins: { tier: null, agent: null, client: null },
+};
 
 /** A snapshot in which all four layers have a rule on each of `tools` tools, as it comes from the wire. */
 export function benchSnapshot(tools: number): SnapshotMessage {
@@ -65,14 +82,26 @@ export function benchSnapshot(tools: number): SnapshotMessage {
     entry('member/ann', { uid: 'ann', email: 'ann@example.test', role: 'member' }),
     entry('key/key', key),
   ];
-  return { revision: { epoch: 'bench', number: 1 }, workspace: 'bench', schemaVersion: snapshotSchemaVersion, hash: snapshotHash(entries), entries };
+  return {
+    revision: { epoch: 'bench', number: 1 },
+    workspace: 'bench',
+    schemaVersion: snapshotSchemaVersion,
+    hash: snapshotHash(entries),
+    entries,
+  };
 }
 
-const entry = (name: string, value: object): { readonly key: string; readonly value: Buffer } => ({ key: name, value: Buffer.from(JSON.stringify(value)) });
+const entry = (name: string, value: object): { readonly key: string; readonly value: Buffer } => ({
+  key: name,
+  value: Buffer.from(JSON.stringify(value)),
+});
 
 /** The caller of that world. */
 export function layeredCaller(tools: number): Caller {
   const verified = verifySnapshot(benchSnapshot(tools), 'bench');
   if (!verified.ok) throw new Error(verified.message);
-  return bindCaller(buildIndex(verified.snapshot), { identity: { sub: 'ann', keyId: 'key' }, hops: [{ tier, client: 'bench', agent: 'worker' }] });
+  return bindCaller(buildIndex(verified.snapshot), {
+    identity: { sub: 'ann', keyId: 'key' },
+    hops: [{ tier, client: 'bench', agent: 'worker' }],
+  });
 }

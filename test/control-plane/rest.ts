@@ -4,7 +4,7 @@ import type { Role, Scope } from '@tollgate/proto/contract';
 import type { InjectOptions } from 'fastify';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { type AppDeps, createApp } from '../../control-plane/http/app.ts';
+import { type AppDeps, createApp } from '../../control-plane/http/deps.ts';
 import { createWorkspace } from '../../control-plane/operations/create-workspace.ts';
 import { seedFirstWorkspace } from '../../control-plane/operations/seed-first-workspace.ts';
 import { createTestDatabase } from '../support/database.ts';

@@ -3,7 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { ask, type ControlPlane, eventually, type Program, type SidecarProgram, startControlPlane, startSidecarProgram } from '../support/programs.ts';
+import {
+  ask,
+  type ControlPlane,
+  eventually,
+  type Program,
+  type SidecarProgram,
+  startControlPlane,
+  startSidecarProgram,
+} from '../support/programs.ts';
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const running: Program[] = [];
@@ -36,7 +44,9 @@ const keyFor = async (plane: ControlPlane, scopes: readonly string[]): Promise<s
   String((await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'test', scopes } })).body['key']);
 
 const toolUse = (at: SidecarProgram, session: string, tool = 'files.read') =>
-  ask(`${at.url}/govern/tool-use`, ownerKey, { body: { tool_name: tool, tool_input: { path: '/etc/motd' }, session_id: session, agent_tier: 'api' } });
+  ask(`${at.url}/govern/tool-use`, ownerKey, {
+    body: { tool_name: tool, tool_input: { path: '/etc/motd' }, session_id: session, agent_tier: 'api' },
+  });
 
 const entriesOf = async (plane: ControlPlane, session: string): Promise<readonly Record<string, unknown>[]> => {
   const { body } = await ask(`${plane.rest}/default/admin/audit?session=${session}&limit=1000`, ownerKey);
@@ -50,12 +60,17 @@ describe('the control plane', () => {
     const made = await ask(`${first.rest}/api/v1/agents`, ownerKey, { body: { name: 'triage', model: 'demo/echo' } });
     expect(made).toMatchObject({ status: 200, body: { ok: true } });
     const policy = { defaults: { api: { permission: 'deny' } } };
-    expect(await ask(`${first.rest}/default/admin/workspacePolicy`, ownerKey, { method: 'PUT', body: policy })).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await ask(`${first.rest}/default/admin/workspacePolicy`, ownerKey, { method: 'PUT', body: policy })).toMatchObject({
+      status: 200,
+      body: { ok: true },
+    });
     expect(await first.end('SIGTERM')).toBe(0);
 
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
       const again = await controlPlane(dataDir);
-      expect((await ask(`${again.rest}/api/v1/agents`, ownerKey)).body).toMatchObject({ profiles: [{ id: made.body['id'], name: 'triage' }] });
+      expect((await ask(`${again.rest}/api/v1/agents`, ownerKey)).body).toMatchObject({
+        profiles: [{ id: made.body['id'], name: 'triage' }],
+      });
       expect((await ask(`${again.rest}/default/admin/workspacePolicy`, ownerKey)).body).toEqual(policy);
       await again.end(signal);
     }
@@ -64,8 +79,12 @@ describe('the control plane', () => {
   test('refuses to start with another owner key than the first, with a variable it does not know, and beyond loopback', async () => {
     const dataDir = folder();
     await (await controlPlane(dataDir)).end();
-    await expect(controlPlane(dataDir, { TOLLGATE_OWNER_KEY: `gsk_default_${'x'.repeat(40)}` })).rejects.toThrow(/ended with 2:[\s\S]*TOLLGATE_OWNER_KEY/);
-    await expect(controlPlane(dataDir, { TOLLGATE_PROT: '8080', TOLLGATE_PORT: 'many' })).rejects.toThrow(/TOLLGATE_PORT must be[\s\S]*TOLLGATE_PROT is not a variable/);
+    await expect(controlPlane(dataDir, { TOLLGATE_OWNER_KEY: `gsk_default_${'x'.repeat(40)}` })).rejects.toThrow(
+      /ended with 2:[\s\S]*TOLLGATE_OWNER_KEY/,
+    );
+    await expect(controlPlane(dataDir, { TOLLGATE_PROT: '8080', TOLLGATE_PORT: 'many' })).rejects.toThrow(
+      /TOLLGATE_PORT must be[\s\S]*TOLLGATE_PROT is not a variable/,
+    );
     await expect(controlPlane(dataDir, { TOLLGATE_HOST: '0.0.0.0' })).rejects.toThrow(/TOLLGATE_ALLOW_PLAINTEXT/);
   });
 });
@@ -73,11 +92,27 @@ describe('the control plane', () => {
 describe('the sidecar process', () => {
   test('becomes ready with a sidecar.sync key, decides, and feels a PUT that denies a tool', async () => {
     const plane = await controlPlane(folder());
-    const gate = await sidecar({ TOLLGATE_CONTROL_PLANE: plane.grpc, TOLLGATE_KEY: await keyFor(plane, ['sidecar.sync']), TOLLGATE_SPOOL_DIR: folder() });
-    await eventually(() => ask(`${gate.url}/readyz`, ownerKey), ({ status }) => status === 200);
-    expect(await toolUse(gate, 'felt')).toMatchObject({ status: 200, body: { decision: 'allow', reason: expect.stringMatching(/^allowed: /) } });
-    await ask(`${plane.rest}/default/admin/workspacePolicy`, ownerKey, { method: 'PUT', body: { tools: { 'files.read': { api: { permission: 'deny' } } } } });
-    const denied = await eventually(() => toolUse(gate, 'felt'), ({ body }) => body['decision'] === 'deny');
+    const gate = await sidecar({
+      TOLLGATE_CONTROL_PLANE: plane.grpc,
+      TOLLGATE_KEY: await keyFor(plane, ['sidecar.sync']),
+      TOLLGATE_SPOOL_DIR: folder(),
+    });
+    await eventually(
+      () => ask(`${gate.url}/readyz`, ownerKey),
+      ({ status }) => status === 200,
+    );
+    expect(await toolUse(gate, 'felt')).toMatchObject({
+      status: 200,
+      body: { decision: 'allow', reason: expect.stringMatching(/^allowed: /) },
+    });
+    await ask(`${plane.rest}/default/admin/workspacePolicy`, ownerKey, {
+      method: 'PUT',
+      body: { tools: { 'files.read': { api: { permission: 'deny' } } } },
+    });
+    const denied = await eventually(
+      () => toolUse(gate, 'felt'),
+      ({ body }) => body['decision'] === 'deny',
+    );
     expect(denied).toMatchObject({ status: 200, body: { reason: expect.stringContaining('tools["files.read"].api'), kind: 'terminal' } });
   });
 
@@ -87,7 +122,10 @@ describe('the sidecar process', () => {
     const first = await controlPlane(dataDir);
     const env = { TOLLGATE_KEY: await keyFor(first, ['sidecar.sync']), TOLLGATE_SPOOL_DIR: spoolDir, TOLLGATE_CONTROL_PLANE: first.grpc };
     const gate = await sidecar(env);
-    await eventually(() => ask(`${gate.url}/readyz`, ownerKey), ({ status }) => status === 200);
+    await eventually(
+      () => ask(`${gate.url}/readyz`, ownerKey),
+      ({ status }) => status === 200,
+    );
     const answered: string[] = [];
     const decideOn = async (at: SidecarProgram, calls: number): Promise<void> => {
       for (let call = 0; call < calls; call++) {
@@ -102,16 +140,25 @@ describe('the sidecar process', () => {
     await gate.end('SIGKILL');
     // From disk, with nobody to ask.
     const restarted = await sidecar(env);
-    await eventually(() => ask(`${restarted.url}/readyz`, ownerKey), ({ status }) => status === 200);
+    await eventually(
+      () => ask(`${restarted.url}/readyz`, ownerKey),
+      ({ status }) => status === 200,
+    );
     await decideOn(restarted, 10);
 
     const port = new URL(`http://${first.grpc}`).port;
     const second = await controlPlane(dataDir, { TOLLGATE_GRPC_PORT: port });
-    const entries = await eventually(() => entriesOf(second, 'kills'), (all) => all.length >= answered.length, 60_000);
+    const entries = await eventually(
+      () => entriesOf(second, 'kills'),
+      (all) => all.length >= answered.length,
+      60_000,
+    );
     expect(entries.map((entry) => entry['requestId']).toSorted()).toEqual(answered.toSorted());
   });
 
   test('says what is wrong with its variables, all at once', async () => {
-    await expect(sidecar({ TOLLGATE_KEY: 'nonsense', TOLLGATE_DURABILITY: 'maybe' })).rejects.toThrow(/TOLLGATE_KEY must be[\s\S]*TOLLGATE_DURABILITY must be one of kernel, disk/);
+    await expect(sidecar({ TOLLGATE_KEY: 'nonsense', TOLLGATE_DURABILITY: 'maybe' })).rejects.toThrow(
+      /TOLLGATE_KEY must be[\s\S]*TOLLGATE_DURABILITY must be one of kernel, disk/,
+    );
   });
 });

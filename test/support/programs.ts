@@ -14,8 +14,15 @@ export interface Program {
 }
 
 /** Resolves once the program has announced `until`; rejects with its log if it ends before. */
-async function start(script: string, args: readonly string[], { env, until }: { readonly env: Readonly<Record<string, string>>; readonly until: string }): Promise<Program> {
-  const child = spawn(process.execPath, [`${root}${script}`, ...args], { env: { PATH: process.env['PATH'], ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+async function start(
+  script: string,
+  args: readonly string[],
+  { env, until }: { readonly env: Readonly<Record<string, string>>; readonly until: string },
+): Promise<Program> {
+  const child = spawn(process.execPath, [`${root}${script}`, ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const announced = new Map<string, string>();
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -25,7 +32,8 @@ async function start(script: string, args: readonly string[], { env, until }: { 
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (more: string) => {
       text += more;
-      for (const [, name, value] of text.matchAll(/^ {2}(\w+) +(\S+)\n/gm)) if (name !== undefined && value !== undefined) announced.set(name, value);
+      for (const [, name, value] of text.matchAll(/^ {2}(\w+) +(\S+)\n/gm))
+        if (name !== undefined && value !== undefined) announced.set(name, value);
       if (announced.has(until)) ready();
     });
     child.once('exit', (code) => fail(new Error(`${script} ended with ${code}:\n${log}`)));
@@ -47,7 +55,10 @@ export interface ControlPlane extends Program {
 }
 
 export async function startControlPlane(env: Readonly<Record<string, string>>): Promise<ControlPlane> {
-  const program = await start('control-plane/bin.js', ['start'], { env: { TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', ...env }, until: 'gRPC' });
+  const program = await start('control-plane/bin.js', ['start'], {
+    env: { TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', ...env },
+    until: 'gRPC',
+  });
   return { ...program, rest: program.announced.get('REST') ?? '', grpc: program.announced.get('gRPC') ?? '' };
 }
 
@@ -66,7 +77,11 @@ export interface Answer {
 }
 
 /** One JSON request with a key. */
-export async function ask(url: string, key: string, { method, body }: { readonly method?: string; readonly body?: unknown } = {}): Promise<Answer> {
+export async function ask(
+  url: string,
+  key: string,
+  { method, body }: { readonly method?: string; readonly body?: unknown } = {},
+): Promise<Answer> {
   const response = await fetch(url, {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
