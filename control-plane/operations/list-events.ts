@@ -1,6 +1,8 @@
 import { listEvents as listStored } from '../store/events.ts';
 import { readOperation } from './operation.ts';
 
+export type { AdminEvent } from '../store/events.ts';
+
 interface EventQuery {
   readonly limit: number;
   /** `next` of the page before. */

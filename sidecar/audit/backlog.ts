@@ -79,7 +79,7 @@ export function createBacklog(
   let isCaughtUp = segments.acknowledged >= segments.last;
   let listener: (urgent: boolean) => void = () => {};
   let reading: Promise<unknown> = Promise.resolve();
-  let isClosed = false;
+  let closing: Promise<void> | undefined;
 
   function noteAppended(): void {
     if (!isCaughtUp) return;
@@ -100,7 +100,7 @@ export function createBacklog(
 
   function whenAcknowledged(sequence: number): Promise<void> {
     if (sequence <= segments.acknowledged) return Promise.resolve();
-    if (isClosed) return Promise.reject(closedEarly());
+    if (closing) return Promise.reject(closedEarly());
     if (waiting.length >= waitingMax) return Promise.reject(new AuditUnavailable('busy', `${waitingMax} calls wait for the control plane`));
     listener(true);
     return new Promise((resolve, reject) => {
@@ -116,11 +116,11 @@ export function createBacklog(
     return batch;
   }
 
-  async function close(): Promise<void> {
-    isClosed = true;
+  async function giveUp(): Promise<void> {
     for (const { reject } of waiting) reject(closedEarly());
     waiting = [];
     await reading;
+    await Promise.all([losses.close(), segments.close()]);
     reader.close();
     acknowledgement.close();
     try {
@@ -150,7 +150,7 @@ export function createBacklog(
     onBehind(behind) {
       listener = behind;
     },
-    close,
+    close: () => (closing ??= giveUp()),
     noteAppended,
   };
 }

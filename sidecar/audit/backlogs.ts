@@ -16,7 +16,7 @@ export interface Backlogs {
   close(): Promise<void>;
 }
 
-export interface BacklogsStatus extends Required<BacklogStatus> {
+interface BacklogsStatus extends BacklogStatus {
   /** Spools of dead processes. */
   readonly adopted: number;
 }

@@ -4,7 +4,7 @@ import { bounds } from '@tollgate/proto/contract';
 import type { Backlog } from './backlog.ts';
 
 /** A backlog on this stream. */
-export interface Lane {
+interface Lane {
   readonly backlog: Backlog;
   /** The last sequence sent. */
   sent: number;

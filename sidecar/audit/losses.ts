@@ -1,6 +1,6 @@
 // Counts the records of one spool that could not be read back, each once, and sets the damaged segments aside beside
 // the spool's subfolder, where they outlive it.
-import { readdirSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Log } from './log.ts';
 import type { Segment } from './segments.ts';
@@ -10,6 +10,8 @@ export interface Losses {
   readonly count: number;
   /** May be told again of the same sequence, when the spool is read again. */
   readonly note: (segment: Segment, sequence: number) => void;
+  /** Resolves when what is to be kept is kept. */
+  close(): Promise<void>;
 }
 
 /** Damaged segments that the spool folder keeps, of all spools. */
@@ -19,14 +21,24 @@ export function createLosses({ fs, log }: { fs: SpoolFs; log: Log }, { id, folde
   const setAside = new Set<string>();
   let lostThrough = 0;
   let count = 0;
+  let copying = Promise.resolve();
 
-  function copyAside(segment: Segment): void {
-    setAside.add(segment.path);
-    const name = `${id}.${basename(segment.path)}.bad`;
-    const root = dirname(folder);
-    if (readdirSync(root).filter((other) => other.endsWith('.bad')).length >= keptMax) return;
-    fs.copyFile(segment.path, join(root, name), (error) => {
-      log('audit.segment_damaged', error ? { segment: segment.path, notKept: error.message } : { segment: segment.path, keptAs: name });
+  function copyAside({ path }: Segment): void {
+    setAside.add(path);
+    const keptAs = join(dirname(folder), `${id}.${basename(path)}.bad`);
+    const previous = copying;
+    copying = keep(path, keptAs).then(
+      () => previous,
+      (error: unknown) => log('audit.damage_not_kept', { path, error: String(error) }),
+    );
+  }
+
+  async function keep(path: string, keptAs: string): Promise<void> {
+    log('audit.segment_damaged', { path, keptAs });
+    const kept = (await readdir(dirname(keptAs))).filter((name) => name.endsWith('.bad'));
+    if (kept.length >= keptMax) throw new Error(`${keptMax} damaged segments are kept already`);
+    await new Promise<void>((resolve, reject) => {
+      fs.copyFile(path, keptAs, (error) => (error ? reject(error) : resolve()));
     });
   }
 
@@ -40,5 +52,6 @@ export function createLosses({ fs, log }: { fs: SpoolFs; log: Log }, { id, folde
       count += 1;
       if (!setAside.has(segment.path)) copyAside(segment);
     },
+    close: () => copying,
   };
 }

@@ -29,11 +29,13 @@ export interface Segments {
   grow(segment: Segment, bytes: number, last: number): void;
   /** Everything up to `sequence` is acknowledged: what is no longer needed is deleted. */
   acknowledge(sequence: number): void;
+  /** Resolves when what is to be deleted is deleted. */
+  close(): Promise<void>;
 }
 
 const namePattern = /^(\d{16})\.segment$/;
 
-export function segmentName(first: number): string {
+function segmentName(first: number): string {
   return `${String(first).padStart(16, '0')}.segment`;
 }
 
@@ -53,12 +55,17 @@ export interface SegmentsState {
 
 export function createSegments({ fs, log }: { fs: SpoolFs; log: Log }, { folder, list, ...start }: SegmentsState): Segments {
   let { last, acknowledged } = start;
+  let deleting = Promise.resolve();
   let bytes = list.reduce((sum, segment) => sum + segment.bytes, 0);
 
   function remove(segment: Segment): void {
     bytes -= segment.bytes;
-    fs.unlink(segment.path, (error) => {
-      if (error) log('audit.segment_not_deleted', { path: segment.path, error: error.message });
+    const previous = deleting;
+    deleting = new Promise((resolve) => {
+      fs.unlink(segment.path, (error) => {
+        if (error) log('audit.segment_not_deleted', { path: segment.path, error: error.message });
+        resolve(previous);
+      });
     });
   }
 
@@ -100,5 +107,6 @@ export function createSegments({ fs, log }: { fs: SpoolFs; log: Log }, { folder,
       acknowledged = Math.max(acknowledged, sequence);
       trim();
     },
+    close: () => deleting,
   };
 }

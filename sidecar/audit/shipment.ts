@@ -53,6 +53,7 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
   let hasProgressed = false;
   let readFailure: string | undefined;
   let pumping: Promise<void> | undefined;
+  let pumpAgain = false;
   let flushTimer: Timer | undefined;
   let unblock = (): void => {};
 
@@ -91,6 +92,7 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
   }
 
   function pump(): void {
+    pumpAgain = pumping !== undefined;
     if (pumping || hasEnded) return;
     pumping = sendAll()
       .catch((error: unknown) => {
@@ -99,7 +101,9 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
       })
       .finally(() => {
         pumping = undefined;
-        if (!hasEnded && lanes.isWaiting) armFlush();
+        if (hasEnded) return;
+        if (pumpAgain) pump();
+        else if (lanes.isWaiting) armFlush();
       });
   }
 

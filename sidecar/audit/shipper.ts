@@ -18,7 +18,7 @@ export interface Shipper {
   close(options: { readonly deadlineMs: number }): Promise<void>;
 }
 
-export type Link = 'connecting' | 'connected' | 'waiting' | 'closed';
+type Link = 'connecting' | 'connected' | 'waiting' | 'closed';
 
 export interface ShipperStatus {
   readonly link: Link;
@@ -64,6 +64,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   let isRefused = false;
   let closing: 'no' | 'draining' | 'expired' = 'no';
   let stopWaiting = (): void => {};
+  let closed: Promise<void> | undefined;
 
   const backlogs = createBacklogs(
     { adopt, clock, log, onAdopted: (backlog) => shipment?.add(backlog), onRetired: (backlog) => shipment?.remove(backlog) },
@@ -137,7 +138,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
     return { link, ...totals, oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt), lastError };
   }
 
-  async function close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
+  async function drain(deadlineMs: number): Promise<void> {
     closing = 'draining';
     backlogs.stopAdopting();
     const deadline = clock.after(deadlineMs, () => {
@@ -155,5 +156,5 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
     setLink('closed');
   }
 
-  return { status, close };
+  return { status, close: ({ deadlineMs }) => (closed ??= drain(deadlineMs)) };
 }

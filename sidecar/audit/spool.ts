@@ -37,7 +37,7 @@ export interface Spool extends Backlog, Pick<Doors, 'append' | 'appendAsync'> {
   readonly status: () => SpoolStatus;
 }
 
-export interface SpoolStatus extends BacklogStatus {
+interface SpoolStatus extends BacklogStatus {
   /** Why the last write failed; undefined while writing works. */
   readonly failure: string | undefined;
 }

@@ -21,7 +21,7 @@ export interface Writer {
   commit(): void;
   /** Forgets what is framed or written but not committed; returns the error to give to those who wait for it. */
   rollBack(cause: unknown): AuditUnavailable;
-  /** Why the last write failed; undefined while writing works. */
+  /** Why the last write failed; undefined while writing works, or would again as far as is known. */
   readonly failure: string | undefined;
   close(): void;
 }
@@ -46,7 +46,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
   let written = 0;
   let lastWritten = segments.last;
   let open: { readonly fd: number; readonly segment: Segment; readonly sealed: boolean } | undefined;
-  let failure: string | undefined;
+  let failure: { readonly error: AuditUnavailable; readonly bytes: number } | undefined;
   let closed = false;
 
   function frame(json: string): number {
@@ -116,7 +116,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
       cause instanceof AuditUnavailable
         ? cause
         : new AuditUnavailable('unwritable', `the spool cannot be written: ${messageOf(cause)}`, { cause });
-    failure = error.message;
+    failure = { error, bytes: segments.bytes };
     return error;
   }
 
@@ -155,10 +155,14 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
     },
     rollBack,
     get failure() {
-      return failure;
+      // A full spool that has become smaller may be written; whether a disk may, only the next write can tell.
+      const hasRoomAgain = failure?.error.why === 'full' && segments.bytes < failure.bytes;
+      return hasRoomAgain ? undefined : failure?.error.message;
     },
     close() {
       closed = true;
+      // Once more, lest the next process take what was refused for entries.
+      if (open?.sealed) cutBack(open);
       closeFile();
     },
   };

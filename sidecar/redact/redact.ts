@@ -59,3 +59,4 @@ function redactText(text: string, counts: Map<string, number>): string {
   }
   return result;
 }
+const t = Date.now();

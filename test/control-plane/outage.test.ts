@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type AppDeps, createApp } from '../../control-plane/http/deps.ts';
+import { createApp } from '../../control-plane/http/app.ts';
+import type { AppDeps } from '../../control-plane/http/deps.ts';
 import { createPool } from '../../control-plane/store/pool.ts';
 import { createRest, type Rest } from './rest.ts';
 
