@@ -1,0 +1,17 @@
+// A process that adopts when told. Arguments: spool folder. Says `ready`; for every line on its standard input adopts
+// and says the ids as JSON; keeps what it has until its input ends.
+import { createInterface } from 'node:readline';
+import { adoptDead } from '../../sidecar/audit/adoption.ts';
+import { systemClock } from '../../sidecar/audit/clock.ts';
+import { randomSpoolId } from '../../sidecar/audit/spool.ts';
+import { diskFs } from '../../sidecar/audit/spool-fs.ts';
+
+const [folder = ''] = process.argv.slice(2);
+process.stdout.write('ready\n');
+for await (const _ of createInterface({ input: process.stdin })) {
+  const adopted = await adoptDead(
+    { fs: diskFs, clock: systemClock, log: () => {}, randomId: randomSpoolId },
+    { folder, workspace: 'acme', max: 100 },
+  );
+  process.stdout.write(`${JSON.stringify(adopted.map(({ id }) => id))}\n`);
+}

@@ -1,0 +1,17 @@
+// A process that appends to a spool until it is killed. Arguments: spool folder, file for the answers. After each
+// append it writes the sequence there; on its standard output one byte for every hundred.
+import { openSync, writeSync } from 'node:fs';
+import { systemClock } from '../../sidecar/audit/clock.ts';
+import { openSpool } from '../../sidecar/audit/spool.ts';
+
+const [folder = '', answers = ''] = process.argv.slice(2);
+const spool = await openSpool(
+  { clock: systemClock, log: () => {} },
+  { folder, workspace: 'acme', durability: 'kernel', segmentBytes: 64 * 1024, bytesMax: 1024 * 1024 * 1024 },
+);
+const fd = openSync(answers, 'w');
+for (let n = 1; ; n += 1) {
+  const sequence = spool.append(JSON.stringify({ n, pad: 'x'.repeat(n % 700) }));
+  writeSync(fd, `${sequence}\n`);
+  if (n % 100 === 0) writeSync(1, '.');
+}

@@ -1,0 +1,131 @@
+// A control plane as far as `AuditService` goes, on loopback: keeps what it is sent once, in order, and misbehaves on
+// request.
+import { credentials, Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import {
+  type AuditServiceClient,
+  type AuditServiceHandlers,
+  auditService,
+  type Batch__Output,
+  createAuditClient,
+  type ShipRequest__Output,
+  type ShipResponse,
+} from '@tollgate/proto';
+import { onTestFinished } from 'vitest';
+import type { ShipStream } from '../../sidecar/audit/shipment.ts';
+
+export type AuditStream = ServerDuplexStream<ShipRequest__Output, ShipResponse>;
+
+export interface AuditServer {
+  readonly port: number;
+  /** `sequence: entry` or `sequence lost`, by spool. */
+  readonly committed: ReadonlyMap<string, readonly string[]>;
+  /** The sizes of all batches, replayed ones too. */
+  readonly batchSizes: readonly number[];
+  readonly hellos: readonly string[];
+  /** What went against the contract: holes, too many unacknowledged, batches too large. */
+  readonly violations: readonly string[];
+  credit: number;
+  /** What to do with a batch; by default commit and acknowledge it. */
+  onBatch: (stream: AuditStream, batch: Batch__Output) => void;
+  onHello: (stream: AuditStream) => void;
+  commit(batch: Batch__Output): number;
+  acknowledge(stream: AuditStream, spoolId: string): void;
+  /** Resolves when so many records of all spools are committed. */
+  hasCommitted(records: number): Promise<void>;
+  /** Ends a stream as a server that fails does: what still comes on it is not looked at. */
+  fail(stream: AuditStream, code?: status): void;
+  readonly openStream: () => ShipStream;
+}
+
+export async function startAuditServer(port = 0): Promise<AuditServer> {
+  const committed = new Map<string, string[]>();
+  const batchSizes: number[] = [];
+  const hellos: string[] = [];
+  const violations: string[] = [];
+  const failed = new WeakSet<AuditStream>();
+  let waiting: { readonly records: number; readonly resolve: () => void }[] = [];
+
+  const total = (): number => [...committed.values()].reduce((sum, records) => sum + records.length, 0);
+
+  function receive(stream: AuditStream, unacknowledged: Map<string, number>, { hello, batch }: ShipRequest__Output): void {
+    if (failed.has(stream)) return;
+    if (hello) {
+      hellos.push(hello.sidecarId);
+      audit.onHello(stream);
+      return;
+    }
+    if (!batch) return;
+    const last = batch.records.at(-1)?.sequence ?? 0;
+    batchSizes.push(batch.records.length);
+    unacknowledged.set(batch.spoolId, Math.max(last, unacknowledged.get(batch.spoolId) ?? 0));
+    const inFlight = [...unacknowledged].reduce((sum, [id, sent]) => sum + Math.max(0, sent - acknowledgedOf(id)), 0);
+    if (inFlight > audit.credit) violations.push(`${inFlight} records for a credit of ${audit.credit}`);
+    if (batch.records.length > 1_000) violations.push(`${batch.records.length} records in a batch`);
+    audit.onBatch(stream, batch);
+  }
+
+  const acknowledged = new Map<string, number>();
+  const acknowledgedOf = (spoolId: string): number => acknowledged.get(spoolId) ?? 0;
+
+  const server = new Server({ 'grpc.max_receive_message_length': 4 * 1024 * 1024 });
+  const handlers: AuditServiceHandlers = {
+    Ship(stream) {
+      const unacknowledged = new Map<string, number>();
+      stream.on('data', (request: ShipRequest__Output) => receive(stream, unacknowledged, request));
+      stream.on('end', () => stream.end());
+      stream.on('error', () => {});
+    },
+  };
+  server.addService(auditService, handlers);
+  const boundPort = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound)));
+  });
+  const client: AuditServiceClient = createAuditClient(`127.0.0.1:${boundPort}`, credentials.createInsecure(), {});
+  onTestFinished(() => {
+    client.close();
+    server.forceShutdown();
+  });
+
+  const audit: AuditServer = {
+    port: boundPort,
+    committed,
+    batchSizes,
+    hellos,
+    violations,
+    credit: 4_000,
+    onHello: (stream) => stream.write({ credit: { records: audit.credit } }),
+    onBatch(stream, batch) {
+      audit.commit(batch);
+      audit.acknowledge(stream, batch.spoolId);
+    },
+    commit({ spoolId, records }) {
+      const kept = committed.get(spoolId) ?? [];
+      committed.set(spoolId, kept);
+      for (const { sequence, content, entry, lost } of records) {
+        if (sequence > kept.length + 1) violations.push(`${spoolId}: ${sequence} after ${kept.length}`);
+        if (sequence === kept.length + 1)
+          kept.push(content === 'entry' ? `${sequence}: ${entry?.toString()}` : `${sequence} lost: ${lost}`);
+      }
+      const now = total();
+      for (const waiter of waiting) if (now >= waiter.records) waiter.resolve();
+      waiting = waiting.filter((waiter) => waiter.records > now);
+      return kept.length;
+    },
+    acknowledge(stream, spoolId) {
+      const sequence = committed.get(spoolId)?.length ?? 0;
+      acknowledged.set(spoolId, sequence);
+      stream.write({ acknowledged: { spoolId, sequence } });
+    },
+    hasCommitted: (records) =>
+      new Promise((resolve) => {
+        if (total() >= records) resolve();
+        else waiting.push({ records, resolve });
+      }),
+    fail(stream, code = status.UNAVAILABLE) {
+      failed.add(stream);
+      stream.emit('error', Object.assign(new Error('failed on request'), { code, details: 'failed on request' }));
+    },
+    openStream: () => client.ship(),
+  };
+  return audit;
+}

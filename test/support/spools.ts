@@ -1,0 +1,83 @@
+// Spools in temporary folders, and what is in them.
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { adoptDead } from '../../sidecar/audit/adoption.ts';
+import type { Backlog } from '../../sidecar/audit/backlog.ts';
+import { type Clock, systemClock } from '../../sidecar/audit/clock.ts';
+import type { SpoolRecord } from '../../sidecar/audit/record.ts';
+import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/audit/spool.ts';
+import { diskFs, type SpoolFs } from '../../sidecar/audit/spool-fs.ts';
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-spool-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface TestSpoolOptions extends Partial<SpoolConfig> {
+  readonly folder: string;
+  readonly fs?: Partial<SpoolFs>;
+  readonly clock?: Clock;
+}
+
+export function openTestSpool({ fs, clock = systemClock, ...config }: TestSpoolOptions): Promise<Spool> {
+  return openSpool(
+    { clock, log: () => {}, fs: { ...diskFs, ...fs } },
+    { workspace: 'acme', durability: 'kernel', bytesMax: 64 * 1024 * 1024, ...config },
+  );
+}
+
+export function adoptAll(folder: string, workspace = 'acme'): Promise<readonly Backlog[]> {
+  return adoptDead({ fs: diskFs, clock: systemClock, log: () => {}, randomId: randomSpoolId }, { folder, workspace, max: 100 });
+}
+
+/** Everything that is unacknowledged, from the first on. */
+export async function readAll(backlog: Backlog, limits = { recordsMax: 1_000, bytesMax: 1024 * 1024 }): Promise<readonly SpoolRecord[]> {
+  const records: SpoolRecord[] = [];
+  for (let after = backlog.acknowledged; after < backlog.last; after = records.at(-1)?.sequence ?? backlog.last) {
+    records.push(...(await backlog.readBatch(after, limits)));
+  }
+  return records;
+}
+
+/** `sequence: entry`, or `sequence lost`. */
+export function textOf(records: readonly SpoolRecord[]): readonly string[] {
+  return records.map((record) => ('entry' in record ? `${record.sequence}: ${record.entry.toString()}` : `${record.sequence} lost`));
+}
+
+/** What a later process finds in a folder where one spool was left. */
+export async function readLeftBehind(folder: string): Promise<readonly string[]> {
+  const [backlog, ...others] = await adoptAll(folder);
+  if (!backlog || others.length > 0) throw new Error(`${others.length + 1} spools where one was expected`);
+  const text = textOf(await readAll(backlog));
+  await backlog.close();
+  return text;
+}
+
+export interface SegmentFile {
+  readonly name: string;
+  read(): Buffer;
+  write(bytes: Buffer): void;
+}
+
+export function segmentFiles(folder: string, spoolId: string): readonly SegmentFile[] {
+  const names = readdirSync(join(folder, spoolId)).filter((name) => name.endsWith('.segment'));
+  return names.sort().map((name) => ({
+    name,
+    read: () => readFileSync(join(folder, spoolId, name)),
+    write: (bytes) => writeFileSync(join(folder, spoolId, name), bytes),
+  }));
+}
+
+export function onlySegment(folder: string, spoolId: string): SegmentFile {
+  const [segment, ...others] = segmentFiles(folder, spoolId);
+  if (!segment || others.length > 0) throw new Error(`${others.length + 1} segments where one was expected`);
+  return segment;
+}
+
+export function errnoError(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: injected`), { code });
+}
