@@ -59,7 +59,7 @@ function compileSettings(state: WorkspaceState, defaults: PolicyDefaults): Compi
 }
 
 /** The document in the order the contract fixes, without what is inert. */
-export function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
+function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
   return {
     id,
     mode: document.mode === 'audit' || document.mode === 'audit-only' ? 'audit' : 'enforce',

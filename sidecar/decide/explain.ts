@@ -16,7 +16,7 @@ export interface Question {
   readonly tool: string;
 }
 
-export interface Outcome {
+interface Outcome {
   readonly permission: Permission;
   /** All limits that must have room, the smallest first; null: none. */
   readonly rateLimit: number | null;
@@ -39,7 +39,7 @@ interface ExplainedField {
   readonly override?: true;
 }
 
-export interface ExplainedLayer {
+interface ExplainedLayer {
   readonly layer: Layer;
   readonly part?: Part;
   readonly document: string;
@@ -51,7 +51,7 @@ export interface ExplainedLayer {
 }
 
 /** One change that, made alone, would allow the call, or be a necessary part of it where `together` is set. */
-export interface Change {
+interface Change {
   readonly layer: Layer | 'default';
   readonly part?: Part;
   readonly path: string;

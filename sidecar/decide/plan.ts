@@ -58,7 +58,7 @@ function foldsOf(caller: Caller, tool: string): { readonly enforced: Fold; reado
   return { enforced: fold(false), shadow: audited ? fold(true) : null };
 }
 
-export function entryRule(by: Winner, revision: number): EntryRule {
+function entryRule(by: Winner, revision: number): EntryRule {
   return {
     layer: by.layer,
     ...(by.part === null ? {} : { part: by.part }),

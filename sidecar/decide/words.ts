@@ -6,7 +6,7 @@ import type { Winner } from './fold.ts';
 const quote = (name: string): string => JSON.stringify(name);
 
 /** `role "member"`, `the workspace`, … */
-export function layerWords(by: Pick<Winner, 'layer' | 'part'> & { readonly document: string }): string {
+function layerWords(by: Pick<Winner, 'layer' | 'part'> & { readonly document: string }): string {
   const name = by.document.slice(by.document.indexOf(':') + 1);
   switch (by.layer) {
     case 'default':

@@ -170,7 +170,7 @@ function verdictOf(tool: string, requestId: string, { decision, input, digest, f
   return permit;
 }
 
-export function denialOf(tool: string, requestId: string, decision: Decision): Denial {
+function denialOf(tool: string, requestId: string, decision: Decision): Denial {
   const { code, reason, kind, retryAfterMs } = decision;
   return { allowed: false, requestId, tool, decision, findings: [], code, reason, kind: kind ?? 'terminal', retryAfterMs };
 }

@@ -59,4 +59,3 @@ function redactText(text: string, counts: Map<string, number>): string {
   }
   return result;
 }
-const t = Date.now();

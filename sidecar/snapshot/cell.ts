@@ -12,7 +12,7 @@ export type Offered =
   | { readonly ok: true; readonly index: Index }
   | { readonly ok: false; readonly code: NackCode; readonly message: string };
 
-export interface CellStatus {
+interface CellStatus {
   readonly epoch: string | null;
   readonly revision: number | null;
   /** The newest revision the control plane spoke of. */

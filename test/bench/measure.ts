@@ -49,7 +49,7 @@ export function comparePairs(
   };
 }
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
