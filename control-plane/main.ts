@@ -88,12 +88,13 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   collectDefaultMetrics({ register: registry });
   const publisher = createPublisher({ readState: (id) => readWorkspaceState(pool, id), defaults: deps.defaults, log });
   undo.push(() => publisher.close());
-  const watch = watchRevisions({ pool, connection, log }, (workspaceId, revision) => publisher.raised(workspaceId, revision));
+  const watch = watchRevisions({ pool, connection, log }, publisher);
   undo.push(() => watch.close());
   const grpc = await startGrpcServer(
     {
       publisher,
       wall: Date.now,
+      random: Math.random,
       metrics: createSyncMetrics(registry),
       log,
       authenticate: (header) => authenticate(deps, header),

@@ -11,6 +11,7 @@ import type { PolicyServiceClient } from './gen/tollgate/v1/PolicyService.ts';
 
 export type { AuditServiceClient, AuditServiceHandlers } from './gen/tollgate/v1/AuditService.ts';
 export type { Batch, Batch__Output } from './gen/tollgate/v1/Batch.ts';
+export type { Form__Output } from './gen/tollgate/v1/Form.ts';
 export type { Entry, Entry__Output } from './gen/tollgate/v1/Entry.ts';
 export type { PolicyServiceClient, PolicyServiceHandlers } from './gen/tollgate/v1/PolicyService.ts';
 export type { Record as AuditRecord, Record__Output as AuditRecord__Output } from './gen/tollgate/v1/Record.ts';

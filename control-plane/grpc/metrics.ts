@@ -4,6 +4,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 export interface SyncMetrics {
   connected(): void;
   disconnected(): void;
+  /** Ms since the revision was raised. */
+  sent(ms: number): void;
   acknowledged(ms: number): void;
   refused(code: string): void;
   ingested(records: number): void;
@@ -14,12 +16,10 @@ const nackCodesMax = 20;
 export function createSyncMetrics(registry: Registry): SyncMetrics {
   const registers = [registry];
   const sidecars = new Gauge({ name: 'tollgate_sidecars_connected', help: 'Sidecars with an open policy stream', registers });
-  const acks = new Histogram({
-    name: 'tollgate_snapshot_acknowledged_seconds',
-    help: 'From a snapshot sent to its acknowledgement',
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
-    registers,
-  });
+  const since = (name: string, help: string): Histogram =>
+    new Histogram({ name, help, buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5], registers });
+  const sent = since('tollgate_revision_sent_seconds', 'From a revision raised to its snapshot sent, for each sidecar');
+  const acks = since('tollgate_revision_acknowledged_seconds', 'From a revision raised to its acknowledgement, for each sidecar');
   const nacks = new Counter({
     name: 'tollgate_snapshots_refused_total',
     help: 'Snapshots that a sidecar refused, by code',
@@ -31,6 +31,7 @@ export function createSyncMetrics(registry: Registry): SyncMetrics {
   return {
     connected: () => sidecars.inc(),
     disconnected: () => sidecars.dec(),
+    sent: (ms) => sent.observe(ms / 1000),
     acknowledged: (ms) => acks.observe(ms / 1000),
     refused: (code) => {
       // The code is the sidecar's word: it may not grow our label set.

@@ -3,7 +3,7 @@
 // States: greeted (hello read, followed) → waiting (a push is unanswered; newer revisions replace `next`) ⇄ answered.
 // Sent and acknowledged are tracked apart. A stream whose key no longer stands is ended with UNAUTHENTICATED.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
-import { policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
+import { type Form__Output, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
 import { bounds, hasScope } from '@tollgate/proto/contract';
 import type { WorkspaceState } from '../compile/state.ts';
 import type { View } from '../compile/view.ts';
@@ -14,6 +14,7 @@ import type { SyncMetrics } from './metrics.ts';
 export interface PolicyEdgeDeps {
   readonly publisher: Publisher;
   readonly wall: () => number;
+  readonly random: () => number;
   readonly metrics: SyncMetrics;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
@@ -34,9 +35,13 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
   let sidecarId = '';
   let held: Buffer = Buffer.alloc(0);
   let sent: Published | null = null;
-  let sentAt = 0;
   let next: Published | null = null;
+  let followedAt = 0;
+  let expiresAt: number | null = null;
   let ended = false;
+
+  // What was raised before this stream began says nothing about how fast we are.
+  const fresh = ({ raisedAt }: Published): boolean => raisedAt >= followedAt;
 
   const end = (code: status, details: string): void => {
     if (ended) return;
@@ -52,17 +57,19 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
   };
   const send = (published: Published): void => {
     sent = published;
-    sentAt = deps.wall();
     next = null;
+    if (fresh(published)) metrics.sent(deps.wall() - published.raisedAt);
     const revision = { epoch: published.epoch, number: published.revision };
     // What the sidecar holds already is not sent again, whatever its number.
     stream.write(published.hash.equals(held) ? { unchanged: { revision, hash: published.hash } } : { encoded: published.bytes });
   };
   const offer = (published: Published, state: WorkspaceState): void => {
-    if (!stands(state, actor.keyId, deps.wall())) {
+    const key = state.keys.find(({ id }) => id === actor.keyId);
+    if (key === undefined || !hasScope(key.scopes, 'sidecar.sync')) {
       end(status.UNAUTHENTICATED, 'this key was revoked, or lost the scope sidecar.sync');
       return;
     }
+    expiresAt = key.expiresAt?.getTime() ?? null;
     if (sent !== null) next = published;
     else send(published);
   };
@@ -73,7 +80,7 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
       end(status.INVALID_ARGUMENT, `revision ${number} was answered, ${sent.revision} was sent`);
       return;
     }
-    metrics.acknowledged(deps.wall() - sentAt);
+    if (fresh(sent)) metrics.acknowledged(deps.wall() - sent.raisedAt);
     if (hash !== null) held = hash;
     sent = null;
     if (next !== null) send(next);
@@ -86,10 +93,16 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
     held = hello.heldHash;
     metrics.connected();
     log.info({ workspace: actor.slug, sidecar: sidecarId, form: view.form, held: hello.held?.number }, 'sidecar connected');
-    const follower: Follower = { view, offer };
+    followedAt = deps.wall();
+    const follower: Follower = { view, offer, gone: () => end(status.UNAUTHENTICATED, 'the workspace was removed') };
     unfollow = publisher.follow(actor.workspaceId, follower);
     if (ended) unfollow();
+    const moveAt = deps.wall() + bounds.moveMs * (0.9 + deps.random() * 0.2);
     const beat = (): void => {
+      if (expiresAt !== null && deps.wall() >= expiresAt) return end(status.UNAUTHENTICATED, 'this key has expired');
+      // A sidecar that does not read gets no more to read; it notices the silence.
+      if (stream.writableNeedDrain) return;
+      if (deps.wall() >= moveAt) stream.write({ move: {} });
       const newest = publisher.newest(actor.workspaceId);
       stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
     };
@@ -125,15 +138,7 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
   stream.on('error', stop);
 }
 
-function viewFor(
-  form: SyncRequest__Output['hello'] extends infer H ? (H extends { form: infer F } ? F : never) : never,
-  actor: Actor,
-): View | null {
+function viewFor(form: Form__Output, actor: Actor): View | null {
   if (form === 'FORM_PROCESS') return { form: 'process' };
   return form === 'FORM_LIBRARY' ? { form: 'library', keyId: actor.keyId } : null;
-}
-
-function stands(state: WorkspaceState, keyId: string, at: number): boolean {
-  const key = state.keys.find(({ id }) => id === keyId);
-  return key !== undefined && hasScope(key.scopes, 'sidecar.sync') && (key.expiresAt === null || key.expiresAt.getTime() > at);
 }

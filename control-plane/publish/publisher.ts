@@ -10,12 +10,15 @@ import { compileSnapshot, type SnapshotEntry } from '../compile/compile.ts';
 import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 import { type View, viewKey, viewOf } from '../compile/view.ts';
 import { loggable } from '../loggable.ts';
+import type { RevisionListener } from '../store/watch-revisions.ts';
 
 /** A revision as one view has it, on the wire. */
 export interface Published {
   readonly epoch: string;
   readonly revision: number;
   readonly hash: Buffer;
+  /** When it was raised, ms since 1970. */
+  readonly raisedAt: number;
   /** A `SyncResponse` holding the snapshot, encoded. */
   readonly bytes: Buffer;
 }
@@ -24,13 +27,13 @@ export interface Follower {
   readonly view: View;
   /** The newest revision, and the state it was compiled from. Called again for every newer one. */
   offer(published: Published, state: WorkspaceState): void;
+  /** The workspace was removed; nothing more will be offered. */
+  gone(): void;
 }
 
-export interface Publisher {
+export interface Publisher extends RevisionListener {
   /** Offers the current revision as soon as it is read, then every newer one, until the returned function is called. */
   follow(workspaceId: number, follower: Follower): () => void;
-  /** A revision was raised. */
-  raised(workspaceId: number, revision: number): void;
   /** The newest revision known of a workspace that is followed. */
   newest(workspaceId: number): { readonly epoch: string; readonly revision: number } | null;
   close(): void;
@@ -44,6 +47,7 @@ interface Deps {
 
 interface Compiled {
   readonly state: WorkspaceState;
+  readonly raisedAt: number;
   readonly entries: readonly SnapshotEntry[];
   readonly views: Map<string, Published>;
 }
@@ -52,6 +56,7 @@ interface Board {
   readonly followers: Set<Follower>;
   compiled: Compiled | null;
   wanted: number;
+  raisedAt: number;
   reading: boolean;
 }
 
@@ -71,7 +76,7 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
     ) {
       try {
         const state = await readState(workspaceId);
-        board.compiled = { state, entries: compileSnapshot(state, defaults), views: new Map() };
+        board.compiled = { state, raisedAt: board.raisedAt, entries: compileSnapshot(state, defaults), views: new Map() };
         for (const follower of board.followers) offerTo(follower, board.compiled);
       } catch (error) {
         log.warn({ err: loggable(error), workspaceId }, 'a revision could not be published; trying again');
@@ -83,7 +88,7 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
 
   return {
     follow: (workspaceId, follower) => {
-      const board = boards.get(workspaceId) ?? { followers: new Set(), compiled: null, wanted: 0, reading: false };
+      const board = boards.get(workspaceId) ?? { followers: new Set(), compiled: null, wanted: 0, raisedAt: 0, reading: false };
       boards.set(workspaceId, board);
       board.followers.add(follower);
       if (board.compiled === null) void refresh(workspaceId, board);
@@ -93,11 +98,17 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
         if (board.followers.size === 0) boards.delete(workspaceId);
       };
     },
-    raised: (workspaceId, revision) => {
+    raised: (workspaceId, revision, raisedAt) => {
       const board = boards.get(workspaceId);
       if (board === undefined) return;
       board.wanted = Math.max(board.wanted, revision);
+      board.raisedAt = raisedAt;
       void refresh(workspaceId, board);
+    },
+    removed: (workspaceId) => {
+      const followers = boards.get(workspaceId)?.followers ?? new Set();
+      boards.delete(workspaceId);
+      for (const follower of followers) follower.gone();
     },
     newest: (workspaceId) => boards.get(workspaceId)?.compiled?.state ?? null,
     close: () => closing.abort(),
@@ -108,7 +119,7 @@ function offerTo(follower: Follower, compiled: Compiled): void {
   follower.offer(publishedFor(compiled, follower.view), compiled.state);
 }
 
-function publishedFor({ state, entries, views }: Compiled, view: View): Published {
+function publishedFor({ state, raisedAt, entries, views }: Compiled, view: View): Published {
   const key = viewKey(view);
   const known = views.get(key);
   if (known !== undefined) return known;
@@ -121,7 +132,7 @@ function publishedFor({ state, entries, views }: Compiled, view: View): Publishe
     hash,
     entries: [...visible],
   };
-  const published = { epoch: state.epoch, revision: state.revision, hash, bytes: policyService.Sync.responseSerialize({ snapshot }) };
+  const published = { epoch: state.epoch, revision: state.revision, hash, raisedAt, bytes: policyService.Sync.responseSerialize({ snapshot }) };
   views.set(key, published);
   return published;
 }

@@ -3,13 +3,13 @@
 import type pg from 'pg';
 import { unauthenticated } from '../domain/refusal.ts';
 
-/** Who listens on it hears `<workspace id>:<revision>`: a hint to look, never the truth. */
+/** Who listens on it hears `<workspace id>:<revision>:<ms since 1970>`: a hint to look, never the truth. */
 export const revisionChannel = 'tollgate_revision';
 
 export async function raiseRevision(client: pg.PoolClient, workspaceId: number): Promise<number> {
   const { rows } = await client.query<{ revision: string }>(
-    `with raised as (update workspace set revision = revision + 1 where id = $1 returning id, revision)
-     select revision, pg_notify($2, id || ':' || revision) from raised`,
+    `with raised as (update workspace set revision = revision + 1, raised_at = clock_timestamp() where id = $1 returning id, revision, raised_at)
+     select revision, pg_notify($2, id || ':' || revision || ':' || round(extract(epoch from raised_at) * 1000)) from raised`,
     [workspaceId, revisionChannel],
   );
   const raised = rows[0];

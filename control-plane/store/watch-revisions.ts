@@ -20,10 +20,22 @@ export interface RevisionWatch {
 
 const pollMs = 1_000;
 
-/** `onRevision` is told a workspace's newest revision, sometimes twice, never an older one after a newer one. */
+interface RevisionRow {
+  readonly id: string;
+  readonly revision: string;
+  readonly raised_at: Date;
+}
+
+export interface RevisionListener {
+  /** A workspace's newest revision, and when it was raised (ms since 1970); never an older one after a newer one. */
+  raised(workspaceId: number, revision: number, raisedAt: number): void;
+  /** The workspace is no more. */
+  removed(workspaceId: number): void;
+}
+
 export function watchRevisions(
   { pool, connection, log }: WatchDeps,
-  onRevision: (workspaceId: number, revision: number) => void,
+  told: RevisionListener,
 ): RevisionWatch {
   const seen = new Map<number, number>();
   let listener: pg.Client | null = null;
@@ -31,10 +43,17 @@ export function watchRevisions(
   let closed = false;
   let timer: NodeJS.Timeout | null = null;
 
-  const tell = (workspaceId: number, revision: number): void => {
+  const tell = (workspaceId: number, revision: number, raisedAt: number): void => {
     if (closed || revision <= (seen.get(workspaceId) ?? -1)) return;
     seen.set(workspaceId, revision);
-    onRevision(workspaceId, revision);
+    told.raised(workspaceId, revision, raisedAt);
+  };
+  const forget = (present: ReadonlySet<number>): void => {
+    for (const id of seen.keys()) {
+      if (present.has(id)) continue;
+      seen.delete(id);
+      told.removed(id);
+    }
   };
   const deafen = (reason: unknown): void => {
     const message = reason instanceof Error ? reason.message : String(reason);
@@ -50,8 +69,8 @@ export function watchRevisions(
     client.on('error', (error) => (listener === client ? deafen(error) : undefined));
     client.on('end', () => (listener === client ? deafen('the connection ended') : undefined));
     client.on('notification', ({ payload = '' }) => {
-      const [workspaceId, revision] = payload.split(':').map(Number);
-      if (workspaceId !== undefined && revision !== undefined) tell(workspaceId, revision);
+      const [workspaceId, revision, raisedAt] = payload.split(':').map(Number);
+      if (workspaceId !== undefined && revision !== undefined && raisedAt !== undefined) tell(workspaceId, revision, raisedAt);
     });
     await client.connect();
     await client.query(`listen ${revisionChannel}`);
@@ -66,8 +85,9 @@ export function watchRevisions(
       deafen(error);
     }
     try {
-      const { rows } = await pool.query<{ id: string; revision: string }>('select id, revision from workspace');
-      for (const row of rows) tell(Number(row.id), Number(row.revision));
+      const { rows } = await pool.query<RevisionRow>('select id, revision, raised_at from workspace');
+      for (const row of rows) tell(Number(row.id), Number(row.revision), row.raised_at.getTime());
+      forget(new Set(rows.map(({ id }) => Number(id))));
     } catch (error) {
       log.warn({ err: loggable(error) }, 'revisions could not be polled for');
     }

@@ -15,6 +15,8 @@ export const bounds = {
   auditBatchBytes: 1_048_576,
   auditCreditRecords: 4_000,
   heartbeatMs: 1_000,
+  /** How long a policy stream stays with one control plane, ± 10 %. */
+  moveMs: 30 * 60_000,
   reconnectMs: { first: 100, max: 30_000 },
   /** Far enough for a clock that is badly set, near enough that a partition exists. */
   entryFutureMs: 24 * 3_600_000,

@@ -5,6 +5,7 @@ import type { Ack as _tollgate_v1_Ack, Ack__Output as _tollgate_v1_Ack__Output }
 import type { Entry as _tollgate_v1_Entry, Entry__Output as _tollgate_v1_Entry__Output } from './tollgate/v1/Entry.ts';
 import type { Heartbeat as _tollgate_v1_Heartbeat, Heartbeat__Output as _tollgate_v1_Heartbeat__Output } from './tollgate/v1/Heartbeat.ts';
 import type { Hello as _tollgate_v1_Hello, Hello__Output as _tollgate_v1_Hello__Output } from './tollgate/v1/Hello.ts';
+import type { Move as _tollgate_v1_Move, Move__Output as _tollgate_v1_Move__Output } from './tollgate/v1/Move.ts';
 import type { Nack as _tollgate_v1_Nack, Nack__Output as _tollgate_v1_Nack__Output } from './tollgate/v1/Nack.ts';
 import type { PolicyServiceClient as _tollgate_v1_PolicyServiceClient, PolicyServiceDefinition as _tollgate_v1_PolicyServiceDefinition } from './tollgate/v1/PolicyService.ts';
 import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from './tollgate/v1/Revision.ts';
@@ -25,6 +26,7 @@ export interface ProtoGrpcType {
       Form: EnumTypeDefinition
       Heartbeat: MessageTypeDefinition<_tollgate_v1_Heartbeat, _tollgate_v1_Heartbeat__Output>
       Hello: MessageTypeDefinition<_tollgate_v1_Hello, _tollgate_v1_Hello__Output>
+      Move: MessageTypeDefinition<_tollgate_v1_Move, _tollgate_v1_Move__Output>
       Nack: MessageTypeDefinition<_tollgate_v1_Nack, _tollgate_v1_Nack__Output>
       PolicyService: SubtypeConstructor<typeof grpc.Client, _tollgate_v1_PolicyServiceClient> & { service: _tollgate_v1_PolicyServiceDefinition }
       Revision: MessageTypeDefinition<_tollgate_v1_Revision, _tollgate_v1_Revision__Output>

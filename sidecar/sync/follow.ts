@@ -1,7 +1,7 @@
 // Follows the control plane's policy: one stream at a time, reopened with full jitter for as long as the sidecar lives.
 //
 // States: connecting → open (hello sent; snapshots are offered to the cell and answered with ack or nack) → lost, which
-// waits its backoff and connects again. Silence for `silenceMs` on an open stream counts as lost. A key that the
+// waits its backoff and connects again. Asked to move, it opens the next stream before it leaves this one. Silence for `silenceMs` on an open stream counts as lost. A key that the
 // control plane refuses is tried again at the slowest pace, and the cell is told: a sidecar without a good key of its
 // own must not decide.
 import { type ClientDuplexStream, type ServiceError, status } from '@grpc/grpc-js';
@@ -36,6 +36,8 @@ export interface Follower {
   close(): void;
 }
 
+type PolicyStream = ClientDuplexStream<SyncRequest, SyncResponse__Output>;
+
 const silenceMs = 5 * bounds.heartbeatMs;
 
 export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
@@ -44,12 +46,17 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   const backoff = createBackoff({ random: deps.random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.max });
   let closed = false;
   let problem: string | null = 'not connected yet';
-  let stream: ClientDuplexStream<SyncRequest, SyncResponse__Output> | null = null;
+  let stream: PolicyStream | null = null;
+  // The stream that is left once the next one has answered.
+  let leaving: PolicyStream | null = null;
   let timer: NodeJS.Timeout | null = null;
 
   const lose = (error: ServiceError | null): void => {
     if (stream === null) return;
-    stream = null;
+    // A move that failed: the stream that was to be left is still good.
+    stream = leaving;
+    leaving = null;
+    if (stream !== null && !closed) return watch(stream);
     cell.lost();
     if (timer !== null) clearTimeout(timer);
     if (closed) return;
@@ -62,7 +69,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     deps.onState();
   };
 
-  const watch = (opened: NonNullable<typeof stream>): void => {
+  const watch = (opened: PolicyStream): void => {
     if (timer !== null) clearTimeout(timer);
     timer = setTimeout(() => {
       if (stream !== opened) return;
@@ -80,6 +87,9 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
       if (problem !== null) log('policy stream open', { address: channel.address });
       problem = null;
       backoff.reset();
+      leaving?.end();
+      leaving = null;
+      if (message.message === 'move') return move(opened);
       receive(deps, message, (answer) => void opened.write(answer));
       deps.onState();
     });
@@ -92,6 +102,11 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     opened.write({ hello: helloOf(cell.current, config) });
   };
 
+  const move = (from: PolicyStream): void => {
+    leaving = from;
+    connect();
+  };
+
   connect();
   return {
     get problem() {
@@ -100,9 +115,10 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     close: () => {
       closed = true;
       if (timer !== null) clearTimeout(timer);
-      const open = stream;
+      const open = [stream, leaving];
+      leaving = null;
       lose(null);
-      open?.cancel();
+      for (const one of open) one?.cancel();
       client.close();
     },
   };
@@ -141,6 +157,7 @@ function receive({ cell, log, onTaken }: FollowDeps, message: SyncResponse__Outp
       answer(answerTo(revision, cell.renumber(revision, hash)));
       return;
     }
+    case 'move':
     case undefined:
       return;
   }

@@ -15,6 +15,8 @@ create table workspace (
   id bigint generated always as identity primary key,
   slug text collate "C" not null unique,
   revision bigint not null default 0,
+  -- When the revision was raised, for measuring how long sidecars take to have it.
+  raised_at timestamptz not null default now(),
   frozen boolean not null default false,
   created_at timestamptz not null
 );

@@ -1,0 +1,8 @@
+// Original file: tollgate/v1/policy.proto
+
+
+export interface Move {
+}
+
+export interface Move__Output {
+}
