@@ -19,7 +19,9 @@ export function bindCaller(index: Index, claim: Claim): Caller {
   const callers = callersOf.get(index) ?? new LRUCache<string, Caller>({ maxSize: callersMax, sizeCalculation: () => 1 });
   callersOf.set(index, callers);
   const cacheKey = JSON.stringify(claim);
-  const caller = callers.get(cacheKey) ?? bind(index, claim);
+  const known = callers.get(cacheKey);
+  if (known !== undefined) return known;
+  const caller = bind(index, claim);
   callers.set(cacheKey, caller);
   return caller;
 }

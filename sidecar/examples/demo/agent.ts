@@ -1,0 +1,81 @@
+// The agent: an ordinary AI SDK loop over an ordinary MCP client. What Tollgate adds is `run.guard` around each tool
+// and `run.round()` before each round of the model.
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { Run, Verdict } from '@tollgate/sidecar';
+import { dynamicTool, generateText, jsonSchema, stepCountIs } from 'ai';
+import { createScriptedModel, type Script } from './model.ts';
+import type { Stage } from './stage.ts';
+
+/** The server from npm, as a process that speaks over standard input and output. */
+export async function startMcpServer(stage: Stage): Promise<Client> {
+  const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'));
+  const transport = new StdioClientTransport({ command: process.execPath, args: [program, 'stdio'], stderr: 'ignore' });
+  const client = new Client({ name: 'tollgate-demo', version: '0.1.0' });
+  let closing = false;
+  stage.undo(() => {
+    closing = true;
+    return transport.close();
+  });
+  const onclose = (): void => {
+    if (!closing) stage.fail(new Error('the MCP server ended by itself'));
+  };
+  Object.assign(client, { onclose });
+  await client.connect(transport);
+  return client;
+}
+
+export interface AgentOptions {
+  readonly name: string;
+  readonly script: Script;
+  readonly task: string;
+  /** Called before each round, counted from 0. */
+  readonly beforeRound?: (round: number) => Promise<void> | void;
+}
+
+const roundsMax = 50;
+
+/** Answers the agent's last words. */
+export async function runAgent(run: Run, mcp: Client, { name, script, task, beforeRound }: AgentOptions): Promise<string> {
+  const { tools } = await mcp.listTools();
+  const guarded = tools.map((tool) => {
+    const call = run.guard(`everything.${tool.name}`, (input: object) => mcp.callTool({ name: tool.name, arguments: { ...input } }));
+    const execute = (input: unknown): Promise<unknown> => call(input as object);
+    return [tool.name, dynamicTool({ description: tool.description ?? '', inputSchema: jsonSchema(tool.inputSchema), execute })] as const;
+  });
+  const { text } = await generateText({
+    model: createScriptedModel(name, script),
+    prompt: task,
+    tools: Object.fromEntries(guarded),
+    stopWhen: stepCountIs(roundsMax),
+    prepareStep: async ({ stepNumber }) => {
+      await beforeRound?.(stepNumber);
+      run.round();
+      return {};
+    },
+  });
+  return text;
+}
+
+export interface Seen {
+  /** Ms since 1970, with fractions. */
+  readonly at: number;
+  readonly waitedUs: number;
+  readonly verdict: Verdict;
+}
+
+/**
+ * Shows each verdict as its caller got it, with what it waited: the decision, and its entry in the spool. `guard` asks
+ * through `run.decide`, so this one place sees every call.
+ */
+export function watch(run: Run, show: (seen: Seen) => void): Run {
+  const decide = run.decide.bind(run);
+  run.decide = async (call) => {
+    const startedAt = performance.now();
+    const verdict = await decide(call);
+    show({ at: performance.timeOrigin + startedAt, waitedUs: (performance.now() - startedAt) * 1000, verdict });
+    return verdict;
+  };
+  return run;
+}

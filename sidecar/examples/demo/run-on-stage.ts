@@ -1,0 +1,35 @@
+// Plays the demo as a program: signals and failures end it early, and in any case the stage is closed behind it.
+import { createStage, Interrupted, type Stage } from './stage.ts';
+
+const logLines = 12;
+
+/** Leaves the exit code: 0, 1 for a failure, 130 for an interruption. */
+export async function runOnStage(play: (stage: Stage) => Promise<void>): Promise<void> {
+  const stage = createStage();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => stage.fail(new Interrupted(`interrupted by ${signal}`)));
+  process.on('uncaughtException', (error) => stage.fail(error));
+  // A reader that went away, as in `npm run demo | head`.
+  process.stdout.on('error', () => stage.fail(new Interrupted('nobody reads on')));
+
+  const ended = await Promise.race([play(stage), stage.failure]).then(
+    () => [],
+    (error: unknown) => [error],
+  );
+  const problems = [...ended, ...(await stage.close())];
+  if (problems.length === 0) return;
+  const interrupted = problems[0] instanceof Interrupted;
+  for (const words of new Set(problems.map(wordsOf))) complain(`The demo ended early: ${words}`);
+  for (const [program, lines] of interrupted ? [] : stage.logs) {
+    if (lines.length > 0) complain(`The last lines of the ${program}:\n${lines.slice(-logLines).join('\n')}`);
+  }
+  // What was interrupted may still wait for something.
+  process.exit(interrupted ? 130 : 1);
+}
+
+const complain = (text: string): boolean => process.stderr.write(`\n${text}\n`);
+
+function wordsOf(problem: unknown): string {
+  if (!(problem instanceof Error)) return String(problem);
+  return problem.cause === undefined ? problem.message : `${problem.message}: ${wordsOf(problem.cause)}`;
+}

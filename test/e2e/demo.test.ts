@@ -1,0 +1,113 @@
+// `npm run demo`, as a newcomer types it after a build: it tells the story to its end, and leaves nothing behind.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+
+const program = fileURLToPath(new URL('../../sidecar/dist/examples/demo/main.js', import.meta.url));
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly problems: string;
+  /** How many processes it had, itself included. */
+  readonly processes: number;
+  /** Those of them that still run. */
+  readonly survivors: readonly string[];
+  readonly filesLeft: readonly string[];
+}
+
+/** `onOutput` is told all that was written so far. */
+async function runDemo(onOutput: (output: string, demo: ChildProcess) => void = () => undefined): Promise<Ended> {
+  const temporary = mkdtempSync(join(tmpdir(), 'tollgate-e2e-'));
+  onTestFinished(() => rmSync(temporary, { recursive: true, force: true }));
+  // A database and a key of somebody's own: not to be touched by a demo.
+  const theirs = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', TOLLGATE_OWNER_KEY: 'theirs' };
+  const demo = spawn(process.execPath, [program], { env: { ...process.env, ...theirs, TMPDIR: temporary } });
+  const family = new Set([demo.pid ?? 0]);
+  let output = '';
+  let problems = '';
+  demo.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    for (const { pid, parent } of processes()) if (family.has(parent)) family.add(pid);
+    onOutput(output, demo);
+  });
+  demo.stderr.setEncoding('utf8').on('data', (text: string) => {
+    problems += text;
+  });
+  await once(demo, 'close');
+  const survivors = processes().filter(({ pid, state }) => family.has(pid) && !state.startsWith('Z'));
+  return {
+    code: demo.exitCode,
+    output,
+    problems,
+    processes: family.size,
+    survivors: survivors.map(({ command }) => command),
+    filesLeft: readdirSync(temporary),
+  };
+}
+
+/** Parents before their children, as pids are given out. */
+function processes() {
+  const { stdout } = spawnSync('ps', ['-eo', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' });
+  return stdout.split('\n').flatMap((line) => {
+    const [, pid, parent, state, command] = /^ *(\d+) +(\d+) +(\S+) +(.*)$/.exec(line) ?? [];
+    return pid === undefined || state === undefined || command === undefined
+      ? []
+      : [{ pid: Number(pid), parent: Number(parent), state, command }];
+  });
+}
+
+/** `agent tool decision · layer`, without time and latency. */
+const rowsOf = (text: string): readonly string[] =>
+  text.split('\n').flatMap((line) => {
+    const [, agent, tool, decision, layer] =
+      /^\d\d:\d\d:\d\d\.\d{3} (\S+) +everything\.(\S+) +(\S+(?: [a-z_]+)?) +(\S.*?) +\d+$/.exec(line) ?? [];
+    return agent === undefined ? [] : [`${agent} ${tool} ${decision} | ${layer}`];
+  });
+
+const withoutLayer = (row: string): string => row.slice(0, row.indexOf(' |'));
+
+test('the demo shows every layer decide, a change that is felt at once, and an audit log that holds each decision once', async () => {
+  const ended = await runDemo();
+  expect(ended).toMatchObject({ code: 0, problems: '', survivors: [], filesLeft: [] });
+  expect(ended.processes).toBeGreaterThan(4);
+
+  const [live = '', audit = ''] = ended.output.split('6  Read it back');
+  // How many of the courier's lines pass before the change reaches its sidecar is up to the machine.
+  const shown = rowsOf(live).filter((row, at, rows) => !row.startsWith('courier echo allow') || rows[at - 1] !== row);
+  expect(shown).toEqual([
+    'scout get-structured-content allow | workspace · defaults.api',
+    'scout get-structured-content allow | workspace · defaults.api',
+    'scout get-structured-content DENY rate_limited | role · tools["…"].api',
+    'scout echo allow | workspace · defaults.api',
+    'scout get-env DENY policy_denied | user/self · tools["…"].api',
+    'scout gzip-file-as-resource allow would_deny | workspace · defaults.api',
+    'scout get-tiny-image DENY agent_tools | agent profile',
+    'scout get-sum DENY cap_tool_calls | agent profile',
+    'nightly echo allow | (HTTP: see below)',
+    'courier echo allow | workspace · defaults.api',
+    'courier echo DENY policy_denied | workspace · tools["…"].api',
+    'nightly echo DENY policy_denied | (HTTP: see below)',
+  ]);
+  expect(rowsOf(audit).map(withoutLayer).toSorted()).toEqual(rowsOf(live).map(withoutLayer).toSorted());
+  expect(live).toMatch(/agent type "ai-sdk::api::scout" denies/);
+  expect(live).toMatch(/the tool got {"message":"Weather for \[redacted:email\]: cloudy"}/);
+  expect(live).toMatch(/measured +denied \d+\.\d ms after the PUT was answered/);
+  expect(live).toMatch(/its run ended +max_tool_calls/);
+  expect(audit).toMatch(/(\d+) decisions shown, \1 recorded, each exactly once/);
+  expect(ended.output).not.toContain('ada@example.com');
+  expect(ended.output).not.toContain('\x1b');
+});
+
+test('the demo stops what it started when it is interrupted', async () => {
+  let interrupted = false;
+  const ended = await runDemo((output, demo) => {
+    if (!interrupted && output.includes('5  Change policy')) interrupted = demo.kill('SIGINT');
+  });
+  expect(ended).toMatchObject({ code: 130, survivors: [], filesLeft: [] });
+  expect(ended.problems).toContain('interrupted by SIGINT');
+});
