@@ -1,0 +1,82 @@
+// The decision tables of test/cases, against the reference and against `decide`.
+import { describe, expect, it } from 'vitest';
+import { loadCases, type Wanted } from '../support/cases.ts';
+import { without } from './edit.ts';
+import * as reference from './reference.ts';
+import * as subject from './subject.ts';
+import type { Outcome } from './world.ts';
+
+const cases = loadCases();
+
+/** What the outcome says of what is wanted. */
+function seen({ rule, ...outcome }: Outcome, want: Wanted): unknown {
+  const all = { ...outcome, layer: rule?.layer, part: rule?.part, path: rule?.path, override: rule?.override };
+  const named = Object.keys(want).filter((key) => key !== 'reason');
+  return Object.fromEntries(
+    Object.entries({ ...all, shadow: outcome.shadow ?? undefined }).filter(([key]) => named.includes(key) || always.includes(key)),
+  );
+}
+
+/** Absent in a table means absent in the outcome. */
+const always = ['decision', 'code', 'layer', 'part', 'path', 'override', 'shadow'];
+
+const wanted = (want: Wanted): unknown => without(want, 'reason');
+
+describe.each([...new Set(cases.map(({ file }) => file))])('%s', (file) => {
+  for (const { name, world, calls } of cases.filter((one) => one.file === file)) {
+    const made = calls.map(({ call }) => call);
+    it(`${name}: reference`, () => {
+      const outcomes = reference.decideCalls(world, made);
+      expect(outcomes.map((outcome, i) => seen(outcome, calls[i]?.want ?? never))).toEqual(calls.map(({ want }) => wanted(want)));
+      for (const [i, { call, entry }] of calls.entries()) {
+        // The reference knows of an entry only what policy.md says of it.
+        const known: Record<string, unknown> = {
+          ...reference.entryOf(world, call),
+          decision: outcomes[i]?.decision,
+          code: outcomes[i]?.code,
+          transform: outcomes[i]?.stored,
+        };
+        const named = Object.entries(entry).filter(([field]) => Object.hasOwn(known, field));
+        expect(known).toMatchObject(Object.fromEntries(named));
+      }
+    });
+
+    it(`${name}: decide`, () => {
+      const outcomes = subject.decideCalls(world, made);
+      expect(outcomes.map((outcome, i) => seen(outcome, calls[i]?.want ?? never))).toEqual(calls.map(({ want }) => wanted(want)));
+      for (const [i, entry] of subject.auditEntriesOf(world, made).entries())
+        checkEntry(entry, calls[i]?.entry ?? {}, calls[i]?.want ?? never);
+    });
+  }
+});
+
+const never: Wanted = { decision: 'deny', code: 'no such call' };
+
+function checkEntry(entry: Readonly<Record<string, unknown>>, fields: Readonly<Record<string, unknown>>, want: Wanted): void {
+  const found = Object.fromEntries(Object.keys(fields).map((field) => [field, entry[field] ?? null]));
+  expect(found).toEqual(fields);
+  expect(String(entry['decisionReason']).slice(0, want.reason?.length ?? 0)).toBe(want.reason ?? '');
+}
+
+describe('the tables', () => {
+  it('hold at least forty cases', () => {
+    expect(cases.length).toBeGreaterThanOrEqual(40);
+  });
+
+  it('name each case once', () => {
+    const names = cases.map(({ file, name }) => `${file}: ${name}`);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it.each(cases)('$file: $name: its documents may be stored', ({ world }) => {
+    expect(subject.problemsOf(world)).toEqual([]);
+  });
+
+  it('say which rule decides wherever one does', () => {
+    const byRule = ['allowed', 'policy_denied', 'rate_limited'];
+    const silent = cases.flatMap(({ file, name, calls }) =>
+      calls.filter(({ want }) => byRule.includes(want.code) !== (want.path !== undefined)).map(() => `${file}: ${name}`),
+    );
+    expect(silent).toEqual([]);
+  });
+});

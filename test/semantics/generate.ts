@@ -1,0 +1,385 @@
+// Worlds and calls for the properties. Names come from pools of at most five, so that rules meet; wildcards, prototype
+// names, emoji and names of full length are among them. Nothing here knows how a decision is made.
+import fc from 'fast-check';
+import type {
+  Agent,
+  Call,
+  Document,
+  Hop,
+  Key,
+  Member,
+  Role,
+  Rule,
+  Server,
+  Tier,
+  TierRules,
+  UserDocument,
+  WorkspaceDocument,
+  World,
+} from './world.ts';
+
+export interface Scene {
+  readonly world: World;
+  readonly calls: readonly Call[];
+}
+
+const long = 'n'.repeat(200);
+
+// === Pools
+
+const tiers: readonly Tier[] = ['interactive', 'subagent', 'background', 'api'];
+const tools: readonly string[] = ['git.push', 'git.push_force', '__proto__', 'constructor', '🔥/x'];
+/** Places in `tools`: names that are called, wildcards over them, and names that look like wildcards and are none. */
+const toolKeys: readonly string[] = [...tools, 'git.*', 'git.push_*', '__*', '🔥/*', '*', 'git*', long];
+const uids: readonly string[] = ['ann', 'bob', '__proto__', 'constructor'];
+const roles: readonly Role[] = ['owner', 'admin', 'member'];
+const scopes: readonly string[] = ['repo', '__proto__'];
+
+/** Who calls: the last two agents are nobody's profile. */
+const hopKinds: readonly Hop[] = [
+  { client: 'claude-code', tier: 'interactive', agent: 'agent-1' },
+  { client: 'claude-code', tier: 'background', agent: 'constructor' },
+  { client: '__proto__', tier: 'api', agent: 'agent-3' },
+  { client: '🤖', tier: 'subagent', agent: '__proto__' },
+  { client: 'claude-code', tier: 'interactive', agent: '' },
+];
+/** The types of `hopKinds`. */
+const agentTypes: readonly string[] = [
+  'claude-code::interactive::deployer',
+  'claude-code::background::constructor',
+  `__proto__::api::${long}`,
+  '🤖::subagent::__proto__',
+  'claude-code::interactive::',
+];
+const rareHops: readonly Hop[] = [
+  { client: 'claude-code', tier: 'api', agent: 'twin' },
+  { client: 'claude-code', tier: 'api', agent: 'agent-4' },
+  { client: 'claude-code', tier: 'interactive', agent: 'deployer' },
+  { client: 'claude-code', tier: 'interactive', agent: 'DEPLOYER' },
+  { client: 'a::b', tier: 'interactive', agent: 'deployer' },
+  { client: 'claude-code', tier: 'interactive', agent: ' deployer' },
+];
+const rareTools: readonly string[] = [
+  'git.push_',
+  'git.',
+  'git',
+  'Git.push',
+  'git.push ',
+  long,
+  `${long}n`,
+  'toString',
+  'git.*',
+  '*',
+  'hasOwnProperty',
+  '\ud83d',
+];
+
+// === Documents
+
+const sometimes = <T>(weight: number, arb: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: 100 - weight, arbitrary: fc.constant(undefined) }, { weight, arbitrary: arb });
+
+/** A record with own keys only, whatever they are called. */
+const recordOf = <T>(keys: readonly string[], value: fc.Arbitrary<T>, maxLength: number): fc.Arbitrary<Record<string, T>> =>
+  fc.array(fc.tuple(fc.constantFrom(...keys), value), { minLength: 1, maxLength }).map((pairs) => Object.fromEntries(pairs));
+
+const defined = <T extends object>(fields: { readonly [K in keyof T]: T[K] | undefined }): T =>
+  // The fields that are left are those of T.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+
+/** Chances in a hundred. */
+export interface Weights {
+  readonly deny: number;
+  readonly limit: number;
+  readonly override: number;
+  readonly audit: number;
+}
+
+const organisation: Weights = { deny: 27, limit: 30, override: 16, audit: 25 };
+const own: Weights = { deny: 22, limit: 20, override: 0, audit: 20 };
+
+const ruleOf = ({ deny, limit, override }: Weights): fc.Arbitrary<Rule> =>
+  fc
+    .record({
+      permission: fc.oneof(
+        { weight: 60 - deny, arbitrary: fc.constant(undefined) },
+        { weight: 40, arbitrary: fc.constant('allow' as const) },
+        { weight: deny, arbitrary: fc.constant('deny' as const) },
+      ),
+      rateLimit: sometimes(
+        limit,
+        fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 3 }) }, { weight: 1, arbitrary: fc.constantFrom(0, 2_147_483_647) }),
+      ),
+      transform: fc.oneof(
+        { weight: 75, arbitrary: fc.constant(undefined) },
+        { weight: 10, arbitrary: fc.constant('log' as const) },
+        { weight: 15, arbitrary: fc.constant('redact' as const) },
+      ),
+      override: sometimes(override, fc.constant(true as const)),
+    })
+    .map((fields) => defined<Rule>(fields));
+
+/** Most tiers speak; `batch` and `toString` are inert. */
+const tierRulesOf = (weights: Weights): fc.Arbitrary<TierRules> => {
+  const rule = ruleOf(weights);
+  return fc
+    .array(fc.tuple(fc.constantFrom(...tiers, ...tiers, 'batch', 'toString'), rule), { minLength: 3, maxLength: 6 })
+    .map((pairs) => Object.fromEntries(pairs));
+};
+
+/** What a scene is about, so that its rules and its calls meet. */
+export interface Focus {
+  readonly tools: readonly string[];
+  readonly hops: readonly Hop[];
+  readonly uids: readonly string[];
+}
+
+const typesOf = ({ hops }: Focus): readonly string[] => hops.flatMap((hop) => agentTypes[hopKinds.indexOf(hop)] ?? []);
+
+const wildcardKeys = toolKeys.filter((key) => !tools.includes(key));
+
+const documentOf = (focus: Focus, weights: Weights): fc.Arbitrary<Document> =>
+  fc
+    .record({
+      mode: fc.oneof(
+        { weight: 100 - weights.audit, arbitrary: fc.constantFrom(undefined, 'enforce' as const) },
+        { weight: weights.audit, arbitrary: fc.constantFrom('audit' as const, 'audit-only' as const) },
+      ),
+      defaults: sometimes(60, tierRulesOf(weights)),
+      tools: sometimes(75, recordOf([...focus.tools, ...focus.tools, ...wildcardKeys], tierRulesOf(weights), 4)),
+    })
+    .map((fields) => defined<Document>(fields));
+
+const userDocumentOf = (focus: Focus, weights: Weights): fc.Arbitrary<UserDocument> =>
+  fc
+    .record({ document: documentOf(focus, weights), agentTypes: sometimes(60, recordOf(typesOf(focus), tierRulesOf(weights), 2)) })
+    .map(({ document, agentTypes: ofTypes }) => ({ ...document, ...(ofTypes && { agentTypes: ofTypes }) }));
+
+const outageArb = fc
+  .record({
+    maxStalenessSeconds: sometimes(70, fc.constantFrom(0, 3, 60)),
+    then: sometimes(80, recordOf(tiers, fc.constantFrom('deny' as const, 'last_known' as const), 4)),
+  })
+  .map((fields) => defined<NonNullable<WorkspaceDocument['outage']>>(fields));
+
+const workspaceDocumentOf = (focus: Focus, weights: Weights): fc.Arbitrary<WorkspaceDocument> =>
+  fc
+    .record({
+      document: documentOf(focus, weights),
+      unknownAgents: fc.oneof(
+        { weight: 19, arbitrary: fc.constantFrom(undefined, 'allow' as const) },
+        { weight: 1, arbitrary: fc.constant('deny' as const) },
+      ),
+      outage: sometimes(25, outageArb),
+    })
+    .map(({ document, ...rest }) => ({ ...document, ...defined<WorkspaceDocument>(rest) }));
+
+/** Most of the names have a document. */
+const byName = <N extends string, T>(names: readonly N[], document: fc.Arbitrary<T>): fc.Arbitrary<(readonly [N, T])[]> =>
+  fc
+    .tuple(...names.map((name) => fc.tuple(fc.constant(name), fc.option(document, { freq: 4 }))))
+    .map((pairs) => pairs.flatMap(([name, found]) => (found === null ? [] : [[name, found] as const])));
+
+// === Everything else
+
+const toolLists = fc.oneof(
+  { weight: 85, arbitrary: fc.constant([...tools, ...rareTools]) },
+  { weight: 15, arbitrary: fc.subarray([...toolKeys]) },
+);
+
+const agentOf = (id: string, name: string): fc.Arbitrary<Agent> =>
+  fc.record({
+    id: fc.constant(id),
+    name: fc.constant(name),
+    suspended: fc.oneof({ weight: 49, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+    enabledTools: toolLists,
+    scopes: fc.oneof({ weight: 4, arbitrary: fc.constant([...scopes]) }, { weight: 1, arbitrary: fc.subarray([...scopes]) }),
+    maxToolCalls: fc.oneof({ weight: 4, arbitrary: fc.constant(50) }, { weight: 1, arbitrary: fc.integer({ min: 0, max: 4 }) }),
+    maxBudgetCents: fc.oneof({ weight: 3, arbitrary: fc.constant(1000) }, { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 }) }),
+    maxDurationMs: fc.oneof({ weight: 4, arbitrary: fc.constant(1_800_000) }, { weight: 1, arbitrary: fc.constantFrom(1000, 3000) }),
+    maxToolRounds: fc.oneof({ weight: 3, arbitrary: fc.constant(10) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }) }),
+    delegatable: fc.oneof({ weight: 14, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    canDelegate: fc.oneof({ weight: 14, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    maxDelegationDepth: fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.constantFrom(0, 1, 2, 16) }),
+  });
+
+const profiles: Readonly<Record<string, fc.Arbitrary<Agent>>> = {
+  'agent-1': agentOf('agent-1', 'deployer'),
+  constructor: agentOf('agent-2', 'constructor'),
+  'agent-3': agentOf('agent-3', long),
+};
+// The last one's name is the first one's id: ids go first.
+const rareAgents = fc.tuple(agentOf('agent-4', 'twin'), agentOf('agent-5', 'twin'), agentOf('agent-6', 'agent-1'));
+
+const agentsOf = (focus: Focus): fc.Arbitrary<readonly Agent[]> => {
+  const named = focus.hops.flatMap(({ agent }) => (Object.hasOwn(profiles, agent) ? [profiles[agent] ?? fc.constant(null)] : []));
+  const rare = fc.oneof({ weight: 4, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: rareAgents });
+  return fc.tuple(fc.tuple(...named), rare).map(([agents, rarely]) => [...agents, ...rarely].filter((agent) => agent !== null));
+};
+
+const membersOf = (focus: Focus): fc.Arbitrary<readonly Member[]> => {
+  const member = (uid: string): fc.Arbitrary<Member> =>
+    fc.record({ uid: fc.constant(uid), email: fc.constant(`${uid}@example.com`), role: fc.constantFrom(...roles) });
+  return fc.tuple(fc.tuple(...focus.uids.map(member)), fc.nat(29)).map(([members, luck]) => (luck === 0 ? members.slice(1) : members));
+};
+
+const noPins = { tier: null, agent: null, client: null };
+const pinsArb: fc.Arbitrary<Key['pins']> = fc.oneof(
+  { weight: 9, arbitrary: fc.constant(noPins) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      tier: fc.constantFrom(null, ...tiers),
+      agent: fc.constantFrom(null, 'agent-1', 'constructor'),
+      client: fc.constantFrom(null, 'claude-code'),
+    }),
+  },
+);
+
+/** Members' own keys, a service key, one that may name anybody, and one that may not govern. */
+const keysOf = (focus: Focus): fc.Arbitrary<readonly Key[]> =>
+  fc
+    .tuple(pinsArb, fc.constantFrom(...roles))
+    .map(([pins, role]) => [
+      ...focus.uids.map((uid) => ({ id: `key-${uid}`, scopes: ['govern'], uid, role: 'member' as const, pins })),
+      { id: 'service', scopes: ['govern'], uid: null, role, pins },
+      { id: 'operator', scopes: ['govern', 'govern.impersonate'], uid: null, role, pins: noPins },
+      { id: 'reader', scopes: ['agents.read'], uid: null, role, pins: noPins },
+    ]);
+
+const serversArb: fc.Arbitrary<readonly Server[]> = fc.subarray([...scopes]).map((requiredScopes) => [
+  {
+    name: 'git',
+    tools: [
+      { name: 'push_force', requiredScopes },
+      { name: 'pull', requiredScopes: ['never'] },
+    ],
+  },
+]);
+
+const worldOf = (focus: Focus, weights: Weights): fc.Arbitrary<World> =>
+  fc.record({
+    frozen: fc.oneof({ weight: 149, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+    defaultPermission: fc.oneof(
+      { weight: 3, arbitrary: fc.constant('allow' as const) },
+      { weight: 1, arbitrary: fc.constant('deny' as const) },
+    ),
+    windowSeconds: fc.constantFrom(1, 2, 5, 60),
+    workspace: fc.option(workspaceDocumentOf(focus, weights), { freq: 6 }),
+    roles: byName(roles, documentOf(focus, weights)),
+    agentTypes: byName(typesOf(focus), documentOf(focus, weights)),
+    users: byName(
+      focus.uids,
+      fc.record({
+        organisation: fc.option(userDocumentOf(focus, weights), { freq: 4 }),
+        self: fc.option(userDocumentOf(focus, { ...weights, ...own }), { freq: 3 }),
+      }),
+    ).map((users) => users.map(([uid, parts]) => ({ uid, ...parts }))),
+    agents: agentsOf(focus),
+    members: membersOf(focus),
+    keys: keysOf(focus),
+    servers: serversArb,
+  });
+
+// === Calls
+
+const handedArb = fc
+  .record({ handedTools: sometimes(10, toolLists), handedScopes: sometimes(10, fc.subarray([...scopes])) })
+  .map((handed) => defined<Pick<Hop, 'handedTools' | 'handedScopes'>>(handed));
+
+/** Mostly chains that may be: no profile twice. */
+const hopsOf = ({ hops }: Focus): fc.Arbitrary<readonly Hop[]> => {
+  const chain = fc.shuffledSubarray([...hops], { minLength: Math.min(2, hops.length), maxLength: hops.length });
+  const delegated = fc
+    .tuple(chain, fc.array(handedArb, { minLength: 4, maxLength: 4 }))
+    .map(([kinds, handed]) => kinds.map((hop, i) => ({ ...hop, ...(i > 0 && handed[i]) })));
+  return fc.oneof(
+    { weight: 60, arbitrary: fc.tuple(fc.constantFrom(...hops)) },
+    { weight: 37, arbitrary: delegated },
+    { weight: 2, arbitrary: fc.tuple(fc.constantFrom(...rareHops)) },
+    { weight: 1, arbitrary: fc.array(fc.constantFrom(...hopKinds, ...rareHops), { minLength: 1, maxLength: 18 }) },
+  );
+};
+
+const identityOf = (focus: Focus): fc.Arbitrary<Pick<Call, 'keyId' | 'sub'>> => {
+  const sub = fc.constantFrom(...focus.uids);
+  return fc.oneof(
+    { weight: 75, arbitrary: sub.map((uid) => ({ keyId: `key-${uid}`, sub: uid })) },
+    { weight: 15, arbitrary: sub.map((uid) => ({ keyId: 'operator', sub: uid })) },
+    { weight: 8, arbitrary: fc.constant({ keyId: 'service', sub: 'apikey:service' }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        keyId: fc.constantFrom('key-ann', 'service', 'reader', 'gone', '__proto__'),
+        sub: fc.constantFrom('ann', 'bob', 'nobody', 'apikey:reader'),
+      }),
+    },
+  );
+};
+
+const toolOf = (focus: Focus): fc.Arbitrary<string> =>
+  fc.oneof({ weight: 40, arbitrary: fc.constantFrom(...focus.tools) }, { weight: 1, arbitrary: fc.constantFrom(...rareTools) });
+
+const eventsArb = fc
+  .record({
+    rounds: sometimes(10, fc.integer({ min: 1, max: 3 })),
+    spendCents: sometimes(6, fc.constantFrom(0, 0.5, 1, 3)),
+    unheardForMs: sometimes(2, fc.constantFrom(500, 3000, 3001, 3_600_001)),
+  })
+  .map((fields) => defined<Pick<Call, 'rounds' | 'spendCents' | 'unheardForMs'>>(fields));
+
+interface Step {
+  readonly run: number;
+  readonly tool: number;
+  readonly waitMs: number;
+}
+
+/** Up to three runs, each with its own caller, and bursts of calls of a few tools. */
+const callsOf = (focus: Focus): fc.Arbitrary<readonly Call[]> =>
+  fc
+    .record({
+      startAt: fc.integer({ min: 0, max: 5000 }),
+      runs: fc.array(fc.record({ identity: identityOf(focus), hops: hopsOf(focus) }), { minLength: 1, maxLength: 3 }),
+      tools: fc.array(toolOf(focus), { minLength: 1, maxLength: 3 }),
+      steps: fc.array(
+        fc.tuple(
+          fc.record({
+            run: fc.nat(2),
+            tool: fc.nat(2),
+            waitMs: fc.oneof(
+              { weight: 8, arbitrary: fc.constantFrom(0, 1, 400, 999, 1000) },
+              { weight: 1, arbitrary: fc.constantFrom(2000, 3000, 6000, 61_000) },
+            ),
+          }),
+          eventsArb,
+        ),
+        { minLength: 1, maxLength: 8 },
+      ),
+    })
+    .map(({ startAt, runs, tools: called, steps }) => {
+      let at = startAt;
+      return steps.flatMap(([step, events]: readonly [Step, Pick<Call, 'rounds' | 'spendCents' | 'unheardForMs'>]) => {
+        at += step.waitMs;
+        const run = step.run % runs.length;
+        const tool = called[step.tool % called.length];
+        const caller = runs[run];
+        return caller === undefined || tool === undefined
+          ? []
+          : [{ at, run: `run-${run}`, ...caller.identity, hops: caller.hops, tool, ...events }];
+      });
+    });
+
+const focusArb: fc.Arbitrary<Focus> = fc.record({
+  tools: fc.shuffledSubarray([...tools], { minLength: 1, maxLength: 2 }),
+  hops: fc.shuffledSubarray([...hopKinds], { minLength: 1, maxLength: 4 }),
+  uids: fc.shuffledSubarray([...uids], { minLength: 1, maxLength: 2 }),
+});
+
+export const sceneOf = (weights: Partial<Weights> = {}): fc.Arbitrary<Scene> =>
+  focusArb.chain((focus) => fc.record({ world: worldOf(focus, { ...organisation, ...weights }), calls: callsOf(focus) }));
+
+/** A document about everything a scene may be about. */
+const anything: Focus = { tools, hops: hopKinds, uids };
+export const anyDocumentOf = (weights: Partial<Weights>): fc.Arbitrary<UserDocument> =>
+  userDocumentOf(anything, { ...organisation, ...weights });
+export const selfDocumentOf = (weights: Partial<Weights>): fc.Arbitrary<UserDocument> => userDocumentOf(anything, { ...own, ...weights });

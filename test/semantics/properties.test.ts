@@ -1,0 +1,405 @@
+// What must always hold: policy.md's list, each over generated documents and calls. `TOLLGATE_TEST_CASES` raises the
+// number of cases; a failure prints its seed, which `TOLLGATE_TEST_SEED` repeats.
+import { deepStrictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { mergePatch } from '../../control-plane/domain/merge.ts';
+import {
+  mapDocuments,
+  mapRules,
+  onlyFor,
+  placesOf,
+  readDocument,
+  reversed,
+  without,
+  withoutOverride,
+  withToolRule,
+  writeDocument,
+} from './edit.ts';
+import { anyDocumentOf, type Scene, sceneOf, selfDocumentOf } from './generate.ts';
+import * as reference from './reference.ts';
+import { opinionsOf } from './reference.ts';
+import { rename, renameOutcome } from './rename.ts';
+import { looserThan } from './strictness.ts';
+import * as subject from './subject.ts';
+import type { Call, Outcome, UserDocument, World } from './world.ts';
+
+const cases = Number(process.env['TOLLGATE_TEST_CASES'] ?? 20_000);
+const seed = process.env['TOLLGATE_TEST_SEED'];
+const timeout = Math.max(300_000, cases * 20);
+
+let planned = 0;
+
+/** A property over `share` of all cases. */
+function property<T>(name: string, share: number, arb: fc.Arbitrary<T>, holds: (value: T) => void): void {
+  const numRuns = Math.ceil(cases * share);
+  planned += numRuns;
+  it(name, { timeout }, () => {
+    fc.assert(fc.property(arb, holds), { numRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) });
+  });
+}
+
+/** Both evaluators, for what must hold of either. */
+const evaluators = [
+  ['decide', subject.decideAlone],
+  ['reference', (world: World, calls: readonly Call[]): Outcome[] => calls.flatMap((call) => reference.decideCalls(world, [call]))],
+] as const;
+
+const anyScene = sceneOf();
+const withoutOverrides = sceneOf({ override: 0 });
+
+/** Without those that differ from an earlier one in nothing but time. */
+const distinct = (calls: readonly Call[]): readonly Call[] => [
+  ...new Map(calls.map((call) => [JSON.stringify(without(call, 'at')), call])).values(),
+];
+
+/** Each call decided alone in both worlds: the first at least as strict as the second. */
+function atLeastAsStrict(strict: World, loose: World, made: readonly Call[]): void {
+  const calls = distinct(made);
+  for (const [name, decide] of evaluators) {
+    const before = decide(loose, calls);
+    for (const [i, outcome] of decide(strict, calls).entries()) {
+      const found = before[i];
+      const problem = found === undefined ? null : looserThan(outcome, found);
+      if (problem !== null) throw new Error(`${name}, call ${i}: ${problem}`);
+    }
+  }
+}
+
+const pickFrom = <T>(list: readonly T[], at: number): T | undefined => list[at % Math.max(1, list.length)];
+
+/** One of the documents' places that bear on one of the calls, with a number to pick it by. */
+const placeFor = ({ world, calls }: Scene, at: number) =>
+  pickFrom(
+    calls.flatMap((call) => placesOf(world, call).flat()),
+    at,
+  );
+
+/** What the generators must not starve. */
+const classes: Readonly<Record<string, (outcome: Outcome, call: Call | undefined) => boolean>> = {
+  'denied by the workspace': (outcome) => isDeniedBy(outcome, 'workspace'),
+  'denied by a role': (outcome) => isDeniedBy(outcome, 'role'),
+  'denied by an agent type': (outcome) => isDeniedBy(outcome, 'agent-type'),
+  'denied by the organisation for a user': (outcome) => isDeniedBy(outcome, 'user', 'organisation'),
+  'denied by a user for themselves': (outcome) => isDeniedBy(outcome, 'user', 'self'),
+  'denied by default': (outcome) => isDeniedBy(outcome, 'default'),
+  override: ({ rule }) => rule?.override === true,
+  'audit mode': ({ shadow }) => shadow !== null,
+  throttled: ({ code }) => code === 'rate_limited',
+  'halted by a cap': ({ stop }) => stop !== null,
+  'chain of two or more': (_outcome, call) => (call?.hops.length ?? 0) > 1,
+};
+/** How many scenes there were, and how many with an outcome of each class. */
+const tally = { scenes: 0, of: new Map<string, number>() };
+
+const isDeniedBy = ({ code, rule }: Outcome, layer: string, part?: string): boolean =>
+  code === 'policy_denied' && rule?.layer === layer && rule.part === part;
+
+function count(outcomes: readonly Outcome[], calls: readonly Call[]): void {
+  tally.scenes += 1;
+  for (const [name, holds] of Object.entries(classes)) {
+    if (outcomes.some((outcome, i) => holds(outcome, calls[i]))) tally.of.set(name, (tally.of.get(name) ?? 0) + 1);
+  }
+}
+
+describe('the cases', () => {
+  it('are documents that the control plane would store', { timeout }, () => {
+    fc.assert(
+      fc.property(anyScene, ({ world }) => deepStrictEqual(subject.problemsOf(world), [])),
+      { numRuns: Math.ceil(cases / 100) },
+    );
+  });
+});
+
+describe('1 a denial holds, and without override nothing loosens', () => {
+  const denied = fc.record({ scene: withoutOverrides, call: fc.nat(100), place: fc.nat(100) });
+  property(
+    'one enforcing layer that denies and none that overrides is a denial',
+    0.05,
+    denied,
+    ({ scene, call: callAt, place: placeAt }) => {
+      const call = pickFrom(scene.calls, callAt);
+      if (call === undefined) return;
+      const hops = placesOf(scene.world, call);
+      const hop = placeAt % Math.max(1, hops.length);
+      const place = pickFrom(hops[hop] ?? [], placeAt);
+      const tier = reference.principalsOf(scene.world, call)[hop]?.tier;
+      if (place === undefined || tier === undefined) return;
+      const document = { ...readDocument(scene.world, place), mode: 'enforce' as const };
+      const world = writeDocument(scene.world, place, withToolRule(document, call.tool, tier, { permission: 'deny' }));
+      for (const [, decide] of evaluators) deepStrictEqual(decide(world, [call])[0]?.decision, 'deny');
+    },
+  );
+
+  const added = fc.record({ scene: anyScene, place: fc.nat(100), document: anyDocumentOf({ override: 0 }) });
+  property('adding a layer loosens nothing, removing it tightens nothing', 0.06, added, ({ scene, place: placeAt, document }) => {
+    const place = placeFor(scene, placeAt);
+    if (place === undefined) return;
+    const world = { ...scene.world, defaultPermission: 'allow' as const };
+    // Only a user's document has them.
+    const written = writeDocument(world, place, place.layer === 'user' ? document : without(document, 'agentTypes'));
+    atLeastAsStrict(written, writeDocument(world, place, null), scene.calls);
+  });
+
+  const tightened = fc.record({ scene: anyScene, place: fc.nat(100), tighten: fc.func(fc.boolean()), enforce: fc.boolean() });
+  property('tightening a layer loosens nothing', 0.06, tightened, ({ scene, place: placeAt, tighten, enforce }) => {
+    const place = placeFor(scene, placeAt);
+    const found = place === undefined ? null : readDocument(scene.world, place);
+    if (place === undefined || found === null) return;
+    const document = withoutOverride(found);
+    const stricter = mapRules(document, (rule, at) => ({
+      ...rule,
+      ...(rule.permission === 'allow' && tighten('permission', at) && { permission: 'deny' as const }),
+      ...(rule.transform === 'log' && tighten('transform', at) && { transform: 'redact' as const }),
+      ...(rule.rateLimit !== undefined && tighten('rateLimit', at) && { rateLimit: Math.max(0, rule.rateLimit - 1) }),
+    }));
+    const world = { ...scene.world, defaultPermission: 'allow' as const };
+    atLeastAsStrict(
+      writeDocument(world, place, enforce ? { ...stricter, mode: 'enforce' } : stricter),
+      writeDocument(world, place, document),
+      scene.calls,
+    );
+  });
+});
+
+describe('2 a member cannot loosen anything', () => {
+  const written = fc.record({ scene: anyScene, self: selfDocumentOf({ override: 30 }) });
+  property(
+    'whatever they write about themselves, also an override that was not refused',
+    0.06,
+    written,
+    ({ scene: { world, calls }, self }) => {
+      const subs = [...new Set(calls.map(({ sub }) => sub))];
+      const write = (document: UserDocument | null): World =>
+        subs.reduce((changed, uid) => writeDocument(changed, { layer: 'user', uid, part: 'self' }, document), world);
+      atLeastAsStrict(write(self), write(null), calls);
+    },
+  );
+});
+
+describe('3 audit mode changes nothing that happens', () => {
+  const enforced = (outcome: Outcome): unknown => without(outcome, 'stored', 'shadow');
+  property(
+    'a layer in audit mode decides as if it were not there',
+    0.06,
+    fc.record({ scene: anyScene, place: fc.nat(100) }),
+    ({ scene, place: placeAt }) => {
+      const place = placeFor(scene, placeAt);
+      const document = place === undefined ? null : readDocument(scene.world, place);
+      if (place === undefined || document === null) return;
+      const audited = subject.decideCalls(writeDocument(scene.world, place, { ...document, mode: 'audit' }), scene.calls);
+      const removed = subject.decideCalls(writeDocument(scene.world, place, null), scene.calls);
+      deepStrictEqual(audited.map(enforced), removed.map(enforced));
+    },
+  );
+
+  property('all documents enforce: nothing is shadowed, and what is stored is what was done', 0.04, anyScene, ({ world, calls }) => {
+    const outcomes = subject.decideCalls(
+      mapDocuments(world, (document) => ({ ...document, mode: 'enforce' })),
+      calls,
+    );
+    for (const { shadow, stored, transform } of outcomes) deepStrictEqual({ shadow, stored }, { shadow: null, stored: transform });
+  });
+});
+
+describe('4 rules speak for what they name, in any order', () => {
+  property(
+    'rules for another tool, tier, type, role or user change nothing',
+    0.06,
+    fc.record({ scene: anyScene, at: fc.nat(100) }),
+    ({ scene: { world, calls }, at }) => {
+      const call = pickFrom(calls, at);
+      if (call === undefined) return;
+      for (const [, decide] of evaluators) {
+        deepStrictEqual(decide(onlyFor(world, call), [call]).map(withoutShadow), decide(world, [call]).map(withoutShadow));
+      }
+    },
+  );
+  // The shadow is given only where some document is in audit mode; that one may say nothing here.
+  const withoutShadow = (outcome: Outcome): unknown => without(outcome, 'stored', 'shadow');
+
+  property('the order of keys and of writes does not reach the snapshot', 0.04, anyScene, ({ world }) => {
+    const entries = subject.entriesOf(world);
+    const others = subject.entriesOf(reversed(world));
+    deepStrictEqual(
+      others.map(({ key }) => key),
+      entries.map(({ key }) => key),
+    );
+    for (const [i, { key, value }] of entries.entries()) if (others[i]?.value.equals(value) !== true) throw new Error(`${key} differs`);
+  });
+
+  const json = fc.letrec<{ value: unknown; object: Record<string, unknown> }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom(null, null, 1, 'x', true),
+      fc.array(fc.constantFrom(1, 2), { maxLength: 2 }),
+      tie('object'),
+    ),
+    object: fc
+      .array(fc.tuple(fc.constantFrom('a', 'b', '__proto__', 'constructor', ''), tie('value')), { maxLength: 4 })
+      .map((pairs) => Object.fromEntries(pairs)),
+  }));
+  const patched = fc.record({ target: json.value, patch: json.value });
+  property('a merge is as RFC 7396 says, twice is once', 0.05, patched, ({ target, patch }) => {
+    const merged = mergePatch(target, patch);
+    deepStrictEqual(merged, mergeByTheBook(target, patch));
+    deepStrictEqual(mergePatch(merged, patch), merged);
+  });
+
+  const apart = fc.record({ target: json.object, a: json.value, b: json.value });
+  property('merges of different keys do so in any order', 0.02, apart, ({ target, a, b }) => {
+    const first = mergePatch(mergePatch(target, { left: a }), { right: b });
+    const second = mergePatch(mergePatch(target, { right: b }), { left: a });
+    deepStrictEqual(first, second);
+  });
+});
+
+/** RFC 7396, section 2, its pseudo-code. */
+function mergeByTheBook(target: unknown, patch: unknown): unknown {
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isObject(patch)) return patch;
+  const result = isObject(target) ? Object.entries(target) : [];
+  for (const [name, value] of Object.entries(patch)) {
+    const at = result.findIndex(([known]) => known === name);
+    const old = at < 0 ? undefined : result[at]?.[1];
+    if (at >= 0) result.splice(at, 1);
+    if (value !== null) result.push([name, mergeByTheBook(old, value)]);
+  }
+  return Object.fromEntries(result);
+}
+
+describe('5 the snapshot decides as the reference does', () => {
+  property('compiled', 0.2, anyScene, ({ world, calls }) => {
+    const wanted = reference.decideCalls(world, calls);
+    count(wanted, calls);
+    deepStrictEqual(subject.decideCalls(world, calls), wanted);
+  });
+
+  it('on cases of which at least 5 % are of each class', { timeout }, () => {
+    // Those of the property above, or as many of its own where that was left out.
+    for (const { world, calls } of fc.sample(anyScene, Math.max(0, 4_000 - tally.scenes)))
+      count(reference.decideCalls(world, calls), calls);
+    const scarce = Object.keys(classes).filter((name) => (tally.of.get(name) ?? 0) < tally.scenes * 0.05);
+    expect(scarce).toEqual([]);
+  });
+
+  property('decoded from the wire', 0.03, anyScene, ({ world, calls }) => {
+    const message = subject.throughWire(subject.messageOf(world));
+    deepStrictEqual(subject.decideFrom(message, world, calls), reference.decideCalls(world, calls));
+  });
+
+  property('taken after another', 0.03, fc.record({ scene: anyScene, other: anyScene }), ({ scene: { world, calls }, other }) => {
+    const index = subject.indexAfter(subject.messageOf(other.world, 1), subject.messageOf(world, 2));
+    deepStrictEqual(subject.decideBy(index, world, calls), reference.decideCalls(world, calls));
+  });
+
+  property('cut to what a library may hold', 0.04, anyScene, ({ world, calls }) => {
+    for (const keyId of new Set(calls.map((call) => call.keyId))) {
+      if (!world.keys.some(({ id }) => id === keyId)) continue;
+      const own = calls.filter((call) => call.keyId === keyId);
+      // It knows no other member, so it may not tell a stranger from one whom its key may not name.
+      const known = (outcomes: readonly Outcome[]): unknown =>
+        outcomes.map(({ code, ...rest }) => ({ ...rest, code: code === 'key_scope' ? 'identity_unknown' : code }));
+      deepStrictEqual(
+        known(subject.decideFrom(subject.libraryMessageOf(world, keyId), world, own)),
+        known(reference.decideCalls(world, own)),
+      );
+    }
+  });
+
+  it('restored from disk', { timeout }, async () => {
+    const restored = fc.asyncProperty(anyScene, async ({ world, calls }) => {
+      const message = await subject.throughDisk(subject.messageOf(world));
+      deepStrictEqual(subject.decideFrom(message, world, calls), reference.decideCalls(world, calls));
+    });
+    await fc.assert(restored, { numRuns: Math.ceil(cases / 200), ...(seed === undefined ? {} : { seed: Number(seed) }) });
+  });
+});
+
+describe('6 no name is special', () => {
+  property('a scene under ordinary names is decided alike', 0.04, anyScene, ({ world, calls }) => {
+    const ordinary = rename({ world, calls });
+    for (const [, decide] of evaluators) {
+      deepStrictEqual(decide(ordinary.world, ordinary.calls), decide(world, calls).map(renameOutcome));
+    }
+  });
+});
+
+describe('7 a decision is attributed to the most specific layer that holds it', () => {
+  property('which enforces', 0.08, anyScene, ({ world, calls }) => {
+    for (const [i, outcome] of subject.decideCalls(world, calls).entries()) {
+      const call = calls[i];
+      if (call !== undefined && outcome.rule !== null) checkWinner(world, call, outcome);
+    }
+  });
+});
+
+/** What the enforcing documents say of one field at one hop, broad to specific, as far as no later override replaced it. */
+function holdersOf(world: World, call: Call, hop: number, field: 'permission' | 'rateLimit') {
+  const principal = reference.principalsOf(world, call)[hop];
+  if (principal === undefined) return [];
+  const documents = (placesOf(world, call)[hop] ?? []).flatMap((place) => {
+    const document = readDocument(world, place);
+    if (document === null || (document.mode ?? 'enforce') !== 'enforce') return [];
+    const said = opinionsOf(document, call.tool, principal.tier, principal.agentType).filter((opinion) => opinion.field === field);
+    const holders = said.map(({ value, path, override }) => ({ place, value, path, override: override && !isSelf(place) }));
+    return [[...holders.filter(({ override }) => override), ...holders.filter(({ override }) => !override)]];
+  });
+  const last = documents.findLastIndex((holders) => holders.some(({ override }) => override));
+  return documents.slice(Math.max(0, last)).flat();
+}
+
+const isSelf = (place: { readonly layer: string; readonly part?: string }): boolean => place.part === 'self';
+
+function checkWinner(world: World, call: Call, { code, decision, rule }: Outcome): void {
+  const hops = call.hops.map((_, hop) => holdersOf(world, call, hop, code === 'rate_limited' ? 'rateLimit' : 'permission'));
+  const matching = hops.map((holders) => holders.filter(({ value }) => code === 'rate_limited' || value === decision));
+  const where = (holder: (typeof hops)[number][number]): string =>
+    JSON.stringify([holder.place.layer, 'part' in holder.place ? holder.place.part : null, holder.path]);
+  const named = JSON.stringify([rule?.layer, rule?.part ?? null, rule?.path]);
+  if (code === 'rate_limited') {
+    if (!matching.flat().some((holder) => where(holder) === named)) throw new Error(`no limit at ${named}`);
+    return;
+  }
+  // The last hop that holds it; a hop that nobody speaks about holds the built-in default.
+  const denies = (holders: (typeof hops)[number]): boolean =>
+    holders.some(({ value }) => value === 'deny') ||
+    (world.defaultPermission === 'deny' && !holders.some(({ value, place }) => value === 'allow' && !isSelf(place)));
+  const at = hops.findLastIndex((holders) => denies(holders) === (decision === 'deny'));
+  const winner = matching[at]?.at(-1);
+  const wanted = winner === undefined ? JSON.stringify(['default', null, '']) : where(winner);
+  deepStrictEqual(named, wanted);
+}
+
+describe('8 a longer chain is at most as permissive', () => {
+  const unpinned = { tier: null, agent: null, client: null };
+  const tierRule = fc.constantFrom('deny' as const, 'last_known' as const);
+  const then = fc.record({ interactive: tierRule, subagent: tierRule, background: tierRule, api: tierRule });
+  // In every fourth scene the control plane is silent.
+  const outage = fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: then });
+  const delegated = fc.record({ scene: anyScene, outage }).map(({ scene: { world, calls }, outage }) => {
+    const keys = world.keys.map((key) => ({ ...key, pins: unpinned }));
+    // Rounds and money are of a run, and each agent of a chain has its own.
+    const chains = distinct(calls.filter(({ hops }) => hops.length > 1).map((call) => without(call, 'rounds', 'spendCents')));
+    if (outage === null) return { world: { ...world, keys }, calls: chains };
+    const workspace = { ...world.workspace, outage: { maxStalenessSeconds: 3, then: outage } };
+    return { world: { ...world, keys, workspace }, calls: chains.map((call) => ({ ...call, unheardForMs: 4000 })) };
+  });
+  property('than its prefix', 0.08, delegated, ({ world, calls }) => {
+    const prefixes = calls.map((call) => ({ ...call, hops: call.hops.slice(0, -1) }));
+    for (const [name, decide] of evaluators) {
+      const shorter = decide(world, prefixes);
+      for (const [i, outcome] of decide(world, calls).entries()) {
+        const prefix = shorter[i];
+        if (prefix === undefined || prefix.stop !== null) continue;
+        const problem = looserThan(outcome, prefix);
+        if (problem !== null) throw new Error(`${name}, call ${i}: ${problem}`);
+      }
+    }
+  });
+});
+
+it('20,000 cases are planned', () => {
+  expect(planned).toBeGreaterThanOrEqual(cases);
+});

@@ -1,0 +1,480 @@
+// The reference evaluator: policy.md, line by line, written naively and obviously. It imports nothing of ours, keeps
+// whole lists of what happened, and looks everything up by walking. Whatever decides must agree with it.
+import type {
+  Agent,
+  Call,
+  EntrySeen,
+  Hop,
+  LimitSeen,
+  Outcome,
+  Permission,
+  Role,
+  Rule,
+  Tier,
+  Transform,
+  UserDocument,
+  Verdict,
+  Winner,
+  World,
+} from './world.ts';
+
+// === Names
+
+const own = <T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
+  record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
+
+/** `github.*` speaks for what begins with `github.`; `*` alone and `git*` are ordinary names. */
+function isWildcard(key: string): boolean {
+  return key.endsWith('.*') || key.endsWith('_*') || key.endsWith('/*') || key.endsWith(':*') || key.endsWith('-*');
+}
+
+/** Whether a key that ends in a wildcard speaks for the tool. */
+export const wildcardMatches = (key: string, tool: string): boolean => isWildcard(key) && tool.startsWith(key.slice(0, -1));
+
+/** 1 to 200 characters, none of control, format or half of a pair, no blank at either end. */
+const isName = (text: string): boolean =>
+  text.length >= 1 && text.length <= 200 && !/\p{Cc}|\p{Cf}|\p{Cs}/u.test(text) && text.trim() === text;
+
+const names = (list: readonly string[], tool: string): boolean => list.some((key) => key === tool || wildcardMatches(key, tool));
+
+// === What one document says about (tool, tier)
+
+/** One field that one document sets for the call in hand. */
+export interface Opinion {
+  readonly field: 'permission' | 'rateLimit' | 'transform';
+  readonly value: Permission | Transform | number;
+  readonly override: boolean;
+  readonly path: string;
+}
+
+const fields = ['permission', 'rateLimit', 'transform'] as const;
+
+/** Field by field, the first of the places that defines it. */
+function firstDefined(places: readonly { readonly path: string; readonly rule: Rule | undefined }[]): Opinion[] {
+  const opinions: Opinion[] = [];
+  for (const field of fields) {
+    for (const { path, rule } of places) {
+      const value = rule?.[field];
+      if (value === undefined) continue;
+      opinions.push({ field, value, override: rule?.override === true, path });
+      break;
+    }
+  }
+  return opinions;
+}
+
+export function opinionsOf(document: UserDocument, tool: string, tier: Tier, agentType: string): Opinion[] {
+  const wildcards = Object.keys(document.tools ?? {})
+    .filter((key) => key !== tool && wildcardMatches(key, tool))
+    .sort((a, b) => b.length - a.length);
+  const places = [tool, ...wildcards].map((key) => ({
+    path: `tools[${JSON.stringify(key)}].${tier}`,
+    rule: own(own(document.tools, key), tier),
+  }));
+  places.push({ path: `defaults.${tier}`, rule: own(document.defaults, tier) });
+  const further = { path: `agentTypes[${JSON.stringify(agentType)}].${tier}`, rule: own(own(document.agentTypes, agentType), tier) };
+  return [...firstDefined(places), ...firstDefined([further])];
+}
+
+// === Folding the layers
+
+/** One field of one document, with where it stands. */
+interface Standing extends Opinion {
+  readonly layer: 'workspace' | 'role' | 'agent-type' | 'user';
+  readonly part?: 'organisation' | 'self';
+  /** The document and the place in it. */
+  readonly id: string;
+}
+
+interface LayerOpinions {
+  readonly audit: boolean;
+  readonly isSelf: boolean;
+  readonly standings: readonly Standing[];
+}
+
+interface Folded {
+  readonly permission: Permission;
+  readonly transform: Transform;
+  readonly winner: Winner;
+  readonly limits: readonly Standing[];
+}
+
+/** The layers that are set, broad to specific, with what each says about this call at this hop. */
+function layersOf(world: World, subject: Subject, hop: ResolvedHop, tool: string): LayerOpinions[] {
+  const user = world.users.find(({ uid }) => uid === subject.uid);
+  const set = [
+    { layer: 'workspace' as const, key: '', document: world.workspace },
+    { layer: 'role' as const, key: subject.role, document: world.roles.find(([role]) => role === subject.role)?.[1] },
+    { layer: 'agent-type' as const, key: hop.agentType, document: world.agentTypes.find(([type]) => type === hop.agentType)?.[1] },
+    { layer: 'user' as const, part: 'organisation' as const, key: user?.uid, document: user?.organisation },
+    { layer: 'user' as const, part: 'self' as const, key: user?.uid, document: user?.self },
+  ];
+  return set.flatMap(({ layer, part, key, document }) => {
+    if (document === null || document === undefined) return [];
+    const standings = opinionsOf(document, tool, hop.tier, hop.agentType).map((opinion) => ({
+      ...opinion,
+      layer,
+      ...(part && { part }),
+      id: JSON.stringify([layer, key, part, opinion.path]),
+    }));
+    return [{ audit: (document.mode ?? 'enforce') !== 'enforce', isSelf: part === 'self', standings }];
+  });
+}
+
+const strictestPermission = (values: readonly unknown[]): Permission | null =>
+  values.includes('deny') ? 'deny' : values.includes('allow') ? 'allow' : null;
+const strictestTransform = (values: readonly unknown[]): Transform | null =>
+  values.includes('redact') ? 'redact' : values.includes('log') ? 'log' : null;
+
+function fold(layers: readonly LayerOpinions[], defaultPermission: Permission): Folded {
+  const acc: Record<Opinion['field'], Standing[]> = { permission: [], rateLimit: [], transform: [] };
+  for (const field of fields) {
+    for (const layer of layers.filter(({ isSelf }) => !isSelf)) {
+      const said = layer.standings.filter((standing) => standing.field === field);
+      const overriding = said.filter(({ override }) => override);
+      const plain = said.filter(({ override }) => !override);
+      // An override replaces what broader layers said; the rest of its document then adds to it.
+      if (overriding.length > 0) acc[field] = [];
+      acc[field].push(...(field === 'rateLimit' ? said : [...overriding, ...plain]));
+    }
+  }
+  const organisation = {
+    permission: strictestPermission(acc.permission.map(({ value }) => value)) ?? defaultPermission,
+    transform: strictestTransform(acc.transform.map(({ value }) => value)) ?? 'log',
+  };
+  // A member's own part last, by strictest; `override` there is ignored.
+  const self = layers
+    .filter(({ isSelf }) => isSelf)
+    .flatMap(({ standings }) => standings)
+    .map((standing) => ({ ...standing, override: false }));
+  const permission = strictestPermission([organisation.permission, ...self.map(({ value }) => value)]) ?? defaultPermission;
+  const transform = strictestTransform([organisation.transform, ...self.map(({ value }) => value)]) ?? 'log';
+  const holders = [...acc.permission, ...self.filter(({ field }) => field === 'permission')].filter(({ value }) => value === permission);
+  const last = holders.at(-1);
+  return {
+    permission,
+    transform,
+    winner: last === undefined ? { layer: 'default', path: '' } : winnerFrom(last),
+    limits: [...acc.rateLimit, ...self.filter(({ field }) => field === 'rateLimit')],
+  };
+}
+
+const winnerFrom = ({ layer, part, path, override }: Standing): Winner => ({
+  layer,
+  ...(part && { part }),
+  path,
+  ...(override && { override: true as const }),
+});
+
+/** Every hop's own fold; the strictest result holds, attributed to the last hop that holds it. */
+function foldChain(hops: readonly Folded[]): Folded {
+  const permission = strictestPermission(hops.map((hop) => hop.permission)) ?? 'deny';
+  const winner = hops.findLast((hop) => hop.permission === permission)?.winner;
+  return {
+    permission,
+    transform: strictestTransform(hops.map((hop) => hop.transform)) ?? 'log',
+    winner: winner ?? { layer: 'default', path: '' },
+    limits: hops.flatMap((hop) => hop.limits),
+  };
+}
+
+// === Who calls
+
+interface Subject {
+  readonly sub: string;
+  readonly uid: string | null;
+  readonly role: Role;
+}
+
+interface ResolvedHop extends Hop {
+  readonly profile: Agent | null;
+  readonly ambiguous: boolean;
+  readonly agentType: string;
+}
+
+/** The chain as claimed, with what the key pins about its last hop. */
+function pinnedHops(world: World, call: Call): Hop[] {
+  const pins = world.keys.find(({ id }) => id === call.keyId)?.pins;
+  return call.hops.map((hop, i) =>
+    i < call.hops.length - 1
+      ? hop
+      : { ...hop, tier: pins?.tier ?? hop.tier, agent: pins?.agent ?? hop.agent, client: pins?.client ?? hop.client },
+  );
+}
+
+const resolveHops = (world: World, call: Call): ResolvedHop[] => pinnedHops(world, call).map((hop) => resolveHop(world, hop));
+
+function resolveHop(world: World, hop: Hop): ResolvedHop {
+  const byId = world.agents.filter(({ id }) => id === hop.agent);
+  const found = byId.length > 0 ? byId : world.agents.filter(({ name }) => name === hop.agent);
+  const profile = found.length === 1 ? (found[0] ?? null) : null;
+  return { ...hop, profile, ambiguous: found.length > 1, agentType: `${hop.client}::${hop.tier}::${profile?.name ?? hop.agent}` };
+}
+
+function identify(world: World, call: Call): Subject | string {
+  const key = world.keys.find(({ id }) => id === call.keyId);
+  if (key === undefined) return 'key_revoked';
+  const may = (scope: string): boolean => key.scopes.includes('*') || key.scopes.includes(scope);
+  if (!may('govern')) return 'key_scope';
+  if (key.uid === null && call.sub === `apikey:${key.id}`) return { sub: call.sub, uid: null, role: key.role };
+  const member = world.members.find(({ uid }) => uid === call.sub);
+  if (member === undefined) return 'identity_unknown';
+  if (key.uid !== call.sub && !may('govern.impersonate')) return 'key_scope';
+  return { sub: member.uid, uid: member.uid, role: member.role };
+}
+
+// === The order of one decision
+
+interface Charge {
+  readonly id: string;
+  readonly originSub: string;
+  readonly step: number;
+}
+
+interface Run {
+  readonly startedAt: number;
+  rounds: number;
+  attempts: number;
+  spentCents: number;
+}
+
+/** Everything that happened so far. */
+interface Past {
+  readonly enforced: Charge[];
+  readonly shadow: Charge[];
+  readonly runs: Map<string, Run>;
+}
+
+export function decideCalls(world: World, calls: readonly Call[]): Outcome[] {
+  const past: Past = { enforced: [], shadow: [], runs: new Map() };
+  return calls.map((call) => decideCall(world, past, call));
+}
+
+function decideCall(world: World, past: Past, call: Call): Outcome {
+  const run = past.runs.get(call.run) ?? { startedAt: call.at, rounds: 0, attempts: 0, spentCents: 0 };
+  past.runs.set(call.run, run);
+  run.rounds += call.rounds ?? 0;
+  run.spentCents += call.spendCents ?? 0;
+
+  const hops = resolveHops(world, call);
+  const subject = identify(world, call);
+  const layers = typeof subject === 'string' ? [] : hops.map((hop) => layersOf(world, subject, hop, call.tool));
+  const enforced = foldChain(
+    layers.map((hop) =>
+      fold(
+        hop.filter(({ audit }) => !audit),
+        world.defaultPermission,
+      ),
+    ),
+  );
+  const shadow = foldChain(layers.map((hop) => fold(hop, world.defaultPermission)));
+
+  const stale = outageOf(world, call, hops);
+  const refusal = refusalBeforeCaps(world, call, hops, subject, stale);
+  // What is denied before policy was read is stored redacted.
+  const refused = {
+    decision: 'deny',
+    transform: 'redact',
+    stored: 'redact',
+    rule: null,
+    shadow: null,
+    stop: null,
+    retryAfterMs: null,
+    limits: [],
+  } as const;
+  const outage = stale !== 'fresh' && !isHalted(world, hops);
+  if (refusal !== null) return { ...refused, code: refusal, outage, attempt: false };
+
+  const cap = capReached(hops.at(-1)?.profile ?? null, run, call.at);
+  run.attempts += 1;
+  if (cap !== null) return { ...refused, code: cap.code, stop: cap.stop, outage, attempt: true };
+
+  // Whoever has no subject was refused above.
+  const originSub = typeof subject === 'string' ? '' : subject.sub;
+  const now = { at: call.at, windowSeconds: world.windowSeconds, originSub };
+  const acted = permitAndCount(enforced, past.enforced, now);
+  const audited = layers.some((hop) => hop.some(({ audit }) => audit));
+  const would = audited ? permitAndCount(shadow, past.shadow, now) : acted;
+  // What a denied call's payload would have become makes no difference.
+  const differs = would.code !== acted.code || (would.decision === 'allow' && would.transform !== acted.transform);
+  return {
+    ...acted,
+    stored: acted.transform === 'redact' || would.transform === 'redact' ? 'redact' : 'log',
+    shadow: differs ? { decision: would.decision, code: would.code, transform: would.transform } : null,
+    stop: null,
+    outage,
+    attempt: true,
+  };
+}
+
+/** Whether the control plane was unheard of for too long, and what the strictest of the chain's tiers says then. */
+function outageOf(world: World, call: Call, hops: readonly ResolvedHop[]): 'fresh' | 'deny' | 'last_known' {
+  if (call.unheardForMs === undefined) return 'fresh';
+  const rule = world.workspace?.outage;
+  const maxStalenessSeconds = rule?.maxStalenessSeconds ?? 3600;
+  if (maxStalenessSeconds > 0 && call.unheardForMs <= maxStalenessSeconds * 1000) return 'fresh';
+  return hops.every(({ tier }) => own(rule?.then, tier) === 'last_known') ? 'last_known' : 'deny';
+}
+
+/** Step 0. */
+const isHalted = (world: World, hops: readonly ResolvedHop[]): boolean => world.frozen || hops.some(({ profile }) => profile?.suspended);
+
+/** Steps 0 to 3: the first that denies. */
+function refusalBeforeCaps(
+  world: World,
+  call: Call,
+  hops: readonly ResolvedHop[],
+  subject: Subject | string,
+  stale: 'fresh' | 'deny' | 'last_known',
+): string | null {
+  const { tool } = call;
+  // 0
+  if (world.frozen) return 'workspace_frozen';
+  if (hops.some(({ profile }) => profile?.suspended)) return 'agent_suspended';
+  // 1
+  if (stale === 'deny') return 'outage';
+  // 2
+  const wellNamed = call.hops.every(({ agent, client }) => (agent === '' || isName(agent)) && isName(client) && !client.includes('::'));
+  if (!isName(tool) || !wellNamed) return 'call_malformed';
+  if (typeof subject === 'string') return subject;
+  // 3
+  for (const { profile, ambiguous } of hops) {
+    if (ambiguous) return 'agent_ambiguous';
+    if (profile === null && world.workspace?.unknownAgents === 'deny') return 'agent_unknown';
+  }
+  if (hops.some(({ profile }) => profile !== null && !names(profile.enabledTools, tool))) return 'agent_tools';
+  if (!delegationPermitted(hops)) return 'delegation_denied';
+  if (hops.some(({ handedTools }) => handedTools !== undefined && !names(handedTools, tool))) return 'delegated_tools';
+  if (!scopesSuffice(world, hops, tool)) return 'scope_missing';
+  return null;
+}
+
+function delegationPermitted(hops: readonly ResolvedHop[]): boolean {
+  const below = hops.length - 1;
+  if (below > 16) return false;
+  const ids = hops.flatMap(({ profile }) => (profile === null ? [] : [profile.id]));
+  if (new Set(ids).size < ids.length) return false;
+  return hops.every(({ profile }, i) => {
+    if (profile === null) return true;
+    if (i < below && !profile.canDelegate) return false;
+    if (i > 0 && !profile.delegatable) return false;
+    return profile.maxDelegationDepth === null || profile.maxDelegationDepth >= below - i;
+  });
+}
+
+function scopesSuffice(world: World, hops: readonly ResolvedHop[], tool: string): boolean {
+  const required = world.servers.flatMap((server) =>
+    server.tools.filter(({ name }) => `${server.name}.${name}` === tool).flatMap(({ requiredScopes }) => requiredScopes),
+  );
+  // An agent without a profile has no scopes.
+  const has = ({ profile, handedScopes = [...required] }: ResolvedHop, scope: string): boolean =>
+    profile !== null && profile.scopes.includes(scope) && handedScopes.includes(scope);
+  return required.every((scope) => hops.every((hop) => has(hop, scope)));
+}
+
+/** Caps may be stored out of their bounds; a run holds them to these. */
+function withinBounds(agent: Agent): Agent {
+  const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(value, min), max);
+  return {
+    ...agent,
+    maxToolCalls: clamp(agent.maxToolCalls, 1, 10_000),
+    maxBudgetCents: clamp(agent.maxBudgetCents, 0, 1_000_000),
+    maxDurationMs: clamp(agent.maxDurationMs, 1000, 86_400_000),
+    maxToolRounds: clamp(agent.maxToolRounds, 1, 1000),
+  };
+}
+
+/** Step 4. */
+function capReached(agent: Agent | null, run: Run, at: number): { readonly code: string; readonly stop: string } | null {
+  if (agent === null) return null;
+  const profile = withinBounds(agent);
+  if (at - run.startedAt >= profile.maxDurationMs) return { code: 'cap_duration', stop: 'max_duration' };
+  if (run.rounds > profile.maxToolRounds) return { code: 'cap_tool_rounds', stop: 'max_rounds' };
+  if (run.attempts >= profile.maxToolCalls) return { code: 'cap_tool_calls', stop: 'max_tool_calls' };
+  const overspent = profile.maxBudgetCents > 0 ? run.spentCents >= profile.maxBudgetCents : run.spentCents > 0;
+  return overspent ? { code: 'cap_budget', stop: 'max_budget' } : null;
+}
+
+interface Now {
+  readonly at: number;
+  readonly windowSeconds: number;
+  readonly originSub: string;
+}
+
+interface Permitted extends Verdict {
+  readonly rule: Winner;
+  readonly retryAfterMs: number | null;
+  readonly limits: readonly LimitSeen[];
+}
+
+/** Steps 5, 6 and 7; an allowed call counts in every limit that its fold collected, once in each. */
+function permitAndCount({ permission, transform, winner, limits }: Folded, charges: Charge[], now: Now): Permitted {
+  if (permission === 'deny') return { decision: 'deny', code: 'policy_denied', transform, rule: winner, retryAfterMs: null, limits: [] };
+  const full = limits.findLast((limit) => !hasRoom(limit, charges, now));
+  if (full !== undefined) {
+    return {
+      decision: 'deny',
+      code: 'rate_limited',
+      transform,
+      rule: winnerFrom(full),
+      retryAfterMs: retryAfterMs(full, charges, now),
+      limits: [],
+    };
+  }
+  const step = Math.floor(now.at / 1000);
+  const once = limits.filter(({ id }, i) => !limits.slice(i + 1).some((later) => later.id === id));
+  for (const { id } of once) charges.push({ id, originSub: now.originSub, step });
+  return { decision: 'allow', code: 'allowed', transform, rule: winner, retryAfterMs: null, limits: once.map(seen) };
+}
+
+const seen = ({ layer, part, path, value }: Standing): LimitSeen => ({ layer, ...(part && { part }), path, max: Number(value) });
+
+function hasRoom(limit: Standing, charges: readonly Charge[], { at, windowSeconds, originSub }: Now): boolean {
+  const step = Math.floor(at / 1000);
+  const charged = charges.filter(
+    (charge) => charge.id === limit.id && charge.originSub === originSub && step - charge.step <= windowSeconds,
+  );
+  return charged.length < Number(limit.value);
+}
+
+/** How long until this limit has room if nothing else happens; null: never. */
+function retryAfterMs(limit: Standing, charges: readonly Charge[], now: Now): number | null {
+  if (limit.value === 0) return null;
+  let step = Math.floor(now.at / 1000);
+  while (!hasRoom(limit, charges, { ...now, at: step * 1000 })) step += 1;
+  return step * 1000 - now.at;
+}
+
+// === What an entry says of the caller
+
+export function entryOf(world: World, call: Call): EntrySeen {
+  const hops = resolveHops(world, call);
+  const subject = identify(world, call);
+  const last = hops.at(-1);
+  if (last === undefined) throw new Error('a call has at least one hop');
+  const name = (hop: ResolvedHop): string => hop.profile?.name ?? hop.agent;
+  const delegated = hops.length > 1;
+  return {
+    agentName: name(last),
+    agentTier: last.tier,
+    agentType: last.agentType,
+    role: typeof subject === 'string' ? '' : subject.role,
+    sub: delegated ? `agent:${last.profile?.id ?? last.agent}` : call.sub,
+    depth: hops.length - 1,
+    ...(delegated && { originSub: call.sub, chain: hops.map(name) }),
+  };
+}
+
+/** Whose documents are read at each hop, root first; none where the caller is nobody. */
+export interface Principal {
+  readonly role: Role;
+  readonly agentType: string;
+  readonly tier: Tier;
+  readonly uid: string | null;
+}
+
+export function principalsOf(world: World, call: Call): readonly Principal[] {
+  const subject = identify(world, call);
+  if (typeof subject === 'string') return [];
+  return resolveHops(world, call).map(({ agentType, tier }) => ({ role: subject.role, agentType, tier, uid: subject.uid }));
+}

@@ -1,0 +1,17 @@
+// What it means that one outcome is at least as strict as another.
+import type { LimitSeen, Outcome } from './world.ts';
+
+const sameLimit = (a: LimitSeen, b: LimitSeen): boolean => a.layer === b.layer && a.part === b.part && a.path === b.path;
+
+/** Why `strict` is looser than `loose`; null when it is not. */
+export function looserThan(strict: Outcome, loose: Outcome): string | null {
+  if (strict.decision === 'deny') return null;
+  if (loose.decision === 'deny') return `denied (${loose.code}) became allowed`;
+  if (loose.transform === 'redact' && strict.transform === 'log') return 'redact became log';
+  for (const limit of loose.limits) {
+    const now = strict.limits.filter((other) => sameLimit(other, limit));
+    if (now.length === 0) return `the limit at ${limit.layer} ${limit.path} is gone`;
+    if (now.every(({ max }) => max > limit.max)) return `the limit at ${limit.layer} ${limit.path} was raised`;
+  }
+  return null;
+}

@@ -1,0 +1,216 @@
+// The thing under test: documents compiled, verified and indexed, every call decided and counted, as the programs do it.
+// The only file here that knows how our modules are named; it speaks the reference's own words to the tests.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { policyService } from '@tollgate/proto';
+import { type DocumentId, hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
+import type { WorkspaceState } from '../../control-plane/compile/state.ts';
+import { viewOf } from '../../control-plane/compile/view.ts';
+import { checkDocument, type DocumentKind } from '../../control-plane/domain/policy.ts';
+import { bindCaller } from '../../sidecar/decide/bind.ts';
+import { buildIndex, type Index } from '../../sidecar/decide/build-index.ts';
+import type { Caller } from '../../sidecar/decide/caller.ts';
+import { decide } from '../../sidecar/decide/decide.ts';
+import type { Decision } from '../../sidecar/decide/decision.ts';
+import { entryText } from '../../sidecar/gateway/entry.ts';
+import { createCounters } from '../../sidecar/limits/counters.ts';
+import { createRunUsage, type RunUsage } from '../../sidecar/limits/usage.ts';
+import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import { readSnapshotFile, writeSnapshotFile } from '../../sidecar/snapshot/disk.ts';
+import { type SnapshotMessage, verifySnapshot } from '../../sidecar/snapshot/verify.ts';
+import type { Call, Document, LimitSeen, Outcome, World } from './world.ts';
+
+/** What a mutant replaces. */
+export interface Core {
+  readonly buildIndex: typeof buildIndex;
+  readonly bindCaller: typeof bindCaller;
+  readonly decide: typeof decide;
+  readonly createCounters: typeof createCounters;
+  readonly createRunUsage: typeof createRunUsage;
+}
+
+const core: Core = { buildIndex, bindCaller, decide, createCounters, createRunUsage };
+
+const workspace = 'acme';
+
+// === World → snapshot
+
+const timeless = new Date(0);
+
+function stateOf(world: World): WorkspaceState {
+  const layer = (id: DocumentId, document: Document | null): WorkspaceState['documents'] => (document === null ? [] : [{ id, document }]);
+  return {
+    workspace,
+    epoch: 'epoch',
+    revision: 1,
+    frozen: world.frozen,
+    documents: [
+      ...layer({ layer: 'workspace' }, world.workspace),
+      ...world.roles.flatMap(([role, document]) => layer({ layer: 'role', role }, document)),
+      ...world.agentTypes.flatMap(([agentType, document]) => layer({ layer: 'agent-type', agentType }, document)),
+      ...world.users.flatMap(({ uid, organisation, self }) => [
+        ...layer({ layer: 'user', uid, part: 'organisation' }, organisation),
+        ...layer({ layer: 'user', uid, part: 'self' }, self),
+      ]),
+    ],
+    agents: world.agents.map((agent) => ({
+      ...agent,
+      model: '',
+      systemPrompt: '',
+      description: '',
+      icon: '',
+      createdAt: timeless,
+      updatedAt: timeless,
+    })),
+    members: world.members,
+    keys: world.keys.map((key) => ({ ...key, hash: hashKey(key.id), expiresAt: null })),
+    servers: world.servers,
+  };
+}
+
+/** Every problem the control plane would find in the world's documents: none, if the generators are honest. */
+export function problemsOf(world: World): readonly string[] {
+  const check = (kind: DocumentKind, part: 'organisation' | 'self', document: unknown): readonly string[] =>
+    document === null ? [] : checkDocument(kind, part, document).map(({ path, message }) => `${kind} ${path} ${message}`);
+  return [
+    ...check('workspace', 'organisation', world.workspace),
+    ...world.roles.flatMap(([, document]) => check('role', 'organisation', document)),
+    ...world.agentTypes.flatMap(([, document]) => check('agent-type', 'organisation', document)),
+    ...world.users.flatMap(({ organisation, self }) => [...check('user', 'organisation', organisation), ...check('user', 'self', self)]),
+  ];
+}
+
+export const entriesOf = (world: World): readonly SnapshotEntry[] => compileSnapshot(stateOf(world), world);
+
+export const messageOf = (world: World, number = 1): SnapshotMessage => messageFrom(entriesOf(world), number);
+
+function messageFrom(entries: readonly SnapshotEntry[], number: number): SnapshotMessage {
+  return { revision: { epoch: 'epoch', number }, workspace, schemaVersion: snapshotSchemaVersion, hash: snapshotHash(entries), entries };
+}
+
+/** What a library that is inside an agent with this key holds. */
+export function libraryMessageOf(world: World, keyId: string): SnapshotMessage {
+  return messageFrom(viewOf(entriesOf(world), stateOf(world), { form: 'library', keyId }), 1);
+}
+
+/** Encoded and decoded as grpc does it. */
+export function throughWire(message: SnapshotMessage): SnapshotMessage {
+  const bytes = policyService.Sync.responseSerialize({ snapshot: { ...message, entries: [...message.entries] } });
+  const { snapshot } = policyService.Sync.responseDeserialize(bytes);
+  if (snapshot == null) throw new Error('the snapshot was lost on the wire');
+  return snapshot;
+}
+
+/** Written to disk and read back. */
+export async function throughDisk(message: SnapshotMessage): Promise<SnapshotMessage> {
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-semantics-'));
+  try {
+    const path = join(folder, 'snapshot');
+    await writeSnapshotFile(path, message);
+    const stored = await readSnapshotFile(path);
+    if (stored === null) throw new Error('the snapshot was lost on disk');
+    return stored.message;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The index of the last of several snapshots that one sidecar takes in turn. */
+export function indexAfter(...messages: readonly SnapshotMessage[]): Index {
+  const cell = createPolicyCell({ now: () => 0 }, workspace);
+  for (const message of messages) {
+    const offered = cell.offer(message);
+    if (!offered.ok) throw new Error(`a good snapshot was refused: ${offered.code}: ${offered.message}`);
+  }
+  if (cell.current === null) throw new Error('no snapshot was offered');
+  return cell.current;
+}
+
+// === Deciding
+
+export function decideCalls(world: World, calls: readonly Call[], from: Core = core): Outcome[] {
+  return decideFrom(messageOf(world), world, calls, from);
+}
+
+export function decideFrom(message: SnapshotMessage, world: World, calls: readonly Call[], from: Core = core): Outcome[] {
+  const verified = verifySnapshot(message, workspace);
+  if (!verified.ok) throw new Error(`a good snapshot was refused: ${verified.code}: ${verified.message}`);
+  return decideBy(from.buildIndex(verified.snapshot), world, calls, from);
+}
+
+export const decideBy = (index: Index, world: World, calls: readonly Call[], from: Core = core): Outcome[] =>
+  decideAll(index, world, calls, from).map(({ decision }) => outcomeOf(decision));
+
+/** Each call as the first of its run and its window: far enough from the others that nothing counted is left. */
+export function decideAlone(world: World, calls: readonly Call[], from: Core = core): Outcome[] {
+  const apart = calls.map((call, i) => ({ ...call, at: call.at + i * 10_000_000, run: String(i) }));
+  return decideCalls(world, apart, from);
+}
+
+interface Decided {
+  readonly call: Call;
+  readonly caller: Caller;
+  readonly decision: Decision;
+}
+
+function decideAll(index: Index, world: World, calls: readonly Call[], from: Core): Decided[] {
+  const counters = from.createCounters(world.windowSeconds);
+  const runs = new Map<string, RunUsage>();
+  return calls.map((call) => {
+    const usage = runs.get(call.run) ?? from.createRunUsage(counters, { originSub: call.sub, startedAt: call.at });
+    runs.set(call.run, usage);
+    for (let round = 0; round < (call.rounds ?? 0); round++) usage.addRound();
+    if (call.spendCents !== undefined) usage.addCost(call.spendCents);
+    const caller = from.bindCaller(index, { identity: { sub: call.sub, keyId: call.keyId }, hops: call.hops });
+    const freshness = { connected: call.unheardForMs === undefined, heardAt: call.at - (call.unheardForMs ?? 0) };
+    const decision = from.decide(caller, call.tool, usage, freshness, call.at);
+    usage.record(decision, call.at);
+    return { call, caller, decision };
+  });
+}
+
+function outcomeOf({ decision, code, transform, stored, rule, shadow, stop, retryAfterMs, outage, attempt, limits }: Decision): Outcome {
+  return {
+    decision,
+    code,
+    transform,
+    stored,
+    rule:
+      rule === null
+        ? null
+        : { layer: rule.layer, ...(rule.part && { part: rule.part }), path: rule.path, ...(rule.override && { override: true }) },
+    shadow: shadow === null ? null : { decision: shadow.decision, code: shadow.code, transform: shadow.transform },
+    stop,
+    retryAfterMs,
+    outage,
+    attempt,
+    limits: limits.limits.map(({ layer, part, path, max }): LimitSeen => ({ layer, ...(part && { part }), path, max })),
+  };
+}
+
+/** The audit entry of each call, as it goes to the spool. */
+export function auditEntriesOf(world: World, calls: readonly Call[]): Readonly<Record<string, unknown>>[] {
+  return decideAll(indexAfter(messageOf(world)), world, calls, core).map(({ call, caller, decision }) => {
+    const run = {
+      sessionId: call.run,
+      client: { name: call.hops.at(-1)?.client ?? '' },
+      runChain: call.hops.map((_, i) => `${call.run}-${i}`),
+      chainClaimed: false,
+    };
+    const facts = {
+      hookEvent: 'PreToolUse',
+      tool: call.tool,
+      decision,
+      requestId: 'request',
+      at: call.at,
+      policyAgeMs: 0,
+      inputDigest: '',
+      input: null,
+      findings: [],
+    } as const;
+    const entry: Readonly<Record<string, unknown>> = JSON.parse(entryText(caller, run, facts));
+    return entry;
+  });
+}

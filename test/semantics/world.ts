@@ -1,0 +1,153 @@
+// What the reference decides about and what it answers: types of its own, for which nothing of ours is imported.
+
+export type Permission = 'allow' | 'deny';
+export type Transform = 'log' | 'redact';
+export type Tier = 'interactive' | 'subagent' | 'background' | 'api';
+export type Role = 'owner' | 'admin' | 'member';
+
+export interface Rule {
+  readonly permission?: Permission;
+  readonly rateLimit?: number;
+  readonly transform?: Transform;
+  readonly override?: true;
+}
+
+/** By tier; other keys are inert. */
+export type TierRules = Readonly<Record<string, Rule>>;
+
+export interface Document {
+  readonly mode?: 'enforce' | 'audit' | 'audit-only';
+  readonly defaults?: TierRules;
+  readonly tools?: Readonly<Record<string, TierRules>>;
+}
+
+export interface UserDocument extends Document {
+  readonly agentTypes?: Readonly<Record<string, TierRules>>;
+}
+
+export interface WorkspaceDocument extends Document {
+  readonly unknownAgents?: Permission;
+  readonly outage?: { readonly maxStalenessSeconds?: number; readonly then?: Readonly<Record<string, 'deny' | 'last_known'>> };
+}
+
+export interface Agent {
+  readonly id: string;
+  readonly name: string;
+  readonly suspended: boolean;
+  readonly enabledTools: readonly string[];
+  readonly scopes: readonly string[];
+  readonly maxToolCalls: number;
+  readonly maxBudgetCents: number;
+  readonly maxDurationMs: number;
+  readonly maxToolRounds: number;
+  readonly delegatable: boolean;
+  readonly canDelegate: boolean;
+  readonly maxDelegationDepth: number | null;
+}
+
+export interface Member {
+  readonly uid: string;
+  readonly email: string;
+  readonly role: Role;
+}
+
+export interface Key {
+  readonly id: string;
+  readonly scopes: readonly string[];
+  /** Null: a service key. */
+  readonly uid: string | null;
+  /** For a service key, that of the member who made it. */
+  readonly role: Role;
+  /** What the key fixes about the calling agent, whatever is claimed. */
+  readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
+}
+
+export interface Server {
+  readonly name: string;
+  readonly tools: readonly { readonly name: string; readonly requiredScopes: readonly string[] }[];
+}
+
+/** All that bears on decisions. Lists of pairs where names are free. */
+export interface World {
+  readonly frozen: boolean;
+  readonly defaultPermission: Permission;
+  readonly windowSeconds: number;
+  readonly workspace: WorkspaceDocument | null;
+  readonly roles: readonly (readonly [Role, Document])[];
+  readonly agentTypes: readonly (readonly [string, Document])[];
+  readonly users: readonly { readonly uid: string; readonly organisation: UserDocument | null; readonly self: UserDocument | null }[];
+  readonly agents: readonly Agent[];
+  readonly members: readonly Member[];
+  readonly keys: readonly Key[];
+  readonly servers: readonly Server[];
+}
+
+export interface Hop {
+  readonly tier: Tier;
+  readonly client: string;
+  /** A profile's id, its name, or any other text. */
+  readonly agent: string;
+  readonly handedTools?: readonly string[];
+  readonly handedScopes?: readonly string[];
+}
+
+/** One attempt, in order of time. Calls of one `run` have the same key, subject and hops. */
+export interface Call {
+  readonly at: number;
+  readonly run: string;
+  readonly keyId: string;
+  readonly sub: string;
+  readonly hops: readonly Hop[];
+  readonly tool: string;
+  /** Model rounds the run began since its last call. */
+  readonly rounds?: number;
+  /** Money the run spent since its last call. */
+  readonly spendCents?: number;
+  /** Absent: connected. */
+  readonly unheardForMs?: number;
+}
+
+export interface Winner {
+  readonly layer: 'workspace' | 'role' | 'agent-type' | 'user' | 'default';
+  readonly part?: 'organisation' | 'self';
+  readonly path: string;
+  readonly override?: true;
+}
+
+export interface Verdict {
+  readonly decision: Permission;
+  readonly code: string;
+  readonly transform: Transform;
+}
+
+export interface Outcome extends Verdict {
+  readonly rule: Winner | null;
+  readonly stored: Transform;
+  readonly shadow: Verdict | null;
+  readonly stop: string | null;
+  readonly retryAfterMs: number | null;
+  readonly outage: boolean;
+  /** Whether it counts to `maxToolCalls`. */
+  readonly attempt: boolean;
+  /** The limits an allowed call counts in. */
+  readonly limits: readonly LimitSeen[];
+}
+
+export interface LimitSeen {
+  readonly layer: string;
+  readonly part?: string;
+  readonly path: string;
+  readonly max: number;
+}
+
+/** What an entry says of the caller. */
+export interface EntrySeen {
+  readonly agentName: string;
+  readonly agentTier: Tier;
+  readonly agentType: string;
+  readonly role: Role | '';
+  readonly sub: string;
+  readonly depth: number;
+  readonly originSub?: string;
+  readonly chain?: readonly string[];
+}
