@@ -24,7 +24,7 @@ import { looserThan } from './strictness.ts';
 import * as subject from './subject.ts';
 import type { Call, Outcome, UserDocument, World } from './world.ts';
 
-const cases = Number(process.env['TOLLGATE_TEST_CASES'] ?? 20_000);
+const cases = Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000);
 const seed = process.env['TOLLGATE_TEST_SEED'];
 const timeout = Math.max(300_000, cases * 20);
 
