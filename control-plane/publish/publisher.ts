@@ -5,7 +5,7 @@
 // meanwhile, so another read follows). A failed read is tried again with the next poll or after a second.
 import { setTimeout as delay } from 'node:timers/promises';
 import { policyService, type Snapshot } from '@tollgate/proto';
-import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { AppError, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { compileSnapshot, type SnapshotEntry } from '../compile/compile.ts';
 import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 import { type View, viewKey, viewOf } from '../compile/view.ts';
@@ -66,6 +66,11 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
   const boards = new Map<number, Board>();
   const closing = new AbortController();
 
+  const removed = (workspaceId: number): void => {
+    const followers = boards.get(workspaceId)?.followers ?? new Set();
+    boards.delete(workspaceId);
+    for (const follower of followers) follower.gone();
+  };
   const refresh = async (workspaceId: number, board: Board): Promise<void> => {
     if (board.reading) return;
     board.reading = true;
@@ -79,6 +84,8 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
         board.compiled = { state, raisedAt: board.raisedAt, entries: compileSnapshot(state, defaults), views: new Map() };
         for (const follower of board.followers) offerTo(follower, board.compiled);
       } catch (error) {
+        // The workspace was removed before the watch had seen it.
+        if (error instanceof AppError && error.code === 'unauthenticated') return removed(workspaceId);
         log.warn({ err: loggable(error), workspaceId }, 'a revision could not be published; trying again');
         await delay(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }
@@ -105,11 +112,7 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
       board.raisedAt = raisedAt;
       void refresh(workspaceId, board);
     },
-    removed: (workspaceId) => {
-      const followers = boards.get(workspaceId)?.followers ?? new Set();
-      boards.delete(workspaceId);
-      for (const follower of followers) follower.gone();
-    },
+    removed,
     newest: (workspaceId) => boards.get(workspaceId)?.compiled?.state ?? null,
     close: () => closing.abort(),
   };
@@ -132,7 +135,13 @@ function publishedFor({ state, raisedAt, entries, views }: Compiled, view: View)
     hash,
     entries: [...visible],
   };
-  const published = { epoch: state.epoch, revision: state.revision, hash, raisedAt, bytes: policyService.Sync.responseSerialize({ snapshot }) };
+  const published = {
+    epoch: state.epoch,
+    revision: state.revision,
+    hash,
+    raisedAt,
+    bytes: policyService.Sync.responseSerialize({ snapshot }),
+  };
   views.set(key, published);
   return published;
 }

@@ -33,10 +33,7 @@ export interface RevisionListener {
   removed(workspaceId: number): void;
 }
 
-export function watchRevisions(
-  { pool, connection, log }: WatchDeps,
-  told: RevisionListener,
-): RevisionWatch {
+export function watchRevisions({ pool, connection, log }: WatchDeps, told: RevisionListener): RevisionWatch {
   const seen = new Map<number, number>();
   let listener: pg.Client | null = null;
   let problem: string | null = 'not listening yet';

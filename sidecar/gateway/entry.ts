@@ -35,7 +35,7 @@ export function entryText(caller: Caller, run: RunIdentity, facts: EntryFacts): 
   const { hookEvent, tool, decision, requestId, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
   return (
     `{"hookEvent":"${hookEvent}","tool":${quoteJson(tool)},${decisionText(decision)},${callerText(caller, run)},` +
-    `"requestId":"${requestId}","ts":"${isoTime(at)}","policyAgeMs":${Math.round(policyAgeMs)},"inputDigest":"${inputDigest}"` +
+    `"requestId":"${requestId}","ts":"${isoTime(at)}","policyAgeMs":${Math.round(Math.min(policyAgeMs, Number.MAX_SAFE_INTEGER))},"inputDigest":"${inputDigest}"` +
     (findings.length === 0 ? '' : `,"findings":${JSON.stringify(findings)}`) +
     (latencyUs === undefined ? '' : `,"latencyUs":${latencyUs}`) +
     (outcome === undefined ? '' : `,"outcome":${JSON.stringify(outcome)}`) +

@@ -29,14 +29,12 @@ export function buildServer({ sidecar, registry, metrics, log }: Deps): FastifyI
     const { status, message } = publicError(error);
     if (status >= 500) log.error({ err: error }, 'a request failed');
     // A client that reads nothing but the decision must read a refusal.
-    return reply
-      .code(status)
-      .send({
-        error: message,
-        decision: 'deny',
-        action: 'block',
-        reason: `${status >= 500 ? 'internal_error' : 'call_malformed'}: ${message}`,
-      });
+    return reply.code(status).send({
+      error: message,
+      decision: 'deny',
+      action: 'block',
+      reason: `${status >= 500 ? 'internal_error' : 'call_malformed'}: ${message}`,
+    });
   });
   app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `there is no ${request.method} ${request.url.split('?')[0]}` }));
   app.get('/healthz', () => ({ ok: true, policy: sidecar.cell.status(), audit: sidecar.shipping() }));

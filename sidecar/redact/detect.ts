@@ -10,7 +10,11 @@ export interface Detector {
 
 export const detectors: readonly Detector[] = [
   { kind: 'tollgate_key', pattern: /gsk_[a-z0-9-]{1,40}_[A-Za-z0-9]{32,64}/g },
-  { kind: 'email', pattern: /(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}/g },
+  // What is glued to an address and runs into a second @ goes with it: left behind, it would be an address by itself.
+  {
+    kind: 'email',
+    pattern: /(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]{1,63}\.){1,126}[A-Za-z]{2,}(?:[A-Za-z0-9._%+-]*(?=@))?/g,
+  },
   { kind: 'card', pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-]?\d)/g, confirm: isCard },
 ];
 

@@ -1,9 +1,9 @@
 // Follows the control plane's policy: one stream at a time, reopened with full jitter for as long as the sidecar lives.
 //
 // States: connecting → open (hello sent; snapshots are offered to the cell and answered with ack or nack) → lost, which
-// waits its backoff and connects again. Asked to move, it opens the next stream before it leaves this one. Silence for `silenceMs` on an open stream counts as lost. A key that the
-// control plane refuses is tried again at the slowest pace, and the cell is told: a sidecar without a good key of its
-// own must not decide.
+// waits its backoff and connects again. Asked to move, it opens the next stream before it leaves this one. Silence for
+// `silenceMs` on an open stream counts as lost. A key that the control plane refuses is tried again at the slowest pace,
+// and the cell is told: a sidecar without a good key of its own must not decide.
 import { type ClientDuplexStream, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
@@ -42,7 +42,6 @@ const silenceMs = 5 * bounds.heartbeatMs;
 
 export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   const { cell, channel, log } = deps;
-  const client = createPolicyClient(channel.address, channel.credentials, channel.options);
   const backoff = createBackoff({ random: deps.random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.max });
   let closed = false;
   let problem: string | null = 'not connected yet';
@@ -53,15 +52,20 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
 
   const lose = (error: ServiceError | null): void => {
     if (stream === null) return;
-    // A move that failed: the stream that was to be left is still good.
-    stream = leaving;
+    const refusedKey = error !== null && (error.code === status.UNAUTHENTICATED || error.code === status.PERMISSION_DENIED);
+    const before = leaving;
     leaving = null;
-    if (stream !== null && !closed) return watch(stream);
+    if (before !== null && !refusedKey && !closed) {
+      // A move that failed: the stream that was to be left is still good.
+      stream = before;
+      return watch(before);
+    }
+    before?.cancel();
+    stream = null;
     cell.lost();
     if (timer !== null) clearTimeout(timer);
     if (closed) return;
     problem = error === null ? 'the control plane ended the stream' : error.details || error.message;
-    const refusedKey = error !== null && (error.code === status.UNAUTHENTICATED || error.code === status.PERMISSION_DENIED);
     if (refusedKey) cell.refuse(problem);
     const waitMs = refusedKey ? bounds.reconnectMs.max * (0.5 + deps.random() / 2) : backoff.next();
     log('policy stream lost', { problem, waitMs: Math.round(waitMs) });
@@ -79,7 +83,10 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   };
 
   const connect = (): void => {
+    // A connection of its own for each stream: a move over the same one would end at the same control plane.
+    const client = createPolicyClient(channel.address, channel.credentials, { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
     const opened = client.sync(channel.metadata());
+    opened.on('status', () => client.close());
     stream = opened;
     opened.on('data', (message: SyncResponse__Output) => {
       if (stream !== opened) return;
@@ -93,10 +100,14 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
       receive(deps, message, (answer) => void opened.write(answer));
       deps.onState();
     });
-    opened.on('error', (error: ServiceError) => (stream === opened ? lose(error) : undefined));
+    const over = (error: ServiceError | null): void => {
+      if (leaving === opened) leaving = null;
+      if (stream === opened) lose(error);
+    };
+    opened.on('error', over);
     opened.on('end', () => {
       opened.end();
-      if (stream === opened) lose(null);
+      over(null);
     });
     watch(opened);
     opened.write({ hello: helloOf(cell.current, config) });
@@ -115,11 +126,9 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     close: () => {
       closed = true;
       if (timer !== null) clearTimeout(timer);
-      const open = [stream, leaving];
-      leaving = null;
+      const open = stream;
       lose(null);
-      for (const one of open) one?.cancel();
-      client.close();
+      open?.cancel();
     },
   };
 }

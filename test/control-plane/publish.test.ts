@@ -208,20 +208,21 @@ test('a revision is read once and encoded once for each view, however many follo
     publisher.follow(1, {
       view: at % 2 === 0 ? { form: 'process' } : { form: 'library', keyId: 'k' },
       offer: (published) => void offered.push(published),
+      gone: () => undefined,
     }),
   );
   await turn();
   expect(reads).toBe(1);
   expect(offered).toHaveLength(50);
   expect(new Set(offered.map(({ bytes }) => bytes)).size).toBe(2);
-  publisher.raised(1, 2);
-  publisher.raised(1, 2);
+  publisher.raised(1, 2, 0);
+  publisher.raised(1, 2, 0);
   await turn();
   expect(reads).toBe(2);
   expect(offered).toHaveLength(100);
   expect(publisher.newest(1)?.revision).toBe(2);
   for (const stop of stops) stop();
-  publisher.raised(1, 3);
+  publisher.raised(1, 3, 0);
   await turn();
   expect(reads).toBe(2);
   expect(publisher.newest(1)).toBeNull();
@@ -232,9 +233,9 @@ test('a revision raised while another is read is read after it', async () => {
   const waiting: ((state: WorkspaceState) => void)[] = [];
   const publisher = createPublisher({ readState: () => new Promise((resolve) => waiting.push(resolve)), defaults, log: silent });
   const revisions: number[] = [];
-  publisher.follow(1, { view: { form: 'process' }, offer: ({ revision }) => void revisions.push(revision) });
-  publisher.raised(1, 2);
-  publisher.raised(1, 3);
+  publisher.follow(1, { view: { form: 'process' }, offer: ({ revision }) => void revisions.push(revision), gone: () => undefined });
+  publisher.raised(1, 2, 0);
+  publisher.raised(1, 3, 0);
   expect(waiting).toHaveLength(1);
   waiting[0]?.(state(1));
   await turn();
@@ -255,7 +256,7 @@ test('a read that fails is tried again, and the follower waits for it', async ()
   };
   const publisher = createPublisher({ readState, defaults, log: { warn: (_, message) => void warnings.push(message) } });
   const offered = new Promise<number>((resolve) => {
-    publisher.follow(1, { view: { form: 'process' }, offer: ({ revision }) => resolve(revision) });
+    publisher.follow(1, { view: { form: 'process' }, offer: ({ revision }) => resolve(revision), gone: () => undefined });
   });
   expect(await offered).toBe(4);
   expect(warnings).toEqual([expect.stringContaining('trying again')]);

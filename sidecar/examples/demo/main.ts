@@ -10,7 +10,7 @@ import { courier, scout } from './model.ts';
 import { denyEcho, loosenOwn, makeMembersAndKeys, registerScout, workspace, writePolicies } from './policy.ts';
 import { bold, fact, green, heading, note, print } from './print.ts';
 import { startControlPlane, startSidecar } from './programs.ts';
-import { createRest, RestRefused } from './rest.ts';
+import { createRest } from './rest.ts';
 import { runOnStage } from './run-on-stage.ts';
 import type { Stage } from './stage.ts';
 import { printHeader, printRow, type Row, rowOfAnswer, rowOfEntry, rowOfVerdict } from './table.ts';
@@ -46,8 +46,7 @@ async function play(stage: Stage): Promise<void> {
   fact('agent type', 'scouts may not pack files; audit only, to see first what that would break');
   fact('user mia', 'none of my agents reads the environment (written by Mia herself)');
   fact('agent scout', 'five tools, six calls a run');
-  const refusal = await loosenOwn(mia).catch((error: unknown) => error);
-  if (!(refusal instanceof RestRefused)) throw new Error('Mia loosened the workspace policy', { cause: refusal });
+  const refusal = await loosenOwn(mia);
   fact('and Mia tries', `do not redact what I send: refused with ${refusal.status}`);
   note(refusal.reason);
 

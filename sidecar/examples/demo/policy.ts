@@ -1,6 +1,6 @@
 // What the workspace of the demo says, in documents as they go over REST. Calls of tier `api`, tools of the MCP server
 // `everything`.
-import type { Rest } from './rest.ts';
+import { type Rest, RestRefused } from './rest.ts';
 
 export const workspace = 'demo';
 const admin = `/${workspace}/admin`;
@@ -51,8 +51,16 @@ export async function registerScout(owner: Rest): Promise<void> {
   });
 }
 
-/** Mia wants her data in the clear. The workspace says redact, and a member cannot loosen that. */
-export const loosenOwn = (mia: Rest): Promise<unknown> => mia('PUT', `${admin}/userPolicies/mia`, forTool('echo', { transform: 'log' }));
+/** Mia wants her data in the clear. The workspace says redact, and a member cannot loosen that. Answers the refusal. */
+export async function loosenOwn(mia: Rest): Promise<RestRefused> {
+  try {
+    await mia('PUT', `${admin}/userPolicies/mia`, forTool('echo', { transform: 'log' }));
+  } catch (error) {
+    if (error instanceof RestRefused && error.status === 403) return error;
+    throw error;
+  }
+  throw new Error('a member loosened the policy of the workspace');
+}
 
 /** The change in the middle of the run. */
 export const denyEcho = (owner: Rest): Promise<unknown> =>

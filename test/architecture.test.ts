@@ -1,0 +1,335 @@
+// Who may import whom, what is pure, and what is loaded: `docs` and habits say it, this keeps it. Imports are read from
+// the sources themselves.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { reasons } from '@tollgate/proto/contract';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** What the packages' names stand for, in the sources. */
+const entries: Readonly<Record<string, string>> = {
+  '@tollgate/proto': 'proto/index.ts',
+  '@tollgate/proto/contract': 'proto/contract/index.ts',
+  '@tollgate/sidecar': 'sidecar/index.ts',
+  '@tollgate/sidecar/decide': 'sidecar/decide/index.ts',
+};
+
+interface Import {
+  /** As written. */
+  readonly from: string;
+  /** A source file of ours, by its path from the root; null for a package or a module of Node. */
+  readonly file: string | null;
+  /** `import type`, or of types only: nothing is loaded. */
+  readonly typeOnly: boolean;
+  /** What is imported by name. */
+  readonly names: readonly string[];
+}
+
+interface Source {
+  readonly path: string;
+  /** Without comments, and with the content of quotes taken out. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+const skipped = new Set(['node_modules', 'dist', 'gen', 'console', 'examples', 'migrations']);
+
+function filesIn(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return skipped.has(entry.name) ? [] : filesIn(path);
+    return entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts') ? [path] : [];
+  });
+}
+
+const statement = /^(?:import|export)\s+(?:(type)\s+)?((?:[^'";]|\n)*?)\s*from\s*'([^']+)'|^import\s+'([^']+)'|\bimport\(\s*'([^']+)'/gm;
+
+function readSource(path: string): Source {
+  const text = readFileSync(join(root, path), 'utf8')
+    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
+    .replaceAll(/(^|[^:'"`\\])\/\/.*$/gm, '$1');
+  const imports = [...text.matchAll(statement)].map(([, type, clause = '', from, bare, dynamic]): Import => {
+    const target = from ?? bare ?? dynamic ?? '';
+    const named = /\{([\s\S]*)\}/
+      .exec(clause)?.[1]
+      ?.split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '');
+    const allTypes =
+      named !== undefined && named.length > 0 && named.every((name) => name.startsWith('type ')) && !/^[A-Za-z*]/.test(clause);
+    return {
+      from: target,
+      file: fileOf(path, target),
+      typeOnly: type !== undefined || allTypes,
+      names: (named ?? []).map((name) => name.replace(/^type /, '')),
+    };
+  });
+  return { path, imports, code: text.replaceAll(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''") };
+}
+
+function fileOf(from: string, target: string): string | null {
+  if (target.startsWith('.')) return relative(root, resolve(root, dirname(from), target));
+  return entries[target] ?? null;
+}
+
+const sources: ReadonlyMap<string, Source> = new Map(
+  ['proto', 'sidecar', 'control-plane'].flatMap(filesIn).map((path) => [path, readSource(path)]),
+);
+
+const inFolder = (folder: string): readonly Source[] => [...sources.values()].filter(({ path }) => path.startsWith(`${folder}/`));
+
+/** `from → to` of every import of these sources that `allowed` does not allow. */
+function breaches(of: readonly Source[], allowed: (one: Import, source: Source) => boolean): readonly string[] {
+  expect(of.length).toBeGreaterThan(0);
+  return of.flatMap((source) =>
+    source.imports.filter((one) => !allowed(one, source)).map(({ from, file }) => `${source.path} → ${file ?? from}`),
+  );
+}
+
+const within = (file: string | null, ...folders: readonly string[]): boolean =>
+  file !== null && folders.some((folder) => file === folder || file.startsWith(`${folder}/`));
+
+test('the imports were found', () => {
+  expect(sources.size).toBeGreaterThan(120);
+  expect([...sources.values()].flatMap(({ imports }) => imports).length).toBeGreaterThan(500);
+  const dangling = [...sources.values()].flatMap(({ path, imports }) =>
+    imports.filter(({ file }) => file !== null && !sources.has(file) && !file.includes('/gen/')).map(({ from }) => `${path} → ${from}`),
+  );
+  expect(dangling).toEqual([]);
+  expect(sources.get('sidecar/decide/decide.ts')?.imports).toContainEqual({
+    from: './decision.ts',
+    file: 'sidecar/decide/decision.ts',
+    typeOnly: false,
+    names: expect.arrayContaining(['noLimits', 'Usage']),
+  });
+});
+
+const pureFolders = ['sidecar/decide', 'sidecar/redact', 'control-plane/compile', 'control-plane/domain', 'proto/contract'];
+/** What a pure module may take of Node and of packages: functions of their arguments. */
+const pureImports: Readonly<Record<string, readonly string[]>> = {
+  'node:crypto': ['createHash', 'hash', 'timingSafeEqual'],
+  'node:net': ['isIP'],
+  'lru-cache': ['LRUCache'],
+};
+
+test.each(pureFolders)('%s is pure: of modules it takes only functions of their arguments', (folder) => {
+  const ours = (file: string | null): boolean => within(file, ...pureFolders) || file === 'sidecar/snapshot/verify.ts';
+  expect(
+    breaches(
+      inFolder(folder),
+      ({ from, file, names, typeOnly }) =>
+        ours(file) || typeOnly || (pureImports[from] !== undefined && names.every((name) => pureImports[from]?.includes(name))),
+    ),
+  ).toEqual([]);
+});
+
+const impure: readonly (readonly [string, RegExp])[] = [
+  ['the environment', /\bprocess\b/],
+  ['a clock', /\bDate\.now\b|\bnew Date\(\s*\)|\bDate\(\s*\)|\bperformance\b|\bhrtime\b/],
+  ['chance', /\bMath\.random\b|\brandomBytes\b|\brandomUUID\b/],
+  ['a timer', /\bset(?:Timeout|Interval|Immediate)\b|\bqueueMicrotask\b/],
+  ['something that waits', /\basync\b|\bawait\b|\bnew Promise\b|\bPromise\./],
+  ['a log', /\bconsole\b/],
+  ['the network', /\bfetch\(/],
+];
+
+test.each(pureFolders)('%s is pure: no clock, no chance, no environment, no log, nothing that waits', (folder) => {
+  const found = [...inFolder(folder), ...[...sources.values()].filter(({ path }) => path === 'sidecar/snapshot/verify.ts')].flatMap(
+    ({ path, code }) => impure.filter(([, pattern]) => pattern.test(code)).map(([what]) => `${path}: ${what}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test('decide knows nothing of the sidecar around it; its entry point for the control plane adds the verifier', () => {
+  const allowed = ({ file, from }: Import, { path }: Source): boolean =>
+    within(file, 'sidecar/decide', 'proto/contract') ||
+    from === 'lru-cache' ||
+    (path === 'sidecar/decide/index.ts' && file === 'sidecar/snapshot/verify.ts');
+  expect(breaches(inFolder('sidecar/decide'), allowed)).toEqual([]);
+});
+
+test('the contract knows nobody, and the rest of proto only it', () => {
+  expect(breaches(inFolder('proto/contract'), ({ file, from }) => within(file, 'proto/contract') || from.startsWith('node:'))).toEqual([]);
+  expect(breaches(inFolder('proto'), ({ file }) => file === null || within(file, 'proto'))).toEqual([]);
+});
+
+test('a sidecar knows nothing of the control plane', () => {
+  expect(breaches(inFolder('sidecar'), ({ file, from }) => !within(file, 'control-plane') && !from.includes('control-plane'))).toEqual([]);
+});
+
+test('the control plane knows a sidecar by its entry points only', () => {
+  expect(breaches(inFolder('control-plane'), ({ file, from }) => !within(file, 'sidecar') || entries[from] !== undefined)).toEqual([]);
+});
+
+test('within the sidecar only the gateway, and what puts it together, may use everything', () => {
+  const may: Readonly<Record<string, readonly string[]>> = {
+    redact: ['proto'],
+    limits: ['proto', 'sidecar/decide'],
+    snapshot: ['proto', 'sidecar/decide'],
+    sync: ['proto', 'sidecar/decide', 'sidecar/snapshot'],
+    audit: ['proto', 'sidecar/sync/backoff.ts'],
+  };
+  for (const [folder, allowed] of Object.entries(may)) {
+    expect(breaches(inFolder(`sidecar/${folder}`), ({ file }) => file === null || within(file, `sidecar/${folder}`, ...allowed))).toEqual(
+      [],
+    );
+  }
+});
+
+test('edges speak to operations; they touch no table, and of the publisher its words only', () => {
+  const may: Readonly<Record<string, readonly string[]>> = {
+    http: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'compile', 'config.ts'],
+    grpc: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'compile', 'publish'],
+    cli: ['main.ts', 'operations', 'domain', 'config.ts'],
+  };
+  for (const [folder, allowed] of Object.entries(may)) {
+    const paths = [...allowed, folder].map((name) => `control-plane/${name}`);
+    expect(breaches(inFolder(`control-plane/${folder}`), ({ file }) => file === null || within(file, 'proto', ...paths))).toEqual([]);
+  }
+});
+
+test('the way through the control plane goes forward only', () => {
+  const may: Readonly<Record<string, readonly string[]>> = {
+    domain: [],
+    compile: ['domain'],
+    store: ['domain', 'compile', 'loggable.ts'],
+    publish: ['compile', 'domain', 'loggable.ts'],
+    operations: ['domain', 'compile', 'store', 'publish', 'runs'],
+  };
+  for (const [folder, allowed] of Object.entries(may)) {
+    const paths = [...allowed, folder].map((name) => `control-plane/${name}`);
+    expect(
+      breaches(
+        inFolder(`control-plane/${folder}`),
+        ({ file, typeOnly }) =>
+          file === null ||
+          within(file, 'proto', 'sidecar/decide', ...paths) ||
+          (folder === 'publish' && typeOnly && within(file, 'control-plane/store')),
+      ),
+    ).toEqual([]);
+  }
+});
+
+test('SQL is spoken in store, and transactions begin in operations', () => {
+  const speaks = [...sources.values()].filter(
+    ({ path, imports }) =>
+      !within(path, 'control-plane/store') && imports.some(({ from, typeOnly }) => /^pg(?:-|$)/.test(from) && !typeOnly),
+  );
+  expect(speaks.map(({ path }) => path)).toEqual([]);
+  const begins = [...sources.values()].filter(
+    ({ code, path }) => /\binTransaction\(/.test(code) && !within(path, 'control-plane/operations', 'control-plane/store'),
+  );
+  expect(begins.map(({ path }) => path)).toEqual([]);
+});
+
+test('the environment is read in main and the command line only', () => {
+  // PostgreSQL is started with a clean environment, of which PATH alone is ours.
+  const passesPathOn = 'control-plane/store/embedded/account.ts';
+  const readers = [...sources.values()].filter(({ code }) => /\bprocess\.env\b/.test(code)).map(({ path }) => path);
+  expect(
+    readers.filter((path) => path !== passesPathOn && !/^(?:sidecar|control-plane)\/main\.ts$|^control-plane\/cli\//.test(path)),
+  ).toEqual([]);
+  expect(readers).toContain('sidecar/main.ts');
+});
+
+test('fastify is for http and the gateway of the process, grpc-js for sync, grpc and proto', () => {
+  const users = (name: RegExp, ...folders: readonly string[]): readonly string[] =>
+    [...sources.values()]
+      .filter(({ path, imports }) => imports.some(({ from, typeOnly }) => name.test(from) && !typeOnly) && !within(path, ...folders))
+      .map(({ path }) => path);
+  expect(users(/^@?fastify/, 'control-plane/http', 'sidecar/gateway')).toEqual([]);
+  expect(users(/^@grpc\//, 'control-plane/grpc', 'control-plane/errors.ts', 'sidecar/sync', 'sidecar/audit', 'proto')).toEqual([]);
+  expect(users(/^pino$/, 'control-plane/main.ts', 'sidecar/main.ts', 'control-plane/cli')).toEqual([]);
+});
+
+/** The files that importing one loads, and the modules from elsewhere. */
+function loadedBy(path: string): { readonly files: ReadonlySet<string>; readonly modules: ReadonlySet<string> } {
+  const files = new Set<string>();
+  const modules = new Set<string>();
+  const visit = (one: string): void => {
+    if (files.has(one)) return;
+    files.add(one);
+    for (const { file, from, typeOnly } of sources.get(one)?.imports ?? []) {
+      if (typeOnly) continue;
+      if (file === null) modules.add(from);
+      else visit(file);
+    }
+  };
+  visit(path);
+  return { files, modules };
+}
+
+test('the library loads no HTTP server, no metrics, no logger, and of packages only what it needs', () => {
+  const { files, modules } = loadedBy('sidecar/index.ts');
+  expect(files.has('sidecar/gateway/library.ts')).toBe(true);
+  expect(
+    [...files].filter((path) =>
+      ['sidecar/gateway/server.ts', 'sidecar/gateway/hooks.ts', 'sidecar/main.ts', 'sidecar/gateway/metrics.ts'].includes(path),
+    ),
+  ).toEqual([]);
+  expect([...modules].filter((name) => !name.startsWith('node:')).toSorted()).toEqual(['@grpc/grpc-js', '@grpc/proto-loader', 'lru-cache']);
+  expect([...modules].filter((name) => /^node:(?:http|http2|https)$/.test(name))).toEqual([]);
+});
+
+test('what the control plane takes of the evaluator loads nothing that listens, connects or writes', () => {
+  const { modules } = loadedBy('sidecar/decide/index.ts');
+  expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net']);
+});
+
+test('nothing imports in a circle', () => {
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at >= 0) {
+      cycles.push([...trail.slice(at), path].join(' → '));
+      return;
+    }
+    if (done.has(path)) return;
+    for (const { file, typeOnly } of sources.get(path)?.imports ?? []) if (file !== null && !typeOnly) visit(file, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of sources.keys()) visit(path, []);
+  expect(cycles).toEqual([]);
+});
+
+const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+test('the list of reasons is closed: each is given by some line, and no line gives another', () => {
+  const text = [...sources.keys()]
+    .filter((path) => within(path, 'sidecar', 'control-plane'))
+    .map(textOf)
+    .join('\n');
+  const denials = Object.keys(reasons).filter((code) => code !== 'allowed');
+  expect(denials.filter((code) => !text.includes(`'${code}'`))).toEqual([]);
+  const given = [...text.matchAll(/\brefuse\(\s*(?:\d+,\s*)?'([a-z_]+)'/g)].map(([, code]) => code);
+  expect(given.length).toBeGreaterThan(15);
+  expect(given.filter((code) => code === undefined || !Object.hasOwn(reasons, code))).toEqual([]);
+});
+
+test('documents that list the reasons list them all', () => {
+  const documents = [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
+  ];
+  const codes = Object.keys(reasons).filter((code) => code !== 'allowed');
+  for (const path of documents.filter(exists)) {
+    const named = codes.filter((code) => textOf(path).includes(`\`${code}\``));
+    // A page that mentions one or two in passing is no list.
+    if (named.length > codes.length / 2)
+      expect({ path, missing: codes.filter((code) => !named.includes(code)) }).toEqual({ path, missing: [] });
+  }
+});
+
+function exists(path: string): boolean {
+  try {
+    return textOf(path).length > 0;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,85 @@
+import { choice, configTable, integer, printableConfig, readConfig, text } from '@tollgate/proto/contract';
+import { expect, test } from 'vitest';
+import { configSchema } from '../../control-plane/config.ts';
+import { sidecarSchema } from '../../sidecar/config.ts';
+
+const schema = {
+  key: text({
+    name: 'TOLLGATE_KEY',
+    describe: 'a key',
+    fallback: null,
+    secret: true,
+    check: (value) => (value.startsWith('gsk_') ? null : `${value} is no key`),
+  }),
+  host: text({ name: 'TOLLGATE_HOST', describe: 'a host', fallback: 'localhost' }),
+  port: integer({ name: 'TOLLGATE_PORT', describe: 'a port', fallback: 8080, min: 0, max: 65_535 }),
+  level: choice({ name: 'TOLLGATE_LEVEL', describe: 'how much', fallback: 'info', choices: ['debug', 'info'] }),
+  other: text({ name: 'DATABASE_URL', describe: 'a database', fallback: null, secret: true }),
+} as const;
+
+const problemsOf = (env: Readonly<Record<string, string>>, shared: readonly string[] = []): readonly string[] => {
+  const read = readConfig(schema, env, shared);
+  return 'problems' in read ? read.problems : [];
+};
+
+test('what is absent or empty is its fallback', () => {
+  const fallbacks = { config: { key: null, host: 'localhost', port: 8080, level: 'info', other: null } };
+  expect(readConfig(schema, {})).toEqual(fallbacks);
+  expect(
+    readConfig(schema, { TOLLGATE_KEY: '', TOLLGATE_HOST: '', TOLLGATE_PORT: '', TOLLGATE_LEVEL: '', DATABASE_URL: '', HOME: '/root' }),
+  ).toEqual(fallbacks);
+});
+
+test('what is set is read at its type', () => {
+  expect(readConfig(schema, { TOLLGATE_KEY: 'gsk_x', TOLLGATE_PORT: '0', TOLLGATE_LEVEL: 'debug' })).toMatchObject({
+    config: { key: 'gsk_x', port: 0, level: 'debug' },
+  });
+});
+
+test('every problem is reported at once, each naming its variable', () => {
+  expect(problemsOf({ TOLLGATE_KEY: 'hunter2', TOLLGATE_PORT: '65536', TOLLGATE_LEVEL: 'loud', TOLLGATE_HOTS: 'x' })).toEqual([
+    'TOLLGATE_KEY *** is no key',
+    'TOLLGATE_PORT must be an integer from 0 to 65535, is "65536"',
+    'TOLLGATE_LEVEL must be one of debug, info, is "loud"',
+    'TOLLGATE_HOTS is not a variable of this program',
+  ]);
+});
+
+test.each(['-1', '1.5', '0x10', '1e3', ' 1', '١', 'NaN', '99999999999999999999'])('%j is no port', (port) => {
+  expect(problemsOf({ TOLLGATE_PORT: port })).toHaveLength(1);
+});
+
+test('unknown variables with our prefix are refused, shared ones and those of others are not', () => {
+  expect(problemsOf({ TOLLGATE_SHARED: 'x', OTHER: 'x', tollgate_x: 'y' }, ['TOLLGATE_SHARED'])).toEqual([]);
+  expect(problemsOf({ TOLLGATE_: 'x' })).toEqual(['TOLLGATE_ is not a variable of this program']);
+});
+
+test('a choice named as a prototype property is no choice', () => {
+  for (const level of ['constructor', '__proto__', 'toString']) expect(problemsOf({ TOLLGATE_LEVEL: level })).toHaveLength(1);
+});
+
+test('a configuration is printed without its secrets, which show only whether they are set', () => {
+  const read = readConfig(schema, { TOLLGATE_KEY: 'gsk_secret' });
+  if ('problems' in read) throw new Error(read.problems.join());
+  expect(printableConfig(schema, read.config)).toEqual({ key: '***', host: 'localhost', port: 8080, level: 'info', other: null });
+});
+
+test('the table has a row for every variable, with its default', () => {
+  expect(configTable(schema).split('\n')).toEqual([
+    '| variable | meaning | default |',
+    '|---|---|---|',
+    '| `TOLLGATE_KEY` | a key |  |',
+    '| `TOLLGATE_HOST` | a host | `localhost` |',
+    '| `TOLLGATE_PORT` | a port | `8080` |',
+    '| `TOLLGATE_LEVEL` | how much: `debug`, `info` | `info` |',
+    '| `DATABASE_URL` | a database |  |',
+  ]);
+});
+
+test('in the programs, what holds a key or an address with a password is a secret, and every name is used once', () => {
+  for (const program of [configSchema, sidecarSchema]) {
+    const variables = Object.values(program);
+    expect(variables.filter(({ name, secret }) => /KEY$|_URL$/.test(name) && !secret).map(({ name }) => name)).toEqual([]);
+    expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
+  }
+});

@@ -1,0 +1,316 @@
+import { policyService } from '@tollgate/proto';
+import type { NackCode } from '@tollgate/proto/contract';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bindCaller } from '../../../sidecar/decide/bind.ts';
+import { decide } from '../../../sidecar/decide/decide.ts';
+import { createCounters } from '../../../sidecar/limits/counters.ts';
+import { createRunUsage } from '../../../sidecar/limits/usage.ts';
+import { createPolicyCell, type PolicyCell } from '../../../sidecar/snapshot/cell.ts';
+import { type SnapshotMessage, verifySnapshot } from '../../../sidecar/snapshot/verify.ts';
+import {
+  agent,
+  document,
+  entriesOf,
+  key,
+  member,
+  messageOf,
+  type RawEntry,
+  rawEntry,
+  ruleFor,
+  settings,
+  snapshotMessage,
+} from '../../support/snapshots.ts';
+
+/** A snapshot with one entry of every kind, each field of it set. */
+const full = {
+  documents: [
+    document({ defaults: [['api', { permission: 'allow', rateLimit: 5, transform: 'redact', override: true }]] }),
+    document({ id: { layer: 'role', role: 'member' }, mode: 'audit' }),
+    document({
+      id: { layer: 'agent-type', agentType: 'claude-code::api::bot' },
+      tools: [['github.delete', [['api', { permission: 'deny' }]]]],
+    }),
+    document({ id: { layer: 'user', uid: 'ann', part: 'self' }, agentTypes: [['claude-code::api::bot', [['api', { rateLimit: 0 }]]]] }),
+  ],
+  servers: [{ name: 'github', tools: [{ name: 'delete', requiredScopes: ['repo'] }] }],
+} as const;
+
+const good: SnapshotMessage = snapshotMessage(full);
+
+/** The good snapshot with one entry replaced (or added), and its hash right again. */
+const withEntry = (name: string, value: unknown, as = name): SnapshotMessage =>
+  withRaw(name, { key: as, value: value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value)) });
+
+function withRaw(name: string, replacement: RawEntry): SnapshotMessage {
+  const rest = entriesOf(full).filter((entry) => entry.key !== name);
+  return messageOf([...rest, replacement]);
+}
+
+const change = (value: object, fields: object): object => ({ ...value, ...fields });
+const without = (value: object, name: string): object => Object.fromEntries(Object.entries(value).filter(([field]) => field !== name));
+const inDocument = (fields: object): SnapshotMessage => withEntry('document/workspace', change(document(), fields));
+const inRule = (rule: unknown): SnapshotMessage => inDocument({ defaults: [['api', rule]] });
+const inUser = (fields: object): SnapshotMessage =>
+  withEntry('document/user:ann:self', change(document({ id: { layer: 'user', uid: 'ann', part: 'self' } }), fields));
+const inAgent = (fields: object): SnapshotMessage => withEntry('agent/agent-1', change(agent(), fields));
+const inKey = (fields: object): SnapshotMessage => withEntry('key/key-1', change(key(), fields));
+const inSettings = (fields: object): SnapshotMessage => withEntry('settings', change(settings(), fields));
+const then = settings().outage.then;
+
+/** What is wrong, how it is sent, the code it must be refused with, and words of the place. */
+const bad: readonly (readonly [string, SnapshotMessage, NackCode, string])[] = [
+  ['a newer schema', { ...good, schemaVersion: 2 }, 'schema_unsupported', 'schema 1'],
+  ['no schema', { ...good, schemaVersion: 0 }, 'schema_unsupported', 'has 0'],
+  ['another workspace in the message', { ...good, workspace: 'other' }, 'wrong_workspace', '"other"'],
+  ['another workspace in the settings', inSettings({ workspace: 'other' }), 'wrong_workspace', 'settings.workspace'],
+  ['no revision', { ...good, revision: null }, 'entry_invalid', 'revision'],
+  ['an empty epoch', { ...good, revision: { epoch: '', number: 1 } }, 'entry_invalid', 'revision'],
+  ['a negative revision', { ...good, revision: { epoch: 'e1', number: -1 } }, 'entry_invalid', 'revision'],
+  ['a fractional revision', { ...good, revision: { epoch: 'e1', number: 1.5 } }, 'entry_invalid', 'revision'],
+  ['a revision beyond exact numbers', { ...good, revision: { epoch: 'e1', number: 2 ** 53 } }, 'entry_invalid', 'revision'],
+  ['a hash of other content', { ...good, hash: Buffer.alloc(32, 7) }, 'hash_mismatch', 'hash as'],
+  ['an empty hash', { ...good, hash: Buffer.alloc(0) }, 'hash_mismatch', 'hash as'],
+  ['a hash cut short', { ...good, hash: good.hash.subarray(0, 31) }, 'hash_mismatch', 'hash as'],
+  ['an entry left out', { ...good, entries: good.entries.slice(1) }, 'hash_mismatch', 'hash as'],
+  ['an older revision than the one held', snapshotMessage({ revision: 4 }), 'revision_backwards', 'revision 4'],
+  ['no settings', messageOf(entriesOf(full).filter((entry) => entry.key !== 'settings')), 'settings_missing', 'settings'],
+  ['nothing at all', messageOf([]), 'settings_missing', 'settings'],
+  ['settings under another key', withEntry('settings', settings(), 'settings/x'), 'entry_invalid', 'settings/x'],
+  [
+    'a second set of settings',
+    messageOf([...entriesOf(full), rawEntry('settings/2', settings({ frozen: true }))]),
+    'entry_invalid',
+    'settings/2',
+  ],
+  [
+    'an entry that is there twice',
+    messageOf([...entriesOf(full), rawEntry('settings', settings({ frozen: true }))]),
+    'entry_invalid',
+    'twice',
+  ],
+  ['an entry of an unknown kind', withEntry('', { a: 1 }, 'lease/1'), 'entry_invalid', 'lease/1'],
+  ['an entry without a kind', withEntry('', { a: 1 }, '/agent'), 'entry_invalid', '/agent'],
+  ['an entry with an empty key', withEntry('', { a: 1 }, ''), 'entry_invalid', '""'],
+  ['an entry named as a prototype property', withEntry('', { a: 1 }, '__proto__'), 'entry_invalid', '__proto__'],
+  ['a kind named as a prototype property', withEntry('', { a: 1 }, 'constructor/x'), 'entry_invalid', 'constructor/x'],
+  ['a value that is no JSON', withEntry('settings', Buffer.from('{"workspace":')), 'entry_invalid', 'settings'],
+  ['a value that is not UTF-8', withEntry('settings', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])), 'entry_invalid', 'UTF-8'],
+  ['an empty value', withEntry('settings', Buffer.alloc(0)), 'entry_invalid', 'settings'],
+  ['a value that is a list', withEntry('settings', []), 'entry_invalid', 'an object'],
+  ['a value that is null', withEntry('settings', null), 'entry_invalid', 'an object'],
+  ['settings without frozen', withEntry('settings', without(settings(), 'frozen')), 'entry_invalid', 'frozen'],
+  ['frozen as text', inSettings({ frozen: 'false' }), 'entry_invalid', 'frozen'],
+  ['an unknown default permission', inSettings({ defaultPermission: 'ask' }), 'entry_invalid', 'defaultPermission'],
+  ['a window of no length', inSettings({ windowSeconds: 0 }), 'entry_invalid', 'windowSeconds'],
+  ['a window of a fraction', inSettings({ windowSeconds: 0.5 }), 'entry_invalid', 'windowSeconds'],
+  ['no outage rule', withEntry('settings', without(settings(), 'outage')), 'entry_invalid', 'outage'],
+  ['a negative staleness', inSettings({ outage: { maxStalenessSeconds: -1, then } }), 'entry_invalid', 'maxStalenessSeconds'],
+  [
+    'an outage rule without a tier',
+    inSettings({ outage: { maxStalenessSeconds: 1, then: without(then, 'api') } }),
+    'entry_invalid',
+    'then.api',
+  ],
+  [
+    'an unknown outage choice',
+    inSettings({ outage: { maxStalenessSeconds: 1, then: change(then, { api: 'allow' }) } }),
+    'entry_invalid',
+    'then.api',
+  ],
+  ['a document under another key', withEntry('document/workspace', document(), 'document/role:member'), 'entry_invalid', 'twice'],
+  ['a document whose id is of another layer', withEntry('', document(), 'document/role:owner'), 'entry_invalid', 'workspace'],
+  ['a document without id', withEntry('document/workspace', without(document(), 'id')), 'entry_invalid', 'id'],
+  ['an unknown layer', inDocument({ id: { layer: 'team' } }), 'entry_invalid', 'layer'],
+  [
+    'an unknown role',
+    withEntry('', change(document(), { id: { layer: 'role', role: 'root' } }), 'document/role:root'),
+    'entry_invalid',
+    'role',
+  ],
+  [
+    'an unknown part',
+    withEntry('', change(document(), { id: { layer: 'user', uid: 'ann', part: 'other' } }), 'document/user:ann:other'),
+    'entry_invalid',
+    'part',
+  ],
+  ['an unknown mode', inDocument({ mode: 'audit-only' }), 'entry_invalid', 'mode'],
+  ['defaults as an object', inDocument({ defaults: { api: {} } }), 'entry_invalid', 'defaults'],
+  ['an unknown tier', inDocument({ defaults: [['batch', {}]] }), 'entry_invalid', 'defaults[0][0]'],
+  ['a tier named as a prototype property', inDocument({ defaults: [['__proto__', {}]] }), 'entry_invalid', 'defaults[0][0]'],
+  [
+    'a tier named twice',
+    inDocument({
+      defaults: [
+        ['api', {}],
+        ['api', {}],
+      ],
+    }),
+    'entry_invalid',
+    'defaults',
+  ],
+  ['a pair of three', inDocument({ defaults: [['api', {}, {}]] }), 'entry_invalid', 'defaults[0]'],
+  [
+    'a tool named twice',
+    inDocument({
+      tools: [
+        ['mail.send', [['api', { permission: 'deny' }]]],
+        ['mail.send', []],
+      ],
+    }),
+    'entry_invalid',
+    'tools',
+  ],
+  ['a tool that is no text', inDocument({ tools: [[1, []]] }), 'entry_invalid', 'tools[0][0]'],
+  [
+    'an agent type named twice',
+    inUser({
+      agentTypes: [
+        ['c::api::', []],
+        ['c::api::', []],
+      ],
+    }),
+    'entry_invalid',
+    'agentTypes',
+  ],
+  ['agent types in a workspace document', inDocument({ agentTypes: [['c::api::', []]] }), 'entry_invalid', 'agentTypes'],
+  ['a rule that is a list', inRule([]), 'entry_invalid', 'an object'],
+  ['an unknown field of a rule', inRule({ permision: 'deny' }), 'entry_invalid', 'permision'],
+  ['an unknown permission', inRule({ permission: 'ask' }), 'entry_invalid', 'permission'],
+  ['a permission of null', inRule({ permission: null }), 'entry_invalid', 'permission'],
+  ['an unknown transform', inRule({ transform: 'drop' }), 'entry_invalid', 'transform'],
+  ['a negative limit', inRule({ rateLimit: -1 }), 'entry_invalid', 'rateLimit'],
+  ['a fractional limit', inRule({ rateLimit: 0.5 }), 'entry_invalid', 'rateLimit'],
+  ['a limit as text', inRule({ rateLimit: '5' }), 'entry_invalid', 'rateLimit'],
+  ['a limit that is too large', inRule({ rateLimit: 2 ** 31 }), 'entry_invalid', 'rateLimit'],
+  ['an override of 1', inRule({ override: 1 }), 'entry_invalid', 'override'],
+  ['an agent under another id', withEntry('agent/agent-1', agent({ id: 'agent-2' }), 'agent/agent-1'), 'entry_invalid', 'agent-2'],
+  ['an agent without a cap', withEntry('agent/agent-1', without(agent(), 'maxToolCalls')), 'entry_invalid', 'maxToolCalls'],
+  ['a negative cap', inAgent({ maxToolCalls: -1 }), 'entry_invalid', 'maxToolCalls'],
+  ['a fractional cap', inAgent({ maxBudgetCents: 0.1 }), 'entry_invalid', 'maxBudgetCents'],
+  ['a cap as text', inAgent({ maxDurationMs: '5' }), 'entry_invalid', 'maxDurationMs'],
+  ['a cap of null', inAgent({ maxToolRounds: null }), 'entry_invalid', 'maxToolRounds'],
+  ['enabledTools as text', inAgent({ enabledTools: 'github.*' }), 'entry_invalid', 'enabledTools'],
+  ['a tool of enabledTools that is no text', inAgent({ enabledTools: ['a', 1] }), 'entry_invalid', 'enabledTools[1]'],
+  ['a delegation depth of a fraction', inAgent({ maxDelegationDepth: 1.5 }), 'entry_invalid', 'maxDelegationDepth'],
+  ['suspended as a number', inAgent({ suspended: 0 }), 'entry_invalid', 'suspended'],
+  ['a member under another uid', withEntry('member/ann', member({ uid: 'bob' })), 'entry_invalid', 'bob'],
+  ['a member of no role', withEntry('member/ann', change(member(), { role: 'guest' })), 'entry_invalid', 'role'],
+  ['a member without e-mail', withEntry('member/ann', without(member(), 'email')), 'entry_invalid', 'email'],
+  ['a key under another id', withEntry('key/key-1', key({ id: 'key-2' })), 'entry_invalid', 'key-2'],
+  ['a key of no role', inKey({ role: 'toString' }), 'entry_invalid', 'role'],
+  ['a key without pins', withEntry('key/key-1', without(key(), 'pins')), 'entry_invalid', 'pins'],
+  ['a key that pins no tier of ours', inKey({ pins: { tier: 'root', agent: null, client: null } }), 'entry_invalid', 'tier'],
+  ['a key whose expiry is text', inKey({ expiresAt: '2030-01-01' }), 'entry_invalid', 'expiresAt'],
+  ['a key whose scopes are text', inKey({ scopes: '*' }), 'entry_invalid', 'scopes'],
+  ['a key whose uid is a number', inKey({ uid: 7 }), 'entry_invalid', 'uid'],
+  ['a server under another name', withEntry('server/github', { name: 'gitlab', tools: [] }), 'entry_invalid', 'gitlab'],
+  [
+    'a server whose tool has no scopes',
+    withEntry('server/github', { name: 'github', tools: [{ name: 'delete' }] }),
+    'entry_invalid',
+    'requiredScopes',
+  ],
+];
+
+const now = 1_000;
+const heldWorld = { revision: 5, documents: [ruleFor('github.delete', { permission: 'deny' })] };
+
+function cellWith(): PolicyCell {
+  const cell = createPolicyCell({ now: () => now }, 'acme');
+  cell.heard(5);
+  expect(cell.offer(snapshotMessage(heldWorld)).ok).toBe(true);
+  return cell;
+}
+
+const claim = { identity: { sub: 'ann', keyId: 'key-1' }, hops: [{ tier: 'api', client: 'c', agent: 'bot' }] } as const;
+
+function decisions(cell: PolicyCell): readonly unknown[] {
+  const { current } = cell;
+  if (current === null) throw new Error('nothing is held');
+  const usage = createRunUsage(createCounters(60), { originSub: 'ann', startedAt: now });
+  return ['github.delete', 'github.create', 'mail.send', 'other.tool'].map((tool) => {
+    const { code, reason, rule, transform } = decide(bindCaller(current, claim), tool, usage, cell.freshness, now);
+    return { code, reason, rule, transform };
+  });
+}
+
+test('the snapshot that the bad ones are made from is taken', () => {
+  expect(createPolicyCell({ now: () => now }, 'acme').offer(good)).toMatchObject({ ok: true });
+  expect(bad.length).toBeGreaterThanOrEqual(40);
+  expect(new Set(bad.map(([name]) => name)).size).toBe(bad.length);
+});
+
+test.each(bad)('%s: refused with code and place, decisions stay, and the next good one is taken', (_, message, code, place) => {
+  const cell = cellWith();
+  const before = decisions(cell);
+  const index = cell.current;
+  const swaps: number[] = [];
+  cell.onSwap(({ revision }) => swaps.push(revision));
+  // A message with a right revision of its own is offered as the newest, so that only its fault can refuse it.
+  const { revision } = message;
+  const newest =
+    revision !== null && revision.number === 1 && revision.epoch === 'e1' ? { ...message, revision: { epoch: 'e1', number: 6 } } : message;
+  const offered = cell.offer(newest);
+  expect(offered).toMatchObject({ ok: false, code, message: expect.stringContaining(place) });
+  expect(cell.current).toBe(index);
+  expect(decisions(cell)).toEqual(before);
+  expect(cell.status()).toMatchObject({ revision: 5, lastNack: { code } });
+  expect(swaps).toEqual([]);
+  expect(cell.offer(snapshotMessage({ revision: 7, documents: [ruleFor('mail.send', { permission: 'deny' })] }))).toMatchObject({
+    ok: true,
+  });
+  expect(cell.status()).toMatchObject({ revision: 7, lastNack: null });
+  expect(decisions(cell)).not.toEqual(before);
+});
+
+test('names as those of prototypes are ordinary in every place that holds names', () => {
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    const message = snapshotMessage({
+      documents: [ruleFor(name, { permission: 'deny' }), document({ id: { layer: 'user', uid: name, part: 'self' } })],
+      agents: [agent({ id: name, name, enabledTools: [name] })],
+      members: [member({ uid: name })],
+      keys: [key({ id: name, uid: name })],
+      servers: [{ name, tools: [{ name, requiredScopes: [name] }] }],
+    });
+    const cell = createPolicyCell({ now: () => now }, 'acme');
+    cell.heard(1);
+    expect(cell.offer(message)).toMatchObject({ ok: true });
+    expect(cell.current?.agentsById.get(name)?.enabledTools).toEqual([name]);
+    expect(cell.current?.members.get('valueOf')).toBeUndefined();
+  }
+});
+
+const responseBytes = policyService.Sync.responseSerialize({ snapshot: { ...good, entries: [...good.entries] } });
+const verified = verifySnapshot(good, 'acme');
+
+// Protobuf's own framing is not under the hash, and neither are the revision (which only says when) and fields that
+// nobody reads: what counts is that no flipped byte is ever decided by as if it were other content.
+test('any byte of an encoded snapshot flipped: refused, or the very same content', () => {
+  if (!verified.ok) throw new Error(verified.message);
+  const content = contentOf(good);
+  let refused = 0;
+  fc.assert(
+    fc.property(fc.nat(responseBytes.length - 1), fc.integer({ min: 1, max: 255 }), (at, mask) => {
+      const flipped = Buffer.from(responseBytes);
+      flipped[at] = (flipped[at] ?? 0) ^ mask;
+      const message = decoded(flipped);
+      const result = message === null ? null : verifySnapshot(message, 'acme');
+      if (message === null || result === null || !result.ok) refused += 1;
+      else expect(contentOf(message)).toEqual(content);
+    }),
+    { numRuns: 3_000 },
+  );
+  expect(refused).toBeGreaterThan(2_500);
+});
+
+function decoded(bytes: Buffer): SnapshotMessage | null {
+  try {
+    return policyService.Sync.responseDeserialize(bytes).snapshot ?? null;
+  } catch {
+    return null;
+  }
+}
+
+const contentOf = ({ entries }: SnapshotMessage): readonly string[] =>
+  entries.map((entry) => `${entry.key} ${Buffer.from(entry.value).toString('latin1')}`).toSorted();

@@ -1,0 +1,99 @@
+// A sidecar without a control plane: a cell that is offered snapshots by hand, a real spool in a temporary folder, and
+// clocks that the test moves. The library's runs and the hook endpoint are tested over it.
+import type { AuditEntry } from '@tollgate/proto/contract';
+import { type DestinationStream, pino } from 'pino';
+import { Registry } from 'prom-client';
+import { onTestFinished } from 'vitest';
+import { AuditUnavailable } from '../../sidecar/audit/unavailable.ts';
+import { exportSidecar } from '../../sidecar/gateway/metrics.ts';
+import { buildServer } from '../../sidecar/gateway/server.ts';
+import { createCounters } from '../../sidecar/limits/counters.ts';
+import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import type { Sidecar } from '../../sidecar/start.ts';
+import { snapshotMessage, type World } from './snapshots.ts';
+import { openTestSpool, readAll, temporaryFolder } from './spools.ts';
+
+interface Options {
+  readonly world?: World | null;
+  readonly durability?: 'kernel' | 'disk';
+  readonly keepInput?: boolean;
+}
+
+export interface TestSidecar extends Sidecar {
+  readonly time: { now: number; wall: number };
+  /** Offers the next revision; throws where it is refused. */
+  take(world: World): void;
+  /** Why nothing can be written to the spool now: there is no room, or a bug of ours. */
+  spoolFault: 'full' | 'bug' | null;
+  /** Everything recorded so far, in order. */
+  entries(): Promise<readonly AuditEntry[]>;
+}
+
+export async function createTestSidecar({ world = {}, durability = 'kernel', keepInput = true }: Options = {}): Promise<TestSidecar> {
+  const time = { now: 1_000_000, wall: Date.UTC(2026, 5, 25, 12) };
+  const clock = { now: () => time.now, wall: () => time.wall };
+  const cell = createPolicyCell(clock, 'acme');
+  const counters = createCounters(60);
+  cell.onSwap(({ settings }) => counters.setWindow(settings.windowSeconds));
+  const spool = await openTestSpool({ folder: temporaryFolder(), durability });
+  onTestFinished(() => spool.close());
+  let ids = 0;
+  let revision = 0;
+  const fault = (): Error | null => {
+    if (sidecar.spoolFault === null) return null;
+    return sidecar.spoolFault === 'bug' ? new Error('a bug') : new AuditUnavailable('unwritable', 'no space left on device');
+  };
+  const sidecar: TestSidecar = {
+    time,
+    cell,
+    counters,
+    govern: { cell, clock, newId: () => `id-${(ids += 1)}`, keepInput },
+    spool: {
+      append: (json) => {
+        const problem = fault();
+        if (problem !== null) throw problem;
+        return spool.append(json);
+      },
+      appendAsync: async (json) => {
+        const problem = fault();
+        if (problem !== null) throw problem;
+        return spool.appendAsync(json);
+      },
+      status: () => ({ ...spool.status(), failure: fault()?.message }),
+    },
+    durability,
+    unrecorded: 0,
+    spoolFault: null,
+    take: (next) => {
+      revision += 1;
+      cell.heard(revision);
+      const offered = cell.offer(snapshotMessage({ revision, ...next }));
+      if (!offered.ok) throw new Error(`${offered.code}: ${offered.message}`);
+    },
+    entries: async () =>
+      (await readAll(spool)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
+    shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
+    notReady: () => (cell.current === null ? ['no policy is held'] : []),
+    ready: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+  if (world !== null) sidecar.take(world);
+  return sidecar;
+}
+
+// What `entryText` writes, believed field by field by the tests that read it.
+const parseEntry = (text: string): AuditEntry => JSON.parse(text) as AuditEntry;
+
+const lost = (why: string): never => {
+  throw new Error(`an entry was lost: ${why}`);
+};
+
+/** The process's HTTP server over it, not listening; `lines` is all that it logs, at the most talkative level. */
+export function createTestServer(sidecar: Sidecar) {
+  const lines: string[] = [];
+  const stream: DestinationStream = { write: (line) => void lines.push(line) };
+  const registry = new Registry();
+  const app = buildServer({ sidecar, registry, metrics: exportSidecar(registry, sidecar), log: pino({ level: 'trace' }, stream) });
+  onTestFinished(() => app.close());
+  return { app, registry, lines };
+}

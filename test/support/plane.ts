@@ -1,0 +1,211 @@
+// A control plane in this process, as main.ts wires it: REST by injection, gRPC on loopback, a database of its own. The
+// gRPC server can be stopped and started again on the same port.
+import { type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import {
+  createAuditClient,
+  createPolicyClient,
+  type ShipRequest,
+  type ShipResponse__Output,
+  type SyncRequest,
+  type SyncResponse__Output,
+} from '@tollgate/proto';
+import { Registry } from 'prom-client';
+import { onTestFinished } from 'vitest';
+import { createSyncMetrics } from '../../control-plane/grpc/metrics.ts';
+import { type GrpcServer, startGrpcServer } from '../../control-plane/grpc/server.ts';
+import { authenticate } from '../../control-plane/operations/authenticate.ts';
+import { type AuditBatch, createIngest } from '../../control-plane/operations/ingest-batch.ts';
+import { tendPartitions } from '../../control-plane/operations/tend-partitions.ts';
+import { createPublisher } from '../../control-plane/publish/publisher.ts';
+import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
+import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { type Sidecar, type SidecarOptions, startSidecar } from '../../sidecar/start.ts';
+import { createRest, field } from '../control-plane/rest.ts';
+import { temporaryFolder } from './spools.ts';
+
+export type Plane = Awaited<ReturnType<typeof startPlane>>;
+
+export async function startPlane() {
+  const rest = await createRest();
+  rest.clock.now = new Date();
+  await tendPartitions(rest.deps, 90);
+  const registry = new Registry();
+  const metrics = createSyncMetrics(registry);
+  const log = { info: () => undefined, warn: () => undefined };
+  const publisher = createPublisher({ readState: (id) => readWorkspaceState(rest.pool, id), defaults: rest.deps.defaults, log });
+  const connection = rest.pool.options;
+  const watch = watchRevisions({ pool: rest.pool, connection, log }, publisher);
+  const ingest = createIngest(rest.deps);
+  const revision = async (): Promise<number> => {
+    const { rows } = await rest.pool.query<{ revision: string }>("select revision from workspace where slug = 'acme'");
+    return Number(rows[0]?.revision);
+  };
+  let grpc: GrpcServer | null = null;
+  const plane = {
+    ...rest,
+    registry,
+    watch,
+    revision,
+    port: 0,
+    wall: (): number => Date.now() + plane.aheadMs,
+    /** How far the gRPC edge's clock is ahead. */
+    aheadMs: 0,
+    ingest,
+    address: () => `127.0.0.1:${plane.port}`,
+    startGrpc: async () => {
+      grpc = await startGrpcServer(
+        {
+          publisher,
+          wall: plane.wall,
+          random: () => 0.5,
+          metrics,
+          log,
+          authenticate: (header) => authenticate(rest.deps, header),
+          ingest: (batch: AuditBatch) => plane.ingest(batch),
+        },
+        { host: '127.0.0.1', port: plane.port },
+      );
+      plane.port = grpc.port;
+    },
+    stopGrpc: async () => {
+      await grpc?.close();
+      grpc = null;
+    },
+    /** Sets the workspace's document, and answers the revision that this made. */
+    writePolicy: async (document: object): Promise<number> => {
+      const { status: code, body } = await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: document });
+      if (code !== 200) throw new Error(`the policy was not written: ${code} ${JSON.stringify(body)}`);
+      return revision();
+    },
+    /** A new key, its text and its id. */
+    issueKey: async (scopes: readonly string[], fields: object = {}): Promise<{ readonly key: string; readonly id: string }> => {
+      const answer = await rest.ask('POST', '/acme/admin/keys', { body: { name: 'sidecar', scopes, ...fields } });
+      return { key: field(answer, 'key'), id: field(answer, 'id') };
+    },
+    close: async () => {
+      await plane.stopGrpc();
+      publisher.close();
+      await watch.close();
+      await rest.close();
+    },
+  };
+  await plane.startGrpc();
+  return plane;
+}
+
+/** A sidecar of that control plane, and what it logs. */
+export async function followPlane(plane: Pick<Plane, 'address'>, options: Pick<SidecarOptions, 'key'> & Partial<SidecarOptions>) {
+  const events: { readonly message: string; readonly fields: object }[] = [];
+  let onEvent = (): void => {};
+  const note = (fields: object, message: string): void => {
+    events.push({ message, fields });
+    onEvent();
+  };
+  const sidecar: Sidecar = await startSidecar({
+    form: 'process',
+    controlPlane: plane.address(),
+    plaintext: true,
+    spoolDir: temporaryFolder(),
+    durability: 'kernel',
+    spoolBytesMax: 64 * 1024 * 1024,
+    keepInput: true,
+    sidecarId: 'sidecar-1',
+    log: { info: note, warn: note },
+    ...options,
+  });
+  let closed = false;
+  const close = async (deadlineMs = 0): Promise<void> => {
+    if (closed) return;
+    closed = true;
+    await sidecar.close(deadlineMs);
+  };
+  onTestFinished(() => close());
+  await sidecar.ready(20_000);
+  /** Resolves as soon as that revision, or a later one, is decided by. */
+  const reaches = (revision: number): Promise<void> =>
+    new Promise((done) => {
+      const look = (): void => {
+        if ((sidecar.cell.current?.revision ?? -1) >= revision) done();
+      };
+      sidecar.cell.onSwap(look);
+      look();
+    });
+  /** Resolves once something of that kind was logged, since the sidecar started. */
+  const logs = (message: string): Promise<object> =>
+    new Promise((done) => {
+      onEvent = () => {
+        const found = events.find((event) => event.message === message);
+        if (found !== undefined) done(found.fields);
+      };
+      onEvent();
+    });
+  return { sidecar, close, reaches, logs, events };
+}
+
+/** One end of a stream, in the hands of a test: what came in, and how it ended. */
+export interface Wire<Request, Response> {
+  write(request: Request): void;
+  /** The next message that is not a heartbeat. */
+  next(): Promise<Response>;
+  /** Everything that came so far, heartbeats too. */
+  readonly received: readonly Response[];
+  /** The status it ended with. */
+  readonly ended: Promise<string>;
+  close(): void;
+}
+
+function wireOf<Request, Response>(
+  stream: ClientDuplexStream<Request, Response>,
+  client: { close(): void },
+  skips: (message: Response) => boolean,
+): Wire<Request, Response> {
+  const received: Response[] = [];
+  const queue: Response[] = [];
+  let waiting: ((message: Response) => void) | null = null;
+  stream.on('data', (message: Response) => {
+    received.push(message);
+    if (skips(message)) return;
+    if (waiting === null) queue.push(message);
+    else waiting(message);
+    waiting = null;
+  });
+  const ended = new Promise<string>((resolve) => {
+    stream.on('error', ({ code, details }: ServiceError) => resolve(`${status[code]}: ${details}`));
+    stream.on('end', () => setImmediate(() => resolve('ended')));
+  });
+  const close = (): void => {
+    stream.cancel();
+    client.close();
+  };
+  onTestFinished(close);
+  return {
+    write: (request) => void stream.write(request),
+    next: () => {
+      const message = queue.shift();
+      if (message !== undefined) return Promise.resolve(message);
+      return new Promise((resolve, reject) => {
+        waiting = resolve;
+        void ended.then((how) => reject(new Error(`the stream ended before the next message: ${how}`)));
+      });
+    },
+    received,
+    ended,
+    close,
+  };
+}
+
+function metadataOf(key: string | null): Metadata {
+  const metadata = new Metadata();
+  if (key !== null) metadata.set('authorization', `Bearer ${key}`);
+  return metadata;
+}
+
+export function openSync(plane: Pick<Plane, 'address'>, key: string | null): Wire<SyncRequest, SyncResponse__Output> {
+  const client = createPolicyClient(plane.address(), credentials.createInsecure(), {});
+  return wireOf<SyncRequest, SyncResponse__Output>(client.sync(metadataOf(key)), client, ({ message }) => message === 'heartbeat');
+}
+
+export function openShip(plane: Pick<Plane, 'address'>, key: string | null): Wire<ShipRequest, ShipResponse__Output> {
+  const client = createAuditClient(plane.address(), credentials.createInsecure(), {});
+  return wireOf<ShipRequest, ShipResponse__Output>(client.ship(metadataOf(key)), client, () => false);
+}

@@ -1,0 +1,72 @@
+// A control plane as far as `PolicyService` goes, on loopback, that does what a test says and no more.
+import { Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import { type PolicyServiceHandlers, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
+import { onTestFinished } from 'vitest';
+
+export interface PolicyStream {
+  readonly authorization: string;
+  /** The next message of the sidecar. */
+  next(): Promise<SyncRequest__Output>;
+  send(message: SyncResponse): void;
+  fail(code: status, details: string): void;
+  end(): void;
+  /** Resolves once the sidecar is gone from it. */
+  readonly gone: Promise<void>;
+}
+
+export interface PolicyServer {
+  readonly address: string;
+  /** The next stream that a sidecar opens. */
+  accept(): Promise<PolicyStream>;
+  stop(): void;
+}
+
+/** What was put in comes out once, in order; who comes too early waits. */
+function createQueue<T>() {
+  const items: T[] = [];
+  const waiting: ((item: T) => void)[] = [];
+  return {
+    put: (item: T): void => {
+      const next = waiting.shift();
+      if (next === undefined) items.push(item);
+      else next(item);
+    },
+    take: (): Promise<T> => {
+      const item = items.shift();
+      return item === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(item);
+    },
+  };
+}
+
+export async function startPolicyServer(port = 0): Promise<PolicyServer> {
+  const streams = createQueue<PolicyStream>();
+  const handlers: PolicyServiceHandlers = { Sync: (stream) => streams.put(streamOf(stream)) };
+  const server = new Server();
+  server.addService(policyService, handlers);
+  const bound = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
+      error === null ? resolve(actual) : reject(error),
+    );
+  });
+  const stop = (): void => server.forceShutdown();
+  onTestFinished(stop);
+  return { address: `127.0.0.1:${bound}`, accept: streams.take, stop };
+}
+
+function streamOf(stream: ServerDuplexStream<SyncRequest__Output, SyncResponse>): PolicyStream {
+  const messages = createQueue<SyncRequest__Output>();
+  stream.on('data', messages.put);
+  const gone = new Promise<void>((resolve) => {
+    stream.on('cancelled', resolve);
+    stream.on('end', resolve);
+    stream.on('error', () => resolve());
+  });
+  return {
+    authorization: String(stream.metadata.get('authorization')[0]),
+    next: messages.take,
+    send: (message) => void stream.write(message),
+    fail: (code, details) => void stream.emit('error', { code, details }),
+    end: () => void stream.end(),
+    gone,
+  };
+}
