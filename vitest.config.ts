@@ -10,11 +10,22 @@ export default defineConfig({
     projects: [
       {
         ...source,
-        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/e2e/**', 'test/store/**', 'test/control-plane/**'], testTimeout: 30_000 },
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/e2e/**', 'test/store/**', 'test/control-plane/**'],
+          testTimeout: 30_000,
+        },
       },
       {
         ...source,
-        test: { name: 'store', include: ['test/store/**/*.test.ts', 'test/control-plane/**/*.test.ts'], globalSetup: ['test/support/postgres.ts'], testTimeout: 30_000, hookTimeout: 60_000 },
+        test: {
+          name: 'store',
+          include: ['test/store/**/*.test.ts', 'test/control-plane/**/*.test.ts'],
+          globalSetup: ['test/support/postgres.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
       },
       {
         ...source,

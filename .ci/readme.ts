@@ -10,7 +10,7 @@ const wanted = [
   ['sidecar', configTable(sidecarSchema)],
 ].reduce(
   (text, [name, table]) =>
-    text.replace(new RegExp(`(<!-- variables: ${name} -->\n)[\\s\\S]*?(\n<!-- end -->)`), (_all, head, tail) => `${head}${table}${tail}`),
+    text.replace(new RegExp(`(<!-- variables: ${name} -->\n)[\\s\\S]*?(<!-- end -->)`), (_all, head, tail) => `${head}${table}\n${tail}`),
   readme,
 );
 if (process.argv.includes('--write')) writeFileSync('README.md', wanted);

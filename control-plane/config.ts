@@ -80,7 +80,7 @@ export const configSchema = {
     name: 'TOLLGATE_LOG_LEVEL',
     describe: 'least level of log lines',
     fallback: 'info',
-    choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
+    choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
   }),
 };
 

@@ -2,7 +2,8 @@
 // `tollgate start` run; it is told to stop by a signal.
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { isLoopback, printableConfig, readConfig } from '@tollgate/proto/contract';
+import { isLoopback, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
@@ -27,10 +28,12 @@ import { readWorkspaceState } from './store/workspace-state.ts';
 type Undo = (() => Promise<unknown> | void)[];
 
 const hourMs = 3_600_000;
+/** How long requests under way may take to end. */
+const drainMs = 5_000;
 
 /** Runs until SIGTERM or SIGINT. Answers the exit code. */
 export async function runControlPlane(env: Readonly<Record<string, string | undefined>>): Promise<number> {
-  const read = readConfig(configSchema, env);
+  const read = readConfig(configSchema, env, programVariables);
   if ('problems' in read) return complain(read.problems);
   const { config } = read;
   const beyond = config.allowPlaintext === 'false' && !isLoopback(config.host);
@@ -110,7 +113,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
     registry,
     readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
   });
-  undo.push(() => app.close());
+  undo.push(() => closeWithin(app, drainMs));
   const rest = await app.listen({ host: config.host, port: config.port });
   announce(rest, `${config.host}:${grpc.port}`, seeded.kind === 'created' ? seeded.key : null);
   return null;
@@ -121,6 +124,13 @@ async function connectionOf(config: Config, undo: Undo, log: pino.Logger, signal
   const embedded = await startEmbedded({ dataDir: resolve(config.dataDir), log: (line) => log.info(line), signal });
   undo.push(() => embedded.close());
   return embedded.connection;
+}
+
+/** Ends listening; connections that are still open after `ms`, with or without a request, are cut. */
+async function closeWithin(app: FastifyInstance, ms: number): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), ms);
+  await app.close();
+  clearTimeout(timer);
 }
 
 /** For people and scripts, on standard output; the log goes to standard error. */

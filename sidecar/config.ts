@@ -53,7 +53,7 @@ export const sidecarSchema = {
     name: 'TOLLGATE_LOG_LEVEL',
     describe: 'Least level that is logged',
     fallback: 'info',
-    choices: ['debug', 'info', 'warn', 'error', 'silent'],
+    choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
   }),
 } as const;
 

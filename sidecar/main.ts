@@ -1,5 +1,5 @@
 // The process form, for agents in any language: environment → configuration → sidecar → listen → drain.
-import { isLoopback, readConfig } from '@tollgate/proto/contract';
+import { isLoopback, programVariables, readConfig } from '@tollgate/proto/contract';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type SidecarConfig, sidecarSchema } from './config.ts';
@@ -7,10 +7,13 @@ import { exportSidecar } from './gateway/metrics.ts';
 import { buildServer } from './gateway/server.ts';
 import { startSidecar } from './start.ts';
 
+/** How long requests under way may take to end. */
+const drainMs = 5_000;
+
 process.exitCode = await run();
 
 async function run(): Promise<number> {
-  const read = readConfig(sidecarSchema, process.env);
+  const read = readConfig(sidecarSchema, process.env, programVariables);
   if ('problems' in read) return complain(read.problems);
   const { config } = read;
   if (config.key === null) return complain(['TOLLGATE_KEY is required: a workspace key of scope sidecar.sync']);
@@ -47,8 +50,13 @@ async function serve(config: SidecarConfig & { readonly key: string }, stopped: 
     if (!stopped.aborted) await new Promise((done) => stopped.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.reason }, 'draining');
     return 0;
+  } catch (error) {
+    return complain([error instanceof Error ? error.message : String(error)]);
   } finally {
+    // Connections that are still open then, with or without a request, are cut.
+    const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
     await app.close();
+    clearTimeout(timer);
     await sidecar.close();
   }
 }

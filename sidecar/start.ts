@@ -98,6 +98,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       random: Math.random,
       log: (event, fields) => log.info(fields, event),
       onTaken: (message) => keeper.save(message),
+      onRefused: () => keeper.drop(),
       onState: () => {
         for (const listener of listeners) listener();
       },

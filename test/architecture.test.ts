@@ -111,6 +111,7 @@ const pureFolders = ['sidecar/decide', 'sidecar/redact', 'control-plane/compile'
 const pureImports: Readonly<Record<string, readonly string[]>> = {
   'node:crypto': ['createHash', 'hash', 'timingSafeEqual'],
   'node:net': ['isIP'],
+  'node:util': ['isDeepStrictEqual'],
   'lru-cache': ['LRUCache'],
 };
 

@@ -1,5 +1,6 @@
 // Who is asking: what a key stands for at the moment it is shown.
 import type { Role } from '@tollgate/proto/contract';
+import type { KeyPins } from './key.ts';
 
 export interface Actor {
   readonly workspaceId: number;
@@ -13,4 +14,7 @@ export interface Actor {
   readonly memberUid: string;
   readonly role: Role;
   readonly scopes: readonly string[];
+  readonly pins: KeyPins;
+  /** Null: never. */
+  readonly expiresAt: Date | null;
 }

@@ -1,4 +1,5 @@
 // The user layer has two authors: the member (`self`) and the organisation. This is what they see of each other.
+import { isDeepStrictEqual } from 'node:util';
 import type { Rule } from '@tollgate/proto/contract';
 import { isObject, type PolicyDocument, type TierRulesDocument } from './policy.ts';
 
@@ -23,14 +24,25 @@ export function mergedUserView(organisation: PolicyDocument | null, self: Policy
   };
 }
 
-/** `patch` without what already stands in `view`: a client may send back what GET showed it. */
-export function stripUnchanged(view: unknown, patch: unknown): unknown {
+/** `patch` without the `parts` that GET showed: they are read, not written. Other ones stay, and are refused. */
+export function stripParts(view: unknown, patch: unknown): unknown {
+  if (!isObject(patch) || !isObject(view) || !Object.hasOwn(patch, 'parts') || !Object.hasOwn(view, 'parts')) return patch;
+  const { parts, ...rest } = patch;
+  return isDeepStrictEqual(parts, view['parts']) ? rest : patch;
+}
+
+/**
+ * `patch` without what `view` shows there and `own`, the writer's part, says nothing else of: a client may send back what
+ * GET showed, with what it wants changed.
+ */
+export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unknown {
   if (!isObject(patch) || !isObject(view)) return patch;
   return Object.fromEntries(
     Object.entries(patch).flatMap(([key, value]) => {
       const shown = Object.hasOwn(view, key) ? view[key] : undefined;
-      if (!isObject(value)) return value === shown ? [] : [[key, value]];
-      const left = stripUnchanged(shown, value);
+      const held = isObject(own) && Object.hasOwn(own, key) ? own[key] : undefined;
+      if (!isObject(value)) return value === shown && (held === undefined || held === value) ? [] : [[key, value]];
+      const left = stripUnchanged(shown, held, value);
       return isObject(left) && Object.keys(left).length === 0 && isObject(shown) ? [] : [[key, left]];
     }),
   );

@@ -4,7 +4,7 @@ import { type ApiKey, isId, makeSecret } from '../domain/key.ts';
 import { forbidden, notFound } from '../domain/refusal.ts';
 import { findKey, replaceSecret, revokeKey as revokeStored } from '../store/keys.ts';
 import { findMember } from '../store/members.ts';
-import { requireScopes } from './create-key.ts';
+import { requireBounds, requireScopes } from './create-key.ts';
 import { type Write, writeOperation } from './operation.ts';
 
 async function touchable({ client, actor, workspaceId }: Write, id: string): Promise<ApiKey> {
@@ -27,6 +27,7 @@ export const rotateKey = writeOperation('key.rotate', async (write, id: string) 
   const key = await touchable(write, id);
   // Whoever rotates a key holds it afterwards.
   requireScopes(actor, key.scopes);
+  requireBounds(actor, key);
   const secret = makeSecret(deps.random, actor.slug);
   await replaceSecret(client, workspaceId, id, secret);
   return { result: { id, key: secret.key }, target: `key/${id}` };

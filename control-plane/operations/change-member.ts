@@ -1,12 +1,14 @@
 // Changes and removes members. A workspace always keeps an owner, and only owners touch owners.
-import type { Role } from '@tollgate/proto/contract';
+import { parts, type Role } from '@tollgate/proto/contract';
 import { isAtMost } from '../domain/access.ts';
 import { checkEmail, type Member } from '../domain/member.ts';
 import { conflict, forbidden, refuseIfAny } from '../domain/refusal.ts';
 import { revokeKeysOf } from '../store/keys.ts';
 import { countOwners, deleteMember, updateMember } from '../store/members.ts';
+import { deleteDocument } from '../store/policies.ts';
 import { type Write, writeOperation } from './operation.ts';
 import { requireMember } from './read-members.ts';
+import { authorship } from './write-policy.ts';
 
 interface MemberChange {
   readonly uid: string;
@@ -37,11 +39,12 @@ export const changeMember = writeOperation('member.change', async (write, { uid,
   return { result: {}, target: `member/${uid}`, detail: { role: changed.role } };
 });
 
-/** The power of their keys goes with them, and does not come back with their uid. */
+/** The power of their keys and both parts of their policy go with them: the next holder of the uid inherits nothing. */
 export const removeMember = writeOperation('member.remove', async (write, uid: string) => {
   const { client, workspaceId, now } = write;
   await keepAnOwner(write, await touchable(write, uid));
   await revokeKeysOf(client, workspaceId, uid, now);
+  for (const part of parts) await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
   await deleteMember(client, workspaceId, uid);
   return { result: {}, target: `member/${uid}` };
 });

@@ -1,9 +1,10 @@
-// Issues a key. Nobody gives what they lack: its scopes are among the issuer's, and the member behind it is at most
-// of the issuer's role.
+// Issues a key. Nobody gives what they lack: its scopes are among the issuer's, its pins and its expiry are within the
+// issuer's, and the member behind it is at most of the issuer's role.
 import type { Scope, Tier } from '@tollgate/proto/contract';
 import { isAtMost, lackingScope } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import { makeId, makeSecret } from '../domain/key.ts';
+import { brokenBound, inheritBounds, type KeyBounds } from '../domain/key-bounds.ts';
 import { badRequest, forbidden } from '../domain/refusal.ts';
 import { insertKey } from '../store/keys.ts';
 import { findMember } from '../store/members.ts';
@@ -22,14 +23,15 @@ export interface NewKey {
 
 export const createKey = writeOperation('key.create', async (write, input: NewKey) => {
   const { client, deps, actor, workspaceId, now } = write;
-  requireScopes(actor, input.scopes);
-  if (input.uid !== undefined) await requireMember(write, input.uid);
-  if (input.expiresAt !== undefined && input.expiresAt <= now) throw badRequest('expiresAt must be in the future');
+  const { name, scopes, uid = null, tier = null, agent = null, client: pinnedClient = null, expiresAt = null } = input;
+  const bounds = inheritBounds(actor, { pins: { tier, agent, client: pinnedClient }, expiresAt });
+  requireScopes(actor, scopes);
+  requireBounds(actor, bounds);
+  if (uid !== null) await requireMember(write, uid);
+  if (expiresAt !== null && expiresAt <= now) throw badRequest('expiresAt must be in the future');
   const id = makeId(deps.random);
   const secret = makeSecret(deps.random, actor.slug);
-  const { name, scopes, uid = null, tier = null, agent = null, client: pinnedClient = null, expiresAt = null } = input;
-  const pins = { tier, agent, client: pinnedClient };
-  const key = { id, name, last4: secret.last4, scopes, uid, madeBy: actor.memberUid, pins, expiresAt, revokedAt: null, createdAt: now };
+  const key = { id, name, last4: secret.last4, scopes, uid, madeBy: actor.memberUid, ...bounds, revokedAt: null, createdAt: now };
   await insertKey(client, workspaceId, key, secret);
   return { result: { id, key: secret.key }, target: `key/${id}`, detail: { name, scopes, uid } };
 });
@@ -37,6 +39,11 @@ export const createKey = writeOperation('key.create', async (write, input: NewKe
 export function requireScopes(actor: Actor, scopes: readonly string[]): void {
   const lacking = lackingScope(actor.scopes, scopes);
   if (lacking !== null) throw forbidden(`this key lacks the scope ${lacking} and cannot give it`);
+}
+
+export function requireBounds(actor: Actor, given: KeyBounds): void {
+  const broken = brokenBound(actor, given);
+  if (broken !== null) throw forbidden(`this key cannot give what is outside ${broken}`);
 }
 
 async function requireMember({ client, actor, workspaceId }: Write, uid: string): Promise<void> {

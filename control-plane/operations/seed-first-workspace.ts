@@ -33,7 +33,9 @@ export async function seedFirstWorkspace(deps: Deps, { workspace, ownerEmail, ow
       const same = ownerKey === null || hashKey(ownerKey) === deployment.ownerKeyHash;
       return same
         ? { kind: 'present' }
-        : refused('is not the one this database was first started with; unset it, and change keys with `tollgate keys`');
+        : refused(
+            'is not the one this database was first started with; unset it, and make and revoke keys with POST and DELETE /{workspace}/admin/keys',
+          );
     }
     if (ownerKey !== null && parseKey(ownerKey)?.workspace !== workspace)
       return refused(`is not a key of the workspace ${JSON.stringify(workspace)}`);

@@ -1,7 +1,9 @@
-// PUT writes what is there and ignores what it does not know; PATCH is the validated path.
-import type { Action } from '../domain/access.ts';
-import { type AgentFields, checkAgentPatch, checkAgentUpdate } from '../domain/agent.ts';
-import { accepted, type Checked } from '../domain/refusal.ts';
+// PUT writes what is there and ignores what it does not know; PATCH is the validated path. `suspended` is the brake of
+// owners and admins: a member may send it back as it is, and neither pulls nor releases it.
+import { type Action, isLead } from '../domain/access.ts';
+import type { Actor } from '../domain/actor.ts';
+import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../domain/agent.ts';
+import { accepted, type Checked, forbidden } from '../domain/refusal.ts';
 import { updateAgent as updateStored } from '../store/agents.ts';
 import { writeOperation } from './operation.ts';
 import { requireAgent } from './read-agents.ts';
@@ -12,12 +14,17 @@ interface AgentChange {
 }
 
 const changeBy = (action: Action, check: (body: unknown) => Checked<Partial<AgentFields>>) =>
-  writeOperation(action, async ({ client, workspaceId, now }, { id, body }: AgentChange) => {
-    await requireAgent(client, workspaceId, id);
+  writeOperation(action, async ({ client, actor, workspaceId, now }, { id, body }: AgentChange) => {
+    const agent = await requireAgent(client, workspaceId, id);
     const fields = accepted(check(body));
+    requireBrake(actor, agent, fields);
     await updateStored(client, workspaceId, id, fields, now);
     return { result: {}, target: `agent/${id}`, detail: { fields: Object.keys(fields) } };
   });
+
+function requireBrake(actor: Actor, before: Agent, { suspended = before.suspended }: Partial<AgentFields>): void {
+  if (suspended !== before.suspended && !isLead(actor.role)) throw forbidden('only owner or admin may change suspended');
+}
 
 export const updateAgent = changeBy('agent.update', checkAgentUpdate);
 export const patchAgent = changeBy('agent.patch', checkAgentPatch);

@@ -8,7 +8,7 @@ import { mergePatch } from '../domain/merge.ts';
 import { checkDocument, type PolicyDocument } from '../domain/policy.ts';
 import { looser, refuseIfAny } from '../domain/refusal.ts';
 import { looserPlaces } from '../domain/self-edit.ts';
-import { mergedUserView, stripUnchanged } from '../domain/user-policy.ts';
+import { mergedUserView, stripParts, stripUnchanged } from '../domain/user-policy.ts';
 import { deleteDocument, writeDocument } from '../store/policies.ts';
 import { collectWorkspaceState } from '../store/workspace-state.ts';
 import { type Write, writeOperation } from './operation.ts';
@@ -27,8 +27,12 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   requireAccessTo(actor, 'user-policy.write', uid);
   const parts = await readUserParts(client, workspaceId, uid);
   const part = partOf(actor);
-  // A client may send back all that GET showed it, with what it wants changed.
-  const patch = stripUnchanged(mergedUserView(parts.organisation, parts.self), documentBody(body));
+  const view = mergedUserView(parts.organisation, parts.self);
+  const written = stripParts(view, documentBody(body));
+  // What an admin writes by itself is theirs, also where the member says the same today; only a document that is sent
+  // back whole, with its `parts`, holds fields that its sender did not write.
+  const sentBack = written !== body;
+  const patch = part === 'self' || sentBack ? stripUnchanged(view, parts[part], written) : written;
   const after = documentBody(mergePatch(parts[part] ?? {}, patch));
   refuseIfAny(checkDocument('user', part, after));
   if (part === 'self') await refuseLooser(write, uid, parts.self, after);

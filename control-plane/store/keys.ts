@@ -91,7 +91,7 @@ export async function revokeKeysOf(db: Queryable, workspaceId: number, uid: stri
 /** A key stands on its member: the one it acts as, else the one who made it. Without that member it is nothing. */
 const standing = `api_key k join member m on m.workspace_id = k.workspace_id and m.uid = coalesce(k.uid, k.made_by)`;
 
-interface ActorRow {
+interface ActorRow extends PinRow {
   readonly workspace_id: string;
   readonly slug: string;
   readonly id: string;
@@ -100,21 +100,25 @@ interface ActorRow {
   readonly uid: string | null;
   readonly member: string;
   readonly role: string;
+  readonly expires_at: Date | null;
 }
 
 const valid = (now: string): string => `k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`;
-const selectActor = `select k.workspace_id, w.slug, k.id, k.hash, k.scopes, k.uid, m.uid as member, m.role
+const selectActor = `select k.workspace_id, w.slug, k.id, k.hash, k.scopes, k.uid, m.uid as member, m.role,
+  k.expires_at, k.pin_tier, k.pin_agent, k.pin_client
   from ${standing} join workspace w on w.id = k.workspace_id`;
 
-const actorFromRow = ({ workspace_id, slug, id, scopes, uid, member, role }: ActorRow): Actor => ({
-  workspaceId: Number(workspace_id),
-  slug,
-  keyId: id,
-  sub: subjectOf(id, uid),
-  uid,
-  memberUid: member,
-  role: rowIs(isRole, role),
-  scopes,
+const actorFromRow = (row: ActorRow): Actor => ({
+  workspaceId: Number(row.workspace_id),
+  slug: row.slug,
+  keyId: row.id,
+  sub: subjectOf(row.id, row.uid),
+  uid: row.uid,
+  memberUid: row.member,
+  role: rowIs(isRole, row.role),
+  scopes: row.scopes,
+  pins: pinsFromRow(row),
+  expiresAt: row.expires_at,
 });
 
 /** Whom a key's hash stands for at `now`, and the hash itself; null where it is unknown, revoked, expired or its member is gone. */

@@ -67,11 +67,11 @@ export function choice<const C extends string>(field: Named & { readonly fallbac
   };
 }
 
-/** The configuration, or every problem, each naming its variable. `shared`: variables with our prefix that others read. */
+/** The configuration, or every problem, each naming its variable. `others`: what the other program reads, so that both may share an environment. */
 export function readConfig<S extends ConfigSchema>(
   schema: S,
   env: Readonly<Record<string, string | undefined>>,
-  shared: readonly string[] = [],
+  others: readonly string[] = [],
 ): { readonly config: ConfigOf<S> } | { readonly problems: readonly string[] } {
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
@@ -81,7 +81,7 @@ export function readConfig<S extends ConfigSchema>(
       problems.push(`${variable.name} ${variable.secret ? parsed.problem.replaceAll(env[variable.name] ?? '', '***') : parsed.problem}`);
     else config[field] = parsed.value;
   }
-  const known = new Set([...Object.values(schema).map((variable) => variable.name), ...shared]);
+  const known = new Set([...Object.values(schema).map((variable) => variable.name), ...others]);
   for (const name of Object.keys(env)) {
     if (name.startsWith('TOLLGATE_') && !known.has(name)) problems.push(`${name} is not a variable of this program`);
   }

@@ -31,6 +31,8 @@ export interface AuditEntry {
   readonly agentType: string;
   readonly role: Role | '';
   readonly sub: string;
+  /** The key that asked; its own subject is another where it named somebody else. */
+  readonly keyId: string;
   readonly userEmail: string;
   readonly sessionId: string;
   /** Unique to a call; joins its two entries. */

@@ -63,3 +63,4 @@ export {
   text,
   type Variable,
 } from './config.ts';
+export { programVariables } from './variables.ts';

@@ -1,6 +1,6 @@
 // Steps 0 to 3 of a decision, as far as they do not depend on the tool: who calls, through which agents, and whether
 // they may call anything at all. Done once for a claim and a snapshot.
-import { agentTypeKey, type CompiledKey, documentKey, hasScope, nameProblem } from '@tollgate/proto/contract';
+import { agentTypeKey, type CompiledKey, documentKey, hasScope, isTier, nameProblem, roles, tiers } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
@@ -100,13 +100,18 @@ function identityRefusal(index: Index, { identity, hops }: Claim, key: CompiledK
   if (subject === null)
     return refuse('identity_unknown', `${JSON.stringify(identity.sub)} is not a member of workspace "${index.settings.workspace}"`);
   const own = key.uid ?? `apikey:${key.id}`;
-  if (identity.sub !== own && !hasScope(key.scopes, 'govern.impersonate')) {
+  if (identity.sub === own) return null;
+  if (!hasScope(key.scopes, 'govern.impersonate'))
     return refuse('key_scope', 'the key lacks the scope "govern.impersonate" that naming another user needs');
-  }
+  // Nobody gains by naming another: a role above the key's own would bring that role's rules.
+  if (roles.indexOf(subject.role) < roles.indexOf(key.role))
+    return refuse('key_scope', `${JSON.stringify(identity.sub)} is ${subject.role}, and the key may name members up to ${key.role}`);
   return null;
 }
 
-function hopProblem({ agent, client }: Hop): string | null {
+function hopProblem({ agent, client, tier }: Hop): string | null {
+  // The library's callers may be JavaScript.
+  if (!isTier(tier)) return `tier must be ${tiers.join(', ')}`;
   const ofAgent = agent === '' ? null : nameProblem(agent);
   if (ofAgent !== null) return `agent name ${ofAgent}`;
   const ofClient = nameProblem(client);

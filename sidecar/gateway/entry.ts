@@ -86,6 +86,7 @@ function callerFields({ hops, subject, claim, profile, index }: Caller, run: Run
     agentType: last?.agentType ?? '',
     role: subject?.role ?? '',
     sub: delegated ? `agent:${profile?.id ?? last?.name ?? ''}` : claim.identity.sub,
+    keyId: claim.identity.keyId,
     userEmail: subject?.email ?? '',
     sessionId: run.sessionId,
     client: run.client,

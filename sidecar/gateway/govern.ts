@@ -182,7 +182,9 @@ export function deliver(
   permit: Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'>,
   outcome: Outcome,
 ): Judged<Delivery> {
-  const { delivery, digest } = examine(permit.decision, outcome.output);
+  const { delivery, digest } = isBarred(permit.decision)
+    ? { delivery: block(permit.decision), digest: null }
+    : examine(permit.decision, outcome.output);
   const blocked = delivery.decision === null ? {} : { code: blockCode(delivery.decision) };
   const entry = entryText(run.caller, run.identity, {
     hookEvent: 'PostToolUse',
@@ -220,6 +222,10 @@ function examine({ transform, stored }: Decision, output: unknown): { readonly d
 }
 
 const pass = (output: unknown): Delivery => ({ action: 'pass', output, findings: [], decision: null });
+
+// A call that policy would not have let happen is not rewarded with its output. Limits and caps speak of calls, not of
+// outcomes: one that nobody asked about here may still be told what it came to.
+const isBarred = ({ decision, attempt, code }: Decision): boolean => decision === 'deny' && (!attempt || code === 'policy_denied');
 
 const block = (decision: Decision): Delivery => ({ action: 'block', output: null, findings: [], decision });
 

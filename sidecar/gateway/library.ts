@@ -115,7 +115,7 @@ async function guarded<I, O>(
   try {
     // Redaction keeps the shape of what it changes.
     const output = await call(verdict.input as I);
-    const delivery = await run.report(verdict, { output, isError: false, durationMs: govern.clock.now() - startedAt });
+    const delivery = await run.report(verdict, { output, isError: saysError(output), durationMs: govern.clock.now() - startedAt });
     return delivered(verdict, delivery) as Awaited<O>;
   } catch (error) {
     if (error instanceof ToolDenied) throw error;
@@ -132,3 +132,7 @@ function delivered(permit: Permit, { action, output, decision }: Delivery): unkn
   const { requestId, tool, findings } = permit;
   throw new ToolDenied({ allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs });
 }
+
+/** MCP tools report their failures as results. */
+const saysError = (output: unknown): boolean =>
+  typeof output === 'object' && output !== null && 'isError' in output && output.isError === true;

@@ -1,5 +1,5 @@
 // The runs behind the hook endpoint. A client names a session, not a run: calls of one key, user, session and agent
-// chain are one run, so that caps and handed-down tools hold over requests.
+// chain are one run, so that caps and handed-down tools hold over requests, whatever client or tier each claims.
 //
 // States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
 // caps begin anew then. A permitted call waits for its outcome among `pendingMax` that differ and `pendingEqualMax` that
@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Claim, Identity } from '../decide/call.ts';
-import { createRunUsage } from '../limits/usage.ts';
+import { createRunUsage, type RunUsage } from '../limits/usage.ts';
 import type { Sidecar } from '../start.ts';
 import type { GovernedRun } from './govern.ts';
 import type { HookRequest } from './hook-request.ts';
@@ -34,37 +34,47 @@ const pendingEqualMax = 100;
 
 export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 'govern'>): Sessions {
   const sessions = new LRUCache<string, Session>({ max: sessionsMax });
+  // What a run has used, whatever client or tier it claims from call to call.
+  const usages = new LRUCache<string, RunUsage>({ max: sessionsMax });
   // What an agent of a session was handed down with: once said it holds, and only gets narrower.
   const handed = new LRUCache<string, readonly string[]>({ max: sessionsMax });
 
-  const handedTo = (identity: Identity, sessionId: string, agent: string): string =>
-    JSON.stringify([identity.keyId, identity.sub, sessionId, agent]);
+  const usageOf = (key: string, originSub: string): RunUsage => {
+    const usage = usages.get(key) ?? createRunUsage(counters, { originSub, startedAt: govern.clock.now() });
+    usages.set(key, usage);
+    return usage;
+  };
 
   return {
     find: (index, identity, request) => {
       const { sessionId, chain, delegatedTools, tier, client } = request;
+      const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
+      // Agents by what they are, not by what they are called: an id and a name are the same agent, and a pin is no choice.
+      const agents = bindCaller(index, asked).hops.map(({ profile, name }) => profile?.id ?? name);
+      const of = [identity.keyId, identity.sub, sessionId];
+      const handedTo = (agent: string): string => JSON.stringify([...of, agent]);
       if (delegatedTools !== null) {
-        const key = handedTo(identity, sessionId, request.agentName);
+        const key = handedTo(agents.at(-1) ?? '');
         const before = handed.get(key);
         handed.set(key, before === undefined ? delegatedTools : intersectTools(before, delegatedTools));
       }
-      const hops = chain.map((agent) => {
-        const tools = handed.get(handedTo(identity, sessionId, agent));
-        return { tier, client: client.name, agent, ...(tools === undefined ? {} : { handedTools: tools }) };
+      const hops = asked.hops.map((hop, at) => {
+        const tools = handed.get(handedTo(agents[at] ?? ''));
+        return tools === undefined ? hop : { ...hop, handedTools: tools };
       });
       const claim: Claim = { identity, hops };
-      const key = JSON.stringify([identity.keyId, identity.sub, sessionId, chain, tier, client.name]);
+      const key = JSON.stringify([claim, sessionId, client]);
       const known = sessions.get(key);
-      if (known !== undefined && JSON.stringify(known.run.claim) === JSON.stringify(claim)) return known;
+      if (known !== undefined) return known;
       const session: Session = {
         run: {
           identity: { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 },
           claim,
-          usage: known?.run.usage ?? createRunUsage(counters, { originSub: identity.sub, startedAt: govern.clock.now() }),
+          usage: usageOf(JSON.stringify([...of, agents]), identity.sub),
           caller: bindCaller(index, claim),
         },
         // Grows as needed: by `max` it would take the memory of all of them for every session.
-        pending: known?.pending ?? new LRUCache({ maxSize: pendingMax, sizeCalculation: () => 1 }),
+        pending: new LRUCache({ maxSize: pendingMax, sizeCalculation: () => 1 }),
       };
       sessions.set(key, session);
       return session;

@@ -1,5 +1,6 @@
 // Keeps the last good snapshot on disk for the next start. Writing comes after deciding: a slow disk delays nothing,
 // and of snapshots that arrive meanwhile only the newest is written.
+import { rm } from 'node:fs/promises';
 import type { PolicyCell } from './cell.ts';
 import { readSnapshotFile, touchSnapshotFile, writeSnapshotFile } from './disk.ts';
 import type { SnapshotMessage } from './verify.ts';
@@ -12,6 +13,8 @@ interface Deps {
 
 export interface Keeper {
   save(message: SnapshotMessage): void;
+  /** The control plane refuses this sidecar's key: the next start must not decide by what this one was given. */
+  drop(): void;
   /** Waits for the write under way. */
   close(): Promise<void>;
 }
@@ -56,6 +59,12 @@ export async function keepOnDisk({ cell, clock, log }: Deps, path: string): Prom
     save: (message) => {
       pending = message;
       if (!busy) writing = drain();
+    },
+    drop: () => {
+      pending = null;
+      writing = writing
+        .then(() => rm(path, { force: true }))
+        .catch((error: unknown) => log.warn({ path, err: error }, 'the snapshot could not be removed from disk'));
     },
     close: async () => {
       clearInterval(touch);

@@ -20,6 +20,8 @@ export interface FollowDeps {
   readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
   /** A snapshot was taken; it may be written to disk. */
   readonly onTaken: (message: SnapshotMessage) => void;
+  /** The control plane refuses this sidecar's key. */
+  readonly onRefused: () => void;
   /** The control plane answered, or could not be reached. */
   readonly onState: () => void;
 }
@@ -66,7 +68,10 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     if (timer !== null) clearTimeout(timer);
     if (closed) return;
     problem = error === null ? 'the control plane ended the stream' : error.details || error.message;
-    if (refusedKey) cell.refuse(problem);
+    if (refusedKey) {
+      cell.refuse(problem);
+      deps.onRefused();
+    }
     const waitMs = refusedKey ? bounds.reconnectMs.max * (0.5 + deps.random() / 2) : backoff.next();
     log('policy stream lost', { problem, waitMs: Math.round(waitMs) });
     timer = setTimeout(connect, waitMs);

@@ -1,4 +1,4 @@
-import { choice, configTable, integer, printableConfig, readConfig, text } from '@tollgate/proto/contract';
+import { choice, configTable, integer, printableConfig, programVariables, readConfig, text } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { configSchema } from '../../control-plane/config.ts';
 import { sidecarSchema } from '../../sidecar/config.ts';
@@ -82,4 +82,11 @@ test('in the programs, what holds a key or an address with a password is a secre
     expect(variables.filter(({ name, secret }) => /KEY$|_URL$/.test(name) && !secret).map(({ name }) => name)).toEqual([]);
     expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length);
   }
+});
+
+test('the variables that both programs tolerate are those of their two schemas', () => {
+  const named = [...Object.values(configSchema), ...Object.values(sidecarSchema)]
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith('TOLLGATE_'));
+  expect(new Set(programVariables)).toEqual(new Set(named));
 });

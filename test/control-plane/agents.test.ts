@@ -304,3 +304,40 @@ test('a refused write raises no revision and leaves no event', async () => {
   ]);
   expect(after.rows).toEqual(before.rows);
 });
+
+describe('suspended, the brake of owners and admins', () => {
+  const suspendedOf = async (id: string): Promise<unknown> => Object(Object(await profile(id)).profile).suspended;
+
+  describe.each(['PUT', 'PATCH'] as const)('by %s', (method) => {
+    test.each([true, false])('a member does not change it from %s', async (suspended) => {
+      const id = await rest.createAgent({ suspended });
+      const key = await rest.keyOf('member');
+      const answer = await rest.ask(method, `${list}/${id}`, { key, body: { name: 'renamed', suspended: !suspended } });
+      expect(answer.status).toBe(403);
+      expect(errorOf(answer)).toContain('suspended');
+      expect(await profile(id)).toMatchObject({ profile: { name: 'agent', suspended } });
+    });
+
+    test('a member may send it back as it is, or not at all', async () => {
+      const id = await rest.createAgent({ suspended: true });
+      const key = await rest.keyOf('member');
+      for (const body of [{ name: 'once', suspended: true }, { name: 'twice' }])
+        expect((await rest.ask(method, `${list}/${id}`, { key, body })).status).toBe(200);
+      expect(await profile(id)).toMatchObject({ profile: { name: 'twice', suspended: true } });
+    });
+
+    test.each(['owner', 'admin'] as const)('an %s pulls and releases it', async (role) => {
+      const id = await rest.createAgent();
+      const key = await rest.keyOf(role);
+      for (const suspended of [true, false]) {
+        expect((await rest.ask(method, `${list}/${id}`, { key, body: { suspended } })).status).toBe(200);
+        expect(await suspendedOf(id)).toBe(suspended);
+      }
+    });
+  });
+
+  test('anybody may create an agent that is suspended', async () => {
+    const answer = await rest.ask('POST', list, { key: await rest.keyOf('member'), body: { name: 'x', model: 'm', suspended: true } });
+    expect(await suspendedOf(field(answer, 'id'))).toBe(true);
+  });
+});

@@ -10,6 +10,11 @@ afterAll(() => rest.close());
 const keys = '/acme/admin/keys';
 const members = '/acme/admin/members';
 
+async function shown(id: string): Promise<unknown> {
+  const { body } = await rest.ask('GET', keys);
+  return (Object(body).keys as readonly { readonly id: string }[]).find((key) => key.id === id);
+}
+
 describe('keys', () => {
   test('a key is shown once; the list has all but the key', async () => {
     const body = {
@@ -22,9 +27,7 @@ describe('keys', () => {
     };
     const made = await rest.ask('POST', keys, { body });
     expect(made).toMatchObject({ status: 200, body: { ok: true, key: expect.stringMatching(/^gsk_acme_[A-Za-z0-9]{40}$/) } });
-    const list = await rest.ask('GET', keys);
-    const found = (Object(list.body).keys as readonly { readonly id: string }[]).find(({ id }) => id === field(made, 'id'));
-    expect(found).toEqual({
+    expect(await shown(field(made, 'id'))).toEqual({
       id: field(made, 'id'),
       name: 'ci',
       last4: field(made, 'key').slice(-4),
@@ -38,7 +41,7 @@ describe('keys', () => {
       revokedAt: null,
       createdAt: '2026-06-25T12:00:00.000Z',
     });
-    expect(JSON.stringify(list.body)).not.toContain(field(made, 'key').slice(9, 40));
+    expect(JSON.stringify((await rest.ask('GET', keys)).body)).not.toContain(field(made, 'key').slice(9, 40));
   });
 
   test('nobody gives a scope they lack', async () => {
@@ -73,6 +76,76 @@ describe('keys', () => {
     const key = await rest.keyOf('owner', ['keys.write']);
     expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key })).status).toBe(403);
     expect((await rest.ask('DELETE', `${keys}/${id}`, { key })).status).toBe(200);
+  });
+
+  describe('a pinned key', () => {
+    const pins = { tier: 'background', agent: 'bot', client: 'ci' };
+    const issue = (key: string, fields: object) => rest.ask('POST', keys, { key, body: { name: 'x', scopes: ['keys.write'], ...fields } });
+    const pinned = async (fields: object = pins) => field(await issue(rest.owner, fields), 'key');
+
+    test('issues keys with its own pins, named or not', async () => {
+      const key = await pinned();
+      for (const fields of [{}, pins]) expect(await shown(field(await issue(key, fields), 'id'))).toMatchObject(pins);
+    });
+
+    test.each([
+      ['tier', { tier: 'interactive' }],
+      ['agent', { agent: 'other' }],
+      ['client', { client: 'other' }],
+    ])('gives no other %s', async (name, fields) => {
+      const answer = await issue(await pinned(), fields);
+      expect(answer.status).toBe(403);
+      expect(errorOf(answer)).toContain(name);
+    });
+
+    test('may pin further where it is free', async () => {
+      const id = field(await issue(await pinned({ tier: 'api' }), { agent: 'bot' }), 'id');
+      expect(await shown(id)).toMatchObject({ tier: 'api', agent: 'bot', client: null });
+    });
+
+    test('rotates keys of its own pins only, which they keep', async () => {
+      const key = await pinned();
+      for (const fields of [{}, { ...pins, tier: 'api' }, { tier: 'background', agent: 'bot' }]) {
+        const id = field(await issue(rest.owner, fields), 'id');
+        expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key })).status).toBe(403);
+      }
+      const id = field(await issue(rest.owner, pins), 'id');
+      expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key })).status).toBe(200);
+      expect(await shown(id)).toMatchObject(pins);
+    });
+  });
+
+  describe('a key that expires', () => {
+    const expiresAt = '2027-01-01T00:00:00.000Z';
+    const later = '2027-01-01T00:00:00.001Z';
+    const sooner = '2026-12-31T00:00:00.000Z';
+    const issue = (key: string, fields: object) => rest.ask('POST', keys, { key, body: { name: 'x', scopes: ['keys.write'], ...fields } });
+    const expiring = async () => field(await issue(rest.owner, { expiresAt }), 'key');
+
+    test.each([
+      ['with it where nothing is said', {}, expiresAt],
+      ['with it', { expiresAt }, expiresAt],
+      ['before it', { expiresAt: sooner }, sooner],
+    ])('issues keys that expire %s', async (_, fields, wanted) => {
+      expect(await shown(field(await issue(await expiring(), fields), 'id'))).toMatchObject({ expiresAt: wanted });
+    });
+
+    test('issues none that expires later', async () => {
+      const answer = await issue(await expiring(), { expiresAt: later });
+      expect(answer.status).toBe(403);
+      expect(errorOf(answer)).toContain('expiresAt');
+    });
+
+    test('rotates none that outlives it; one that does not keeps its own expiry', async () => {
+      const key = await expiring();
+      for (const fields of [{}, { expiresAt: later }]) {
+        const id = field(await issue(rest.owner, fields), 'id');
+        expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key })).status).toBe(403);
+      }
+      const id = field(await issue(rest.owner, { expiresAt: sooner }), 'id');
+      expect((await rest.ask('POST', `${keys}/${id}/rotate`, { key })).status).toBe(200);
+      expect(await shown(id)).toMatchObject({ expiresAt: sooner });
+    });
   });
 
   test('a revoked, a foreign and an unknown key are 404 alike', async () => {
@@ -111,6 +184,25 @@ describe('members', () => {
     expect((await rest.ask('GET', one)).body).toMatchObject({ member: { role: 'admin', email: 'ann@acme.test' } });
     expect((await rest.ask('DELETE', one)).status).toBe(200);
     for (const method of ['GET', 'DELETE'] as const) expect((await rest.ask(method, one)).status).toBe(404);
+  });
+
+  test('who holds the uid of a removed member inherits neither part of their policy', async () => {
+    const url = '/acme/admin/userPolicies/leaver';
+    const key = await rest.keyOf('member', ['*'], 'leaver');
+    await rest.ask('PUT', url, { body: { defaults: { api: { permission: 'allow', override: true } } } });
+    await rest.ask('PUT', url, { key, body: { defaults: { background: { permission: 'deny' } } } });
+    const removed = await rest.ask('DELETE', `${members}/leaver`);
+    expect(removed.status).toBe(200);
+    await rest.keyOf('member', ['*'], 'leaver');
+    expect((await rest.ask('GET', url)).body).toEqual({});
+    const { rows } = await rest.pool.query(
+      `select part, document, sub, revision from policy_history where key = 'leaver' order by revision desc, part limit 2`,
+    );
+    const { revision } = Object(removed.body) as { readonly revision: number };
+    expect(rows.map((row) => ({ ...row, revision: Number(row.revision) }))).toEqual([
+      { part: 'organisation', document: null, sub: 'owner', revision },
+      { part: 'self', document: null, sub: 'owner', revision },
+    ]);
   });
 
   test('a uid that is taken is 409', async () => {

@@ -18,6 +18,7 @@ export function entry(fields: Partial<AuditEntry> = {}): AuditEntry {
     agentType: 'claude-code::api::bot',
     role: 'member',
     sub: 'ann',
+    keyId: 'key-1',
     userEmail: 'ann@acme.test',
     sessionId: 'session-1',
     requestId: 'request-1',

@@ -46,6 +46,27 @@ describe('two parts with two authors', () => {
     }
   });
 
+  test('what an admin writes is theirs, also where the member says the same today', async () => {
+    await self({ tools: { 'pay.send': { api: deny } } });
+    await organisation({ tools: { 'pay.send': { api: deny } } });
+    await rest.ask('DELETE', url, { key: member });
+    expect(await view()).toEqual({ tools: { 'pay.send': { api: deny } }, parts: { organisation: { tools: { 'pay.send': { api: deny } } } } });
+  });
+
+  test('an admin who sets the mode that the member has set too has set it', async () => {
+    await organisation({ mode: 'audit-only', defaults: { api: deny } });
+    await self({ mode: 'enforce' });
+    await organisation({ mode: 'enforce' });
+    expect(await view()).toMatchObject({ parts: { organisation: { mode: 'enforce' } } });
+  });
+
+  test('a member may set what the organisation sets too where their own part says otherwise', async () => {
+    await organisation({ mode: 'enforce' });
+    await self({ mode: 'audit-only', defaults: { api: deny } });
+    await self({ mode: 'enforce' });
+    expect(await view()).toMatchObject({ parts: { self: { mode: 'enforce' } } });
+  });
+
   test('null removes from the writer’s part only', async () => {
     await organisation({ defaults: { api: deny } });
     await self({ defaults: { api: { permission: 'deny', rateLimit: 1 } } });

@@ -95,7 +95,8 @@ describe('the first start', () => {
     expect(await seed(ownerKey)).toEqual({ kind: 'present' });
     expect(await seed(null)).toEqual({ kind: 'present' });
     const other = await seed(`gsk_acme_${'x'.repeat(40)}`);
-    expect(other.kind).toBe('refused');
+    expect(other).toMatchObject({ kind: 'refused', reason: expect.stringMatching(/unset it.*\/admin\/keys/) });
+    expect(JSON.stringify(other)).not.toContain('tollgate keys');
     expect(JSON.stringify(other)).not.toContain('xxxx');
     const { rows } = await database.pool.query('select epoch from deployment');
     expect(rows).toEqual([{ epoch: expect.stringMatching(/^[0-9a-f]{32}$/) }]);

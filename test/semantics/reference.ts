@@ -219,7 +219,11 @@ function identify(world: World, call: Call): Subject | string {
   if (key.uid === null && call.sub === `apikey:${key.id}`) return { sub: call.sub, uid: null, role: key.role };
   const member = world.members.find(({ uid }) => uid === call.sub);
   if (member === undefined) return 'identity_unknown';
-  if (key.uid !== call.sub && !may('govern.impersonate')) return 'key_scope';
+  if (key.uid === call.sub) return { sub: member.uid, uid: member.uid, role: member.role };
+  if (!may('govern.impersonate')) return 'key_scope';
+  // Nobody gains by naming another.
+  const rank = { owner: 0, admin: 1, member: 2 };
+  if (rank[member.role] < rank[key.role]) return 'key_scope';
   return { sub: member.uid, uid: member.uid, role: member.role };
 }
 

@@ -24,7 +24,7 @@ const newKey = Type.Object(
     tier: Type.Optional(tierShape),
     agent: Type.Optional(name),
     client: Type.Optional(name),
-    expiresAt: Type.Optional(Type.String({ description: 'ISO 8601 date-time; absent: never' })),
+    expiresAt: Type.Optional(Type.String({ description: 'ISO 8601 date-time; absent: that of the issuing key, if it has one' })),
   },
   { additionalProperties: false },
 );

@@ -450,11 +450,22 @@ test('a call that cannot be recorded is denied with 200, or goes on where the wo
   expect(sidecar.unrecorded).toBe(2);
 });
 
-test('a sidecar whose own key is refused denies every call', async () => {
+test('a sidecar whose own key is refused denies every call and blocks every output', async () => {
   const { toolUse, toolOutput, sidecar } = await start();
   sidecar.cell.refuse('revoked');
   expect(await toolUse()).toMatchObject({ status: 200, body: { decision: 'deny', reason: expect.stringMatching(/^key_revoked/) } });
-  expect(await toolOutput({ body: use({ tool_output: mail }) })).toMatchObject({ body: { action: 'redact' } });
+  expect(await toolOutput({ body: use({ tool_output: mail }) })).toMatchObject({
+    body: { action: 'block', reason: expect.stringMatching(/^key_revoked/) },
+  });
+});
+
+test('caps and handed-down tools hold however the calls of a session name their agent, client or tier', async () => {
+  const { toolUse } = await start({ agents: [agent({ id: 'a1', name: 'triage', enabledTools: ['mail.*'], maxToolCalls: 2 })] });
+  const reason = async (fields: Record<string, unknown>) => String((await toolUse({ body: use({ session_id: 'one', ...fields }) })).body['reason']);
+  expect(await reason({ agent_name: 'triage', delegated_tools: ['mail.read'], tool_name: 'mail.read' })).toMatch(/^allowed/);
+  expect(await reason({ agent_name: 'a1', tool_name: 'mail.send' })).toMatch(/^delegated_tools/);
+  expect(await reason({ agent_name: 'a1', tool_name: 'mail.read', client: { name: 'other' } })).toMatch(/^allowed/);
+  expect(await reason({ agent_name: 'triage', tool_name: 'mail.read', agent_tier: 'background' })).toMatch(/^cap_tool_calls/);
 });
 
 test('a write of policy holds from the next request on', async () => {

@@ -41,6 +41,7 @@ test('a permitted call leaves one entry when it is decided, with every field of 
       agentTier: 'interactive',
       agentType: 'tests::interactive::bot',
       role: 'member',
+      keyId: 'key-1',
       sub: 'ann',
       userEmail: 'ann@acme.test',
       sessionId: 'session-1',
@@ -486,8 +487,17 @@ test('a fan-out has the allowance of the one it works for, and no more', async (
   expect(verdicts.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false]);
 });
 
-test('another user is named only with the scope for it, and only if they are a member', async () => {
-  const members = [member(), member({ uid: 'bob', email: 'bob@acme.test', role: 'admin' })];
+test('a tier that is none is no call at all', async () => {
+  const sidecar = await createTestSidecar({ world: {} });
+  for (const tier of ['API', 'bogus', '__proto__', '']) {
+    // As JavaScript may pass it.
+    const { decision } = await run(sidecar, { tier: tier as 'api' }).decide({ tool: 'mail.send', input: null });
+    expect(decision.code).toBe('call_malformed');
+  }
+});
+
+test('another user is named only with the scope for it, and only if they are a member of no higher role', async () => {
+  const members = [member(), member({ uid: 'bob', email: 'bob@acme.test' }), member({ uid: 'cat', email: 'cat@acme.test', role: 'admin' })];
   const codeOf = async (scopes: readonly string[], user: string) => {
     const sidecar = await createTestSidecar({ world: { members, keys: [key({ scopes })] } });
     const { decision } = await run(sidecar, { user }).decide({ tool: 'mail.send', input: null });
@@ -497,6 +507,8 @@ test('another user is named only with the scope for it, and only if they are a m
   expect(await codeOf(['govern'], 'ann')).toBe('allowed ann ann@acme.test');
   expect(await codeOf(['govern'], 'bob')).toBe('key_scope bob bob@acme.test');
   expect(await codeOf(['govern', 'govern.impersonate'], 'bob')).toBe('allowed bob bob@acme.test');
+  // A role above the key's own would bring that role's rules.
+  expect(await codeOf(['govern', 'govern.impersonate'], 'cat')).toBe('key_scope cat cat@acme.test');
   expect(await codeOf(['govern', 'govern.impersonate'], 'eve')).toBe('identity_unknown eve ');
   expect(await codeOf(['sidecar.sync'], 'ann')).toBe('key_scope ann ann@acme.test');
 });

@@ -44,6 +44,7 @@ function follow(
         wake();
       },
       onTaken: (message) => void taken.push(message),
+      onRefused: () => undefined,
       onState: wake,
     },
     { sidecarId: 'sidecar-1', bootId: 'boot-1', form: 'FORM_LIBRARY' },

@@ -1,0 +1,27 @@
+// The variables of both programs, so that one environment can serve both: each refuses what neither knows. A test keeps
+// the list equal to the two schemas.
+export const programVariables: readonly string[] = [
+  'TOLLGATE_ALLOW_PLAINTEXT',
+  'TOLLGATE_AUDIT_INPUT',
+  'TOLLGATE_AUDIT_RETENTION_DAYS',
+  'TOLLGATE_CONTROL_PLANE',
+  'TOLLGATE_DATA_DIR',
+  'TOLLGATE_DEFAULT_PERMISSION',
+  'TOLLGATE_DURABILITY',
+  'TOLLGATE_GRPC_PORT',
+  'TOLLGATE_HOST',
+  'TOLLGATE_KEY',
+  'TOLLGATE_LOG_LEVEL',
+  'TOLLGATE_OPERATOR_KEY',
+  'TOLLGATE_OWNER_EMAIL',
+  'TOLLGATE_OWNER_KEY',
+  'TOLLGATE_PATCH_PER_MINUTE',
+  'TOLLGATE_PORT',
+  'TOLLGATE_RATE_WINDOW_SECONDS',
+  'TOLLGATE_SIDECAR_HOST',
+  'TOLLGATE_SIDECAR_ID',
+  'TOLLGATE_SIDECAR_PORT',
+  'TOLLGATE_SPOOL_DIR',
+  'TOLLGATE_SPOOL_MAX_MB',
+  'TOLLGATE_WORKSPACE',
+];
