@@ -152,7 +152,7 @@ function checkFields(body: unknown, check: (key: string, value: unknown) => stri
   );
   if (problems.length > 0) return { problems };
   // Every field that is left has passed the test of its type.
-  return { value: Object.fromEntries(Object.entries(body).filter(([key]) => isField(key))) as Partial<AgentFields> };
+  return { value: Object.fromEntries(Object.entries(body).filter(([key]) => isField(key))) };
 }
 
 /** A profile as the API shows it: an unset depth is absent. */

@@ -50,7 +50,10 @@ describe('two parts with two authors', () => {
     await self({ tools: { 'pay.send': { api: deny } } });
     await organisation({ tools: { 'pay.send': { api: deny } } });
     await rest.ask('DELETE', url, { key: member });
-    expect(await view()).toEqual({ tools: { 'pay.send': { api: deny } }, parts: { organisation: { tools: { 'pay.send': { api: deny } } } } });
+    expect(await view()).toEqual({
+      tools: { 'pay.send': { api: deny } },
+      parts: { organisation: { tools: { 'pay.send': { api: deny } } } },
+    });
   });
 
   test('an admin who sets the mode that the member has set too has set it', async () => {

@@ -461,7 +461,8 @@ test('a sidecar whose own key is refused denies every call and blocks every outp
 
 test('caps and handed-down tools hold however the calls of a session name their agent, client or tier', async () => {
   const { toolUse } = await start({ agents: [agent({ id: 'a1', name: 'triage', enabledTools: ['mail.*'], maxToolCalls: 2 })] });
-  const reason = async (fields: Record<string, unknown>) => String((await toolUse({ body: use({ session_id: 'one', ...fields }) })).body['reason']);
+  const reason = async (fields: Record<string, unknown>) =>
+    String((await toolUse({ body: use({ session_id: 'one', ...fields }) })).body['reason']);
   expect(await reason({ agent_name: 'triage', delegated_tools: ['mail.read'], tool_name: 'mail.read' })).toMatch(/^allowed/);
   expect(await reason({ agent_name: 'a1', tool_name: 'mail.send' })).toMatch(/^delegated_tools/);
   expect(await reason({ agent_name: 'a1', tool_name: 'mail.read', client: { name: 'other' } })).toMatch(/^allowed/);
