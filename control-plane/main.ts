@@ -54,6 +54,7 @@ export async function runControlPlane(env: Readonly<Record<string, string | unde
     return 0;
   } catch (error) {
     if (stopped.signal.aborted) return 0;
+    if (isAddressTaken(error)) return complain([error.message]);
     log.fatal(loggable(error), 'the control plane could not start');
     return 1;
   } finally {
@@ -138,6 +139,8 @@ function announce(rest: string, grpc: string, ownerKey: string | null): void {
   process.stdout.write(`Tollgate control plane\n  REST  ${rest}\n  gRPC  ${grpc}\n`);
   if (ownerKey !== null) process.stdout.write(`  owner key, shown this once:\n  ${ownerKey}\n`);
 }
+
+const isAddressTaken = (error: unknown): error is Error => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 
 function complain(problems: readonly string[]): number {
   process.stderr.write(`tollgate cannot start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);

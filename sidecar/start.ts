@@ -74,7 +74,11 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   sweeper.unref();
 
   const folder = resolve(options.spoolDir);
-  const audit = { clock: systemClock, log: (event: string, fields: object) => log.info(fields, event) };
+  // What is damaged or left behind is for an operator's eyes.
+  const audit = {
+    clock: systemClock,
+    log: (event: string, fields: object) => (/damaged|_not_/.test(event) ? log.warn(fields, event) : log.info(fields, event)),
+  };
   const spool = await openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax });
   const keeper = await keepOnDisk({ cell, clock, log }, join(folder, snapshotName(options, workspace)));
 

@@ -2,7 +2,7 @@
 // Verdicts are 200; 400 carries a decision too, so that a client which looks at nothing else still denies; 401 and 403
 // speak of the key. Entries of one event-loop turn are written together.
 import { canonicalJson, type DenyCode, digestText, type Finding, hasScope, hashKey, parseKey, reasons } from '@tollgate/proto/contract';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
@@ -11,8 +11,9 @@ import { refuse } from '../decide/refusal.ts';
 import { redact } from '../redact/redact.ts';
 import type { Sidecar } from '../start.ts';
 import { type Delivery, deliver, judge } from './govern.ts';
-import { BadHookRequest, type HookRequest, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
+import { type HookRequest, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
 import type { DecisionMetrics } from './metrics.ts';
+import { publicError } from './public-error.ts';
 import { recordedInTurn } from './recorded.ts';
 import { addPending, createSessions, type PendingCall, type Session, type Sessions, takePending } from './sessions.ts';
 import type { Denial, Verdict } from './verdict.ts';
@@ -33,41 +34,59 @@ interface Params {
   readonly workspace?: string;
 }
 
+/** What a request stands on once its key is known to be good. */
+interface Standing {
+  readonly index: Index;
+  readonly identity: Identity;
+}
+
 export function registerHooks(app: FastifyInstance, sidecar: Sidecar, metrics: DecisionMetrics): void {
   const sessions = createSessions(sidecar);
   const route = (
     paths: readonly string[],
-    handle: (request: FastifyRequest, index: Index, identity: Identity) => Promise<Answer>,
+    handle: (asked: Asked) => Promise<Answer>,
     denied: (code: DenyCode, words: string) => object,
   ): void => {
-    for (const path of paths) {
-      app.post<{ Params: Params }>(path, { attachValidation: true }, async (request, reply) => {
-        const index = sidecar.cell.current;
-        const refuse = (status: number, code: DenyCode, error: string): FastifyReply =>
-          send(reply, { status, body: { error, ...denied(code, error) } });
-        if (index === null) return refuse(503, 'snapshot_missing', 'no policy has been received yet');
-        const standing = authenticate(index, sidecar.govern.clock.wall(), request.headers.authorization, request.params.workspace);
-        if ('status' in standing) {
-          metrics.unauthenticated();
-          return refuse(standing.status, standing.code, standing.error);
-        }
-        try {
-          return send(reply, await handle(request, index, standing.identity));
-        } catch (error) {
-          if (!(error instanceof BadHookRequest)) throw error;
-          return refuse(400, 'call_malformed', error.message);
-        }
+    const refuse = (reply: FastifyReply, status: number, code: DenyCode, error: string): FastifyReply =>
+      send(reply, { status, body: { error, ...denied(code, error) } });
+    for (const url of paths) {
+      const standings = new WeakMap<FastifyRequest, Standing>();
+      app.route<{ Params: Params }>({
+        method: 'POST',
+        url,
+        // Before a byte of the body is read: who may not ask is told nothing else.
+        onRequest: async (request, reply) => {
+          const index = sidecar.cell.current;
+          if (index === null) return refuse(reply, 503, 'snapshot_missing', 'no policy has been received yet');
+          const known = authenticate(index, sidecar.govern.clock.wall(), request.headers.authorization, request.params.workspace);
+          if ('status' in known) {
+            metrics.unauthenticated();
+            return refuse(reply, known.status, known.code, known.error);
+          }
+          standings.set(request, { index, identity: known.identity });
+        },
+        errorHandler: (error: FastifyError, request, reply) => {
+          const { status, message } = publicError(error);
+          if (status >= 500) request.log.error({ err: error }, 'a request failed');
+          // A client that reads nothing but the decision must read a refusal.
+          return refuse(reply, status, status >= 500 ? 'internal_error' : 'call_malformed', message);
+        },
+        handler: async (request, reply) => {
+          const standing = standings.get(request);
+          if (standing === undefined) throw new Error('a hook was reached without a standing');
+          return send(reply, await handle({ request, metrics, ...standing }));
+        },
       });
     }
   };
   route(
     ['/govern/tool-use', '/:workspace/govern/tool-use'],
-    (request, index, identity) => toolUse(sidecar, sessions, { request, index, identity, metrics }),
+    (asked) => toolUse(sidecar, sessions, asked),
     (code, words) => ({ decision: 'deny', reason: `${code}: ${words}`, kind: reasons[code] }),
   );
   route(
     ['/govern/tool-output', '/:workspace/govern/tool-output'],
-    (request, index, identity) => toolOutput(sidecar, sessions, { request, index, identity, metrics }),
+    (asked) => toolOutput(sidecar, sessions, asked),
     (code, words) => ({ action: 'block', reason: `${code}: ${words}` }),
   );
 }
@@ -94,10 +113,8 @@ function authenticate(
   return { identity: { sub: key.uid ?? `apikey:${key.id}`, keyId: key.id } };
 }
 
-interface Asked {
+interface Asked extends Standing {
   readonly request: FastifyRequest;
-  readonly index: Index;
-  readonly identity: Identity;
   readonly metrics: DecisionMetrics;
 }
 

@@ -1,11 +1,12 @@
 // The process's HTTP server: hooks for agents; health and metrics for operators. `buildServer` says what it is,
 // `main.ts` runs it.
-import { AppError, bounds, codes } from '@tollgate/proto/contract';
+import { bounds } from '@tollgate/proto/contract';
 import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Sidecar } from '../start.ts';
 import { registerHooks } from './hooks.ts';
 import type { DecisionMetrics } from './metrics.ts';
+import { publicError } from './public-error.ts';
 
 interface Deps {
   readonly sidecar: Sidecar;
@@ -28,13 +29,7 @@ export function buildServer({ sidecar, registry, metrics, log }: Deps): FastifyI
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const { status, message } = publicError(error);
     if (status >= 500) log.error({ err: error }, 'a request failed');
-    // A client that reads nothing but the decision must read a refusal.
-    return reply.code(status).send({
-      error: message,
-      decision: 'deny',
-      action: 'block',
-      reason: `${status >= 500 ? 'internal_error' : 'call_malformed'}: ${message}`,
-    });
+    return reply.code(status).send({ error: message });
   });
   app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `there is no ${request.method} ${request.url.split('?')[0]}` }));
   app.get('/healthz', () => ({ ok: true, policy: sidecar.cell.status(), audit: sidecar.shipping() }));
@@ -45,11 +40,4 @@ export function buildServer({ sidecar, registry, metrics, log }: Deps): FastifyI
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
   registerHooks(app, sidecar, metrics);
   return app;
-}
-
-/** Fastify's own refusals say what is wrong with a request; anything else is a bug, and its text stays in the log. */
-function publicError(error: FastifyError): { readonly status: number; readonly message: string } {
-  if (error instanceof AppError) return { status: codes[error.code].http, message: error.publicMessage };
-  const status = error.statusCode ?? 500;
-  return status < 500 ? { status, message: error.message } : { status: 500, message: 'internal error' };
 }
