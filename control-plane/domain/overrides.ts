@@ -1,6 +1,7 @@
 // The explicit exceptions that take something back from a document that was just tightened: its writer is told of them.
-import { documentKey, type DocumentId, isTier, type Rule, rulePath, type Tier, wildcardPrefix } from '@tollgate/proto/contract';
-import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+import { type DocumentId, documentKey, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
+import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
+import type { PolicyDocument } from './policy.ts';
 
 export interface StoredDocument {
   readonly id: DocumentId;
@@ -11,13 +12,6 @@ export interface LooseningOverride {
   /** `role:member`, `user:<uid>:organisation`, … */
   readonly document: string;
   readonly path: string;
-  readonly rule: Rule;
-}
-
-interface Place {
-  readonly section: 'defaults' | 'tools' | 'agentTypes';
-  readonly key: string | null;
-  readonly tier: Tier;
   readonly rule: Rule;
 }
 
@@ -38,7 +32,7 @@ export function looseningOverrides(
     .flatMap((other) =>
       placesOf(other.document)
         .filter((place) => place.rule.override === true && tightened.some((tight) => loosens(place, tight)))
-        .map(({ section, key, tier, rule }) => ({ document: documentKey(other.id), path: rulePath(section, key, tier), rule })),
+        .map((place) => ({ document: documentKey(other.id), path: pathOf(place), rule: place.rule })),
     );
 }
 
@@ -48,14 +42,12 @@ const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === '
 
 /** The fields of `after` that are stricter than what stood at their place, each as a place of its own. */
 function tightenedPlaces(before: PolicyDocument, after: PolicyDocument): readonly Place[] {
-  const old = new Map(placesOf(before).map((place) => [nameOf(place), place.rule]));
+  const old = rulesByPath(before);
   return placesOf(after).flatMap((place) => {
-    const rule = tightenedFields(old.get(nameOf(place)) ?? {}, place.rule);
+    const rule = tightenedFields(old.get(pathOf(place)) ?? {}, place.rule);
     return Object.keys(rule).length === 0 ? [] : [{ ...place, rule }];
   });
 }
-
-const nameOf = ({ section, key, tier }: Place): string => rulePath(section, key, tier);
 
 const tightenedFields = (old: Rule, now: Rule): Rule => ({
   ...(now.permission === 'deny' && old.permission !== 'deny' ? { permission: now.permission } : {}),
@@ -83,12 +75,3 @@ function begins(key: string, other: string): boolean {
   const prefix = wildcardPrefix(key);
   return prefix !== null && (other.startsWith(prefix) || wildcardPrefix(other)?.startsWith(prefix) === true);
 }
-
-function placesOf(document: PolicyDocument): readonly Place[] {
-  const keyed = (section: 'tools' | 'agentTypes'): readonly Place[] =>
-    Object.entries(document[section] ?? {}).flatMap(([key, rules]) => tiersOf(section, key, rules));
-  return [...tiersOf('defaults', null, document.defaults ?? {}), ...keyed('tools'), ...keyed('agentTypes')];
-}
-
-const tiersOf = (section: Place['section'], key: string | null, rules: TierRulesDocument): readonly Place[] =>
-  Object.entries(rules).flatMap(([tier, rule]) => (isTier(tier) ? [{ section, key, tier, rule }] : []));

@@ -1,8 +1,9 @@
 // Whether what a member writes about themselves is looser, anywhere, than what the organisation says there. Checked
 // field by field where it is written; rules that become looser later are harmless, because `self` only tightens.
-import { childPath, isTier, type Rule, rulePath, type Tier, wildcardPrefix } from '@tollgate/proto/contract';
+import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { documentsFor, type Fold, foldDocuments, type Index } from '@tollgate/sidecar/decide';
-import type { PolicyDocument, Problem, TierRulesDocument } from './policy.ts';
+import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
+import type { PolicyDocument, Problem } from './policy.ts';
 
 interface SelfEdit {
   /** The workspace as it stands. */
@@ -12,14 +13,6 @@ interface SelfEdit {
   readonly after: PolicyDocument;
 }
 
-interface Place {
-  readonly section: 'defaults' | 'tools' | 'agentTypes';
-  readonly key: string | null;
-  readonly tier: Tier;
-  readonly rule: Rule;
-  readonly old: Rule | undefined;
-}
-
 // No document can name it, so only defaults and wildcards speak for it.
 const unnamed = '\u0000';
 
@@ -27,11 +20,12 @@ const unnamed = '\u0000';
 export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly Problem[] {
   const role = index.members.get(uid)?.role;
   if (role === undefined) return [{ path: 'document', message: `${JSON.stringify(uid)} is not a member` }];
-  return placesOf(before ?? {}, after).flatMap((place) => {
+  const old = rulesByPath(before ?? {});
+  return placesOf(after).flatMap((place) => {
     const agentType = place.section === 'agentTypes' ? (place.key ?? '') : unnamed;
     const documents = documentsFor(index, { role, uid }, agentType).filter(({ enforces, part }) => enforces && part !== 'self');
     const fold = foldDocuments({ documents, agentType, tier: place.tier }, documents, probe(place), index.settings.defaultPermission);
-    return looserFields(place, fold);
+    return looserFields(place, old.get(pathOf(place)), fold);
   });
 }
 
@@ -42,26 +36,9 @@ function probe({ section, key }: Place): string {
   return prefix === null ? key : prefix + unnamed;
 }
 
-function placesOf(before: PolicyDocument, after: PolicyDocument): readonly Place[] {
-  const keyed = (section: 'tools' | 'agentTypes'): readonly Place[] =>
-    Object.entries(after[section] ?? {}).flatMap(([key, rules]) => tiersOf(section, key, rules, ownValue(before[section], key)));
-  return [...tiersOf('defaults', null, after.defaults ?? {}, before.defaults), ...keyed('tools'), ...keyed('agentTypes')];
-}
-
-function tiersOf(
-  section: Place['section'],
-  key: string | null,
-  rules: TierRulesDocument,
-  old: TierRulesDocument | undefined,
-): readonly Place[] {
-  return Object.entries(rules).flatMap(([tier, rule]) => (isTier(tier) ? [{ section, key, tier, rule, old: ownValue(old, tier) }] : []));
-}
-
-const ownValue = <T>(object: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
-  object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
-
-function looserFields({ section, key, tier, rule, old }: Place, fold: Fold): readonly Problem[] {
-  const path = rulePath(section, key, tier);
+function looserFields(place: Place, old: Rule | undefined, fold: Fold): readonly Problem[] {
+  const { rule } = place;
+  const path = pathOf(place);
   const limit = Math.min(...fold.limits.map(({ max }) => max));
   const checks = [
     {

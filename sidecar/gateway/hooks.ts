@@ -69,7 +69,7 @@ export function registerHooks(app: FastifyInstance, sidecar: Sidecar, metrics: D
           const { status, message } = publicError(error);
           if (status >= 500) request.log.error({ err: error }, 'a request failed');
           // A client that reads nothing but the decision must read a refusal.
-          return refuse(reply, status, status >= 500 ? 'internal_error' : 'call_malformed', message);
+          void refuse(reply, status, status >= 500 ? 'internal_error' : 'call_malformed', message);
         },
         handler: async (request, reply) => {
           const standing = standings.get(request);

@@ -1,0 +1,27 @@
+// The places of a document at which a rule stands, for whoever compares two documents place by place.
+import { isTier, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
+import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+
+export interface Place {
+  readonly section: 'defaults' | 'tools' | 'agentTypes';
+  /** Null in `defaults`. */
+  readonly key: string | null;
+  readonly tier: Tier;
+  readonly rule: Rule;
+}
+
+/** Every place of the document, without tiers that are inert. */
+export function placesOf(document: PolicyDocument): readonly Place[] {
+  const keyed = (section: 'tools' | 'agentTypes'): readonly Place[] =>
+    Object.entries(document[section] ?? {}).flatMap(([key, rules]) => tiersOf(section, key, rules));
+  return [...tiersOf('defaults', null, document.defaults ?? {}), ...keyed('tools'), ...keyed('agentTypes')];
+}
+
+const tiersOf = (section: Place['section'], key: string | null, rules: TierRulesDocument): readonly Place[] =>
+  Object.entries(rules).flatMap(([tier, rule]) => (isTier(tier) ? [{ section, key, tier, rule }] : []));
+
+export const pathOf = ({ section, key, tier }: Place): string => rulePath(section, key, tier);
+
+/** The rules of a document by their paths. */
+export const rulesByPath = (document: PolicyDocument): ReadonlyMap<string, Rule> =>
+  new Map(placesOf(document).map((place) => [pathOf(place), place.rule]));
