@@ -1,6 +1,7 @@
 // The library: a sidecar inside the agent's own process. It loads no HTTP server.
+import type { Log } from './audit/log.ts';
 import { type Run, type RunOptions, startRun } from './gateway/library.ts';
-import { type Log, startSidecar } from './start.ts';
+import { startSidecar } from './start.ts';
 
 export type { ReasonCode, Tier } from '@tollgate/proto/contract';
 export { AppError } from '@tollgate/proto/contract';

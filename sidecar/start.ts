@@ -4,22 +4,19 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
 import { AppError, parseKey } from '@tollgate/proto/contract';
-import { createShipper, type ShipperStatus } from './audit/shipper.ts';
 import { adoptDead } from './audit/adoption.ts';
 import { systemClock } from './audit/clock.ts';
-import { openSpool, randomSpoolId, type Spool } from './audit/spool.ts';
+import type { Log } from './audit/log.ts';
+import { createShipper } from './audit/shipper.ts';
+import { openSpool, randomSpoolId } from './audit/spool.ts';
 import { diskFs } from './audit/spool-fs.ts';
-import type { Clock, GovernDeps } from './gateway/govern.ts';
-import { type Counters, createCounters } from './limits/counters.ts';
-import { createPolicyCell, type PolicyCell } from './snapshot/cell.ts';
+import type { Clock } from './gateway/govern.ts';
+import { createCounters } from './limits/counters.ts';
+import type { Sidecar } from './sidecar.ts';
+import { createPolicyCell } from './snapshot/cell.ts';
 import { keepOnDisk } from './snapshot/keep.ts';
 import { createChannel } from './sync/channel.ts';
 import { followPolicy } from './sync/follow.ts';
-
-export interface Log {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
 
 export interface SidecarOptions {
   readonly form: 'process' | 'library';
@@ -34,27 +31,6 @@ export interface SidecarOptions {
   readonly keepInput: boolean;
   readonly sidecarId: string | null;
   readonly log: Log;
-}
-
-/** What deciding and recording need. */
-export interface Governing {
-  readonly cell: PolicyCell;
-  readonly counters: Counters;
-  readonly govern: GovernDeps;
-  readonly spool: Pick<Spool, 'append' | 'appendAsync' | 'status'>;
-  readonly durability: 'kernel' | 'disk';
-  /** Decisions acted on although their entries could not be written. */
-  unrecorded: number;
-}
-
-export interface Sidecar extends Governing {
-  shipping(): ShipperStatus;
-  /** Why it cannot serve; empty when it can. */
-  notReady(): readonly string[];
-  /** Resolves once policy is held: the control plane's if it answers, else that on disk. Rejects after `timeoutMs`. */
-  ready(timeoutMs: number): Promise<void>;
-  /** Ships what it can within the deadline; the rest stays on disk for a later process. */
-  close(deadlineMs?: number): Promise<void>;
 }
 
 const sweepMs = 10_000;
@@ -74,11 +50,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   sweeper.unref();
 
   const folder = resolve(options.spoolDir);
-  // What is damaged or left behind is for an operator's eyes.
-  const audit = {
-    clock: systemClock,
-    log: (event: string, fields: object) => (/damaged|_not_/.test(event) ? log.warn(fields, event) : log.info(fields, event)),
-  };
+  const audit = { clock: systemClock, log };
   const spool = await openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax });
   const keeper = await keepOnDisk({ cell, clock, log }, join(folder, snapshotName(options, workspace)));
 
@@ -100,7 +72,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       cell,
       channel,
       random: Math.random,
-      log: (event, fields) => log.info(fields, event),
+      log,
       onTaken: (message) => keeper.save(message),
       onRefused: () => keeper.drop(),
       onState: () => {

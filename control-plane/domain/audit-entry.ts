@@ -2,13 +2,7 @@
 // with it is mended and named in `mended`, so that one bad record never holds up its batch. Pure.
 import { bounds, tiers } from '@tollgate/proto/contract';
 import { cleanJson, cleanText, isClean } from './clean-json.ts';
-import { isObject } from './policy.ts';
-
-/** One record of a spool: an entry as bytes of JSON, or why it could not be read back. */
-export interface SpoolRecord {
-  readonly sequence: number;
-  readonly content: { readonly entry: Uint8Array } | { readonly lost: string };
-}
+import { isObject } from './shape.ts';
 
 /** An entry as the store keeps it: what is queried in fields of its own, all else in `rest`. */
 export interface StoredEntry {
@@ -111,7 +105,7 @@ const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'all
 /** Null for a time that cannot be right. */
 function timeOf(value: unknown, now: Date): Date | null {
   const time = typeof value === 'string' && isTime.test(value) ? Date.parse(value) : Number.NaN;
-  return time >= now.getTime() - entryPastMs && time <= now.getTime() + bounds.entryFutureMs ? new Date(time) : null;
+  return time >= now.getTime() - entryPastMs && time <= now.getTime() + bounds.auditFutureMs ? new Date(time) : null;
 }
 
 function takeText(fields: Fields, key: string, mended: Set<string>): string {
@@ -158,7 +152,7 @@ function restOf(fields: Fields, mended: Set<string>): string {
 }
 
 // No character takes more than three bytes.
-const fitsEntry = (text: string): boolean => text.length * 3 <= bounds.entryBytes || Buffer.byteLength(text) <= bounds.entryBytes;
+const fitsEntry = (text: string): boolean => text.length * 3 <= bounds.auditEntryBytes || Buffer.byteLength(text) <= bounds.auditEntryBytes;
 
 function shorten(value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, textMax).replace(/\p{Cs}$/u, '');

@@ -1,13 +1,13 @@
-// Workspaces are made and removed by the operator, who is no member of any.
+// Workspaces are made by the operator, who is no member of any.
 import { isSlug } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import { type FreshSecret, makeId, makeSecret } from '../domain/key.ts';
 import { checkEmail, checkUid } from '../domain/member.ts';
-import { badRequest, conflict, notFound, refuseIfAny } from '../domain/refusal.ts';
+import { conflict, refuseIfAny } from '../domain/refusal.ts';
 import { insertKey } from '../store/keys.ts';
 import { insertMember } from '../store/members.ts';
 import { inTransaction } from '../store/transaction.ts';
-import { deleteWorkspace as deleteStored, insertWorkspace, listWorkspaces as listStored, type Workspace } from '../store/workspaces.ts';
+import { insertWorkspace } from '../store/workspaces.ts';
 import type { Deps } from './operation.ts';
 
 export interface NewWorkspace {
@@ -16,7 +16,10 @@ export interface NewWorkspace {
 }
 
 /** With its owner and the owner's key of all scopes, which is shown this once. */
-export function createWorkspace(deps: Deps, input: NewWorkspace): Promise<{ readonly slug: string; readonly key: string }> {
+export function createWorkspace(
+  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  input: NewWorkspace,
+): Promise<{ readonly slug: string; readonly key: string }> {
   return inTransaction(deps.pool, async (client) => {
     const secret = makeSecret(deps.random, input.slug);
     await foundWorkspace(deps, client, input, secret);
@@ -54,13 +57,4 @@ export async function foundWorkspace(
     createdAt: now,
   };
   await insertKey(client, id, key, secret);
-}
-
-export const listWorkspaces = ({ pool }: Pick<Deps, 'pool'>): Promise<readonly Workspace[]> => listStored(pool);
-
-/** `confirm` must be the slug again: everything in the workspace goes. */
-export async function deleteWorkspace({ pool }: Pick<Deps, 'pool'>, slug: string, confirm: string): Promise<void> {
-  if (confirm !== slug) throw badRequest('slug must be given again, to confirm');
-  const deleted = await inTransaction(pool, (client) => deleteStored(client, slug));
-  if (!deleted) throw notFound('there is no such workspace');
 }

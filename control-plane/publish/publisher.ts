@@ -5,7 +5,7 @@
 // meanwhile, so another read follows). A failed read is tried again with the next poll or after a second.
 import { setTimeout as delay } from 'node:timers/promises';
 import { policyService, type Snapshot } from '@tollgate/proto';
-import { AppError, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { compileSnapshot, type SnapshotEntry } from '../compile/compile.ts';
 import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 import { type View, viewKey, viewOf } from '../compile/view.ts';
@@ -40,7 +40,8 @@ export interface Publisher extends RevisionListener {
 }
 
 interface Deps {
-  readonly readState: (workspaceId: number) => Promise<WorkspaceState>;
+  /** Null where the workspace is gone. */
+  readonly readState: (workspaceId: number) => Promise<WorkspaceState | null>;
   readonly defaults: PolicyDefaults;
   readonly log: { warn(fields: object, message: string): void };
 }
@@ -81,11 +82,11 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
     ) {
       try {
         const state = await readState(workspaceId);
+        // It was removed before the watch had seen it.
+        if (state === null) return removed(workspaceId);
         board.compiled = { state, raisedAt: board.raisedAt, entries: compileSnapshot(state, defaults), views: new Map() };
         for (const follower of board.followers) offerTo(follower, board.compiled);
       } catch (error) {
-        // The workspace was removed before the watch had seen it.
-        if (error instanceof AppError && error.code === 'unauthenticated') return removed(workspaceId);
         log.warn({ err: loggable(error), workspaceId }, 'a revision could not be published; trying again');
         await delay(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
       }

@@ -1,14 +1,14 @@
-// How a batch of a spool becomes rows, within the caller's transaction: the stream's row is locked first, so that two
-// deliveries of one spool never overlap, and holds how far the spool has come. Few round trips: this is the hot path.
+// How a batch of a spool becomes rows, within the caller's transaction: the spool's row is locked first, so that two
+// deliveries of one spool never overlap, and holds how far it has come. Few round trips: this is the hot path.
 import { once } from 'node:events';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { StoredEntry } from '../domain/audit-entry.ts';
-import { makeDays, selectMissing } from './partitions.ts';
+import { selectMissing } from './partitions.ts';
 import { patienceMs, patientQuery } from './transaction.ts';
 
 /** One spool of one workspace. */
-export interface StreamId {
+export interface SpoolId {
   readonly workspaceId: number;
   /** 32 hex digits. */
   readonly spoolId: string;
@@ -25,11 +25,14 @@ export interface Gap {
   readonly reason: string;
 }
 
-/**
- * The last sequence that is stored, 0 for a new spool. Locks the stream until the transaction ends, and makes the
- * partitions of `days` (`YYYYMMDD`) that are missing.
- */
-export async function openStream(client: pg.PoolClient, { workspaceId, spoolId }: StreamId, days: readonly string[]): Promise<number> {
+export interface LockedSpool {
+  /** The last sequence that is stored, 0 for a new spool. */
+  readonly stored: number;
+  readonly missingDays: readonly string[];
+}
+
+/** Locks the spool until the transaction ends; in the same round trip says which of `days` (`YYYYMMDD`) have no partition. */
+export async function lockSpool(client: pg.PoolClient, { workspaceId, spoolId }: SpoolId, days: readonly string[]): Promise<LockedSpool> {
   const { rows } = await client.query<{ sequence: string; missing: readonly string[] }>(
     patientQuery(
       `insert into audit_stream (workspace_id, spool_id, sequence) values ($1, $2, 0)
@@ -38,17 +41,16 @@ export async function openStream(client: pg.PoolClient, { workspaceId, spoolId }
       [workspaceId, spoolId, days],
     ),
   );
-  await makeDays(client, rows[0]?.missing ?? []);
-  return Number(rows[0]?.sequence ?? 0);
+  return { stored: Number(rows[0]?.sequence ?? 0), missingDays: rows[0]?.missing ?? [] };
 }
 
 /**
- * Moves the stream to `sequence` and takes `count` ingest numbers of the workspace; returns the first. They follow the
+ * Moves the spool on to `sequence` and takes `count` ingest numbers of the workspace; returns the first. They follow the
  * order of commits, without gaps: the head stays locked until this batch is in.
  */
-export async function moveStream(
+export async function advanceSpool(
   client: pg.PoolClient,
-  { workspaceId, spoolId }: StreamId,
+  { workspaceId, spoolId }: SpoolId,
   sequence: number,
   count: number,
 ): Promise<number> {
@@ -65,7 +67,7 @@ export async function moveStream(
 
 export async function insertGap(
   client: pg.PoolClient,
-  { workspaceId, spoolId }: StreamId,
+  { workspaceId, spoolId }: SpoolId,
   { first, last, reason }: Gap,
   receivedAt: Date,
 ): Promise<void> {
@@ -76,7 +78,7 @@ export async function insertGap(
 }
 
 interface Copied {
-  readonly stream: StreamId;
+  readonly spool: SpoolId;
   readonly entries: readonly SequencedEntry[];
   readonly firstIngest: number;
   readonly receivedAt: Date;
@@ -86,13 +88,13 @@ const copyText =
   'copy audit_entry (workspace_id, ts, spool_id, sequence, ingest, received_at, tool, decision, agent_name, sub, session_id, entry) from stdin';
 
 /** COPY: ten times as fast as inserts. */
-export async function copyEntries(client: pg.PoolClient, { stream, entries, firstIngest, receivedAt }: Copied): Promise<void> {
+export async function copyEntries(client: pg.PoolClient, { spool, entries, firstIngest, receivedAt }: Copied): Promise<void> {
   if (entries.length === 0) return;
   const received = receivedAt.toISOString();
   const lines = entries.map(({ sequence, entry }, index) => {
     const { ts, tool, decision, agentName, sub, sessionId, rest } = entry;
     const text = `${escapeCopy(tool)}\t${decision}\t${escapeCopy(agentName)}\t${escapeCopy(sub)}\t${escapeCopy(sessionId)}`;
-    return `${stream.workspaceId}\t${ts.toISOString()}\t${stream.spoolId}\t${sequence}\t${firstIngest + index}\t${received}\t${text}\t${escapeCopy(rest)}\n`;
+    return `${spool.workspaceId}\t${ts.toISOString()}\t${spool.spoolId}\t${sequence}\t${firstIngest + index}\t${received}\t${text}\t${escapeCopy(rest)}\n`;
   });
   const copy = client.query(Object.assign(copyFrom(copyText), { query_timeout: patienceMs }));
   copy.end(lines.join(''));

@@ -6,6 +6,7 @@ import { unauthenticated } from '../domain/refusal.ts';
 /** Who listens on it hears `<workspace id>:<revision>:<ms since 1970>`: a hint to look, never the truth. */
 export const revisionChannel = 'tollgate_revision';
 
+/** What it tells the channel is delivered when the transaction commits, and heard by `watch-revisions.ts` of every replica. */
 export async function raiseRevision(client: pg.PoolClient, workspaceId: number): Promise<number> {
   const { rows } = await client.query<{ revision: string }>(
     `with raised as (update workspace set revision = revision + 1, raised_at = clock_timestamp() where id = $1 returning id, revision, raised_at)

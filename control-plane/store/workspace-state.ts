@@ -1,25 +1,32 @@
 // A workspace as the compiler takes it, all at one revision.
 import type pg from 'pg';
 import type { WorkspaceState } from '../compile/state.ts';
-import { unauthenticated } from '../domain/refusal.ts';
 import { listAgents } from './agents.ts';
 import { readDeployment } from './deployment.ts';
 import { listStandingKeys } from './keys.ts';
 import { listMembers } from './members.ts';
 import { listDocuments } from './policies.ts';
+import { listServerScopes } from './tool-servers.ts';
 import { inTransaction, type Queryable } from './transaction.ts';
 import { findWorkspace } from './workspaces.ts';
 
-/** One read-only transaction, so that all parts are of the same revision. Refuses where there is no such workspace. */
-export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<WorkspaceState> {
-  return inTransaction(pool, (client) => collectWorkspaceState(client, workspaceId), 'read');
+/** One read-only transaction, so that all parts are of the same revision. Null where the workspace is gone. */
+export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<WorkspaceState | null> {
+  return inTransaction(pool, (client) => findState(client, workspaceId), 'read');
 }
 
 /** The same within a transaction that holds the workspace's row, where nothing else can write. */
 export async function collectWorkspaceState(db: Queryable, workspaceId: number): Promise<WorkspaceState> {
+  const state = await findState(db, workspaceId);
+  if (state === null) throw new Error('a workspace whose row is held is gone');
+  return state;
+}
+
+async function findState(db: Queryable, workspaceId: number): Promise<WorkspaceState | null> {
   const workspace = await findWorkspace(db, workspaceId);
+  if (workspace === null) return null;
   const deployment = await readDeployment(db);
-  if (workspace === null || deployment === null) throw unauthenticated('the workspace of this key is gone');
+  if (deployment === null) throw new Error('the database holds workspaces and no epoch');
   return {
     workspace: workspace.slug,
     epoch: deployment.epoch,
@@ -29,6 +36,6 @@ export async function collectWorkspaceState(db: Queryable, workspaceId: number):
     agents: await listAgents(db, workspaceId),
     members: await listMembers(db, workspaceId),
     keys: await listStandingKeys(db, workspaceId),
-    servers: [],
+    servers: await listServerScopes(db, workspaceId),
   };
 }

@@ -7,8 +7,8 @@ export const bounds = {
   toolKeysInDocument: 10_000,
   toolOutputBytes: 200 * 1024,
   /** What an entry keeps of a tool's input. */
-  entryInputBytes: 8 * 1024,
-  entryBytes: 64 * 1024,
+  auditInputBytes: 8 * 1024,
+  auditEntryBytes: 64 * 1024,
   delegationDepth: 16,
   grpcMessageBytes: 64 * 1024 * 1024,
   auditBatchRecords: 1_000,
@@ -19,5 +19,5 @@ export const bounds = {
   moveMs: 30 * 60_000,
   reconnectMs: { first: 100, max: 30_000 },
   /** Far enough for a clock that is badly set, near enough that a partition exists. */
-  entryFutureMs: 24 * 3_600_000,
+  auditFutureMs: 24 * 3_600_000,
 } as const;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 const modulus = 1n << 256n;
 
 /** SHA-256 of one snapshot entry: uint32be(byte length of key) ‖ key ‖ value. 32 bytes. */
-export function entryDigest(key: string, value: Uint8Array): Buffer {
+export function snapshotEntryDigest(key: string, value: Uint8Array): Buffer {
   const keyBytes = Buffer.from(key, 'utf8');
   const length = Buffer.alloc(4);
   length.writeUInt32BE(keyBytes.length);
@@ -14,6 +14,6 @@ export function entryDigest(key: string, value: Uint8Array): Buffer {
 /** Sum modulo 2²⁵⁶ of the entries' digests, big-endian, so that a change of one entry rehashes only that entry. */
 export function snapshotHash(entries: Iterable<{ readonly key: string; readonly value: Uint8Array }>): Buffer {
   let sum = 0n;
-  for (const { key, value } of entries) sum += BigInt(`0x${entryDigest(key, value).toString('hex')}`);
+  for (const { key, value } of entries) sum += BigInt(`0x${snapshotEntryDigest(key, value).toString('hex')}`);
   return Buffer.from((sum % modulus).toString(16).padStart(64, '0'), 'hex');
 }

@@ -2,7 +2,7 @@
 export { isLoopback } from './address.ts';
 export { bounds } from './bounds.ts';
 export { AppError, codes, type ErrorCode } from './codes.ts';
-export { entryDigest, snapshotHash } from './digest.ts';
+export { snapshotEntryDigest, snapshotHash } from './digest.ts';
 export type { AuditEntry, EntryRule, Finding } from './entry.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
@@ -17,7 +17,7 @@ export {
   parseAgentType,
   wildcardPrefix,
 } from './names.ts';
-export { childPath, rulePath } from './path.ts';
+export { childPath, keyedPath, rulePath } from './path.ts';
 export { canonicalJson, digestText, NotJson, quoteJson } from './canonical.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
 export {

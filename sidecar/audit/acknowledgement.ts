@@ -23,7 +23,7 @@ export function createAcknowledgement({ fs, clock }: { fs: SpoolFs; clock: Clock
   let savedAt = -Infinity;
 
   function save(): void {
-    savedAt = clock.now();
+    savedAt = clock.wall();
     if (saved === noted) return;
     bytes.writeBigInt64LE(BigInt(noted));
     bytes.writeUInt32LE(crc32(bytes.subarray(0, 8)), 8);
@@ -39,7 +39,7 @@ export function createAcknowledgement({ fs, clock }: { fs: SpoolFs; clock: Clock
   return {
     note(sequence) {
       noted = sequence;
-      if (clock.now() - savedAt >= writeEveryMs) save();
+      if (clock.wall() - savedAt >= writeEveryMs) save();
     },
     close() {
       save();

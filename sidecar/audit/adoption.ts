@@ -27,11 +27,11 @@ export async function adoptDead(deps: AdoptionDeps, { folder, workspace, max }: 
   const adopted: Backlog[] = [];
   for (const spool of listSpools(folder)) {
     if (adopted.length >= max) break;
-    if (spool.workspace === undefined) deps.log('audit.spool_not_understood', { folder: spool.folder });
+    if (spool.workspace === undefined) deps.log.warn({ folder: spool.folder }, 'a spool is not understood');
     if (spool.workspace !== workspace) continue;
     const backlog = await adopt(deps, spool).catch((error: unknown) => {
       // Another process can finish and remove a spool at any moment.
-      if (!isErrno(error, 'ENOENT')) deps.log('audit.spool_not_adopted', { folder: spool.folder, error: String(error) });
+      if (!isErrno(error, 'ENOENT')) deps.log.warn({ folder: spool.folder, error: String(error) }, 'a spool was not adopted');
       return undefined;
     });
     if (backlog) adopted.push(backlog);
@@ -47,7 +47,7 @@ async function adopt(deps: AdoptionDeps, { id, folder }: FoundSpool): Promise<Ba
     const segments = await readSegments(deps, hold, list);
     const [oldest] = list;
     const backlog = createBacklog(deps, { id, hold, segments, ...(oldest && { since: statSync(oldest.path).birthtimeMs }) });
-    deps.log('audit.spool_adopted', { spool: id, ...backlog.status() });
+    deps.log.info({ spool: id, ...backlog.status() }, 'a spool was adopted');
     return backlog;
   } catch (error) {
     hold.release();

@@ -84,7 +84,7 @@ export function createBacklog(
   function noteAppended(): void {
     if (!isCaughtUp) return;
     isCaughtUp = false;
-    ages.mark(segments.last, clock.now());
+    ages.mark(segments.last, clock.wall());
     listener(false);
   }
 

@@ -58,7 +58,7 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
   }
 
   function adoptionFailed(error: unknown): readonly Backlog[] {
-    log('audit.adoption_failed', { error: String(error) });
+    log.warn({ error: String(error) }, 'spools could not be looked for');
     return [];
   }
 
@@ -71,7 +71,7 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
   }
 
   async function close(backlog: Backlog): Promise<void> {
-    await backlog.close().catch((error: unknown) => log('audit.spool_not_closed', { spool: backlog.id, error: String(error) }));
+    await backlog.close().catch((error: unknown) => log.warn({ spool: backlog.id, error: String(error) }, 'a spool was not closed'));
   }
 
   function status(): BacklogsStatus {

@@ -8,12 +8,12 @@ export interface Timer {
 
 export interface Clock {
   /** Milliseconds since 1970. */
-  now(): number;
+  wall(): number;
   after(ms: number, run: () => void): Timer;
 }
 
 export const systemClock: Clock = {
-  now: Date.now,
+  wall: Date.now,
   after(ms, run) {
     const timer = setTimeout(run, ms);
     return { cancel: () => clearTimeout(timer), unref: () => void timer.unref() };

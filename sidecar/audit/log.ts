@@ -1,2 +1,6 @@
-/** Where the audit parts say what an operator should know; the same shape as the sync parts take. */
-export type Log = (event: string, fields: Readonly<Record<string, unknown>>) => void;
+/** Where a sidecar says what an operator should know; pino's loggers are such. */
+export interface Log {
+  info(fields: object, message: string): void;
+  /** What is damaged, or left behind. */
+  warn(fields: object, message: string): void;
+}

@@ -29,12 +29,12 @@ export function createLosses({ fs, log }: { fs: SpoolFs; log: Log }, { id, folde
     const previous = copying;
     copying = keep(path, keptAs).then(
       () => previous,
-      (error: unknown) => log('audit.damage_not_kept', { path, error: String(error) }),
+      (error: unknown) => log.warn({ path, error: String(error) }, 'a damaged segment could not be kept'),
     );
   }
 
   async function keep(path: string, keptAs: string): Promise<void> {
-    log('audit.segment_damaged', { path, keptAs });
+    log.warn({ path, keptAs }, 'a segment is damaged');
     const kept = (await readdir(dirname(keptAs))).filter((name) => name.endsWith('.bad'));
     if (kept.length >= keptMax) throw new Error(`${keptMax} damaged segments are kept already`);
     await new Promise<void>((resolve, reject) => {

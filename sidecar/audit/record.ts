@@ -7,7 +7,7 @@ import { bounds } from '@tollgate/proto/contract';
 export const headerBytes = 16;
 
 /** Of JSON. Above what any entry may be, so that mending an oversized one is left to the control plane. */
-export const recordBytesMax = 4 * bounds.entryBytes;
+export const recordBytesMax = 4 * bounds.auditEntryBytes;
 
 export type SpoolRecord = { readonly sequence: number; readonly entry: Buffer } | { readonly sequence: number; readonly lost: string };
 

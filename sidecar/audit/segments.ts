@@ -63,7 +63,7 @@ export function createSegments({ fs, log }: { fs: SpoolFs; log: Log }, { folder,
     const previous = deleting;
     deleting = new Promise((resolve) => {
       fs.unlink(segment.path, (error) => {
-        if (error) log('audit.segment_not_deleted', { path: segment.path, error: error.message });
+        if (error) log.warn({ path: segment.path, error: error.message }, 'a segment was not deleted');
         resolve(previous);
       });
     });

@@ -76,13 +76,14 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   async function run(): Promise<void> {
     while (!isDone()) {
       setLink('connecting');
-      const openedAt = clock.now();
+      const openedAt = clock.wall();
       const end = await ship();
       isRefused = refusals.includes(end.code);
-      if (end.hasProgressed || clock.now() - openedAt >= reconnectMs.max) backoff.reset();
+      if (end.hasProgressed || clock.wall() - openedAt >= reconnectMs.max) backoff.reset();
       if (isDone()) return;
       const waitMs = isRefused ? reconnectMs.max * (0.5 + random() / 2) : backoff.next();
-      if (lastError !== end.details) log('audit.stream_lost', { code: end.code, error: end.details, waitMs, records: status().records });
+      if (lastError !== end.details)
+        log.info({ code: end.code, error: end.details, waitMs, records: status().records }, 'audit stream lost');
       lastError = end.details;
       setLink('waiting');
       await wait(waitMs);
@@ -104,7 +105,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   function onOpen(): void {
     lastError = undefined;
     setLink('connected');
-    log('audit.stream_open', { records: status().records });
+    log.info({ records: status().records }, 'audit stream open');
   }
 
   function settle(backlog: Backlog): void {
@@ -135,7 +136,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
 
   function status(): ShipperStatus {
     const { oldestAt, ...totals } = backlogs.status();
-    return { link, ...totals, oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt), lastError };
+    return { link, ...totals, oldestAgeMs: oldestAt === undefined ? 0 : Math.max(0, clock.wall() - oldestAt), lastError };
   }
 
   async function drain(deadlineMs: number): Promise<void> {

@@ -5,9 +5,9 @@
 // Sequences count from 1 without holes. After `close`, or a kill, what is unacknowledged waits for a later process.
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
+import { type Appending, createAppending, type Durability } from './append.ts';
 import { type Backlog, type BacklogDeps, type BacklogStatus, createBacklog } from './backlog.ts';
 import type { Clock } from './clock.ts';
-import { createDoors, type Doors, type Durability } from './doors.ts';
 import type { Log } from './log.ts';
 import { createSegments } from './segments.ts';
 import { makeSpoolFolder } from './spool-folder.ts';
@@ -33,7 +33,7 @@ export interface SpoolConfig {
   readonly bytesMax: number;
 }
 
-export interface Spool extends Backlog, Pick<Doors, 'append' | 'appendAsync'> {
+export interface Spool extends Backlog, Pick<Appending, 'append' | 'appendAsync'> {
   readonly status: () => SpoolStatus;
 }
 
@@ -66,7 +66,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
     bytesMax,
     onSegment: () => survivesPowerLoss && syncFolder(hold.folder),
   });
-  const doors = createDoors(writer, { durability, onAppended: backlog.noteAppended });
+  const appending = createAppending(writer, { durability, onAppended: backlog.noteAppended });
 
   return {
     id,
@@ -76,15 +76,15 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
     get acknowledged() {
       return backlog.acknowledged;
     },
-    append: doors.append,
-    appendAsync: doors.appendAsync,
+    append: appending.append,
+    appendAsync: appending.appendAsync,
     readBatch: backlog.readBatch,
     acknowledge: backlog.acknowledge,
     whenAcknowledged: backlog.whenAcknowledged,
     onBehind: backlog.onBehind,
     status: () => ({ ...backlog.status(), failure: writer.failure }),
     async close() {
-      await doors.close();
+      await appending.close();
       writer.close();
       await backlog.close();
     },

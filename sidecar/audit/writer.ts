@@ -1,4 +1,4 @@
-// Puts records at the end of the spool, whole or not at all. Used by the doors of one live spool.
+// Puts records at the end of the spool, whole or not at all. Used by `append` of one live spool.
 //
 // Framed: records stand in the buffer with the sequences they will have. `writeOut` hands all of them to the kernel
 // in one write; from then on they are written, and `commit` makes them count: only committed records are shipped.

@@ -1,4 +1,4 @@
-// The decision about one tool call: policy.md, "The order of one decision". Pure: it reads the caller's snapshot and
+// The decision about one tool call: docs/semantics.md, "The order". Pure: it reads the caller's snapshot and
 // the usage it is given, and changes neither; `limits/` records afterwards what the decision says is to be counted.
 import { nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
 import type { Caller, Plan, ShadowPlan } from './caller.ts';

@@ -1,5 +1,5 @@
-// The fold of policy.md: layers broad to specific, the strictest holds, an explicit override replaces, and what a
-// member says of themselves comes last and only tightens.
+// The fold of docs/semantics.md: layers broad to specific, the strictest holds, an explicit override replaces, and what
+// a member says of themselves comes last and only tightens.
 import type { Part, Permission, Tier, Transform } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
 import { type IndexedDocument, readOpinion, type Saying } from './document.ts';

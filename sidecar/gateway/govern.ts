@@ -11,8 +11,8 @@ import { refuse } from '../decide/refusal.ts';
 import type { RunUsage } from '../limits/usage.ts';
 import { type Redaction, redact } from '../redact/redact.ts';
 import type { PolicyCell } from '../snapshot/cell.ts';
-import { entryText, type RunIdentity } from './entry.ts';
-import type { Denial, Permit, Verdict } from './verdict.ts';
+import { entryText, type RunFacts } from './audit-entry.ts';
+import type { DecidedCall, Denial, Permit, Verdict } from './verdict.ts';
 
 export interface ToolCall {
   readonly tool: string;
@@ -50,7 +50,7 @@ export interface GovernDeps {
 }
 
 export interface GovernedRun {
-  readonly identity: RunIdentity;
+  readonly facts: RunFacts;
   readonly claim: Claim;
   readonly usage: RunUsage;
   /** Of the snapshot last decided by. */
@@ -78,7 +78,7 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwar
   }
   run.usage.record(facts.decision, startedAt);
   const verdict = verdictOf(call.tool, requestId, facts, startedAt);
-  const entry = entryText(run.caller, run.identity, {
+  const entry = entryText(run.caller, run.facts, {
     hookEvent: 'PreToolUse',
     tool: call.tool,
     decision: facts.decision,
@@ -110,7 +110,7 @@ function weigh(
   { tool, input }: ToolCall,
   { forwards, now }: { readonly forwards: boolean; readonly now: number },
 ): Facts {
-  const barred = standing(deps, run);
+  const barred = rebind(deps, run);
   const decision = barred ?? decide(run.caller, tool, run.usage, deps.cell.freshness, now);
   const json = jsonOf(input);
   if ('problem' in json) {
@@ -137,7 +137,7 @@ function weigh(
 }
 
 /** Brings the run to the snapshot held now; the decision where that already denies. */
-function standing({ cell, clock }: GovernDeps, run: GovernedRun): Decision | null {
+function rebind({ cell, clock }: GovernDeps, run: GovernedRun): Decision | null {
   const index = cell.current;
   if (cell.refused !== null) return refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`);
   if (index === null) return refuse('snapshot_missing', 'no policy has been received yet');
@@ -175,25 +175,26 @@ function denialOf(tool: string, requestId: string, decision: Decision): Denial {
   return { allowed: false, requestId, tool, decision, findings: [], code, reason, kind: kind ?? 'terminal', retryAfterMs };
 }
 
-/** What of a permitted call's output reaches the model, and the entry about it. */
-export function deliver(
-  deps: GovernDeps,
-  run: GovernedRun,
-  permit: Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'>,
-  outcome: Outcome,
-): Judged<Delivery> {
-  const { delivery, digest } = isBarred(permit.decision)
-    ? { delivery: block(permit.decision), digest: null }
-    : examine(permit.decision, outcome.output);
+/** A call that nobody asked about here, whose outcome is told all the same: judged by today's policy, counted nowhere. */
+export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, input }: ToolCall): DecidedCall {
+  const decision = rebind(deps, run) ?? decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now());
+  return { tool, requestId: deps.newId(), decision, inputDigest: digestText(canonicalJson(redact(input).value)) };
+}
+
+/** What of a call's output reaches the model, and the entry about it. */
+export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: Outcome): Judged<Delivery> {
+  const { delivery, digest } = isBarred(call.decision)
+    ? { delivery: block(call.decision), digest: null }
+    : examine(call.decision, outcome.output);
   const blocked = delivery.decision === null ? {} : { code: blockCode(delivery.decision) };
-  const entry = entryText(run.caller, run.identity, {
+  const entry = entryText(run.caller, run.facts, {
     hookEvent: 'PostToolUse',
-    tool: permit.tool,
-    decision: permit.decision,
-    requestId: permit.requestId,
+    tool: call.tool,
+    decision: call.decision,
+    requestId: call.requestId,
     at: deps.clock.wall(),
     policyAgeMs: deps.clock.now() - deps.cell.freshness.heardAt,
-    inputDigest: permit.inputDigest,
+    inputDigest: call.inputDigest,
     input: null,
     findings: delivery.findings,
     outcome: {

@@ -1,21 +1,17 @@
 // The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
 // Verdicts are 200; 400 carries a decision too, so that a client which looks at nothing else still denies; 401 and 403
 // speak of the key. Entries of one event-loop turn are written together.
-import { canonicalJson, type DenyCode, digestText, type Finding, hasScope, hashKey, parseKey, reasons } from '@tollgate/proto/contract';
+import { type DenyCode, type Finding, hasScope, hashKey, parseKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
-import { decide } from '../decide/decide.ts';
-import { refuse } from '../decide/refusal.ts';
-import { redact } from '../redact/redact.ts';
-import type { Sidecar } from '../start.ts';
-import { type Delivery, deliver, judge } from './govern.ts';
+import type { Sidecar } from '../sidecar.ts';
+import { publicError } from './errors.ts';
+import { type Delivery, deliver, judge, unannounced } from './govern.ts';
 import { type HookRequest, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
 import type { DecisionMetrics } from './metrics.ts';
-import { publicError } from './public-error.ts';
 import { recordedInTurn } from './recorded.ts';
-import { addPending, createSessions, type PendingCall, type Session, type Sessions, takePending } from './sessions.ts';
+import { addPending, createSessions, type Sessions, takePending } from './sessions.ts';
 import type { Denial, Verdict } from './verdict.ts';
 
 interface Answer {
@@ -34,8 +30,8 @@ interface Params {
   readonly workspace?: string;
 }
 
-/** What a request stands on once its key is known to be good. */
-interface Standing {
+/** What is known of a request once its key is known to be good. */
+interface Authenticated {
   readonly index: Index;
   readonly identity: Identity;
 }
@@ -47,34 +43,34 @@ export function registerHooks(app: FastifyInstance, sidecar: Sidecar, metrics: D
     handle: (asked: Asked) => Promise<Answer>,
     denied: (code: DenyCode, words: string) => object,
   ): void => {
-    const refuse = (reply: FastifyReply, status: number, code: DenyCode, error: string): FastifyReply =>
+    const answerRefusal = (reply: FastifyReply, status: number, code: DenyCode, error: string): FastifyReply =>
       send(reply, { status, body: { error, ...denied(code, error) } });
     for (const url of paths) {
-      const standings = new WeakMap<FastifyRequest, Standing>();
+      const known = new WeakMap<FastifyRequest, Authenticated>();
       app.route<{ Params: Params }>({
         method: 'POST',
         url,
         // Before a byte of the body is read: who may not ask is told nothing else.
         onRequest: async (request, reply) => {
           const index = sidecar.cell.current;
-          if (index === null) return refuse(reply, 503, 'snapshot_missing', 'no policy has been received yet');
-          const known = authenticate(index, sidecar.govern.clock.wall(), request.headers.authorization, request.params.workspace);
-          if ('status' in known) {
+          if (index === null) return answerRefusal(reply, 503, 'snapshot_missing', 'no policy has been received yet');
+          const checked = authenticate(index, sidecar.govern.clock.wall(), request.headers.authorization, request.params.workspace);
+          if ('status' in checked) {
             metrics.unauthenticated();
-            return refuse(reply, known.status, known.code, known.error);
+            return answerRefusal(reply, checked.status, checked.code, checked.error);
           }
-          standings.set(request, { index, identity: known.identity });
+          known.set(request, { index, identity: checked.identity });
         },
         errorHandler: (error: FastifyError, request, reply) => {
           const { status, message } = publicError(error);
           if (status >= 500) request.log.error({ err: error }, 'a request failed');
           // A client that reads nothing but the decision must read a refusal.
-          void refuse(reply, status, status >= 500 ? 'internal_error' : 'call_malformed', message);
+          void answerRefusal(reply, status, status >= 500 ? 'internal_error' : 'call_malformed', message);
         },
         handler: async (request, reply) => {
-          const standing = standings.get(request);
-          if (standing === undefined) throw new Error('a hook was reached without a standing');
-          return send(reply, await handle({ request, metrics, ...standing }));
+          const authenticated = known.get(request);
+          if (authenticated === undefined) throw new Error('a hook was reached without a key');
+          return send(reply, await handle({ request, metrics, ...authenticated }));
         },
       });
     }
@@ -113,7 +109,7 @@ function authenticate(
   return { identity: { sub: key.uid ?? `apikey:${key.id}`, keyId: key.id } };
 }
 
-interface Asked extends Standing {
+interface Asked extends Authenticated {
   readonly request: FastifyRequest;
   readonly metrics: DecisionMetrics;
 }
@@ -123,13 +119,14 @@ const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-const callerOf = (identity: Identity, { impersonate }: HookRequest): Identity =>
+/** The key's own, or the user it names. */
+const actingIdentity = (identity: Identity, { impersonate }: HookRequest): Identity =>
   impersonate === null ? identity : { ...identity, sub: impersonate };
 
 async function toolUse(sidecar: Sidecar, sessions: Sessions, { request, index, identity, metrics }: Asked): Promise<Answer> {
   const startedAt = sidecar.govern.clock.now();
   const hook = parseHookRequest(request.body, clientHeader(request));
-  const session = sessions.find(index, callerOf(identity, hook), hook);
+  const session = sessions.find(index, actingIdentity(identity, hook), hook);
   const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, session.run, hook, hook.acceptsModifiedInput));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   if (verdict.allowed) addPending(session, { ...hook, input: verdict.input }, verdict);
@@ -162,29 +159,17 @@ const findingsBody = (findings: readonly Finding[]): object =>
     ? {}
     : { findings: { pii: { types: findings.map(({ kind }) => kind), count: findings.reduce((sum, { count }) => sum + count, 0) } } };
 
-/** A call whose outcome is reported; `decidedAt` is null where nobody asked about it here. */
-type Reported = Omit<PendingCall, 'decidedAt'> & { readonly decidedAt: number | null };
-
 async function toolOutput(sidecar: Sidecar, sessions: Sessions, { request, index, identity }: Asked): Promise<Answer> {
   const hook = parseHookOutputRequest(request.body, clientHeader(request));
-  const session = sessions.find(index, callerOf(identity, hook), hook);
-  const permit: Reported = takePending(session, hook) ?? unannounced(sidecar, session, hook);
-  const durationMs = permit.decidedAt === null ? 0 : sidecar.govern.clock.now() - permit.decidedAt;
+  const session = sessions.find(index, actingIdentity(identity, hook), hook);
+  const pending = takePending(session, hook);
+  const call = pending ?? unannounced(sidecar.govern, session.run, hook);
+  const durationMs = pending === null ? 0 : sidecar.govern.clock.now() - pending.decidedAt;
   const delivery = await recordedInTurn(
     sidecar,
-    deliver(sidecar.govern, session.run, permit, { output: hook.output, isError: hook.isError, durationMs }),
+    deliver(sidecar.govern, session.run, call, { output: hook.output, isError: hook.isError, durationMs }),
   );
   return { status: 200, body: deliveryBody(delivery) };
-}
-
-/** An outcome of a call that nobody asked about here: judged by today's policy, counted nowhere. */
-function unannounced({ govern, cell }: Sidecar, { run }: Session, { tool, input }: HookRequest): Reported {
-  if (cell.current !== null && run.caller.index !== cell.current) run.caller = bindCaller(cell.current, run.claim);
-  const decision =
-    cell.refused === null
-      ? decide(run.caller, tool, run.usage, cell.freshness, govern.clock.now())
-      : refuse('key_revoked', 'the control plane refuses the key of this sidecar');
-  return { tool, requestId: govern.newId(), decision, inputDigest: digestText(canonicalJson(redact(input).value)), decidedAt: null };
 }
 
 const deliveryBody = ({ action, output, findings, decision }: Delivery): Answer['body'] => ({

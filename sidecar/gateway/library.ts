@@ -5,7 +5,7 @@ import { bindCaller } from '../decide/bind.ts';
 import type { Claim, Hop } from '../decide/call.ts';
 import type { StopReason } from '../decide/decision.ts';
 import { createRunUsage } from '../limits/usage.ts';
-import type { Governing } from '../start.ts';
+import type { Governing } from '../sidecar.ts';
 import { type Delivery, deliver, type GovernedRun, judge, type Outcome, type ToolCall } from './govern.ts';
 import { recorded } from './recorded.ts';
 import { type Permit, ToolDenied, type Verdict } from './verdict.ts';
@@ -45,7 +45,7 @@ export interface Run {
   round(): void;
   /** The cap that ended the run, or null while it may go on. */
   readonly stopped: StopReason | null;
-  /** A run of another agent that this one hands a task to. It never may more than this one. */
+  /** A run of another agent that this one hands a task to: no more tools, scopes and permissions than this one's; caps of its own. */
   delegate(agent: string, options?: DelegateOptions): Run;
 }
 
@@ -72,7 +72,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain }: RunParts
   if (index === null) throw new Error('no policy is held yet');
   const usage = createRunUsage(sidecar.counters, { originSub: claim.identity.sub, startedAt: sidecar.govern.clock.now() });
   const run: GovernedRun = {
-    identity: { sessionId: id, client, runChain, chainClaimed: false },
+    facts: { sessionId: id, client, runChain, chainClaimed: false },
     claim,
     usage,
     caller: bindCaller(index, claim),

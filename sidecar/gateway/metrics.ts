@@ -1,7 +1,7 @@
 // What a sidecar process shows at `/metrics`, read from its parts whenever somebody asks.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Decision } from '../decide/decision.ts';
-import type { Sidecar } from '../start.ts';
+import type { Sidecar } from '../sidecar.ts';
 
 export interface DecisionMetrics {
   decided(decision: Decision, ms: number): void;

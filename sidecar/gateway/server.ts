@@ -3,10 +3,10 @@
 import { bounds } from '@tollgate/proto/contract';
 import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
-import type { Sidecar } from '../start.ts';
+import type { Sidecar } from '../sidecar.ts';
+import { publicError } from './errors.ts';
 import { registerHooks } from './hooks.ts';
 import type { DecisionMetrics } from './metrics.ts';
-import { publicError } from './public-error.ts';
 
 interface Deps {
   readonly sidecar: Sidecar;

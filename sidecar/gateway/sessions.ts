@@ -10,13 +10,13 @@ import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Claim, Identity } from '../decide/call.ts';
 import { createRunUsage, type RunUsage } from '../limits/usage.ts';
-import type { Sidecar } from '../start.ts';
+import type { Sidecar } from '../sidecar.ts';
 import type { GovernedRun } from './govern.ts';
 import type { HookRequest } from './hook-request.ts';
-import type { Permit } from './verdict.ts';
+import type { DecidedCall, Permit } from './verdict.ts';
 
 /** What is remembered of a permitted call: not its input, which may be large. */
-export type PendingCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest' | 'decidedAt'>;
+export type PendingCall = DecidedCall & Pick<Permit, 'decidedAt'>;
 
 export interface Session {
   readonly run: GovernedRun;
@@ -68,7 +68,7 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
       if (known !== undefined) return known;
       const session: Session = {
         run: {
-          identity: { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 },
+          facts: { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 },
           claim,
           usage: usageOf(JSON.stringify([...of, agents]), identity.sub),
           caller: bindCaller(index, claim),

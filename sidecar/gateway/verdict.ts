@@ -18,6 +18,9 @@ export interface Permit extends Judgement {
   readonly inputDigest: string;
 }
 
+/** What the outcome of a call is told by: a permit's, or that of a call which nobody asked about. */
+export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'>;
+
 export interface Denial extends Judgement {
   readonly allowed: false;
   readonly code: ReasonCode;

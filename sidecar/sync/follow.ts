@@ -17,7 +17,7 @@ export interface FollowDeps {
   readonly cell: PolicyCell;
   readonly channel: Channel;
   readonly random: () => number;
-  readonly log: (event: string, fields: Readonly<Record<string, unknown>>) => void;
+  readonly log: { info(fields: object, message: string): void };
   /** A snapshot was taken; it may be written to disk. */
   readonly onTaken: (message: SnapshotMessage) => void;
   /** The control plane refuses this sidecar's key. */
@@ -73,7 +73,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
       deps.onRefused();
     }
     const waitMs = refusedKey ? bounds.reconnectMs.max * (0.5 + deps.random() / 2) : backoff.next();
-    log('policy stream lost', { problem, waitMs: Math.round(waitMs) });
+    log.info({ problem, waitMs: Math.round(waitMs) }, 'policy stream lost');
     timer = setTimeout(connect, waitMs);
     deps.onState();
   };
@@ -96,7 +96,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     opened.on('data', (message: SyncResponse__Output) => {
       if (stream !== opened) return;
       watch(opened);
-      if (problem !== null) log('policy stream open', { address: channel.address });
+      if (problem !== null) log.info({ address: channel.address }, 'policy stream open');
       problem = null;
       backoff.reset();
       leaving?.end();
@@ -158,10 +158,10 @@ function receive({ cell, log, onTaken }: FollowDeps, message: SyncResponse__Outp
       const offered = cell.offer(snapshot);
       if (offered.ok) onTaken(snapshot);
       answer(answerTo(snapshot.revision, offered));
-      log(offered.ok ? 'snapshot taken' : 'snapshot refused', {
-        revision: snapshot.revision?.number,
-        ...(offered.ok ? {} : { code: offered.code, message: offered.message }),
-      });
+      log.info(
+        { revision: snapshot.revision?.number, ...(offered.ok ? {} : { code: offered.code, message: offered.message }) },
+        offered.ok ? 'snapshot taken' : 'snapshot refused',
+      );
       return;
     }
     case 'unchanged': {

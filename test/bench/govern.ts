@@ -9,7 +9,8 @@ import { openSpool } from '../../sidecar/audit/spool.ts';
 import { startRun } from '../../sidecar/gateway/library.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
-import type { Governing } from '../../sidecar/start.ts';
+import type { Governing } from '../../sidecar/sidecar.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { atMost, comparePairs, percentile, type Result, timeBatch } from './measure.ts';
 import { benchSnapshot, toolName } from './world.ts';
 
@@ -21,7 +22,7 @@ export async function benchGovern(): Promise<readonly Result[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const file = openSync(join(folder, 'bare'), 'w');
   const spool = await openSpool(
-    { clock: systemClock, log: () => undefined },
+    { clock: systemClock, log: silentLog },
     { folder: join(folder, 'spool'), workspace: 'bench', durability: 'kernel', bytesMax: 2 ** 33 },
   );
   try {

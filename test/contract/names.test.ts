@@ -158,7 +158,7 @@ test('loopback is this machine only', () => {
 
 test('the bounds of the contract fit together', () => {
   expect(bounds.auditBatchRecords).toBeLessThanOrEqual(bounds.auditCreditRecords);
-  expect(bounds.entryInputBytes).toBeLessThan(bounds.entryBytes);
+  expect(bounds.auditInputBytes).toBeLessThan(bounds.auditEntryBytes);
   expect(bounds.toolOutputBytes).toBeLessThan(bounds.bodyBytes);
-  expect(bounds.entryBytes).toBeLessThan(bounds.auditBatchBytes);
+  expect(bounds.auditEntryBytes).toBeLessThan(bounds.auditBatchBytes);
 });

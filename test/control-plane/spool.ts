@@ -1,7 +1,7 @@
 // Batches as a sidecar ships them.
 import type { AuditEntry } from '@tollgate/proto/contract';
-import type { SpoolRecord } from '../../control-plane/domain/audit-entry.ts';
-import { ingestBatch } from '../../control-plane/operations/ingest-batch.ts';
+import type { ShippedRecord } from '../../control-plane/domain/audit-batch.ts';
+import { createIngest } from '../../control-plane/operations/ingest-batch.ts';
 import type { Rest } from './rest.ts';
 
 export const spool = (letter: string): string => letter.repeat(32);
@@ -35,12 +35,12 @@ export function entry(fields: Partial<AuditEntry> = {}): AuditEntry {
   };
 }
 
-export const record = (sequence: number, content: unknown): SpoolRecord => ({
+export const record = (sequence: number, content: unknown): ShippedRecord => ({
   sequence,
   content: { entry: Buffer.from(typeof content === 'string' ? content : JSON.stringify(content)) },
 });
 
-export const records = (from: number, to: number, of: (sequence: number) => unknown = () => entry()): readonly SpoolRecord[] =>
+export const records = (from: number, to: number, of: (sequence: number) => unknown = () => entry()): readonly ShippedRecord[] =>
   Array.from({ length: to - from + 1 }, (_, at) => record(from + at, of(from + at)));
 
 export async function workspaceIdOf(rest: Rest, slug = 'acme'): Promise<number> {
@@ -48,5 +48,6 @@ export async function workspaceIdOf(rest: Rest, slug = 'acme'): Promise<number> 
   return Number(rows[0]?.id);
 }
 
-export const ship = async (rest: Rest, spoolId: string, batch: readonly SpoolRecord[], slug = 'acme'): Promise<number> =>
-  ingestBatch(rest.deps, { workspaceId: await workspaceIdOf(rest, slug), spoolId, records: batch });
+/** Each by an ingest of its own, so that those at once meet in the database. */
+export const ship = async (rest: Rest, spoolId: string, batch: readonly ShippedRecord[], slug = 'acme'): Promise<number> =>
+  createIngest(rest.deps)({ workspaceId: await workspaceIdOf(rest, slug), spoolId, records: batch });

@@ -5,12 +5,13 @@ import { adoptDead } from '../../sidecar/audit/adoption.ts';
 import { systemClock } from '../../sidecar/audit/clock.ts';
 import { randomSpoolId } from '../../sidecar/audit/spool.ts';
 import { diskFs } from '../../sidecar/audit/spool-fs.ts';
+import { silentLog } from './silent-log.ts';
 
 const [folder = ''] = process.argv.slice(2);
 process.stdout.write('ready\n');
 for await (const _ of createInterface({ input: process.stdin })) {
   const adopted = await adoptDead(
-    { fs: diskFs, clock: systemClock, log: () => {}, randomId: randomSpoolId },
+    { fs: diskFs, clock: systemClock, log: silentLog, randomId: randomSpoolId },
     { folder, workspace: 'acme', max: 100 },
   );
   process.stdout.write(`${JSON.stringify(adopted.map(({ id }) => id))}\n`);

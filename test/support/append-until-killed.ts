@@ -3,10 +3,11 @@
 import { openSync, writeSync } from 'node:fs';
 import { systemClock } from '../../sidecar/audit/clock.ts';
 import { openSpool } from '../../sidecar/audit/spool.ts';
+import { silentLog } from './silent-log.ts';
 
 const [folder = '', answers = ''] = process.argv.slice(2);
 const spool = await openSpool(
-  { clock: systemClock, log: () => {} },
+  { clock: systemClock, log: silentLog },
   { folder, workspace: 'acme', durability: 'kernel', segmentBytes: 64 * 1024, bytesMax: 1024 * 1024 * 1024 },
 );
 const fd = openSync(answers, 'w');

@@ -8,8 +8,8 @@ import { AuditUnavailable } from '../../sidecar/audit/unavailable.ts';
 import { exportSidecar } from '../../sidecar/gateway/metrics.ts';
 import { buildServer } from '../../sidecar/gateway/server.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
+import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
-import type { Sidecar } from '../../sidecar/start.ts';
 import { snapshotMessage, type World } from './snapshots.ts';
 import { openTestSpool, readAll, temporaryFolder } from './spools.ts';
 

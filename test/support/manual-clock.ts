@@ -13,7 +13,7 @@ export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let timers: { readonly at: number; readonly run: () => void }[] = [];
 
   return {
-    now: () => nowMs,
+    wall: () => nowMs,
     after(ms, run) {
       const timer = { at: nowMs + ms, run };
       timers.push(timer);

@@ -1,10 +1,11 @@
 // A process that opens a spool, appends one entry by the asynchronous door and has nothing more to do.
 import { systemClock } from '../../sidecar/audit/clock.ts';
 import { openSpool } from '../../sidecar/audit/spool.ts';
+import { silentLog } from './silent-log.ts';
 
 const [folder = ''] = process.argv.slice(2);
 const spool = await openSpool(
-  { clock: systemClock, log: () => {} },
+  { clock: systemClock, log: silentLog },
   { folder, workspace: 'acme', durability: 'kernel', bytesMax: 1_000_000 },
 );
 void spool.appendAsync('"last words"');

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '../../sidecar/audit/clock.ts';
 import type { SpoolRecord } from '../../sidecar/audit/record.ts';
 import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/audit/spool.ts';
 import { diskFs, type SpoolFs } from '../../sidecar/audit/spool-fs.ts';
+import { silentLog } from './silent-log.ts';
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-spool-'));
@@ -25,13 +26,13 @@ export interface TestSpoolOptions extends Partial<SpoolConfig> {
 
 export function openTestSpool({ fs, clock = systemClock, ...config }: TestSpoolOptions): Promise<Spool> {
   return openSpool(
-    { clock, log: () => {}, fs: { ...diskFs, ...fs } },
+    { clock, log: silentLog, fs: { ...diskFs, ...fs } },
     { workspace: 'acme', durability: 'kernel', bytesMax: 64 * 1024 * 1024, ...config },
   );
 }
 
 export function adoptAll(folder: string, workspace = 'acme'): Promise<readonly Backlog[]> {
-  return adoptDead({ fs: diskFs, clock: systemClock, log: () => {}, randomId: randomSpoolId }, { folder, workspace, max: 100 });
+  return adoptDead({ fs: diskFs, clock: systemClock, log: silentLog, randomId: randomSpoolId }, { folder, workspace, max: 100 });
 }
 
 /** Everything that is unacknowledged, from the first on. */

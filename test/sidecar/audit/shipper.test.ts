@@ -9,6 +9,7 @@ import type { ShipStream } from '../../../sidecar/audit/shipment.ts';
 import { createShipper, type Shipper, type ShipperConfig, type ShipperStatus } from '../../../sidecar/audit/shipper.ts';
 import { type AuditServer, type AuditStream, startAuditServer } from '../../support/audit-server.ts';
 import { createManualClock } from '../../support/manual-clock.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { adoptAll, onlySegment, openTestSpool, temporaryFolder } from '../../support/spools.ts';
 
 interface Started extends Shipper {
@@ -33,7 +34,7 @@ function startShipper({ openStream, clock = systemClock, random = Math.random, f
       adopt: () => (folder === undefined ? Promise.resolve([]) : adoptAll(folder)),
       clock,
       random,
-      log: () => {},
+      log: silentLog,
       onStatus({ link }) {
         seen.push(link);
         onChange();

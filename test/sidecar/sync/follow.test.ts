@@ -23,7 +23,7 @@ function follow(
   const cell = createPolicyCell({ now: () => performance.now() }, 'acme');
   if (holds !== undefined) cell.restore(holds, 0);
   const taken: SnapshotMessage[] = [];
-  const events: { readonly event: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
+  const events: { readonly event: string; readonly fields: object }[] = [];
   let waiting: (() => void)[] = [];
   const wake = (): void => {
     for (const look of waiting) look();
@@ -39,9 +39,11 @@ function follow(
       cell,
       channel: { ...channel, metadata },
       random,
-      log: (event, fields) => {
-        events.push({ event, fields });
-        wake();
+      log: {
+        info: (fields, event) => {
+          events.push({ event, fields });
+          wake();
+        },
       },
       onTaken: (message) => void taken.push(message),
       onRefused: () => undefined,
@@ -61,7 +63,8 @@ function follow(
       waiting.push(look);
       look();
     });
-  const lost = (): readonly unknown[] => events.filter(({ event }) => event === 'policy stream lost').map(({ fields }) => fields['waitMs']);
+  const lost = (): readonly unknown[] =>
+    events.filter(({ event }) => event === 'policy stream lost').map(({ fields }) => Object(fields).waitMs);
   return { cell, follower, taken, until, lost, attempts: () => attempts };
 }
 

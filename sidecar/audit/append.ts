@@ -10,7 +10,7 @@ import type { Writer } from './writer.ts';
 /** What an entry survives: a kill of the process, or a power loss. */
 export type Durability = 'kernel' | 'disk';
 
-export interface Doors {
+export interface Appending {
   /** Only for durability `kernel`. Throws `AuditUnavailable`. */
   readonly append: (json: string) => number;
   /** Rejects with `AuditUnavailable`. */
@@ -28,7 +28,7 @@ interface Waiting {
 /** A group is not let grow beyond this. */
 const groupBytesMax = 1024 * 1024;
 
-export function createDoors(writer: Writer, { durability, onAppended }: { durability: Durability; onAppended: () => void }): Doors {
+export function createAppending(writer: Writer, { durability, onAppended }: { durability: Durability; onAppended: () => void }): Appending {
   let group: Waiting[] = [];
   let isScheduled = false;
   let isSyncing = false;

@@ -5,7 +5,7 @@ import type { Caller } from '../decide/caller.ts';
 import type { Decision, Shadow } from '../decide/decision.ts';
 
 /** Fixed for a run. */
-export interface RunIdentity {
+export interface RunFacts {
   readonly sessionId: string;
   readonly client: { readonly name: string; readonly version?: string };
   /** Root to caller; one for a direct call. */
@@ -31,7 +31,7 @@ export interface EntryFacts {
 }
 
 /** Numbers and what we made ourselves stand as they are; what came from outside goes through `quoteJson`. */
-export function entryText(caller: Caller, run: RunIdentity, facts: EntryFacts): string {
+export function entryText(caller: Caller, run: RunFacts, facts: EntryFacts): string {
   const { hookEvent, tool, decision, requestId, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
   return (
     `{"hookEvent":"${hookEvent}","tool":${quoteJson(tool)},${decisionText(decision)},${callerText(caller, run)},` +
@@ -65,9 +65,9 @@ function decisionText(decision: Decision): string {
   return text;
 }
 
-const callerTexts = new WeakMap<RunIdentity, { readonly caller: Caller; readonly text: string }>();
+const callerTexts = new WeakMap<RunFacts, { readonly caller: Caller; readonly text: string }>();
 
-function callerText(caller: Caller, run: RunIdentity): string {
+function callerText(caller: Caller, run: RunFacts): string {
   const known = callerTexts.get(run);
   if (known?.caller === caller) return known.text;
   const text = fieldsText(callerFields(caller, run));
@@ -75,7 +75,7 @@ function callerText(caller: Caller, run: RunIdentity): string {
   return text;
 }
 
-function callerFields({ hops, subject, claim, profile, index }: Caller, run: RunIdentity): Partial<AuditEntry> {
+function callerFields({ hops, subject, claim, profile, index }: Caller, run: RunFacts): Partial<AuditEntry> {
   const last = hops.at(-1);
   const delegated = hops.length > 1;
   const parent = hops.at(-2)?.profile;
@@ -119,8 +119,8 @@ function isoTime(ms: number): string {
 
 function inputText(input: string): string {
   // No character takes more than three bytes, so a short text needs no counting.
-  if (input.length * 3 <= bounds.entryInputBytes || Buffer.byteLength(input) <= bounds.entryInputBytes) return `,"input":${input}`;
+  if (input.length * 3 <= bounds.auditInputBytes || Buffer.byteLength(input) <= bounds.auditInputBytes) return `,"input":${input}`;
   // Whole characters only: a cut inside one would leave a replacement mark.
-  const cut = new TextDecoder().decode(Buffer.from(input).subarray(0, bounds.entryInputBytes), { stream: true });
+  const cut = new TextDecoder().decode(Buffer.from(input).subarray(0, bounds.auditInputBytes), { stream: true });
   return `,"inputCut":true,"input":${JSON.stringify(cut)}`;
 }

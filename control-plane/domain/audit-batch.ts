@@ -1,0 +1,37 @@
+// A batch of one spool, as a sidecar ships it, and the one place that says which form it must have. Pure.
+import { bounds } from '@tollgate/proto/contract';
+
+/** One record of a spool: an entry as bytes of JSON, or why it could not be read back. */
+export interface ShippedRecord {
+  readonly sequence: number;
+  readonly content: { readonly entry: Uint8Array } | { readonly lost: string };
+}
+
+/** Of good form: `batchProblem` found nothing. */
+export interface AuditBatch {
+  /** From the credential, never from a message. */
+  readonly workspaceId: number;
+  /** 32 hex digits, made with the spool. */
+  readonly spoolId: string;
+  /** At least one; their sequences follow each other without holes. */
+  readonly records: readonly ShippedRecord[];
+}
+
+/** As it comes in, where nothing is known of it. */
+interface Claimed {
+  readonly spoolId: string;
+  readonly records: readonly { readonly sequence: number; readonly content?: unknown }[];
+}
+
+const spoolForm = /^[0-9a-f]{32}$/;
+
+/** What is wrong with the form of a batch; null: nothing. */
+export function batchProblem({ spoolId, records }: Claimed): string | null {
+  if (!spoolForm.test(spoolId)) return 'batch.spool_id must be 32 hex digits';
+  if (records.length === 0 || records.length > bounds.auditBatchRecords) return `a batch holds 1 to ${bounds.auditBatchRecords} records`;
+  const first = records[0]?.sequence ?? 0;
+  const inOrder = records.every(
+    ({ sequence, content }, at) => Number.isSafeInteger(sequence) && sequence >= 1 && sequence === first + at && content !== undefined,
+  );
+  return inOrder ? null : 'records must follow each other without holes, each with an entry or a loss';
+}
