@@ -69,7 +69,11 @@ function schemaProblemLine(context: string, { instancePath = '', message = 'is i
     .replaceAll(/\/(\d+)(?=\/|$)/g, '[$1]')
     .replaceAll('/', '.');
   const extra = params['additionalProperty'];
-  if (typeof extra === 'string') return `${path === '' ? '' : `${path}.`}${extra.slice(0, 200)} is not a field here`;
+  const asked = context === 'querystring';
+  if (typeof extra === 'string')
+    return `${path === '' ? '' : `${path}.`}${extra.slice(0, 200)} is not a ${asked ? 'parameter' : 'field'} here`;
+  // What stands in a query string is text; several of one name are a list.
+  if (asked && params['type'] === 'string') return `${path} must be given once`;
   const choices = params['allowedValues'];
   const said = Array.isArray(choices) ? `must be one of ${choices.join(', ')}` : message;
   return `${path === '' ? context : path} ${said}`;

@@ -1,7 +1,7 @@
 // Agent profiles: their fields, what a create, a PUT and a PATCH may say of each, and how a profile is shown.
 import { bounds, childPath, nameProblem } from '@tollgate/proto/contract';
 import { isRecognisedModel } from './models.ts';
-import { isObject, type Problem } from './policy.ts';
+import { isObject, type JsonSchema, type Problem } from './shape.ts';
 import type { Checked } from './refusal.ts';
 
 /** What a caller may write. */
@@ -53,21 +53,28 @@ type Test = (value: unknown) => string | null;
 interface FieldRule {
   readonly type: Test;
   readonly bound: Test;
+  /** The two in JSON Schema: what `type` says, and what `bound` adds. */
+  readonly schema: { readonly type: JsonSchema; readonly bound: JsonSchema };
+  readonly description: string;
 }
 
 const free: Test = () => null;
 
-const text = (max: number): FieldRule => ({
+const text = (max: number, description: string): FieldRule => ({
   type: (value) => (typeof value === 'string' ? null : 'must be a string'),
   bound: (value) => (typeof value === 'string' && value.length > max ? `must be at most ${max} characters, is ${value.length}` : null),
+  schema: { type: { type: 'string' }, bound: { maxLength: max } },
+  description,
 });
 
-const filled = (bound: (value: string) => string | null): FieldRule => ({
+const filled = (bound: (value: string) => string | null, description: string): FieldRule => ({
   type: (value) => (typeof value !== 'string' ? 'must be a string' : value === '' ? 'must not be empty' : null),
   bound: (value) => (typeof value === 'string' ? bound(value) : null),
+  schema: { type: { type: 'string', minLength: 1 }, bound: { maxLength: bounds.nameLength } },
+  description,
 });
 
-const strings = (max: number): FieldRule => ({
+const strings = (max: number, description: string): FieldRule => ({
   type: (value) => (Array.isArray(value) && value.every((one) => typeof one === 'string') ? null : 'must be an array of strings'),
   bound: (value) => {
     if (!Array.isArray(value)) return null;
@@ -75,9 +82,19 @@ const strings = (max: number): FieldRule => ({
     const at = value.findIndex((one) => nameProblem(String(one)) !== null);
     return at < 0 ? null : `item ${at} ${nameProblem(String(value[at]))}`;
   },
+  schema: {
+    type: { type: 'array', items: { type: 'string' } },
+    bound: { maxItems: max, items: { type: 'string', minLength: 1, maxLength: bounds.nameLength } },
+  },
+  description,
 });
 
-const flag: FieldRule = { type: (value) => (typeof value === 'boolean' ? null : 'must be true or false'), bound: free };
+const flag = (description: string): FieldRule => ({
+  type: (value) => (typeof value === 'boolean' ? null : 'must be true or false'),
+  bound: free,
+  schema: { type: { type: 'boolean' }, bound: {} },
+  description,
+});
 
 /** What PATCH allows, and what a run is held to. */
 export const capBounds = {
@@ -87,33 +104,74 @@ export const capBounds = {
   maxToolRounds: { min: 1, max: 1_000 },
 } as const;
 
-const cap = ({ min, max }: { readonly min: number; readonly max: number }): FieldRule => ({
+const cap = ({ min, max }: { readonly min: number; readonly max: number }, description: string): FieldRule => ({
   type: (value) => (Number.isSafeInteger(value) && Number(value) >= 0 ? null : 'must be an integer of at least 0'),
   bound: (value) => (Number(value) < min || Number(value) > max ? `must be from ${min} to ${max}` : null),
+  schema: { type: { type: 'integer', minimum: 0 }, bound: { minimum: min, maximum: max } },
+  description,
 });
 
-const orNull = (rule: FieldRule): FieldRule => ({
-  type: (value) => (value === null || rule.type(value) === null ? null : `${rule.type(value)} or null`),
-  bound: (value) => (value === null ? null : rule.bound(value)),
+const orNull = ({ type, bound, schema, description }: FieldRule): FieldRule => ({
+  type: (value) => (value === null || type(value) === null ? null : `${type(value)} or null`),
+  bound: (value) => (value === null ? null : bound(value)),
+  schema: { ...schema, type: { ...schema.type, type: [schema.type['type'], 'null'] } },
+  description,
 });
 
 const rules: Readonly<Record<keyof AgentFields, FieldRule>> = {
-  name: filled(nameProblem),
-  model: filled((value) => (isRecognisedModel(value) ? null : 'is not a recognized model')),
-  systemPrompt: text(100_000),
-  description: text(10_000),
-  icon: text(200),
-  enabledTools: strings(1000),
-  scopes: strings(200),
-  maxToolCalls: cap(capBounds.maxToolCalls),
-  maxBudgetCents: cap(capBounds.maxBudgetCents),
-  maxDurationMs: cap(capBounds.maxDurationMs),
-  maxToolRounds: cap(capBounds.maxToolRounds),
-  delegatable: flag,
-  canDelegate: flag,
-  maxDelegationDepth: orNull(cap({ min: 0, max: bounds.delegationDepth })),
-  suspended: flag,
+  name: filled(nameProblem, 'appears on every audit entry of the agent'),
+  model: filled(
+    (value) => (isRecognisedModel(value) ? null : 'is not a recognized model'),
+    'what the agent runs on; `GET /api/v1/models` lists',
+  ),
+  systemPrompt: text(100_000, 'the instructions of the agent'),
+  description: text(10_000, 'notes'),
+  icon: text(200, 'icon identifier for the console'),
+  enabledTools: strings(1000, 'tools it may call, an ending `*` for all that begin so; empty: none'),
+  scopes: strings(200, 'capability scopes of its identity'),
+  maxToolCalls: cap(capBounds.maxToolCalls, 'tool calls in one run'),
+  maxBudgetCents: cap(capBounds.maxBudgetCents, 'spend in one run, in cents'),
+  maxDurationMs: cap(capBounds.maxDurationMs, 'wall-clock time of one run, in milliseconds'),
+  maxToolRounds: cap(capBounds.maxToolRounds, 'rounds of model, tools, model'),
+  delegatable: flag('whether another agent may delegate to it'),
+  canDelegate: flag('whether it may delegate'),
+  maxDelegationDepth: orNull(cap({ min: 0, max: bounds.delegationDepth }, 'depth of its delegation chains; null unsets')),
+  suspended: flag('every call and run of it is denied; changed by owners and admins only'),
 };
+
+const schemaOf = (bound: boolean): Readonly<Record<string, JsonSchema>> =>
+  Object.fromEntries(
+    Object.entries(rules).map(([name, { schema, description }]) => [name, { ...schema.type, ...(bound ? schema.bound : {}), description }]),
+  );
+
+const withDefaults = (properties: Readonly<Record<string, JsonSchema>>): Readonly<Record<string, JsonSchema>> =>
+  Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => {
+      const fallback = Object.entries(agentDefaults).find(([key]) => key === name)?.[1];
+      return [name, fallback === undefined || fallback === null ? schema : { ...schema, default: fallback }];
+    }),
+  );
+
+const instant = { type: 'string', format: 'date-time', readOnly: true };
+const { maxDelegationDepth: depth, ...always } = schemaOf(false);
+
+/** What the API document says of an agent. */
+export const agentSchemas = {
+  create: { type: 'object', required: ['name', 'model'], properties: withDefaults(schemaOf(false)) },
+  update: { type: 'object', properties: schemaOf(false) },
+  patch: { type: 'object', properties: schemaOf(true), additionalProperties: false },
+  profile: {
+    type: 'object',
+    required: ['id', ...Object.keys(always), 'createdAt', 'updatedAt'],
+    properties: {
+      id: { type: 'string', readOnly: true },
+      ...always,
+      maxDelegationDepth: { ...depth, type: 'integer', description: 'absent while unset' },
+      createdAt: instant,
+      updatedAt: instant,
+    },
+  },
+} as const satisfies Readonly<Record<string, JsonSchema>>;
 
 const fieldNames = Object.keys(rules);
 

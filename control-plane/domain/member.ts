@@ -1,6 +1,6 @@
 // The people of a workspace.
 import { isUid, type Role } from '@tollgate/proto/contract';
-import type { Problem } from './policy.ts';
+import type { Problem } from './shape.ts';
 
 export interface Member {
   readonly uid: string;

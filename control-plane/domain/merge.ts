@@ -1,6 +1,6 @@
 // JSON Merge Patch, RFC 7396: objects merge, `null` removes, everything else replaces. Names such as `__proto__` and
 // `constructor` are keys like any other, so objects are rebuilt from their entries instead of assigned to.
-import { isObject } from './policy.ts';
+import { isObject } from './shape.ts';
 
 /** `target` with `patch` applied; neither is changed. */
 export function mergePatch(target: unknown, patch: unknown): unknown {

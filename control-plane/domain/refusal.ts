@@ -1,6 +1,6 @@
 // The refusals of this program, in words. Codes are the contract's.
 import { AppError } from '@tollgate/proto/contract';
-import type { Problem } from './policy.ts';
+import type { Problem } from './shape.ts';
 
 /** What a check of something from outside found. */
 export type Checked<T> = { readonly value: T } | { readonly problems: readonly Problem[] };

@@ -3,7 +3,8 @@
 import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { documentsFor, type Fold, foldDocuments, type Index } from '@tollgate/sidecar/decide';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
-import type { PolicyDocument, Problem } from './policy.ts';
+import type { PolicyDocument } from './policy.ts';
+import type { Problem } from './shape.ts';
 
 interface SelfEdit {
   /** The workspace as it stands. */

@@ -1,7 +1,8 @@
 // The user layer has two authors: the member (`self`) and the organisation. This is what they see of each other.
 import { isDeepStrictEqual } from 'node:util';
 import type { Rule } from '@tollgate/proto/contract';
-import { isObject, type PolicyDocument, type TierRulesDocument } from './policy.ts';
+import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+import { isObject } from './shape.ts';
 
 export interface UserPolicyView extends PolicyDocument {
   readonly parts: { readonly organisation?: PolicyDocument; readonly self?: PolicyDocument };

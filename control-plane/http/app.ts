@@ -1,4 +1,5 @@
 // Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
+import cookie from '@fastify/cookie';
 import { bounds } from '@tollgate/proto/contract';
 import { type FastifyInstance, fastify, LogController } from 'fastify';
 import { refusalOf } from '../errors.ts';
@@ -7,6 +8,7 @@ import { parseBody } from './json-body.ts';
 import { observeRequests } from './metrics.ts';
 import type { AppDeps } from './deps.ts';
 import { answerMissing } from './missing.ts';
+import { addDocument } from './openapi.ts';
 import { sendRefusal } from './refuse.ts';
 import { addAgentRoutes } from './routes/agents.ts';
 import { addAuditRoutes } from './routes/audit.ts';
@@ -14,8 +16,14 @@ import { addExplainRoute } from './routes/explain.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addKeyRoutes } from './routes/keys.ts';
 import { addMemberRoutes } from './routes/members.ts';
+import { addModelRoutes } from './routes/models.ts';
 import { addPolicyRoutes } from './routes/policies.ts';
-import { addUserPolicyRoutes } from './routes/user-policies.ts';
+import { addSessionRoutes } from './routes/sessions.ts';
+import { addSignInRoutes } from './routes/sign-in.ts';
+import { addPolicySetRoutes } from './routes/policy-sets.ts';
+import { addToolServerRoutes } from './routes/tool-servers.ts';
+import { addSimulateRoute } from './routes/simulate.ts';
+import { addUsageRoute } from './routes/usage.ts';
 import { addWorkspaceRoutes } from './routes/workspaces.ts';
 
 /** Long enough for the longest agent-type key with every character escaped; the default of 100 would answer 414. */
@@ -42,18 +50,30 @@ export function createApp(deps: AppDeps): FastifyInstance {
     if (refusal.code === 'internal') request.log.error({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'a request failed');
     if (refusal.code === 'unavailable')
       request.log.warn({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'the database was not available');
+    if (refusal.code === 'upstream_failed')
+      request.log.warn({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'another server failed us');
     return sendRefusal(reply, refusal);
   });
   answerMissing(app);
   observeRequests(app, deps.registry);
-  addHealthRoutes(app, deps);
-  addAgentRoutes(app, deps);
-  addPolicyRoutes(app, deps);
-  addUserPolicyRoutes(app, deps);
-  addExplainRoute(app, deps);
-  addAuditRoutes(app, deps);
-  addMemberRoutes(app, deps);
-  addKeyRoutes(app, deps);
-  addWorkspaceRoutes(app, deps);
+  void app.register(cookie);
+  void app.register(async (api) => {
+    await addDocument(api, { operator: deps.config.operatorKey !== null });
+    addHealthRoutes(api, deps);
+    addAgentRoutes(api, deps);
+    addPolicyRoutes(api, deps);
+    addPolicySetRoutes(api, deps);
+    addExplainRoute(api, deps);
+    addSimulateRoute(api, deps);
+    addUsageRoute(api, deps);
+    addAuditRoutes(api, deps);
+    addMemberRoutes(api, deps);
+    addKeyRoutes(api, deps);
+    addSessionRoutes(api, deps);
+    addSignInRoutes(api, deps);
+    addModelRoutes(api, deps);
+    addToolServerRoutes(api, deps);
+    addWorkspaceRoutes(api, deps);
+  });
   return app;
 }

@@ -9,7 +9,8 @@ export interface RateLimit {
   take(key: string): void;
 }
 
-export function createRateLimit(clock: () => Date, perMinute: number): RateLimit {
+/** `what`: after the number, in the words of the refusal. */
+export function createRateLimit(clock: () => Date, perMinute: number, what = 'PATCH requests a minute for each key'): RateLimit {
   const taken = new Map<string, readonly number[]>();
   let sweptAt = 0;
 
@@ -31,7 +32,7 @@ export function createRateLimit(clock: () => Date, perMinute: number): RateLimit
         const retryAfterSeconds = Math.max(1, Math.ceil((oldest + windowMs - now) / 1000));
         throw new AppError({
           code: 'rate_limited',
-          publicMessage: `at most ${perMinute} PATCH requests a minute for each key`,
+          publicMessage: `at most ${perMinute} ${what}`,
           retryAfterSeconds,
         });
       }

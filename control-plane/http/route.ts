@@ -1,16 +1,21 @@
-// How a route is joined to its operation: who asks is settled before the body is read (401, then 403 for the wrong
+// How a route is joined to its operation. Who asks is settled before the body is read (401, then 403 for the wrong
 // workspace or an action that is not theirs), and only then what is asked (400).
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { requireAccess } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
-import { authenticate, requireWorkspace } from '../operations/authenticate.ts';
+import { authenticateRequest, requireWorkspace } from '../operations/authenticate.ts';
 import type { Deps, Operation } from '../operations/operation.ts';
+import { conditionOf } from './condition.ts';
+import { shownBy } from './cookies.ts';
+import { type Described, describe } from './describe.ts';
 
 interface RouteSchema {
   readonly params?: TSchema;
   readonly querystring?: TSchema;
   readonly body?: TSchema;
+  readonly headers?: TSchema;
 }
 
 type TypeOf<S extends RouteSchema, K extends keyof RouteSchema> = S[K] extends TSchema ? Static<S[K]> : undefined;
@@ -20,44 +25,113 @@ interface Asked<S extends RouteSchema> {
   readonly params: TypeOf<S, 'params'>;
   readonly query: TypeOf<S, 'querystring'>;
   readonly body: TypeOf<S, 'body'>;
+  readonly headers: FastifyRequest['headers'];
 }
 
-interface Route<S extends RouteSchema, I, R> {
+interface Asking<S extends RouteSchema, I, R> extends Described {
   readonly method: HTTPMethods;
   readonly url: string;
   readonly operation: Operation<I, R>;
   readonly schema: S;
   readonly input: (asked: Asked<S>) => I;
-  readonly answer: (result: R) => object;
   /** Asked once the actor is known and may do it, before the body is read. */
   readonly admit?: (actor: Actor) => void;
 }
 
+interface Route<S extends RouteSchema, I, R> extends Asking<S, I, R> {
+  readonly answer: (result: R) => object;
+}
+
+/** Each item becomes text of the media type that `answers` names. */
+interface StreamRoute<S extends RouteSchema, I, T> extends Asking<S, I, AsyncIterable<T>> {
+  readonly answers: { readonly mediaType: string; readonly text: string };
+  readonly frame: (item: T) => string;
+}
+
+/** At a stop, for what a stream still has to say. */
+const lastWordsMs = 1_000;
+
+const security = [{ key: [] }, { session: [] }] as const;
+
 export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance, deps: Deps, route: Route<S, I, R>): void {
-  const { method, url, operation, input, answer, admit } = route;
-  const schema: FastifySchema = route.schema;
-  const actors = new WeakMap<FastifyRequest, Actor>();
+  const { method, url, operation, input, answer } = route;
+  const { schema, onRequest, actorOf } = joined(deps, route);
   app.route({
     method,
     url,
     schema,
-    onRequest: async (request) => {
-      const actor = await authenticate(deps, request.headers.authorization);
-      const workspace = pathWorkspace(request.params);
-      if (workspace !== null) requireWorkspace(actor, workspace);
-      requireAccess(actor, operation.action);
-      admit?.(actor);
-      actors.set(request, actor);
-    },
-    handler: async (request) => {
-      const actor = actors.get(request);
-      if (actor === undefined) throw new Error('a route was reached without an actor');
-      // The schema has passed it; Fastify's own types know nothing of it.
-      const asked = { params: request.params, query: request.query, body: request.body } as Asked<S>;
-      return answer(await operation(deps, actor, input(asked)));
+    onRequest,
+    handler: async (request, reply) => {
+      const actor = actorOf(request);
+      const ifMatch = method === 'GET' ? null : conditionOf(request.headers['if-match']);
+      const result = answer(await operation(deps, actor, input(asked(request)), { ifMatch }));
+      // What was read is at least as new as the revision at which the actor was recognised.
+      if (method === 'GET') void reply.header('ETag', `"${actor.revision}"`);
+      return result;
     },
   });
 }
+
+/** The same for an operation that answers one item after the other, until its end or until the client leaves. */
+export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstance, deps: Deps, route: StreamRoute<S, I, T>): void {
+  const { method, url, operation, input, frame, answers } = route;
+  const { schema, onRequest, actorOf } = joined(deps, route);
+  const stopping = new AbortController();
+  app.addHook('preClose', async () => stopping.abort());
+  app.route({
+    method,
+    url,
+    schema,
+    onRequest,
+    handler: async (request, reply) => {
+      const left = new AbortController();
+      reply.raw.once('close', () => left.abort());
+      // By a reset: over HTTP/1.0, which proxies speak, a connection that just closes looks like a whole answer.
+      const cut = (): void => void request.raw.socket.resetAndDestroy();
+      // A client that does not read cannot be told the end, and would hold up the stop.
+      const cutSoon = (): void => void setTimeout(cut, lastWordsMs).unref();
+      stopping.signal.addEventListener('abort', cutSoon, { signal: left.signal });
+      const signal = AbortSignal.any([left.signal, stopping.signal]);
+      const items = await operation(deps, actorOf(request), input(asked(request)), { signal });
+      void reply.type(answers.mediaType).header('Cache-Control', 'no-store').header('X-Accel-Buffering', 'no');
+      // Kept alive, it would outlive the stream, and hold up a stop.
+      void reply.header('Connection', 'close');
+      const body = Readable.from(framed(items, frame), { objectMode: false, highWaterMark: 65_536 });
+      // Before the first byte there is still a refusal to send.
+      body.once('error', () => (reply.raw.headersSent ? cut() : undefined));
+      return reply.send(body);
+    },
+  });
+}
+
+async function* framed<T>(items: AsyncIterable<T>, frame: (item: T) => string): AsyncGenerator<string> {
+  for await (const item of items) yield frame(item);
+}
+
+function joined<S extends RouteSchema, I, R>(deps: Deps, route: Asking<S, I, R>) {
+  const checked: FastifySchema = route.schema;
+  const actors = new WeakMap<FastifyRequest, Actor>();
+  return {
+    schema: describe(route, checked, security),
+    onRequest: async (request: FastifyRequest): Promise<void> => {
+      const actor = await authenticateRequest(deps, shownBy(request));
+      const workspace = pathWorkspace(request.params);
+      if (workspace !== null) requireWorkspace(actor, workspace);
+      requireAccess(actor, route.operation.action);
+      route.admit?.(actor);
+      actors.set(request, actor);
+    },
+    actorOf: (request: FastifyRequest): Actor => {
+      const actor = actors.get(request);
+      if (actor === undefined) throw new Error('a route was reached without an actor');
+      return actor;
+    },
+  };
+}
+
+/** The schema has passed it; Fastify's own types know nothing of it. */
+const asked = <S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): Asked<S> =>
+  ({ params, query, body, headers }) as Asked<S>;
 
 /** The slug in a governance path; the agents' paths have none. */
 function pathWorkspace(params: unknown): string | null {

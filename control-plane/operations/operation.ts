@@ -1,15 +1,18 @@
 // What every operation has in common. An operation is one verb: it may be asked for by who `access` lets, and knows its
 // own action, so that an edge can refuse before it reads a body. A write is one transaction: the revision is raised
 // (which also keeps other writes of the workspace out), the change is made, and an admin event says who made it.
+import { AppError } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import type { PolicyDefaults } from '../compile/state.ts';
 import { type Action, requireAccess } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import type { RandomBytes } from '../domain/key.ts';
 import { unauthenticated } from '../domain/refusal.ts';
-import { insertEvent } from '../store/events.ts';
-import { findActor } from '../store/keys.ts';
+import type { Reach } from '../runs/mcp/reach.ts';
+import { findActor } from '../store/actors.ts';
+import { findChangedSince, insertEvents } from '../store/events.ts';
 import { raiseRevision } from '../store/revision.ts';
+import type { Sealer } from '../store/sealed.ts';
 import { inTransaction } from '../store/transaction.ts';
 
 export interface Deps {
@@ -17,11 +20,23 @@ export interface Deps {
   readonly clock: () => Date;
   readonly random: RandomBytes;
   readonly defaults: PolicyDefaults;
+  /** How far we go for tool servers. */
+  readonly reach: Reach;
+  /** Encrypts tenants' secrets; null while the operator has given no key for that. */
+  readonly sealer: Sealer | null;
 }
 
 export interface Operation<I, R> {
   readonly action: Action;
-  (deps: Deps, actor: Actor, input: I): Promise<R>;
+  (deps: Deps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
+}
+
+/** How something was asked for, besides what. */
+export interface Circumstances {
+  /** A write holds only while nothing that it changes was changed after this revision. */
+  readonly ifMatch?: number | null;
+  /** Whoever asked has gone, or this program is stopping. */
+  readonly signal?: AbortSignal;
 }
 
 /** What a write has at hand. */
@@ -37,15 +52,20 @@ export interface Write {
 
 interface Written<R> {
   readonly result: R;
-  /** What was changed, e.g. `agent/<id>`. */
-  readonly target: string;
+  /** What was changed, e.g. `agent/<id>`; one event for each. */
+  readonly target: string | readonly string[];
   readonly detail?: Readonly<Record<string, unknown>>;
+  /** False: it changed nothing, or was to say only what it would change. It leaves no trace, and no new revision. */
+  readonly kept?: boolean;
 }
 
-export function readOperation<I, R>(action: Action, run: (deps: Deps, actor: Actor, input: I) => Promise<R>): Operation<I, R> {
-  const checked = async (deps: Deps, actor: Actor, input: I): Promise<R> => {
+export function readOperation<I, R>(
+  action: Action,
+  run: (deps: Deps, actor: Actor, input: I, circumstances: Circumstances) => Promise<R>,
+): Operation<I, R> {
+  const checked = async (deps: Deps, actor: Actor, input: I, circumstances: Circumstances = {}): Promise<R> => {
     requireAccess(actor, action);
-    return run(deps, actor, input);
+    return run(deps, actor, input, circumstances);
   };
   return Object.assign(checked, { action });
 }
@@ -54,23 +74,52 @@ export function writeOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<Written<R>>,
 ): Operation<I, R & { readonly revision: number }> {
-  return readOperation(action, (deps, asker, input) =>
-    inTransaction(deps.pool, async (client) => {
+  return readOperation(action, async (deps, asker, input, { ifMatch = null }) => {
+    const write = async (client: pg.PoolClient) => {
       const revision = await raiseRevision(client, asker.workspaceId);
       const now = deps.clock();
       const actor = await stillActor(client, asker, now);
       requireAccess(actor, action);
       const { workspaceId, sub, keyId } = actor;
-      const { result, target, detail = {} } = await run({ client, deps, actor, workspaceId, now, revision }, input);
-      await insertEvent(client, workspaceId, { at: now, sub, keyId, action, target, revision, detail });
-      return { ...result, revision };
-    }),
-  );
+      const { result, target, detail = {}, kept = true } = await run({ client, deps, actor, workspaceId, now, revision }, input);
+      const targets = [target].flat();
+      if (ifMatch !== null) await requireUnchanged(client, workspaceId, targets, { since: ifMatch, present: revision - 1 });
+      if (kept) await insertEvents(client, workspaceId, { at: now, sub, keyId, action, targets, revision, detail });
+      return { kept, answer: { ...result, revision: kept ? revision : revision - 1 } };
+    };
+    return (await inTransaction(deps.pool, write, 'write', ({ kept }) => kept)).answer;
+  });
+}
+
+interface Span {
+  readonly since: number;
+  readonly present: number;
+}
+
+async function requireUnchanged(
+  client: pg.PoolClient,
+  workspaceId: number,
+  targets: readonly string[],
+  { since, present }: Span,
+): Promise<void> {
+  // Nobody has read what is yet to be: it was another workspace's, or the database is an older copy of itself.
+  if (since > present) {
+    throw new AppError({
+      code: 'stale_revision',
+      publicMessage: `revision ${since} of If-Match is ahead of the present one, ${present}; read again`,
+    });
+  }
+  const changed = await findChangedSince(client, workspaceId, targets, since);
+  if (changed === null) return;
+  throw new AppError({
+    code: 'stale_revision',
+    publicMessage: `${changed.target} was changed at revision ${changed.revision}, after revision ${since} of If-Match; read it again`,
+  });
 }
 
 /** Who asks, as the writes before this one left them: they may have been removed or demoted while this one waited. */
 async function stillActor(client: pg.PoolClient, asker: Actor, now: Date): Promise<Actor> {
-  const actor = await findActor(client, asker, now);
-  if (actor === null) throw unauthenticated('the API key was revoked or has expired');
+  const actor = await findActor(client, asker.credential, now);
+  if (actor === null) throw unauthenticated('the API key or session was revoked or has expired');
   return actor;
 }

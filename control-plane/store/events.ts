@@ -1,5 +1,5 @@
 // Admin events: who changed what, when. Written in the transaction of the change itself.
-import { isObject } from '../domain/policy.ts';
+import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -16,12 +16,33 @@ export interface AdminEvent {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-export async function insertEvent(db: Queryable, workspaceId: number, event: Omit<AdminEvent, 'id'>): Promise<void> {
-  const { at, sub, keyId, action, target, revision, detail } = event;
+interface NewEvents extends Omit<AdminEvent, 'id' | 'target'> {
+  readonly targets: readonly string[];
+}
+
+/** One for each target. */
+export async function insertEvents(db: Queryable, workspaceId: number, events: NewEvents): Promise<void> {
+  const { at, sub, keyId, action, targets, revision, detail } = events;
   await db.query(
-    'insert into admin_event (workspace_id, at, sub, key_id, action, target, revision, detail) values ($1, $2, $3, $4, $5, $6, $7, $8)',
-    [workspaceId, at, sub, keyId, action, target, revision, JSON.stringify(detail)],
+    `insert into admin_event (workspace_id, at, sub, key_id, action, target, revision, detail)
+     select $1, $2, $3, $4, $5, target, $7, $8 from unnest($6::text[]) with ordinality as changed(target, position) order by position`,
+    [workspaceId, at, sub, keyId, action, targets, revision, JSON.stringify(detail)],
   );
+}
+
+/** The newest change of any of `targets` after `since`, or null. */
+export async function findChangedSince(
+  db: Queryable,
+  workspaceId: number,
+  targets: readonly string[],
+  since: number,
+): Promise<{ readonly target: string; readonly revision: number } | null> {
+  const { rows } = await db.query<{ target: string; revision: string }>(
+    `select target, revision from admin_event where workspace_id = $1 and target = any($2) and revision > $3
+     order by revision desc limit 1`,
+    [workspaceId, targets, since],
+  );
+  return rows[0] === undefined ? null : { target: rows[0].target, revision: Number(rows[0].revision) };
 }
 
 /** Newest first; `before`: only events of lower ids. */

@@ -28,6 +28,7 @@ export const codes = {
   unsupported_media: { http: 415, grpc: 'INVALID_ARGUMENT', retryable: false },
   rate_limited: { http: 429, grpc: 'RESOURCE_EXHAUSTED', retryable: true },
   internal: { http: 500, grpc: 'INTERNAL', retryable: false },
+  upstream_failed: { http: 502, grpc: 'UNAVAILABLE', retryable: true },
   unavailable: { http: 503, grpc: 'UNAVAILABLE', retryable: true },
 } as const satisfies Record<string, CodeRow>;
 

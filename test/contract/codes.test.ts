@@ -13,12 +13,12 @@ test('HTTP statuses are told apart by clients, so no two codes share one', () =>
   expect(new Set(statuses).size).toBe(statuses.length);
 });
 
-test('what may be tried again without a change is 429 and 503, nothing else', () => {
+test('what may be tried again without a change is 429, 502 and 503, nothing else', () => {
   expect(
     Object.values(codes)
       .filter(({ retryable }) => retryable)
       .map(({ http }) => http),
-  ).toEqual([429, 503]);
+  ).toEqual([429, 502, 503]);
 });
 
 test('a refusal enters as it is; everything else is a bug, whose words stay inside', () => {

@@ -214,7 +214,6 @@ describe('health', () => {
 describe('over a socket', () => {
   let port: number;
   beforeAll(async () => {
-    await rest.app.listen({ host: '127.0.0.1', port: 0 });
     const address = rest.app.addresses()[0];
     port = typeof address === 'object' ? address.port : 0;
   });

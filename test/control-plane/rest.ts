@@ -1,22 +1,23 @@
 // The REST surface over a database of its own, with a clock that the test holds.
 import { randomBytes } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import type { Role, Scope } from '@tollgate/proto/contract';
-import type { InjectOptions } from 'fastify';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
+import { request } from 'undici';
 import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
 import { createWorkspace } from '../../control-plane/operations/create-workspace.ts';
 import { seedFirstWorkspace } from '../../control-plane/operations/seed-first-workspace.ts';
+import { createReach } from '../../control-plane/runs/mcp/reach.ts';
+import { createApiDocument } from '../support/api-document.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
-  readonly headers: InjectHeaders;
+  readonly headers: Readonly<Record<string, number | string | string[] | undefined>>;
 }
-
-type InjectHeaders = Readonly<Record<string, number | string | string[] | undefined>>;
 
 interface Question {
   readonly key?: string | null;
@@ -28,7 +29,9 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 
 export const operatorKey = 'operator-key-of-at-least-32-characters';
 
-export async function createRest(overrides: Partial<Pick<AppDeps, 'defaults' | 'readiness'>> = {}) {
+export async function createRest(
+  overrides: Partial<Pick<AppDeps, 'defaults' | 'readiness' | 'issuer' | 'config' | 'reach' | 'sealer'>> = {},
+) {
   const database = await createTestDatabase();
   const clock = { now: new Date('2026-06-25T12:00:00.000Z') };
   const lines: string[] = [];
@@ -37,7 +40,10 @@ export async function createRest(overrides: Partial<Pick<AppDeps, 'defaults' | '
     clock: () => clock.now,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
-    config: { operatorKey, patchPerMinute: 30 },
+    reach: createReach({ allowPrivate: false, commands: [] }),
+    sealer: null,
+    config: { publicUrl: null, operatorKey, patchPerMinute: 30 },
+    issuer: null,
     log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
     registry: new Registry(),
     readiness: () => [],
@@ -47,17 +53,24 @@ export async function createRest(overrides: Partial<Pick<AppDeps, 'defaults' | '
   const owner = seeded.kind === 'created' ? (seeded.key ?? '') : '';
   const other = (await createWorkspace(deps, { slug: 'other', owner: { uid: 'olga', email: 'olga@other.test' } })).key;
   const app = createApp(deps);
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const document = createApiDocument(await (await request(`${origin}/openapi.json`)).body.json());
 
+  /** Over real HTTP; every answer is held against the API document. */
   async function ask(method: Method, url: string, { key = owner, body, headers = {} }: Question = {}): Promise<Answer> {
-    const options: InjectOptions = { method, url, headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...headers } };
-    const sent = body === undefined ? options : withPayload(options, body);
-    const answer = await app.inject(sent);
-    const isJson = String(answer.headers['content-type'] ?? '').startsWith('application/json');
-    return {
-      status: answer.statusCode,
-      body: isJson && answer.body !== '' ? (JSON.parse(answer.body) as unknown) : answer.body,
-      headers: answer.headers,
+    const sent = {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined || isRaw(body) ? {} : { 'content-type': 'application/json' }),
+      ...headers,
     };
+    const payload = body === undefined ? null : isRaw(body) ? body : JSON.stringify(body);
+    const { statusCode: status, headers: answered, body: stream } = await request(origin + url, { method, headers: sent, body: payload });
+    const type = String(answered['content-type'] ?? '').split(';', 1)[0] ?? '';
+    // Its end would never come.
+    const text = type === 'text/event-stream' ? await leave(stream) : await stream.text();
+    const answer = { status, body: type === 'application/json' && text !== '' ? (JSON.parse(text) as unknown) : text, headers: answered };
+    if (method !== 'HEAD' && method !== 'OPTIONS') document.check({ method, url, type, ...answer });
+    return answer;
   }
 
   /** A key of a member of that role, made when first asked for. */
@@ -74,16 +87,18 @@ export async function createRest(overrides: Partial<Pick<AppDeps, 'defaults' | '
     await app.close();
     await database.close();
   };
-  return { app, deps, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };
+  return { app, origin, document, deps, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };
 }
 
 export type Rest = Awaited<ReturnType<typeof createRest>>;
 
-function withPayload(options: InjectOptions, body: unknown): InjectOptions {
-  // An object of ours goes out as JSON; text and bytes go out as they are.
-  if (typeof body === 'string' || Buffer.isBuffer(body)) return { ...options, payload: body };
-  return { ...options, payload: JSON.stringify(body), headers: { 'content-type': 'application/json', ...options.headers } };
+async function leave(stream: Readable): Promise<string> {
+  stream.on('error', () => undefined).destroy();
+  return '';
 }
+
+/** Text and bytes go out as they are, an object of ours as JSON. */
+const isRaw = (body: unknown): body is string | Buffer => typeof body === 'string' || Buffer.isBuffer(body);
 
 /** A text in an answer's body. */
 export function field({ status, body }: Answer, name: string): string {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ingestBatch } from '../../control-plane/operations/ingest-batch.ts';
+import { createIngest } from '../../control-plane/operations/ingest-batch.ts';
 import { seedFirstWorkspace } from '../../control-plane/operations/seed-first-workspace.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createRest, field, operatorKey, type Rest } from './rest.ts';
@@ -26,7 +26,7 @@ describe('workspaces, by the operator', () => {
     });
     const { rows } = await rest.pool.query<{ id: string }>('select id from workspace where slug = $1', ['new-one']);
     const workspaceId = Number(rows[0]?.id);
-    await ingestBatch(rest.deps, {
+    await createIngest(rest.deps)({
       workspaceId,
       spoolId: 'a'.repeat(32),
       records: [{ sequence: 2, content: { entry: Buffer.from('{}') } }],
@@ -45,6 +45,7 @@ describe('workspaces, by the operator', () => {
       'audit_gap',
       'policy_document',
       'policy_history',
+      'tool_server',
     ]) {
       expect((await rest.pool.query(`select 1 from ${table} where workspace_id = $1`, [workspaceId])).rowCount).toBe(0);
     }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { profileOf } from '../../domain/agent.ts';
+import { agentSchemas, profileOf } from '../../domain/agent.ts';
 import { createAgent } from '../../operations/create-agent.ts';
 import { deleteAgent } from '../../operations/delete-agent.ts';
 import { listAgents, readAgent } from '../../operations/read-agents.ts';
@@ -8,7 +8,7 @@ import { patchAgent, updateAgent } from '../../operations/update-agent.ts';
 import type { AppDeps } from '../deps.ts';
 import { createRateLimit } from '../rate-limit.ts';
 import { addRoute, ok } from '../route.ts';
-import { anyObject } from './shapes.ts';
+import { agentRef, anyObject, listOf, okAnd, text, written } from './shapes.ts';
 
 const list = '/api/v1/agents';
 const one = `${list}/:id`;
@@ -19,6 +19,10 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: list,
+    id: 'listAgents',
+    tag: 'Agents',
+    summary: 'Lists agents, newest first',
+    answers: okAnd({ profiles: listOf(agentRef) }),
     operation: listAgents,
     schema: {},
     input: () => undefined,
@@ -27,6 +31,13 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'POST',
     url: list,
+    id: 'createAgent',
+    tag: 'Agents',
+    summary: 'Creates an agent',
+    description: 'Omitted optional fields take their defaults; unknown ones are ignored.',
+    answers: written({ id: text }),
+    refusals: ['stale_revision'],
+    shownBody: agentSchemas.create,
     operation: createAgent,
     schema: { body: anyObject },
     input: ({ body }) => body,
@@ -35,6 +46,11 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: one,
+    id: 'readAgent',
+    tag: 'Agents',
+    summary: 'Reads an agent',
+    answers: okAnd({ profile: agentRef }),
+    refusals: ['not_found'],
     operation: readAgent,
     schema: { params },
     input: (asked) => asked.params.id,
@@ -43,6 +59,13 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'PUT',
     url: one,
+    id: 'updateAgent',
+    tag: 'Agents',
+    summary: 'Writes the fields that are present',
+    description: 'Absent fields are untouched, unknown ones ignored.',
+    answers: written(),
+    refusals: ['not_found', 'stale_revision'],
+    shownBody: agentSchemas.update,
     operation: updateAgent,
     schema: { params, body: anyObject },
     input: (asked) => ({ id: asked.params.id, body: asked.body }),
@@ -51,6 +74,13 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'PATCH',
     url: one,
+    id: 'patchAgent',
+    tag: 'Agents',
+    summary: 'Changes an agent on the validated path',
+    description: 'Unknown fields, unrecognized models and caps out of bounds are refused. Rate limited for each key.',
+    answers: written(),
+    refusals: ['not_found', 'stale_revision', 'rate_limited'],
+    shownBody: agentSchemas.patch,
     operation: patchAgent,
     schema: { params, body: anyObject },
     input: (asked) => ({ id: asked.params.id, body: asked.body }),
@@ -60,6 +90,11 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'DELETE',
     url: one,
+    id: 'deleteAgent',
+    tag: 'Agents',
+    summary: 'Removes an agent',
+    answers: written(),
+    refusals: ['not_found', 'stale_revision'],
     operation: deleteAgent,
     schema: { params },
     input: (asked) => asked.params.id,

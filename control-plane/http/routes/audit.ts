@@ -1,47 +1,113 @@
-// The audit log of tool calls, and the events of the administration.
+// The audit log of tool calls, page by page, live and whole; and the events of the administration.
+import { unreachable } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { parseLimit } from '../../domain/audit-query.ts';
 import { badRequest } from '../../domain/refusal.ts';
 import { type AdminEvent, listEvents } from '../../operations/list-events.ts';
+import { exportAudit } from '../../operations/export-audit.ts';
 import { queryAudit } from '../../operations/query-audit.ts';
+import { createTailAudit, type TailItem } from '../../operations/tail-audit.ts';
 import type { AppDeps } from '../deps.ts';
-import { addRoute } from '../route.ts';
-import { inWorkspace, pageLimit } from './shapes.ts';
+import { addRoute, addStream } from '../route.ts';
+import { dateTime, entryRef, eventRef, integer, inWorkspace, listOf, object, pageCursor, pageLimit, text } from './shapes.ts';
 
-const cursor = Type.String({ description: '`next` of the page before' });
-
-const auditQuery = Type.Object({
-  since: Type.Optional(Type.String({ description: 'ISO 8601 date-time; default: 15 minutes before now' })),
-  limit: Type.Optional(pageLimit),
-  cursor: Type.Optional(cursor),
-  tool: Type.Optional(Type.String()),
+const filters = {
+  tool: Type.Optional(Type.String({ description: 'exact tool name' })),
   decision: Type.Optional(Type.String({ description: 'allow or deny' })),
   agent: Type.Optional(Type.String({ description: 'exact agent name' })),
   sub: Type.Optional(Type.String()),
   session: Type.Optional(Type.String()),
+};
+
+const auditQuery = Type.Object({
+  since: Type.Optional(Type.String({ description: 'ISO 8601 date-time; default: 15 minutes before now' })),
+  limit: Type.Optional(pageLimit),
+  cursor: Type.Optional(pageCursor),
+  ...filters,
 });
 
-const eventQuery = Type.Object({ limit: Type.Optional(pageLimit), cursor: Type.Optional(cursor) }, { additionalProperties: false });
+const exportQuery = Type.Object({
+  since: Type.Optional(Type.String({ description: 'ISO 8601 date-time; default: everything that is kept' })),
+  until: Type.Optional(Type.String({ description: 'ISO 8601 date-time, exclusive' })),
+  ...filters,
+});
+
+const lastEventId = Type.Object({
+  'last-event-id': Type.Optional(Type.String({ description: 'the `id` of the last event received; the stream goes on right after it' })),
+});
+
+const eventQuery = Type.Object({ limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) }, { additionalProperties: false });
 
 export function addAuditRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: '/:workspace/admin/audit',
+    id: 'queryAudit',
+    tag: 'Audit',
+    summary: 'Reads governed tool calls, newest first',
+    description: '`next` is absent on the last page.',
+    answers: object({ entries: listOf(entryRef), count: integer, since: dateTime, limit: integer }, { next: text }),
     operation: queryAudit,
     schema: { params: inWorkspace, querystring: auditQuery },
     // Unknown parameters are refused there, by name.
     input: ({ query }) => ({ ...query }),
     answer: (page) => page,
   });
+  addStream(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/stream',
+    id: 'tailAudit',
+    tag: 'Audit',
+    summary: 'Shows governed tool calls as they come in',
+    description:
+      'Begins with the comment `: listening`: what comes in from then on is shown, in the order in which it came in, however late. A key that is revoked ends it.',
+    answers: {
+      mediaType: 'text/event-stream',
+      text: '`event: entry`, `id: <place in the ingest sequence>`, an AuditEntry as one line of `data`',
+    },
+    operation: createTailAudit(deps),
+    schema: { params: inWorkspace, querystring: Type.Object(filters), headers: lastEventId },
+    input: ({ query, headers }) => ({ parameters: { ...query }, lastEventId: headers['last-event-id'] }),
+    frame: eventOf,
+  });
+  addStream(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/export',
+    id: 'exportAudit',
+    tag: 'Audit',
+    summary: 'Exports governed tool calls, in the order in which they came in',
+    description: 'Up to the newest at the moment of the request. An answer that cannot be completed is cut, never ended.',
+    answers: { mediaType: 'application/x-ndjson', text: 'an AuditEntry a line' },
+    operation: exportAudit,
+    schema: { params: inWorkspace, querystring: exportQuery },
+    input: ({ query }) => ({ ...query }),
+    frame: (entry) => `${JSON.stringify(entry)}\n`,
+  });
   addRoute(app, deps, {
     method: 'GET',
     url: '/:workspace/admin/events',
+    id: 'listEvents',
+    tag: 'Audit',
+    summary: 'Reads who changed what, newest first',
+    answers: object({ events: listOf(eventRef), count: integer }, { next: text }),
     operation: listEvents,
     schema: { params: inWorkspace, querystring: eventQuery },
     input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), before: query.cursor === undefined ? null : beforeOf(query.cursor) }),
     answer: ({ events, ...rest }) => ({ events: events.map(shownEvent), count: events.length, ...rest }),
   });
+}
+
+/** A note's `id` moves a client on that reconnects, also past what its filters left out. */
+function eventOf(item: TailItem): string {
+  switch (item.kind) {
+    case 'note':
+      return `: ${item.text}\nid: ${item.ingest}\n\n`;
+    case 'entry':
+      return `event: entry\nid: ${item.ingest}\ndata: ${JSON.stringify(item.entry)}\n\n`;
+    default:
+      return unreachable(item);
+  }
 }
 
 function limitOf(text: string): number {

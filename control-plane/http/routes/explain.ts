@@ -1,29 +1,70 @@
 // What would be decided of a call, and why, without making it.
-import { isTier, nameProblem, parseAgentType } from '@tollgate/proto/contract';
+import { isTier, layers, nameProblem, parseAgentType, parts } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { Problem } from '../../domain/policy.ts';
+import type { Problem } from '../../domain/shape.ts';
 import { badRequest, refuseIfAny } from '../../domain/refusal.ts';
 import { explainCall } from '../../operations/explain-call.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute } from '../route.ts';
-import { inWorkspace, roleShape, tierShape } from './shapes.ts';
+import { integer, inWorkspace, listOf, object, orNull, roleShape, text, tierShape, word } from './shapes.ts';
 
 const question = Type.Object(
   {
     sub: Type.Optional(Type.String()),
     role: Type.Optional(roleShape),
-    agentType: Type.String(),
+    agentType: Type.String({ description: '<client>::<tier>::<name>' }),
     tier: tierShape,
     tool: Type.String(),
   },
   { additionalProperties: false },
 );
 
+const place = { layer: word([...layers, 'default']), path: text };
+const marks = { part: word(parts), override: { const: true } };
+const outcome = object({
+  permission: word(['allow', 'deny']),
+  rateLimit: { ...orNull(integer), description: 'the smallest of `limits`; null: none' },
+  limits: listOf(object({ layer: word(layers), path: text, rateLimit: integer }, { part: word(parts) })),
+  transform: word(['log', 'redact']),
+  attributedTo: object(place, marks),
+});
+const explanation = object({
+  enforced: outcome,
+  shadow: { ...outcome, description: 'as if documents in audit mode were enforced' },
+  decision: word(['allow', 'deny']),
+  reason: text,
+  layers: listOf(
+    object(
+      {
+        layer: word(layers),
+        document: text,
+        mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: nobody has set it' },
+        path: text,
+        rule: { type: 'object' },
+        fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),
+      },
+      { part: word(parts) },
+    ),
+  ),
+  wouldAllow: {
+    ...listOf(listOf(object({ layer: word([...layers, 'agent']), document: text, path: text, change: text }, { part: word(parts) }))),
+    description: 'ways to an allow, each a list of changes to make together; `agent` is the profile of the calling agent',
+  },
+});
+
 export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'POST',
     url: '/:workspace/admin/explain',
+    id: 'explainCall',
+    tag: 'Policies',
+    summary: 'Says what would be decided of a call, and why',
+    description: `Of a member or service key (\`sub\`) or of a role alone; a member may ask about themselves and about roles. A direct call of an agent
+of that type, which has used nothing of its limits and caps. \`layers\` are all that can speak for the caller, broad to specific; \`enforced\`
+and \`shadow\` are the two folds, as they are also where the workspace is frozen or the agent may not call the tool: then \`decision\` and
+\`reason\` say so.`,
+    answers: explanation,
     operation: explainCall,
     schema: { params: inWorkspace, body: question },
     input: ({ body }) => {

@@ -1,15 +1,30 @@
 // Whether it lives, whether it can serve, and its metrics. Open to whoever reaches the port; nothing secret is there.
 import type { FastifyInstance } from 'fastify';
 import type { AppDeps } from '../deps.ts';
+import { describe } from '../describe.ts';
+import { okAnd } from './shapes.ts';
+
+const tag = 'Health';
+const schemas = {
+  alive: describe({ id: 'readHealth', tag, summary: 'Whether it lives', answers: okAnd() }, {}, []),
+  ready: describe({ id: 'readReadiness', tag, summary: 'Whether it can serve; 503 with the reasons otherwise', answers: okAnd() }, {}, []),
+  metrics: describe(
+    { id: 'readMetrics', tag, summary: 'Metrics, for Prometheus', answers: { mediaType: 'text/plain', text: 'OpenMetrics text' } },
+    {},
+    [],
+  ),
+};
 
 export function addHealthRoutes(app: FastifyInstance, { readiness, registry }: Pick<AppDeps, 'readiness' | 'registry'>): void {
-  app.get('/healthz', async () => ({ ok: true }));
+  app.get('/healthz', { schema: schemas.alive }, async () => ({ ok: true }));
 
-  app.get('/readyz', async (_request, reply) => {
+  app.get('/readyz', { schema: schemas.ready }, async (_request, reply) => {
     const reasons = readiness();
     if (reasons.length === 0) return { ok: true };
     return reply.code(503).send({ error: `not ready: ${reasons.join('; ')}`, details: reasons });
   });
 
-  app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
+  app.get('/metrics', { schema: schemas.metrics }, async (_request, reply) =>
+    reply.type(registry.contentType).send(await registry.metrics()),
+  );
 }

@@ -9,7 +9,7 @@ import { createKey } from '../../operations/create-key.ts';
 import { listKeys } from '../../operations/read-keys.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
-import { inWorkspace, oneOf, tierShape, workspaceAnd } from './shapes.ts';
+import { inWorkspace, keyRef, listOf, okAnd, oneOf, text, tierShape, workspaceAnd, written } from './shapes.ts';
 
 const list = '/:workspace/admin/keys';
 const one = `${list}/:id`;
@@ -33,6 +33,10 @@ export function addKeyRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: list,
+    id: 'listKeys',
+    tag: 'Access',
+    summary: 'Lists keys, newest first, never the keys themselves',
+    answers: okAnd({ keys: listOf(keyRef) }),
     operation: listKeys,
     schema: { params: inWorkspace },
     input: () => undefined,
@@ -41,6 +45,12 @@ export function addKeyRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'POST',
     url: list,
+    id: 'createKey',
+    tag: 'Access',
+    summary: 'Issues a key, which is shown this once',
+    description: 'With `uid` it is a personal key of that member, without one a service key. Nobody gives what they lack.',
+    answers: written({ id: text, key: text }),
+    refusals: ['stale_revision'],
     operation: createKey,
     schema: { params: inWorkspace, body: newKey },
     input: ({ body: { expiresAt, ...body } }) => ({ ...body, expiresAt: expiresAt === undefined ? undefined : instantOf(expiresAt) }),
@@ -49,6 +59,11 @@ export function addKeyRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'DELETE',
     url: one,
+    id: 'revokeKey',
+    tag: 'Access',
+    summary: 'Revokes a key',
+    answers: written(),
+    refusals: ['not_found', 'stale_revision'],
     operation: revokeKey,
     schema: { params },
     input: (asked) => asked.params.id,
@@ -57,6 +72,11 @@ export function addKeyRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'POST',
     url: `${one}/rotate`,
+    id: 'rotateKey',
+    tag: 'Access',
+    summary: 'Gives a key a new secret, shown this once; the old one stops at once',
+    answers: written({ id: text, key: text }),
+    refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: rotateKey,
     schema: { params },
     input: (asked) => asked.params.id,

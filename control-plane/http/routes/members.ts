@@ -6,7 +6,7 @@ import { createMember } from '../../operations/create-member.ts';
 import { listMembers, readMember } from '../../operations/read-members.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
-import { inWorkspace, roleShape, workspaceAnd } from './shapes.ts';
+import { inWorkspace, listOf, memberRef, okAnd, roleShape, text, workspaceAnd, written } from './shapes.ts';
 
 const list = '/:workspace/admin/members';
 const one = `${list}/:uid`;
@@ -19,6 +19,10 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: list,
+    id: 'listMembers',
+    tag: 'Access',
+    summary: 'Lists the members',
+    answers: okAnd({ members: listOf(memberRef) }),
     operation: listMembers,
     schema: { params: inWorkspace },
     input: () => undefined,
@@ -27,6 +31,11 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'POST',
     url: list,
+    id: 'createMember',
+    tag: 'Access',
+    summary: 'Adds a member',
+    answers: written({ uid: text }),
+    refusals: ['conflict', 'stale_revision'],
     operation: createMember,
     schema: { params: inWorkspace, body: newMember },
     input: ({ body }) => body,
@@ -35,6 +44,11 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: one,
+    id: 'readMember',
+    tag: 'Access',
+    summary: 'Reads a member',
+    answers: okAnd({ member: memberRef }),
+    refusals: ['not_found'],
     operation: readMember,
     schema: { params },
     input: (asked) => asked.params.uid,
@@ -43,6 +57,12 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'PATCH',
     url: one,
+    id: 'changeMember',
+    tag: 'Access',
+    summary: "Changes a member's e-mail or role",
+    description: 'A workspace keeps at least one owner, and only owners touch owners.',
+    answers: written(),
+    refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: changeMember,
     schema: { params, body: change },
     input: (asked) => ({ uid: asked.params.uid, email: asked.body.email, role: asked.body.role }),
@@ -51,6 +71,11 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'DELETE',
     url: one,
+    id: 'removeMember',
+    tag: 'Access',
+    summary: 'Removes a member, with the power of their keys',
+    answers: written(),
+    refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: removeMember,
     schema: { params },
     input: (asked) => asked.params.uid,

@@ -1,13 +1,17 @@
-// The documents of the workspace, of roles and of agent types; the brake.
-import { isRole, parseAgentType, type Role, roles, tiers } from '@tollgate/proto/contract';
+// The documents of the four layers, each read, written and removed in the same way; the brake.
+import { isRole, isUid, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
+import { uidForm } from '../../domain/member.ts';
 import { badRequest } from '../../domain/refusal.ts';
+import type { JsonSchema } from '../../domain/shape.ts';
 import { freezeWorkspace, unfreezeWorkspace } from '../../operations/freeze-workspace.ts';
+import type { Operation } from '../../operations/operation.ts';
 import {
   listAgentTypePolicies,
   listRolePolicies,
   readAgentTypePolicy,
   readRolePolicy,
+  readUserPolicy,
   readWorkspacePolicy,
 } from '../../operations/read-policies.ts';
 import {
@@ -18,131 +22,193 @@ import {
   putRolePolicy,
   putWorkspacePolicy,
 } from '../../operations/write-policy.ts';
+import { deleteUserPolicy, putUserPolicy } from '../../operations/write-user-policy.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
-import { anyObject, inWorkspace, workspaceAnd } from './shapes.ts';
+import {
+  anyObject,
+  inWorkspace,
+  listOf,
+  mapOf,
+  overrideRef,
+  policyPatchRef,
+  policyRef,
+  shownUserPolicyRef,
+  userPolicyPatchRef,
+  workspaceAnd,
+  workspacePolicyPatchRef,
+  workspacePolicyRef,
+  written,
+} from './shapes.ts';
 
+const admin = '/:workspace/admin';
 const same = <T>(value: T): T => value;
 const nothing = (): undefined => undefined;
+const merges = 'JSON Merge Patch (RFC 7396): what is sent changes, `null` removes.';
 
 export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
-  addWorkspacePolicy(app, deps);
-  addRolePolicies(app, deps);
-  addAgentTypePolicies(app, deps);
-  for (const [word, operation] of [
-    ['freeze', freezeWorkspace],
-    ['unfreeze', unfreezeWorkspace],
+  addDocument(app, deps, {
+    url: `${admin}/workspacePolicy`,
+    noun: 'WorkspacePolicy',
+    words: 'the policy of the workspace',
+    nameOf: nothing,
+    read: readWorkspacePolicy,
+    write: putWorkspacePolicy,
+    remove: deleteWorkspacePolicy,
+    shown: workspacePolicyRef,
+    body: workspacePolicyPatchRef,
+    how: merges,
+  });
+  addDocument(app, deps, {
+    url: `${admin}/rolePolicies/:role`,
+    noun: 'RolePolicy',
+    words: 'the policy of a role',
+    nameOf: (role) => accept(isRole, role, `the role in the path must be one of ${roles.join(', ')}`),
+    read: readRolePolicy,
+    write: putRolePolicy,
+    remove: deleteRolePolicy,
+    shown: policyRef,
+    body: policyPatchRef,
+    how: merges,
+  });
+  addDocument(app, deps, {
+    url: `${admin}/agentTypePolicies/:key`,
+    noun: 'AgentTypePolicy',
+    words: 'the policy of an agent type',
+    // The router has decoded it once; nothing decodes it again.
+    nameOf: (key) => accept(isAgentType, key, `the key in the path must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`),
+    read: readAgentTypePolicy,
+    write: putAgentTypePolicy,
+    remove: deleteAgentTypePolicy,
+    shown: policyRef,
+    body: policyRef,
+    how: 'Replaces the whole document.',
+  });
+  addDocument(app, deps, {
+    url: `${admin}/userPolicies/:uid`,
+    noun: 'UserPolicy',
+    words: 'the policy of a user',
+    // It may be written before its member joins; it may not be written for what can never be a member.
+    nameOf: (uid) => accept((text): text is string => isUid(text), uid, `the uid in the path must be ${uidForm}`),
+    read: readUserPolicy,
+    write: putUserPolicy,
+    remove: deleteUserPolicy,
+    shown: shownUserPolicyRef,
+    body: userPolicyPatchRef,
+    how: `${merges} Owners and admins write the organisation's part; a member writes their own, never looser than the organisation's.`,
+  });
+  addLists(app, deps);
+  addBrake(app, deps);
+}
+
+const isAgentType = (text: string): text is string => parseAgentType(text) !== null;
+
+/** What a path names, where it can be named at all. */
+function accept<T extends string>(is: (text: string) => text is T, text: string, otherwise: string): T {
+  if (!is(text)) throw badRequest(otherwise);
+  return text;
+}
+
+interface Document<N> {
+  readonly url: string;
+  readonly noun: string;
+  readonly words: string;
+  /** From the last segment of the path. */
+  readonly nameOf: (segment: string) => N;
+  readonly read: Operation<N, object>;
+  readonly write: Operation<{ readonly name: N; readonly body: unknown }, object>;
+  readonly remove: Operation<N, object>;
+  readonly shown: JsonSchema;
+  readonly body: JsonSchema;
+  readonly how: string;
+}
+
+function addDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<N>): void {
+  const { url, noun, words, read, write, remove, shown, body } = document;
+  const variable = /:(\w+)$/.exec(url)?.[1];
+  const params = variable === undefined ? inWorkspace : workspaceAnd(variable);
+  const nameOf = (asked: { readonly params: object }): N =>
+    document.nameOf(String(Object.entries(asked.params).find(([key]) => key === variable)?.[1]));
+  const tag = 'Policies';
+  addRoute(app, deps, {
+    method: 'GET',
+    url,
+    id: `read${noun}`,
+    tag,
+    summary: `Reads ${words}; \`{}\` where none is set`,
+    answers: shown,
+    operation: read,
+    schema: { params },
+    input: nameOf,
+    answer: same,
+  });
+  addRoute(app, deps, {
+    method: 'PUT',
+    url,
+    id: `write${noun}`,
+    tag,
+    summary: `Writes ${words}`,
+    description: document.how,
+    answers: written({}, { overrides: listOf(overrideRef) }),
+    refusals: ['stale_revision'],
+    operation: write,
+    schema: { params, body: anyObject },
+    shownBody: body,
+    input: (asked) => ({ name: nameOf(asked), body: asked.body }),
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'DELETE',
+    url,
+    id: `delete${noun}`,
+    tag,
+    summary: `Removes ${words}`,
+    answers: written(),
+    refusals: ['stale_revision'],
+    operation: remove,
+    schema: { params },
+    input: nameOf,
+    answer: ok,
+  });
+}
+
+function addLists(app: FastifyInstance, deps: AppDeps): void {
+  for (const [segment, id, words, operation] of [
+    ['rolePolicies', 'listRolePolicies', 'role', listRolePolicies],
+    ['agentTypePolicies', 'listAgentTypePolicies', 'agent-type key', listAgentTypePolicies],
+  ] as const) {
+    addRoute(app, deps, {
+      method: 'GET',
+      url: `${admin}/${segment}`,
+      id,
+      tag: 'Policies',
+      summary: `Reads all of them, by ${words}`,
+      answers: mapOf(policyRef),
+      operation,
+      schema: { params: inWorkspace },
+      input: nothing,
+      answer: same,
+    });
+  }
+}
+
+function addBrake(app: FastifyInstance, deps: AppDeps): void {
+  for (const [word, summary, operation] of [
+    ['freeze', 'Denies every call of the workspace, before every rule', freezeWorkspace],
+    ['unfreeze', 'Takes the brake off', unfreezeWorkspace],
   ] as const) {
     addRoute(app, deps, {
       method: 'POST',
-      url: `/:workspace/admin/${word}`,
+      url: `${admin}/${word}`,
+      id: `${word}Workspace`,
+      tag: 'Policies',
+      summary,
+      answers: written(),
+      refusals: ['stale_revision'],
       operation,
       schema: { params: inWorkspace },
       input: nothing,
       answer: ok,
     });
   }
-}
-
-function addWorkspacePolicy(app: FastifyInstance, deps: AppDeps): void {
-  const url = '/:workspace/admin/workspacePolicy';
-  const params = inWorkspace;
-  addRoute(app, deps, { method: 'GET', url, operation: readWorkspacePolicy, schema: { params }, input: nothing, answer: same });
-  addRoute(app, deps, {
-    method: 'PUT',
-    url,
-    operation: putWorkspacePolicy,
-    schema: { params, body: anyObject },
-    input: ({ body }) => body,
-    answer: ok,
-  });
-  addRoute(app, deps, { method: 'DELETE', url, operation: deleteWorkspacePolicy, schema: { params }, input: nothing, answer: ok });
-}
-
-function addRolePolicies(app: FastifyInstance, deps: AppDeps): void {
-  const list = '/:workspace/admin/rolePolicies';
-  const url = `${list}/:role`;
-  const params = workspaceAnd('role');
-  addRoute(app, deps, {
-    method: 'GET',
-    url: list,
-    operation: listRolePolicies,
-    schema: { params: inWorkspace },
-    input: nothing,
-    answer: same,
-  });
-  addRoute(app, deps, {
-    method: 'GET',
-    url,
-    operation: readRolePolicy,
-    schema: { params },
-    input: (asked) => roleOf(asked.params.role),
-    answer: same,
-  });
-  addRoute(app, deps, {
-    method: 'PUT',
-    url,
-    operation: putRolePolicy,
-    schema: { params, body: anyObject },
-    input: (asked) => ({ role: roleOf(asked.params.role), body: asked.body }),
-    answer: ok,
-  });
-  addRoute(app, deps, {
-    method: 'DELETE',
-    url,
-    operation: deleteRolePolicy,
-    schema: { params },
-    input: (asked) => roleOf(asked.params.role),
-    answer: ok,
-  });
-}
-
-function roleOf(text: string): Role {
-  if (!isRole(text)) throw badRequest(`the role in the path must be one of ${roles.join(', ')}`);
-  return text;
-}
-
-function addAgentTypePolicies(app: FastifyInstance, deps: AppDeps): void {
-  const list = '/:workspace/admin/agentTypePolicies';
-  const url = `${list}/:key`;
-  const params = workspaceAnd('key');
-  addRoute(app, deps, {
-    method: 'GET',
-    url: list,
-    operation: listAgentTypePolicies,
-    schema: { params: inWorkspace },
-    input: nothing,
-    answer: same,
-  });
-  addRoute(app, deps, {
-    method: 'GET',
-    url,
-    operation: readAgentTypePolicy,
-    schema: { params },
-    input: (asked) => agentTypeOf(asked.params.key),
-    answer: same,
-  });
-  addRoute(app, deps, {
-    method: 'PUT',
-    url,
-    operation: putAgentTypePolicy,
-    schema: { params, body: anyObject },
-    input: (asked) => ({ key: agentTypeOf(asked.params.key), body: asked.body }),
-    answer: ok,
-  });
-  addRoute(app, deps, {
-    method: 'DELETE',
-    url,
-    operation: deleteAgentTypePolicy,
-    schema: { params },
-    input: (asked) => agentTypeOf(asked.params.key),
-    answer: ok,
-  });
-}
-
-/** The router has decoded it once; nothing decodes it again. */
-function agentTypeOf(text: string): string {
-  if (parseAgentType(text) === null)
-    throw badRequest(`the key in the path must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`);
-  return text;
 }

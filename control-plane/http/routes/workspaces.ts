@@ -3,15 +3,56 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { unauthenticated } from '../../domain/refusal.ts';
-import { createWorkspace, deleteWorkspace, listWorkspaces } from '../../operations/create-workspace.ts';
+import { createWorkspace } from '../../operations/create-workspace.ts';
+import { deleteWorkspace } from '../../operations/delete-workspace.ts';
+import { listWorkspaces } from '../../operations/list-workspaces.ts';
 import type { AppDeps } from '../deps.ts';
+import { describe } from '../describe.ts';
 import { ok } from '../route.ts';
+import { dateTime, flag, integer, listOf, object, okAnd, text } from './shapes.ts';
 
 const list = '/api/v1/workspaces';
 const closed = { additionalProperties: false };
 const newWorkspace = Type.Object({ slug: Type.String(), owner: Type.Object({ uid: Type.String(), email: Type.String() }, closed) }, closed);
 const params = Type.Object({ slug: Type.String() });
 const confirmation = Type.Object({ slug: Type.String({ description: 'the slug again' }) }, closed);
+
+const security = [{ operator: [] }];
+const tag = 'Workspaces';
+const schemas = {
+  list: describe(
+    {
+      id: 'listWorkspaces',
+      tag,
+      summary: 'Lists the workspaces',
+      answers: okAnd({ workspaces: listOf(object({ slug: text, frozen: flag, revision: integer, createdAt: dateTime })) }),
+    },
+    {},
+    security,
+  ),
+  create: describe(
+    {
+      id: 'createWorkspace',
+      tag,
+      summary: "Makes a workspace with its owner, and the owner's key, which is shown this once",
+      answers: okAnd({ slug: text, key: text }),
+      refusals: ['conflict'],
+    },
+    { body: newWorkspace },
+    security,
+  ),
+  remove: describe(
+    {
+      id: 'deleteWorkspace',
+      tag,
+      summary: 'Removes a workspace and everything in it',
+      answers: okAnd(),
+      refusals: ['not_found'],
+    },
+    { params, body: confirmation },
+    security,
+  ),
+};
 
 export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
   const { operatorKey } = deps.config;
@@ -20,7 +61,7 @@ export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
     if (!equal(request.headers.authorization ?? '', `Bearer ${operatorKey}`)) throw unauthenticated('the operator key is needed');
   };
 
-  app.get(list, { onRequest }, async () => {
+  app.get(list, { onRequest, schema: schemas.list }, async () => {
     const workspaces = await listWorkspaces(deps);
     return ok({
       workspaces: workspaces.map(({ slug, frozen, revision, createdAt }) => ({
@@ -31,12 +72,12 @@ export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
       })),
     });
   });
-  app.post<{ Body: Static<typeof newWorkspace> }>(list, { onRequest, schema: { body: newWorkspace } }, async ({ body }) =>
+  app.post<{ Body: Static<typeof newWorkspace> }>(list, { onRequest, schema: schemas.create }, async ({ body }) =>
     ok(await createWorkspace(deps, body)),
   );
   app.delete<{ Params: Static<typeof params>; Body: Static<typeof confirmation> }>(
     `${list}/:slug`,
-    { onRequest, schema: { params, body: confirmation } },
+    { onRequest, schema: schemas.remove },
     async (request) => {
       await deleteWorkspace(deps, request.params.slug, request.body.slug);
       return ok({});

@@ -1,0 +1,125 @@
+// What a value may be, said once: a shape checks a value, names every problem with its place, and is the JSON Schema
+// that the API document shows for it.
+import { bounds, childPath, keyedPath } from '@tollgate/proto/contract';
+
+export interface Problem {
+  readonly path: string;
+  readonly message: string;
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface Shape {
+  readonly check: (value: unknown, path: string) => readonly Problem[];
+  readonly schema: JsonSchema;
+}
+
+export const problem = (path: string, message: string): readonly Problem[] => [{ path, message }];
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const described = (description: string, { check, schema }: Shape): Shape => ({ check, schema: { ...schema, description } });
+
+export const oneOf = (...values: readonly unknown[]): Shape => ({
+  check: (value, path) => (values.includes(value) ? [] : problem(path, `must be ${values.map((one) => JSON.stringify(one)).join(' or ')}`)),
+  schema: { enum: values },
+});
+
+export const integer = (min: number, max: number): Shape => ({
+  check: (value, path) =>
+    Number.isInteger(value) && Number(value) >= min && Number(value) <= max
+      ? []
+      : problem(path, `must be an integer from ${min} to ${max}`),
+  schema: { type: 'integer', minimum: min, maximum: max },
+});
+
+/** An object of these fields and no others, all optional. */
+export const fields = (shapes: Readonly<Record<string, Shape>>): Shape => ({
+  check: (value, path) => {
+    if (!isObject(value)) return problem(path, 'must be an object');
+    return Object.entries(value).flatMap(([key, child]) => {
+      const shape = Object.hasOwn(shapes, key) ? shapes[key] : undefined;
+      return shape === undefined
+        ? problem(childPath(path, key), `is not a field here; there are ${Object.keys(shapes).join(', ')}`)
+        : shape.check(child, childPath(path, key));
+    });
+  },
+  schema: {
+    type: 'object',
+    properties: Object.fromEntries(Object.entries(shapes).map(([key, { schema }]) => [key, schema])),
+    additionalProperties: false,
+  },
+});
+
+interface Keys {
+  readonly problem: (key: string) => string | null;
+  readonly schema: JsonSchema;
+  readonly max: number;
+  /** `path["key"]` even where the key looks like a field. */
+  readonly inBrackets?: true;
+}
+
+/** An object of free keys. */
+export const entries = (keys: Keys, shape: Shape): Shape => ({
+  check: (value, path) => {
+    if (!isObject(value)) return problem(path, 'must be an object');
+    const all = Object.entries(value);
+    if (all.length > keys.max) return problem(path, `must have at most ${keys.max} keys, has ${all.length}`);
+    return all.flatMap(([key, child]) => {
+      const wrong = keys.problem(key);
+      if (wrong !== null) return problem(keyedPath(path, key), wrong);
+      return shape.check(child, keys.inBrackets === true ? keyedPath(path, key) : childPath(path, key));
+    });
+  },
+  schema: { type: 'object', maxProperties: keys.max, propertyNames: keys.schema, additionalProperties: shape.schema },
+});
+
+/** A string of at most `max` characters of which `say` has nothing to say. */
+export const text = (max: number, say: (value: string) => string | null): Shape => ({
+  check: (value, path) => {
+    const wrong =
+      typeof value !== 'string'
+        ? 'must be a string'
+        : value.length > max
+          ? `must be at most ${max} characters, is ${value.length}`
+          : say(value);
+    return wrong === null ? [] : problem(path, wrong);
+  },
+  schema: { type: 'string', maxLength: max },
+});
+
+export const list = (max: number, item: Shape): Shape => ({
+  check: (value, path) => {
+    if (!Array.isArray(value)) return problem(path, 'must be an array');
+    if (value.length > max) return problem(path, `must have at most ${max} items, has ${value.length}`);
+    return value.flatMap((one, at) => item.check(one, `${path}[${at}]`));
+  },
+  schema: { type: 'array', maxItems: max, items: item.schema },
+});
+
+/** An object of these fields and no others; `required` ones must be there. */
+export const record = (shapes: Readonly<Record<string, Shape>>, required: readonly string[]): Shape => ({
+  check: (value, path) => {
+    if (!isObject(value)) return problem(path === '' ? 'body' : path, 'must be an object');
+    const missing = required.filter((key) => !Object.hasOwn(value, key)).flatMap((key) => problem(childPath(path, key), 'is required'));
+    const given = Object.entries(value).flatMap(([key, child]) => {
+      const at = childPath(path, key.slice(0, bounds.nameLength));
+      const shape = Object.hasOwn(shapes, key) ? shapes[key] : undefined;
+      return shape?.check(child, at) ?? problem(at, `is not a field here; there are ${Object.keys(shapes).join(', ')}`);
+    });
+    return [...missing, ...given];
+  },
+  schema: {
+    type: 'object',
+    required,
+    properties: Object.fromEntries(Object.entries(shapes).map(([key, { schema }]) => [key, schema])),
+    additionalProperties: false,
+  },
+});
+
+/** One of several shapes; `choose` says which a value is held to. */
+export const either = (choose: (value: unknown) => Shape, ...all: readonly Shape[]): Shape => ({
+  check: (value, path) => choose(value).check(value, path),
+  schema: { anyOf: all.map(({ schema }) => schema) },
+});

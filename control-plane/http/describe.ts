@@ -1,0 +1,92 @@
+// What the API document says of a route, from the words it was added with.
+import { bounds, type ErrorCode } from '@tollgate/proto/contract';
+import type { FastifySchema } from 'fastify';
+import type { JsonSchema } from '../domain/shape.ts';
+import { httpStatus } from '../errors.ts';
+import { errorRef } from './routes/shapes.ts';
+
+export const tags = {
+  Agents: 'Profiles: a model, a prompt, allowed tools and hard caps.',
+  Policies: 'The four layers that govern every tool call: workspace, role, agent type, user.',
+  Audit: 'Every governed tool call, and every change of the administration.',
+  Access: 'Keys, members and sessions.',
+  Tools: 'Models that agents run on, and servers that give them tools.',
+  Workspaces: "For the operator, with the operator's key.",
+  Health: 'For probes and monitoring; open to whoever reaches the port.',
+} as const;
+
+export interface Described {
+  /** `operationId`: verb and noun. */
+  readonly id: string;
+  readonly tag: keyof typeof tags;
+  readonly summary: string;
+  readonly description?: string;
+  /** What 200 answers; its media type where that is not JSON. Or where 302 leads. */
+  readonly answers: JsonSchema | { readonly mediaType: string; readonly text: string } | { readonly redirects: string };
+  /** Besides those of authentication and of the request's form. */
+  readonly refusals?: readonly ErrorCode[];
+  /** A body that `domain/` checks, with every problem and its place: shown here, not checked by Fastify. */
+  readonly shownBody?: JsonSchema;
+}
+
+const reasons: Readonly<Record<ErrorCode, string>> = {
+  bad_request: 'The request is malformed; every problem is named with its place.',
+  unauthenticated: 'The key is missing, malformed, unknown, revoked or expired, or the session has ended.',
+  forbidden: 'Scopes or role do not permit this, the workspace is not that of the key, or a change by cookie lacks X-CSRF-Token.',
+  not_found: 'There is no such thing in this workspace.',
+  conflict: 'It stands against what there is.',
+  stale_revision: 'What would be changed was changed after the revision in If-Match.',
+  too_large: `The body is larger than ${bounds.bodyBytes} bytes.`,
+  unsupported_media: 'The body is not application/json.',
+  rate_limited: 'Too many requests; Retry-After says when to come back.',
+  upstream_failed: 'A server that was asked on behalf of the caller did not answer as it should.',
+  internal: 'A defect of this server.',
+  unavailable: 'The database cannot be reached, or the server is stopping; try again.',
+};
+
+/** The schema that Fastify is given: what it checks, and what @fastify/swagger shows. */
+export function describe(route: Described, checked: FastifySchema, security: readonly object[]): FastifySchema {
+  const { id, tag, summary, description, answers, refusals = [], shownBody } = route;
+  const asks = checked.body !== undefined || checked.querystring !== undefined || checked.params !== undefined;
+  const given: readonly ErrorCode[] = [
+    ...(asks ? (['bad_request'] as const) : []),
+    ...(security.length > 0 ? (['unauthenticated', 'forbidden'] as const) : []),
+    ...(checked.body === undefined ? [] : (['too_large', 'unsupported_media'] as const)),
+    ...refusals,
+    'internal',
+    'unavailable',
+  ];
+  const shown = shownBody === undefined ? {} : { shownBody };
+  return {
+    ...checked,
+    ...shown,
+    ...(refusals.includes('stale_revision') ? { headers: conditional } : {}),
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: [...security],
+    response: { ...success(answers), ...Object.fromEntries(given.map((code) => [httpStatus(code), refused(code)])) },
+  } as FastifySchema;
+}
+
+const conditional = {
+  type: 'object',
+  properties: { 'if-match': { type: 'string', description: 'a revision: the write holds only while what it changes is unchanged since' } },
+};
+
+function success(answers: Described['answers']): object {
+  if ('redirects' in answers)
+    return {
+      302: { type: 'null', description: String(answers['redirects']), headers: { Location: { type: 'string', format: 'uri-reference' } } },
+    };
+  if ('mediaType' in answers)
+    return { 200: { description: String(answers['text']), content: { [String(answers['mediaType'])]: { schema: { type: 'string' } } } } };
+  return { 200: { description: 'Success', content: { 'application/json': { schema: answers } } } };
+}
+
+const refused = (code: ErrorCode): object => ({
+  description: reasons[code],
+  content: { 'application/json': { schema: errorRef } },
+  ...(code === 'rate_limited' ? { headers: { 'Retry-After': { type: 'integer', description: 'seconds' } } } : {}),
+});

@@ -1,0 +1,77 @@
+// The API document: made from the schemas the routes were added with, at `/openapi.json`, with a page to read it at
+// `/docs` that loads nothing from elsewhere.
+import swagger from '@fastify/swagger';
+import reference from '@scalar/fastify-api-reference';
+import type { FastifyInstance } from 'fastify';
+import { sessionCookie } from './cookies.ts';
+import { tags } from './describe.ts';
+import { components } from './routes/shapes.ts';
+
+const title = 'Tollgate';
+const version = '2026-06-25';
+const about = `The control plane of Tollgate: which agent may call which tool, for whom and how often, and what happened.
+
+Authenticate with \`Authorization: Bearer gsk_<workspace>_<random>\`. In a path, \`{workspace}\` must be the workspace of the key.
+Every answer that is not 2xx is \`{"error": "<reason>"}\`; branch on the status. Every write answers the \`revision\` it made, every read
+names the revision it saw in \`ETag\`; send one in \`If-Match\`, and a write holds only while what it changes is unchanged since.
+Clients must tolerate unknown keys.`;
+
+/** Call before the routes are added. `operator`: whether there are routes for one. */
+export async function addDocument(app: FastifyInstance, { operator }: { readonly operator: boolean }): Promise<void> {
+  for (const schema of components) app.addSchema(schema);
+  // What is sent is what the operation answered, whole; that it is what the document says, the tests hold.
+  app.setSerializerCompiler(() => (data: unknown) => JSON.stringify(data));
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title, version, description: about, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      servers: [{ url: '/' }],
+      tags: Object.entries(tags)
+        .filter(([name]) => operator || name !== 'Workspaces')
+        .map(([name, description]) => ({ name, description })),
+      components: {
+        securitySchemes: {
+          key: { type: 'http', scheme: 'bearer', bearerFormat: 'gsk_<workspace>_<random>' },
+          ...(operator ? { operator: { type: 'http' as const, scheme: 'bearer', description: 'TOLLGATE_OPERATOR_KEY' } } : {}),
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: sessionCookie,
+            description:
+              'For the console. What changes something also needs the header `X-CSRF-Token`: `csrf` of `GET /{workspace}/admin/session`.',
+          },
+        },
+      },
+    },
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, index) => (typeof json['$id'] === 'string' ? json['$id'] : `def-${index}`),
+    },
+    // Bodies that domain/ checks are shown as it sees them.
+    transform: ({ schema, url }) => {
+      if (schema === undefined || !('shownBody' in schema)) return { schema, url };
+      const { shownBody, ...rest } = schema;
+      return { schema: { ...rest, body: shownBody }, url };
+    },
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  await app.register(reference, {
+    routePrefix: '/docs',
+    configuration: {
+      url: '/openapi.json',
+      pageTitle: `${title} API`,
+      withDefaultFonts: false,
+      showDeveloperTools: 'never',
+      hideClientButton: true,
+      telemetry: false,
+      agent: { disabled: true },
+      mcp: { disabled: true },
+    },
+  });
+  // The page is somebody else's: whatever it would like to load or send, the browser keeps it here.
+  app.addHook('onSend', async (request, reply) => {
+    if (request.url.startsWith('/docs')) void reply.header('Content-Security-Policy', ownOriginOnly);
+  });
+}
+
+const ownOriginOnly =
+  "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";

@@ -1,0 +1,122 @@
+// All policy documents of the organisation at once: as a set, as they were, and back to how they were.
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { JsonSchema } from '../../domain/shape.ts';
+import { applyPolicies } from '../../operations/apply-policies.ts';
+import { exportPolicies } from '../../operations/export-policies.ts';
+import { readPolicyHistory } from '../../operations/read-policy-history.ts';
+import { rollbackPolicies } from '../../operations/rollback-policies.ts';
+import type { AppDeps } from '../deps.ts';
+import { addRoute, ok } from '../route.ts';
+import {
+  anyObject,
+  dateTime,
+  flag,
+  integer,
+  inWorkspace,
+  listOf,
+  mapOf,
+  object,
+  orNull,
+  overrideRef,
+  pageCursor,
+  pageLimit,
+  policyRef,
+  text,
+  userPolicyRef,
+  word,
+  workspacePolicyRef,
+  written,
+} from './shapes.ts';
+
+const set = (shown: (document: JsonSchema) => JsonSchema): Readonly<Record<string, JsonSchema>> => ({
+  workspacePolicy: shown(workspacePolicyRef),
+  rolePolicies: mapOf(shown(policyRef)),
+  agentTypePolicies: mapOf(shown(policyRef)),
+  userPolicies: { ...mapOf(shown(userPolicyRef)), description: "the organisation's parts; members' own are theirs" },
+});
+
+const applied: JsonSchema = {
+  ...object({}, { ...set(orNull), revision: { description: 'ignored, so that an export can be sent back as it is' }, dryRun: flag }),
+  additionalProperties: false,
+};
+
+const action = word(['create', 'update', 'delete']);
+const document = { ...text, description: 'workspace, role:<role>, agent-type:<key> or user:<uid>:<part>' };
+const change = object({ document, action, paths: listOf(object({ path: text }, { before: {}, after: {} })) });
+const changes = written({ dryRun: flag, changes: listOf(change) }, { overrides: listOf(overrideRef) });
+const anyDocument = orNull({ type: 'object', additionalProperties: true });
+const pastWrite = object({ revision: integer, at: dateTime, sub: text, document, action, before: anyDocument, after: anyDocument });
+
+const historyQuery = Type.Object(
+  {
+    limit: Type.Optional(pageLimit),
+    cursor: Type.Optional(pageCursor),
+    document: Type.Optional(Type.String({ description: 'exact, as the answer names it' })),
+  },
+  { additionalProperties: false },
+);
+
+const rollback = Type.Object(
+  { revision: Type.Integer({ minimum: 0 }), dryRun: Type.Optional(Type.Boolean()) },
+  { additionalProperties: false },
+);
+
+const dry = 'With `dryRun` it is only said what would change, and `revision` is the present one, as it is where nothing changes.';
+
+export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/policies',
+    id: 'exportPolicies',
+    tag: 'Policies',
+    summary: "Reads all of the organisation's policy documents, as `apply` takes them",
+    answers: object({ ...set((one) => one), revision: integer }),
+    operation: exportPolicies,
+    schema: { params: inWorkspace },
+    input: () => undefined,
+    answer: (policies) => policies,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: '/:workspace/admin/policies/apply',
+    id: 'applyPolicies',
+    tag: 'Policies',
+    summary: 'Writes many policy documents at once',
+    description: `A section that is present is the whole of that section: what it does not name is removed. An absent one stays as it is. ${dry}`,
+    answers: changes,
+    refusals: ['stale_revision'],
+    operation: applyPolicies,
+    schema: { params: inWorkspace, body: anyObject },
+    shownBody: applied,
+    input: ({ body }) => body,
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/policyHistory',
+    id: 'readPolicyHistory',
+    tag: 'Policies',
+    summary: 'Reads what each write made of a policy document, newest first',
+    description: '`before` is null where it was created, `after` where it was removed. There are more pages while there is `next`.',
+    answers: object({ history: listOf(pastWrite), count: integer }, { next: text }),
+    operation: readPolicyHistory,
+    schema: { params: inWorkspace, querystring: historyQuery },
+    input: ({ query }) => ({ ...query }),
+    answer: (page) => page,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: '/:workspace/admin/policies/rollback',
+    id: 'rollbackPolicies',
+    tag: 'Policies',
+    summary: 'Makes the policy documents what they were at a revision',
+    description: `As a new revision. Keys, members, agents and members' own parts stay as they are. ${dry}`,
+    answers: changes,
+    refusals: ['not_found', 'stale_revision'],
+    operation: rollbackPolicies,
+    schema: { params: inWorkspace, body: rollback },
+    input: ({ body: { revision, dryRun = false } }) => ({ revision, dryRun }),
+    answer: ok,
+  });
+}

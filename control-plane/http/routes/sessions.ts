@@ -1,0 +1,103 @@
+// Console sessions: a key becomes a cookie, which no script can read. Nothing of the workspace is changed by one.
+import { roles, scopes } from '@tollgate/proto/contract';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Actor } from '../../domain/actor.ts';
+import { csrfOf } from '../../domain/session.ts';
+import { authenticate, authenticateRequest, requireWorkspace } from '../../operations/authenticate.ts';
+import { endSession } from '../../operations/end-session.ts';
+import { openSession } from '../../operations/open-session.ts';
+import { readSession } from '../../operations/read-session.ts';
+import { cookieOptions, sessionCookie, shownBy } from '../cookies.ts';
+import type { AppDeps } from '../deps.ts';
+import { describe } from '../describe.ts';
+import { ok } from '../route.ts';
+import { dateTime, inWorkspace, listOf, okAnd, orNull, text, word } from './shapes.ts';
+
+const url = '/:workspace/admin/session';
+const tag = 'Access';
+const csrf = { ...text, description: 'for the header X-CSRF-Token of whatever changes something' };
+const role = word(roles);
+
+const schemas = {
+  open: describe(
+    {
+      id: 'openSession',
+      tag,
+      summary: 'Opens a session of the console with a key',
+      description: 'Its cookie has the scopes, pins and role of the key, lasts 12 hours, and ends with the key.',
+      answers: okAnd({ csrf, expiresAt: dateTime, sub: text, role }),
+    },
+    { params: inWorkspace },
+    [{ key: [] }],
+  ),
+  read: describe(
+    {
+      id: 'readSession',
+      tag,
+      summary: 'Says who is asking, by key or by session',
+      answers: okAnd(
+        {
+          sub: text,
+          uid: { ...orNull(text), description: 'null for a service key' },
+          email: orNull(text),
+          role,
+          scopes: listOf(word(scopes)),
+          workspace: text,
+          expiresAt: { ...orNull(dateTime), description: 'null for a key that does not expire' },
+        },
+        { csrf },
+      ),
+    },
+    { params: inWorkspace },
+    [{ key: [] }, { session: [] }],
+  ),
+  end: describe({ id: 'endSession', tag, summary: 'Ends the session whose cookie is sent', answers: okAnd() }, { params: inWorkspace }, [
+    { session: [] },
+  ]),
+};
+
+export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { session: options } = cookieOptions(deps.config.publicUrl);
+  const byKey = recognising(async ({ headers }) => authenticate(deps, headers.authorization));
+  const byEither = recognising(async (request) => authenticateRequest(deps, shownBy(request)));
+
+  app.post(url, { schema: schemas.open, onRequest: byKey.onRequest }, async (request, reply) => {
+    const { slug: workspace, sub, role, keyId, ...actor } = byKey.actorOf(request);
+    const { token, csrf, expiresAt } = await openSession(deps, { keyId, ...actor });
+    request.log.info({ workspace, sub, keyId }, 'a session was opened');
+    void reply.setCookie(sessionCookie, token, options).header('Cache-Control', 'no-store');
+    return ok({ csrf, expiresAt: expiresAt.toISOString(), sub, role });
+  });
+
+  app.get(url, { schema: schemas.read, onRequest: byEither.onRequest }, async (request, reply) => {
+    const actor = byEither.actorOf(request);
+    const { expiresAt, ...who } = await readSession(deps, actor);
+    const { cookie } = shownBy(request);
+    void reply.header('Cache-Control', 'no-store');
+    const csrf = actor.credential.kind === 'session' && cookie !== undefined ? { csrf: csrfOf(cookie) } : {};
+    return ok({ ...who, expiresAt: expiresAt?.toISOString() ?? null, ...csrf });
+  });
+
+  app.delete(url, { schema: schemas.end, onRequest: byEither.onRequest }, async (request, reply) => {
+    await endSession(deps, byEither.actorOf(request));
+    void reply.clearCookie(sessionCookie, options);
+    return ok({});
+  });
+}
+
+/** Who asks is settled before a body is read, as everywhere. */
+function recognising(recognise: (request: FastifyRequest) => Promise<Actor>) {
+  const actors = new WeakMap<FastifyRequest, Actor>();
+  return {
+    onRequest: async (request: FastifyRequest): Promise<void> => {
+      const actor = await recognise(request);
+      requireWorkspace(actor, String(Object(request.params).workspace));
+      actors.set(request, actor);
+    },
+    actorOf: (request: FastifyRequest): Actor => {
+      const actor = actors.get(request);
+      if (actor === undefined) throw new Error('a route was reached without an actor');
+      return actor;
+    },
+  };
+}

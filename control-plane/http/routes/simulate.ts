@@ -1,0 +1,99 @@
+// What a draft of the policy would have made of the calls that were recorded.
+import { layers, parts, tiers } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
+import { changes } from '../../compile/simulate.ts';
+import { simulationLimits } from '../../domain/simulation.ts';
+import { refusalOf } from '../../errors.ts';
+import { loggable } from '../../loggable.ts';
+import { type SimulationLine, simulatePolicies } from '../../operations/simulate-policies.ts';
+import type { AppDeps } from '../deps.ts';
+import { addStream } from '../route.ts';
+import {
+  anyObject,
+  dateTime,
+  flag,
+  integer,
+  inWorkspace,
+  listOf,
+  mapOf,
+  object,
+  policyRef,
+  text,
+  userPolicyRef,
+  word,
+  workspacePolicyRef,
+} from './shapes.ts';
+
+const shownBody = object(
+  {},
+  {
+    workspacePolicy: workspacePolicyRef,
+    rolePolicies: { ...mapOf(policyRef), description: 'by role' },
+    agentTypePolicies: { ...mapOf(policyRef), description: 'by agent-type key' },
+    userPolicies: { ...mapOf(userPolicyRef), description: "by uid; the organisation's parts" },
+    since: { ...dateTime, description: 'default: 24 hours before now' },
+    until: { ...dateTime, description: 'default: now' },
+    limit: { ...integer, description: `entries; default ${simulationLimits.standard}, clamped to 1–${simulationLimits.max}` },
+  },
+);
+
+const example = object({ id: text, ts: dateTime, sub: text, recorded: text, before: text, after: text });
+const group = object(
+  {
+    change: word(changes),
+    agent: text,
+    tool: text,
+    tier: word(tiers),
+    layer: word([...layers, 'default']),
+    document: text,
+    path: text,
+    count: integer,
+    examples: listOf(example),
+  },
+  { sub: text, part: word(parts) },
+);
+const result = object({
+  since: dateTime,
+  until: dateTime,
+  entries: integer,
+  truncated: flag,
+  notPolicy: integer,
+  approximate: integer,
+  drift: integer,
+  newly: object(Object.fromEntries(changes.map((change) => [change, integer]))),
+  groups: listOf(group),
+  groupsCut: flag,
+});
+
+/** A line of the answer: one of the three. */
+export const simulationLine = {
+  oneOf: [object({ progress: object({ entries: integer, until: dateTime }) }), object({ result }), object({ error: text })],
+};
+
+export function addSimulateRoute(app: FastifyInstance, deps: AppDeps): void {
+  const lineOf = (line: SimulationLine): object => {
+    if (!('failure' in line)) return line;
+    const { code, publicMessage, cause } = refusalOf(line.failure);
+    deps.log[code === 'internal' ? 'error' : 'warn'](loggable(cause ?? line.failure), 'a simulation failed');
+    return { error: publicMessage };
+  };
+  addStream(app, deps, {
+    method: 'POST',
+    url: '/:workspace/admin/simulate',
+    id: 'simulatePolicies',
+    tag: 'Policies',
+    summary: 'Decides recorded calls again by a draft, and says who would be denied, allowed, throttled or redacted',
+    description: `The draft has the sections of \`policies/apply\`: one that is there is the whole of it, one that is not stays as stored. Needs the
+scope \`admin.audit.read\` besides. Each line is \`{progress: {entries, until}}\`, at last one \`{result}\` or \`{error}\`. What differs is due to
+the draft alone: recorded calls are decided by the documents of today and by the draft, limits counted over the recorded times in both, one
+window before \`since\` included. \`notPolicy\`: refused before any document was read, and so they stay. \`approximate\`: the entry does not name
+every hop of its chain, or not who called. \`drift\`: recorded otherwise than today's documents decide. An entry of a group is told by the
+rule of the draft, in \`allowed\` by the rule of today. \`truncated\`: there were more entries than \`limit\`, or than 30 s were enough for.`,
+    answers: { mediaType: 'application/x-ndjson', text: 'JSON objects, one a line: {progress}, …, then {result} or {error}' },
+    operation: simulatePolicies,
+    schema: { params: inWorkspace, body: anyObject },
+    shownBody,
+    input: ({ body }) => body,
+    frame: (line) => `${JSON.stringify(lineOf(line))}\n`,
+  });
+}

@@ -1,0 +1,117 @@
+import type { FastifyInstance } from 'fastify';
+import type { Actor } from '../../domain/actor.ts';
+import type { ToolServer } from '../../domain/tool-server.ts';
+import { toolServerSchema } from '../../domain/tool-server-definition.ts';
+import { deleteToolServer } from '../../operations/delete-tool-server.ts';
+import { listToolServers, readToolServer } from '../../operations/read-tool-servers.ts';
+import { refreshToolServer } from '../../operations/refresh-tool-server.ts';
+import { registerToolServer } from '../../operations/register-tool-server.ts';
+import type { AppDeps } from '../deps.ts';
+import { createRateLimit } from '../rate-limit.ts';
+import { addRoute, ok } from '../route.ts';
+import { anyObject, inWorkspace, listOf, okAnd, text, toolRef, toolServerRef, workspaceAnd, written } from './shapes.ts';
+
+const list = '/:workspace/admin/toolServers';
+const one = `${list}/:name`;
+const params = workspaceAnd('name');
+/** Each connects to an address, or starts a program, that a tenant named. */
+const discoveriesPerMinute = 30;
+const found = written({ name: text, tools: listOf(toolRef) });
+
+export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const discoveries = createRateLimit(deps.clock, discoveriesPerMinute, 'discoveries of tools a minute for each workspace');
+  const admit = ({ workspaceId }: Actor): void => discoveries.take(String(workspaceId));
+  addRoute(app, deps, {
+    method: 'GET',
+    url: list,
+    id: 'listToolServers',
+    tag: 'Tools',
+    summary: 'Lists tool servers by name, never the values of their headers',
+    answers: okAnd({ servers: listOf(toolServerRef) }),
+    operation: listToolServers,
+    schema: { params: inWorkspace },
+    input: () => undefined,
+    answer: (servers) => ok({ servers: servers.map(shownServer) }),
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: list,
+    id: 'registerToolServer',
+    tag: 'Tools',
+    summary: 'Registers an MCP server and discovers its tools',
+    description:
+      'The server is asked before anything is stored, for at most 10 s. Addresses that are not public are refused unless the operator allows them, redirects are not followed.',
+    answers: found,
+    refusals: ['conflict', 'stale_revision', 'rate_limited', 'upstream_failed'],
+    shownBody: toolServerSchema,
+    operation: registerToolServer,
+    schema: { params: inWorkspace, body: anyObject },
+    input: ({ body }) => body,
+    answer: shownTools,
+    admit,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: one,
+    id: 'readToolServer',
+    tag: 'Tools',
+    summary: 'Reads a tool server',
+    answers: okAnd({ server: toolServerRef }),
+    refusals: ['not_found'],
+    operation: readToolServer,
+    schema: { params },
+    input: (asked) => asked.params.name,
+    answer: (server) => ok({ server: shownServer(server) }),
+  });
+  addRoute(app, deps, {
+    method: 'DELETE',
+    url: one,
+    id: 'deleteToolServer',
+    tag: 'Tools',
+    summary: 'Removes a tool server and its credentials',
+    answers: written(),
+    refusals: ['not_found', 'stale_revision'],
+    operation: deleteToolServer,
+    schema: { params },
+    input: (asked) => asked.params.name,
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: `${one}/refresh`,
+    id: 'refreshToolServer',
+    tag: 'Tools',
+    summary: 'Discovers the tools of a server anew',
+    description: 'A server that fails keeps the tools it had.',
+    answers: found,
+    refusals: ['not_found', 'conflict', 'stale_revision', 'rate_limited', 'upstream_failed'],
+    operation: refreshToolServer,
+    schema: { params },
+    input: (asked) => asked.params.name,
+    answer: shownTools,
+    admit,
+  });
+}
+
+const shownTools = ({ server, revision }: { readonly server: ToolServer; readonly revision: number }): object =>
+  ok({ revision, name: server.name, tools: toolsOf(server) });
+
+/** Of headers and variables the names only. */
+function shownServer(server: ToolServer): object {
+  const { name, target, discoveredAt, createdAt } = server;
+  const place =
+    target.kind === 'url'
+      ? { url: target.url, headers: target.headers }
+      : { command: { program: target.program, args: target.args, env: target.env } };
+  return { name, ...place, tools: toolsOf(server), discoveredAt: discoveredAt.toISOString(), createdAt: createdAt.toISOString() };
+}
+
+function toolsOf({ name, scopes, tools }: ToolServer): readonly object[] {
+  const required = new Map(scopes);
+  return tools.map((tool) => ({
+    name: `${name}.${tool.name}`,
+    description: tool.description,
+    requiredScopes: required.get(tool.name) ?? [],
+    inputSchema: tool.inputSchema,
+  }));
+}

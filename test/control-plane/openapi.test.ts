@@ -1,0 +1,68 @@
+// The API document and the page to read it at.
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRest, type Rest } from './rest.ts';
+
+let rest: Rest;
+beforeAll(async () => {
+  rest = await createRest();
+});
+afterAll(() => rest.close());
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+test('the document needs no key, and redocly finds nothing wrong with it', async () => {
+  const document = await (await fetch(`${rest.origin}/openapi.json`)).text();
+  expect(JSON.parse(document)).toMatchObject({ openapi: '3.1.0', info: { title: 'Tollgate' } });
+  const lint = spawn('sh', ['-c', 'cat | node_modules/.bin/redocly lint'], {
+    cwd: root,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+  });
+  const ended = new Promise<number | null>((done) => lint.once('close', done));
+  const said = Promise.all([text(lint.stdout), text(lint.stderr)]);
+  lint.stdin.end(document);
+  const code = await ended;
+  expect({ code, said: code === 0 ? [] : await said }).toEqual({ code: 0, said: [] });
+});
+
+test('every operation has a name of its own, a summary, a tag, and an answer for each way it can end', () => {
+  const { operations } = rest.document;
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+  for (const { operationId, responses, security, path } of operations) {
+    expect(operationId).toMatch(/^[a-z][A-Za-z]+$/);
+    const statuses = Object.keys(responses);
+    if (security.length > 0) expect(statuses, operationId).toEqual(expect.arrayContaining(['401', '403', '503']));
+    if (path.includes('{id}')) expect(statuses, operationId).toContain('404');
+  }
+});
+
+test('the rows of the API description are in it', () => {
+  const has = (method: string, path: string) => rest.document.operations.some((one) => one.method === method && one.path === path);
+  const admin = '/{workspace}/admin';
+  const rows: readonly (readonly [string, string])[] = [
+    ...['GET', 'POST'].map((method) => [method, '/api/v1/agents'] as const),
+    ...['GET', 'PUT', 'PATCH', 'DELETE'].map((method) => [method, '/api/v1/agents/{id}'] as const),
+    ...['workspacePolicy', 'rolePolicies/{role}', 'agentTypePolicies/{key}', 'userPolicies/{uid}'].flatMap((path) =>
+      ['GET', 'PUT', 'DELETE'].map((method) => [method, `${admin}/${path}`] as const),
+    ),
+    ['GET', `${admin}/rolePolicies`],
+    ['GET', `${admin}/agentTypePolicies`],
+    ['GET', `${admin}/audit`],
+  ];
+  expect(rows.filter(([method, path]) => !has(method, path))).toEqual([]);
+});
+
+test('the page works without anything from elsewhere: the browser is told to load nothing', async () => {
+  const page = await fetch(`${rest.origin}/docs/`);
+  const html = await page.text();
+  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'self';.*connect-src 'self'/);
+  const sources = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source = '']) => new URL(source, `${rest.origin}/docs/`));
+  expect(sources.length).toBeGreaterThan(0);
+  for (const source of sources) {
+    expect(source.origin).toBe(rest.origin);
+    expect((await fetch(source)).status).toBe(200);
+  }
+});

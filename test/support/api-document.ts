@@ -1,0 +1,128 @@
+// Holds every answer against the API document: that its status is one the document names for the operation, and its
+// body is what the document says, with nothing beside it.
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+export interface ApiOperation {
+  readonly operationId: string;
+  readonly method: string;
+  /** As the document has it: `/{workspace}/admin/audit`. */
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly body: Schema | null;
+  readonly bodyRequired: boolean;
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>>;
+  readonly security: readonly Readonly<Record<string, unknown>>[];
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly schema: Schema;
+}
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Record<string, unknown>>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+export function readOperations(document: unknown): readonly ApiOperation[] {
+  const { paths } = document as Document;
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const body = operation['requestBody'] as { content: { 'application/json': { schema: Schema } }; required?: boolean } | undefined;
+      return {
+        operationId: String(operation['operationId']),
+        method: method.toUpperCase(),
+        path,
+        parameters: (operation['parameters'] ?? []) as readonly Parameter[],
+        body: body?.content['application/json'].schema ?? null,
+        bodyRequired: body?.required === true,
+        responses: operation['responses'] as ApiOperation['responses'],
+        security: (operation['security'] ?? []) as ApiOperation['security'],
+      };
+    }),
+  );
+}
+
+/** Schemas by name, as the document's `components` has them. */
+export const readComponents = (document: unknown): Readonly<Record<string, Schema>> => (document as Document).components.schemas;
+
+export interface ApiDocument {
+  readonly operations: readonly ApiOperation[];
+  /** Throws where the answer is not as the document says. */
+  check(answer: {
+    readonly method: string;
+    readonly url: string;
+    readonly status: number;
+    readonly type: string;
+    readonly body: unknown;
+  }): void;
+}
+
+/** What the document's `#` is, for the validator. */
+const home = 'https://tollgate.test/openapi.json';
+
+/** Statuses that stand outside any operation: no such path, no such method, too long a path. */
+const outside = new Set([404, 405, 414, 431]);
+
+export function createApiDocument(document: unknown): ApiDocument {
+  const operations = readOperations(document);
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  ajv.addSchema({ $id: home, components: { schemas: strict(readComponents(document)) } });
+  const compiled = new Map<Schema, ValidateFunction>();
+  const validatorOf = (schema: Schema): ValidateFunction => {
+    const known = compiled.get(schema) ?? ajv.compile(strict(schema));
+    compiled.set(schema, known);
+    return known;
+  };
+
+  return {
+    operations,
+    check({ method, url, status, type, body }) {
+      const at = `${method} ${url} → ${status}`;
+      const operation = operationOf(operations, method, url);
+      if (operation === null) {
+        if (outside.has(status)) return;
+        throw new Error(`${at}: the document has no such operation`);
+      }
+      const response = operation.responses[String(status)];
+      if (response === undefined) throw new Error(`${at}: the document names ${Object.keys(operation.responses).join(', ')}`);
+      if (response.content === undefined && body === '') return;
+      const content = response.content?.[type];
+      if (content === undefined)
+        throw new Error(`${at}: ${type || 'no type'} was answered, not ${Object.keys(response.content ?? {}).join(', ')}`);
+      if (type !== 'application/json') return;
+      const validate = validatorOf(content.schema);
+      if (!validate(body)) throw new Error(`${at}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body).slice(0, 2000)}`);
+    },
+  };
+}
+
+export function operationOf(operations: readonly ApiOperation[], method: string, url: string): ApiOperation | null {
+  const path = url.split('?', 1)[0] ?? '';
+  const matches = operations.filter((one) => one.method === method && formOf(one.path).test(path));
+  // A path without variables stands before one with them.
+  return [...matches].sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0] ?? null;
+}
+
+const formOf = (path: string): RegExp => new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]*')}$`);
+
+/** The schema with every object closed that does not say otherwise: clients tolerate unknown keys, the tests do not. */
+function strict(schema: unknown): Schema {
+  return close(schema) as Schema;
+}
+
+function close(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(close);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inner = Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [
+      key,
+      key === '$ref' ? `${home}${String(value)}` : key === 'enum' || key === 'const' ? value : close(value),
+    ]),
+  );
+  return 'properties' in inner && !('additionalProperties' in inner) ? { ...inner, additionalProperties: false } : inner;
+}
