@@ -1,7 +1,9 @@
 // The explicit exceptions that take something back from a document that was just tightened: its writer is told of them.
 import { type DocumentId, documentKey, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
-import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
+import { pathOf, placesOf, rulesByPath } from './places.ts';
 import type { PolicyDocument } from './policy.ts';
+import type { DocumentChange } from './policy-diff.ts';
+import { indexTightened, type PlaceOf, tightenedFor } from './tightened.ts';
 
 export interface StoredDocument {
   readonly id: DocumentId;
@@ -15,37 +17,33 @@ export interface LooseningOverride {
   readonly rule: Rule;
 }
 
-const breadth: readonly DocumentId['layer'][] = ['workspace', 'role', 'agent-type', 'user'];
-
-/** Every override of a more specific document that loosens, for some call, a field that `after` has tightened. */
-export function looseningOverrides(
-  all: readonly StoredDocument[],
-  id: DocumentId,
-  before: PolicyDocument | null,
-  after: PolicyDocument,
-): readonly LooseningOverride[] {
-  if (!enforces(after)) return [];
-  const tightened = tightenedPlaces(before !== null && enforces(before) ? before : {}, after);
+/**
+ * Every override of a more specific document that loosens, for some call, a field that one of `changes` has tightened.
+ * Linear in the size of the documents, since both may be large.
+ */
+export function looseningOverrides(all: readonly StoredDocument[], changes: readonly DocumentChange[]): readonly LooseningOverride[] {
+  const tightened = changes.flatMap(tightenedPlaces);
   if (tightened.length === 0) return [];
-  return all
-    .filter((other) => breadth.indexOf(other.id.layer) > breadth.indexOf(id.layer) && enforces(other.document) && !isSelf(other.id))
-    .flatMap((other) =>
-      placesOf(other.document)
-        .filter((place) => place.rule.override === true && tightened.some((tight) => loosens(place, tight)))
-        .map((place) => ({ document: documentKey(other.id), path: pathOf(place), rule: place.rule })),
-    );
+  const overrides = all
+    .filter(({ id, document }) => enforces(document) && !isSelf(id))
+    .flatMap(({ id, document }) => placesOf(document).flatMap((place) => (place.rule.override === true ? [{ ...place, id }] : [])));
+  const index = indexTightened(tightened, new Set(overrides.flatMap(({ key }) => wildcardPrefix(key ?? '') ?? [])));
+  return overrides
+    .filter((place) => tightenedFor(index, place).some((rule) => loosens(place.rule, rule)))
+    .map(({ id, ...place }) => ({ document: documentKey(id), path: pathOf(place), rule: place.rule }));
 }
 
 const enforces = ({ mode }: PolicyDocument): boolean => mode === undefined || mode === 'enforce';
 
 const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === 'self';
 
-/** The fields of `after` that are stricter than what stood at their place, each as a place of its own. */
-function tightenedPlaces(before: PolicyDocument, after: PolicyDocument): readonly Place[] {
-  const old = rulesByPath(before);
+/** The fields that are stricter now than what stood at their place, each as a place of its own. */
+function tightenedPlaces({ id, before, after }: DocumentChange): readonly PlaceOf[] {
+  if (after === null || !enforces(after)) return [];
+  const old = rulesByPath(before !== null && enforces(before) ? before : {});
   return placesOf(after).flatMap((place) => {
     const rule = tightenedFields(old.get(pathOf(place)) ?? {}, place.rule);
-    return Object.keys(rule).length === 0 ? [] : [{ ...place, rule }];
+    return Object.keys(rule).length === 0 ? [] : [{ ...place, rule, id }];
   });
 }
 
@@ -55,23 +53,7 @@ const tightenedFields = (old: Rule, now: Rule): Rule => ({
   ...(now.transform === 'redact' && old.transform !== 'redact' ? { transform: now.transform } : {}),
 });
 
-function loosens(place: Place, tight: Place): boolean {
-  if (place.tier !== tight.tier || !meet(place, tight)) return false;
-  const { permission, rateLimit, transform } = place.rule;
-  return (
-    (tight.rule.permission === 'deny' && permission === 'allow') ||
-    (tight.rule.rateLimit !== undefined && rateLimit !== undefined && rateLimit > tight.rule.rateLimit) ||
-    (tight.rule.transform === 'redact' && transform === 'log')
-  );
-}
-
-/** Whether some tool is spoken for by both. */
-function meet(a: Place, b: Place): boolean {
-  if (a.section !== 'tools' || b.section !== 'tools' || a.key === null || b.key === null) return true;
-  return a.key === b.key || begins(a.key, b.key) || begins(b.key, a.key);
-}
-
-function begins(key: string, other: string): boolean {
-  const prefix = wildcardPrefix(key);
-  return prefix !== null && (other.startsWith(prefix) || wildcardPrefix(other)?.startsWith(prefix) === true);
-}
+const loosens = ({ permission, rateLimit, transform }: Rule, tight: Rule): boolean =>
+  (tight.permission === 'deny' && permission === 'allow') ||
+  (tight.rateLimit !== undefined && rateLimit !== undefined && rateLimit > tight.rateLimit) ||
+  (tight.transform === 'redact' && transform === 'log');

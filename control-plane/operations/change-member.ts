@@ -1,11 +1,12 @@
 // Changes and removes members. A workspace always keeps an owner, and only owners touch owners.
-import { parts, type Role } from '@tollgate/proto/contract';
+import { type Part, parts, type Role } from '@tollgate/proto/contract';
 import { isAtMost } from '../domain/access.ts';
 import { checkEmail, type Member } from '../domain/member.ts';
 import { conflict, forbidden, refuseIfAny } from '../domain/refusal.ts';
 import { revokeKeysOf } from '../store/keys.ts';
 import { countOwners, deleteMember, updateMember } from '../store/members.ts';
 import { deleteDocument } from '../store/policies.ts';
+import { deleteSessionsOfMember } from '../store/sessions.ts';
 import { type Write, writeOperation } from './operation.ts';
 import { requireMember } from './read-members.ts';
 import { authorship } from './write-policy.ts';
@@ -39,12 +40,16 @@ export const changeMember = writeOperation('member.change', async (write, { uid,
   return { result: {}, target: `member/${uid}`, detail: { role: changed.role } };
 });
 
-/** The power of their keys and both parts of their policy go with them: the next holder of the uid inherits nothing. */
+/** Their sessions, the power of their keys and both parts of their policy go with them: the next holder of the uid inherits nothing. */
 export const removeMember = writeOperation('member.remove', async (write, uid: string) => {
   const { client, workspaceId, now } = write;
   await keepAnOwner(write, await touchable(write, uid));
   await revokeKeysOf(client, workspaceId, uid, now);
-  for (const part of parts) await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
+  await deleteSessionsOfMember(client, workspaceId, uid);
+  const removed: Part[] = [];
+  for (const part of parts) {
+    if (await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write))) removed.push(part);
+  }
   await deleteMember(client, workspaceId, uid);
-  return { result: {}, target: `member/${uid}` };
+  return { result: {}, target: [`member/${uid}`, ...removed.map((part) => `policy/user:${uid}:${part}`)] };
 });

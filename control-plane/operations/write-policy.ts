@@ -3,7 +3,8 @@
 import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
 import { mergePatch } from '../domain/merge.ts';
 import { looseningOverrides } from '../domain/overrides.ts';
-import { checkDocument, isObject, type PolicyDocument } from '../domain/policy.ts';
+import { checkDocument, type PolicyDocument } from '../domain/policy.ts';
+import { isObject } from '../domain/shape.ts';
 import { invalid, refuseIfAny } from '../domain/refusal.ts';
 import { deleteDocument, listOverridingDocuments, readDocument, writeDocument } from '../store/policies.ts';
 import { type Write, writeOperation } from './operation.ts';
@@ -23,7 +24,7 @@ async function store({ client, workspaceId, ...write }: Write, id: PolicyId, bef
   const after = documentBody(document);
   refuseIfAny(checkDocument(id.layer, 'organisation', after));
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  const overrides = looseningOverrides(await listOverridingDocuments(client, workspaceId), id, before, after);
+  const overrides = looseningOverrides(await listOverridingDocuments(client, workspaceId), [{ id, before, after }]);
   return { result: overrides.length > 0 ? { overrides } : {}, target: `policy/${documentKey(id)}` };
 }
 
@@ -43,19 +44,24 @@ async function remove(write: Write, id: PolicyId) {
   return { result: {}, target: `policy/${documentKey(id)}` };
 }
 
-export const putWorkspacePolicy = writeOperation('workspace-policy.write', (write, body: unknown) =>
+/** What a write names, and what it says of it. */
+interface PolicyChange<N> {
+  readonly name: N;
+  readonly body: unknown;
+}
+
+export const putWorkspacePolicy = writeOperation('workspace-policy.write', (write, { body }: PolicyChange<undefined>) =>
   merge(write, { layer: 'workspace' }, body),
 );
 export const deleteWorkspacePolicy = writeOperation('workspace-policy.delete', (write) => remove(write, { layer: 'workspace' }));
 
-export const putRolePolicy = writeOperation('role-policy.write', (write, { role, body }: { readonly role: Role; readonly body: unknown }) =>
-  merge(write, { layer: 'role', role }, body),
+export const putRolePolicy = writeOperation('role-policy.write', (write, { name, body }: PolicyChange<Role>) =>
+  merge(write, { layer: 'role', role: name }, body),
 );
 export const deleteRolePolicy = writeOperation('role-policy.delete', (write, role: Role) => remove(write, { layer: 'role', role }));
 
-export const putAgentTypePolicy = writeOperation(
-  'agent-type-policy.write',
-  (write, { key, body }: { readonly key: string; readonly body: unknown }) => replace(write, { layer: 'agent-type', agentType: key }, body),
+export const putAgentTypePolicy = writeOperation('agent-type-policy.write', (write, { name, body }: PolicyChange<string>) =>
+  replace(write, { layer: 'agent-type', agentType: name }, body),
 );
 export const deleteAgentTypePolicy = writeOperation('agent-type-policy.delete', (write, key: string) =>
   remove(write, { layer: 'agent-type', agentType: key }),

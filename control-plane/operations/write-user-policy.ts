@@ -1,7 +1,7 @@
 // A user's document has two parts with two authors. Owners and admins always write `organisation`, about themselves too;
 // a member writes `self`, and only what is at least as strict as what the organisation says there.
 import type { Part } from '@tollgate/proto/contract';
-import { indexOf } from '../compile/explain.ts';
+import { indexOf } from '../compile/index-of.ts';
 import { isLead, requireAccessTo } from '../domain/access.ts';
 import type { Actor } from '../domain/actor.ts';
 import { mergePatch } from '../domain/merge.ts';
@@ -16,13 +16,14 @@ import { readUserParts } from './read-policies.ts';
 import { authorship, documentBody } from './write-policy.ts';
 
 interface UserPolicyChange {
-  readonly uid: string;
+  /** The member's uid. */
+  readonly name: string;
   readonly body: unknown;
 }
 
 const partOf = (actor: Actor): Part => (isLead(actor.role) ? 'organisation' : 'self');
 
-export const putUserPolicy = writeOperation('user-policy.write', async (write, { uid, body }: UserPolicyChange) => {
+export const putUserPolicy = writeOperation('user-policy.write', async (write, { name: uid, body }: UserPolicyChange) => {
   const { client, actor, workspaceId } = write;
   requireAccessTo(actor, 'user-policy.write', uid);
   const parts = await readUserParts(client, workspaceId, uid);
@@ -57,5 +58,5 @@ export const deleteUserPolicy = writeOperation('user-policy.delete', async (writ
   requireAccessTo(actor, 'user-policy.delete', uid);
   const reached: readonly Part[] = isLead(actor.role) ? ['organisation', 'self'] : ['self'];
   for (const part of reached) await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
-  return { result: {}, target: `policy/user:${uid}`, detail: { parts: reached } };
+  return { result: {}, target: reached.map((part) => `policy/user:${uid}:${part}`) };
 });

@@ -1,6 +1,8 @@
-// Policy documents, and what each revision made of them.
+// Policy documents. Each write keeps in policy_history what it left; `policy-history.ts` reads that.
 import { type DocumentId, isRole, type Layer, type Part } from '@tollgate/proto/contract';
-import { isObject, type PolicyDocument } from '../domain/policy.ts';
+import type { StoredDocument } from '../domain/overrides.ts';
+import type { PolicyDocument } from '../domain/policy.ts';
+import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -10,7 +12,7 @@ interface Place {
   readonly part: Part | '';
 }
 
-interface DocumentRow {
+export interface DocumentRow {
   readonly layer: string;
   readonly key: string;
   readonly part: string;
@@ -18,10 +20,10 @@ interface DocumentRow {
 }
 
 // Documents pass `checkDocument` before they are written.
-const isDocument = (value: unknown): value is PolicyDocument => isObject(value);
+export const isDocument = (value: unknown): value is PolicyDocument => isObject(value);
 const isPart = (value: unknown): value is Part => value === 'organisation' || value === 'self';
 
-function placeOf(id: DocumentId): Place {
+export function placeOf(id: DocumentId): Place {
   switch (id.layer) {
     case 'workspace':
       return { layer: 'workspace', key: '', part: '' };
@@ -34,7 +36,7 @@ function placeOf(id: DocumentId): Place {
   }
 }
 
-function idFromRow({ layer, key, part }: DocumentRow): DocumentId {
+export function idFromRow({ layer, key, part }: DocumentRow): DocumentId {
   switch (layer) {
     case 'workspace':
       return { layer };
@@ -56,11 +58,6 @@ export async function readDocument(db: Queryable, workspaceId: number, id: Docum
     [workspaceId, layer, key, part],
   );
   return rows[0] === undefined ? null : rowIs(isDocument, rows[0].document);
-}
-
-export interface StoredDocument {
-  readonly id: DocumentId;
-  readonly document: PolicyDocument;
 }
 
 /** In a fixed order; of one layer or of all. */
@@ -89,37 +86,58 @@ export interface Authorship {
   readonly at: Date;
 }
 
-export async function writeDocument(db: Queryable, workspaceId: number, { id, document }: StoredDocument, by: Authorship): Promise<void> {
-  const { layer, key, part } = placeOf(id);
-  await db.query(
-    `insert into policy_document (workspace_id, layer, key, part, document, revision) values ($1, $2, $3, $4, $5, $6)
-     on conflict (workspace_id, layer, key, part) do update set document = excluded.document, revision = excluded.revision`,
-    [workspaceId, layer, key, part, JSON.stringify(document), by.revision],
-  );
-  await insertHistory(db, workspaceId, { id, document }, by);
+export function writeDocument(db: Queryable, workspaceId: number, written: StoredDocument, by: Authorship): Promise<void> {
+  return writeDocuments(db, workspaceId, [written], by);
 }
 
-/** Writes history only where there was a document. */
-export async function deleteDocument(db: Queryable, workspaceId: number, id: DocumentId, by: Authorship): Promise<void> {
-  const { layer, key, part } = placeOf(id);
-  const { rowCount } = await db.query('delete from policy_document where workspace_id = $1 and layer = $2 and key = $3 and part = $4', [
-    workspaceId,
-    layer,
-    key,
-    part,
-  ]);
-  if (rowCount === 1) await insertHistory(db, workspaceId, { id, document: null }, by);
+/** Whether there was one; only then there is something to remember. */
+export async function deleteDocument(db: Queryable, workspaceId: number, id: DocumentId, by: Authorship): Promise<boolean> {
+  if ((await readDocument(db, workspaceId, id)) === null) return false;
+  await writeDocuments(db, workspaceId, [{ id, document: null }], by);
+  return true;
 }
 
-async function insertHistory(
+interface WrittenDocument {
+  readonly id: DocumentId;
+  /** Null: it is removed. */
+  readonly document: PolicyDocument | null;
+}
+
+/** So many in one statement that it stays far below the time a query has. */
+const documentsInStatement = 1_000;
+
+export async function writeDocuments(
   db: Queryable,
   workspaceId: number,
-  { id, document }: { id: DocumentId; document: PolicyDocument | null },
+  documents: readonly WrittenDocument[],
   by: Authorship,
 ): Promise<void> {
-  const { layer, key, part } = placeOf(id);
+  for (let at = 0; at < documents.length; at += documentsInStatement)
+    await writeAtOnce(db, workspaceId, documents.slice(at, at + documentsInStatement), by);
+}
+
+/** With their history. */
+async function writeAtOnce(
+  db: Queryable,
+  workspaceId: number,
+  documents: readonly WrittenDocument[],
+  { revision, sub, at }: Authorship,
+): Promise<void> {
+  const rows = documents.map(({ id, document }) => ({ ...placeOf(id), document }));
   await db.query(
-    'insert into policy_history (workspace_id, revision, layer, key, part, document, sub, at) values ($1, $2, $3, $4, $5, $6, $7, $8)',
-    [workspaceId, by.revision, layer, key, part, document === null ? null : JSON.stringify(document), by.sub, by.at],
+    `with changed as (
+       select layer, key, part, document from jsonb_to_recordset($2::jsonb) as change(layer text, key text, part text, document jsonb)
+     ), removed as (
+       delete from policy_document using changed
+       where policy_document.workspace_id = $1 and policy_document.layer = changed.layer and policy_document.key = changed.key
+         and policy_document.part = changed.part and changed.document is null
+     ), written as (
+       insert into policy_document (workspace_id, layer, key, part, document, revision)
+       select $1, layer, key, part, document, $3 from changed where document is not null
+       on conflict (workspace_id, layer, key, part) do update set document = excluded.document, revision = excluded.revision
+     )
+     insert into policy_history (workspace_id, revision, layer, key, part, document, sub, at)
+     select $1, $3, layer, key, part, document, $4, $5 from changed`,
+    [workspaceId, JSON.stringify(rows), revision, sub, at],
   );
 }

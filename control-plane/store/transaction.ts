@@ -1,4 +1,5 @@
 // Where SQL runs. Everything in store/ takes a `Queryable` first; operations decide what stands in one transaction.
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '@tollgate/proto/contract';
 import pg from 'pg';
 
@@ -13,6 +14,7 @@ const begin: Readonly<Record<Kind, string>> = {
   patient: 'begin; set local lock_timeout = 15000',
 };
 export const patienceMs = 20_000;
+const probeEveryMs = 500;
 
 /** A query that may take longer than the pool allows. pg reads `query_timeout`; its types do not know it. */
 export function patientQuery(text: string, values: readonly unknown[], queryTimeoutMs = patienceMs): pg.QueryConfig {
@@ -20,14 +22,60 @@ export function patientQuery(text: string, values: readonly unknown[], queryTime
   return config;
 }
 
-export async function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>, kind: Kind = 'write'): Promise<T> {
+/**
+ * The same for somebody who waits for the rows: it is given up as soon as the database does not answer others either,
+ * as one that is frozen, so that nobody waits for that until patience ends.
+ */
+export async function queryPatiently<R extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  text: string,
+  values: readonly unknown[],
+): Promise<readonly R[]> {
+  const client = await pool.connect();
+  client.on('error', ignore);
+  const done = new AbortController();
+  try {
+    const { rows } = await Promise.race([client.query<R>(patientQuery(text, values)), failWhenSilent(pool.options, done.signal)]);
+    release(client, false);
+    return rows;
+  } catch (reason) {
+    release(client, !(reason instanceof pg.DatabaseError));
+    throw reason;
+  } finally {
+    done.abort();
+  }
+}
+
+/** By connections of its own: that the pool has none left says nothing about the database, and a refusal is an answer. */
+async function failWhenSilent(options: pg.ClientConfig, signal: AbortSignal): Promise<never> {
+  for (;;) {
+    await delay(probeEveryMs, undefined, { signal });
+    const probe = new pg.Client(options);
+    probe.on('error', ignore);
+    try {
+      await probe.connect();
+    } catch (reason) {
+      if (!(reason instanceof pg.DatabaseError)) throw reason;
+    } finally {
+      void probe.end().catch(ignore);
+    }
+  }
+}
+
+/** What `run` did stays where `kept` says so of its result; otherwise it is as if it had not been. */
+export async function inTransaction<T>(
+  pool: pg.Pool,
+  run: (client: pg.PoolClient) => Promise<T>,
+  kind: Kind = 'write',
+  kept: (result: T) => boolean = () => true,
+): Promise<T> {
   const client = await pool.connect();
   // A connection that breaks between two queries says so by an event; the next query fails and is where we hear of it.
   client.on('error', ignore);
   try {
     await client.query(begin[kind]);
     const result = await run(client);
-    await client.query('commit');
+    await client.query(kept(result) ? 'commit' : 'rollback');
     release(client, false);
     return result;
   } catch (reason) {

@@ -1,0 +1,82 @@
+// What each revision made of policy documents: for whoever looks back, and for going back.
+import type { DocumentId } from '@tollgate/proto/contract';
+import type { StoredDocument } from '../domain/overrides.ts';
+import type { PolicyDocument } from '../domain/policy.ts';
+import type { HistoryQuery } from '../domain/policy-history.ts';
+import { type DocumentRow, idFromRow, isDocument, placeOf } from './policies.ts';
+import { rowIs } from './row.ts';
+import type { Queryable } from './transaction.ts';
+
+/** The organisation's documents as they were at a revision. */
+export async function listDocumentsAt(db: Queryable, workspaceId: number, revision: number): Promise<readonly StoredDocument[]> {
+  const { rows } = await db.query<DocumentRow>(
+    `select layer, key, part, document from (
+       select distinct on (layer, key, part) layer, key, part, document from policy_history
+       where workspace_id = $1 and revision <= $2 and part <> 'self' order by layer, key, part, revision desc
+     ) as past where document is not null order by layer, key, part`,
+    [workspaceId, revision],
+  );
+  return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
+}
+
+interface PastWrite {
+  readonly revision: number;
+  readonly at: Date;
+  readonly sub: string;
+  readonly id: DocumentId;
+  /** Null: there was none. */
+  readonly before: PolicyDocument | null;
+  readonly after: PolicyDocument | null;
+}
+
+interface HistoryRow extends DocumentRow {
+  readonly revision: string;
+  readonly at: Date;
+  readonly sub: string;
+  readonly before: unknown;
+  readonly found: string;
+}
+
+/** What a page may weigh, as stored; a single write may be more. */
+const pageBytesMax = 4 * 1_048_576;
+
+/** Newest first, in pages that `limit` and their weight end. */
+export async function listHistory(
+  db: Queryable,
+  workspaceId: number,
+  { limit, document, after }: HistoryQuery,
+): Promise<{ readonly writes: readonly PastWrite[]; readonly more: boolean }> {
+  const only = document === null ? null : placeOf(document);
+  const from = after === null ? null : placeOf(after.id);
+  const { rows } = await db.query<HistoryRow>(
+    `with newest as (
+       select revision, layer, key, part, document, sub, at from policy_history
+       where workspace_id = $1
+         and ($2::text is null or (layer, key, part) = ($2, $3, $4))
+         and ($5::bigint is null or (revision, layer, key, part) < ($5, $6, $7, $8))
+       order by revision desc, layer desc, key desc, part desc limit $9 + 1
+     ), weighed as (
+       select *, count(*) over () as found, row_number() over page as position,
+         sum(coalesce(pg_column_size(document), 0)) over page - coalesce(pg_column_size(document), 0) as weight_before
+       from newest window page as (order by revision desc, layer desc, key desc, part desc rows unbounded preceding)
+     )
+     select w.revision, w.layer, w.key, w.part, w.document, w.sub, w.at, w.found, earlier.document as before
+     from weighed w left join lateral (
+       select document from policy_history h
+       where h.workspace_id = $1 and h.layer = w.layer and h.key = w.key and h.part = w.part and h.revision < w.revision
+       order by h.revision desc limit 1
+     ) as earlier on true
+     where w.position <= $9 and w.weight_before < $10 order by w.position`,
+    [workspaceId, only?.layer, only?.key, only?.part, after?.revision, from?.layer, from?.key, from?.part, limit, pageBytesMax],
+  );
+  return { writes: rows.map(pastWriteFromRow), more: Number(rows[0]?.found ?? 0) > rows.length };
+}
+
+const pastWriteFromRow = (row: HistoryRow): PastWrite => ({
+  revision: Number(row.revision),
+  at: row.at,
+  sub: row.sub,
+  id: idFromRow(row),
+  before: row.before === null ? null : rowIs(isDocument, row.before),
+  after: row.document === null ? null : rowIs(isDocument, row.document),
+});
