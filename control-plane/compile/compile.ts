@@ -41,7 +41,7 @@ const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buff
 // Code unit order, whatever the locale of the machine.
 const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
-function compileSettings(state: WorkspaceState, defaults: PolicyDefaults): CompiledSettings {
+export function compileSettings(state: WorkspaceState, defaults: PolicyDefaults): CompiledSettings {
   const document = state.documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
   const then = (tier: Tier) => document.outage?.then?.[tier] ?? outageDefaults.then;
   return {
@@ -59,7 +59,7 @@ function compileSettings(state: WorkspaceState, defaults: PolicyDefaults): Compi
 }
 
 /** The document in the order the contract fixes, without what is inert. */
-function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
+export function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
   return {
     id,
     mode: document.mode === 'audit' || document.mode === 'audit-only' ? 'audit' : 'enforce',
@@ -97,7 +97,7 @@ function compileRule(rule: Rule | undefined): Rule | null {
 }
 
 /** Caps clamped to their bounds: creating and PUT take any integer, and a run is held to what PATCH would allow. */
-function compileAgent(agent: Agent): CompiledAgent {
+export function compileAgent(agent: Agent): CompiledAgent {
   const cap = (field: keyof typeof capBounds): number => clamp(agent[field], capBounds[field]);
   return {
     id: agent.id,

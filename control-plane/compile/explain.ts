@@ -1,7 +1,7 @@
 // Explains a call from a workspace's state, by the same index a sidecar builds from the same bytes.
-import { buildIndex, type Explanation, explain, type Index, verifySnapshot } from '@tollgate/sidecar/decide';
-import { type Role, snapshotHash, snapshotSchemaVersion, type Tier } from '@tollgate/proto/contract';
-import { compileSnapshot } from './compile.ts';
+import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
+import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/decide';
+import { indexOf } from './index-of.ts';
 import type { PolicyDefaults, WorkspaceState } from './state.ts';
 
 export interface ExplainQuestion {
@@ -13,29 +13,15 @@ export interface ExplainQuestion {
   readonly tool: string;
 }
 
-/** The index of a workspace as every sidecar of form `process` has it. */
-export function indexOf(state: WorkspaceState, defaults: PolicyDefaults): Index {
-  const entries = compileSnapshot(state, defaults);
-  const verified = verifySnapshot(
-    {
-      revision: { epoch: state.epoch, number: state.revision },
-      workspace: state.workspace,
-      schemaVersion: snapshotSchemaVersion,
-      hash: snapshotHash(entries),
-      entries,
-    },
-    state.workspace,
-  );
-  if (!verified.ok) throw new Error(`the compiler made a snapshot that no sidecar takes: ${verified.code}: ${verified.message}`);
-  return buildIndex(verified.snapshot);
-}
-
 /** Null where `sub` is nobody in this workspace. */
 export function explainCall(state: WorkspaceState, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
   const subject = subjectOf(state, question);
   if (subject === null) return null;
   const { agentType, tier, tool } = question;
-  return explain(indexOf(state, defaults), { subject, agentType, tier, tool });
+  // Of ten thousand users' documents it takes one user's.
+  const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
+  const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
+  return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool });
 }
 
 function subjectOf(state: WorkspaceState, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {

@@ -1,6 +1,17 @@
 // Steps 0 to 3 of a decision, as far as they do not depend on the tool: who calls, through which agents, and whether
 // they may call anything at all. Done once for a claim and a snapshot.
-import { agentTypeKey, type CompiledKey, documentKey, hasScope, isTier, nameProblem, roles, tiers } from '@tollgate/proto/contract';
+import {
+  agentTypeKey,
+  type CompiledKey,
+  type DocumentId,
+  documentKey,
+  hasScope,
+  isTier,
+  nameProblem,
+  parts,
+  roles,
+  tiers,
+} from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
@@ -65,18 +76,22 @@ function bindHop(index: Index, hop: Hop, subject: Subject | null): BoundHop {
   return { hop, name, profile, agentType, tier: hop.tier, documents: subject === null ? [] : documentsFor(index, subject, agentType) };
 }
 
-/** The documents that can speak for a principal, broad to specific. */
-export function documentsFor(index: Index, subject: Pick<Subject, 'role' | 'uid'>, agentType: string): readonly IndexedDocument[] {
-  const keys = [
-    documentKey({ layer: 'workspace' }),
-    documentKey({ layer: 'role', role: subject.role }),
-    documentKey({ layer: 'agent-type', agentType }),
+/** The documents that can speak for a principal, set or not, broad to specific. */
+export function documentIdsFor({ role, uid }: Pick<Subject, 'role' | 'uid'>, agentType: string): readonly DocumentId[] {
+  return [
+    { layer: 'workspace' },
+    { layer: 'role', role },
+    { layer: 'agent-type', agentType },
+    ...(uid === null ? [] : parts.map((part) => ({ layer: 'user', uid, part }) as const)),
   ];
-  if (subject.uid !== null) {
-    for (const part of ['organisation', 'self'] as const) keys.push(documentKey({ layer: 'user', uid: subject.uid, part }));
-  }
-  return keys.flatMap((key) => index.documents.get(key) ?? []);
 }
+
+/** Those of them that are set. */
+export const documentsFor = (
+  { documents }: { readonly documents: Pick<Index['documents'], 'get'> },
+  subject: Pick<Subject, 'role' | 'uid'>,
+  agentType: string,
+): readonly IndexedDocument[] => documentIdsFor(subject, agentType).flatMap((id) => documents.get(documentKey(id)) ?? []);
 
 /** The member a claim names, or the service key itself; null where there is no such member. */
 function subjectOf(index: Index, key: CompiledKey, sub: string): Subject | null {
@@ -85,7 +100,8 @@ function subjectOf(index: Index, key: CompiledKey, sub: string): Subject | null 
   return member === undefined ? null : { sub, uid: sub, role: member.role, email: member.email };
 }
 
-function haltOf(index: Index, hops: readonly BoundHop[]): Decision | null {
+/** Step 0. */
+export function haltOf(index: Index, hops: readonly BoundHop[]): Decision | null {
   if (index.settings.frozen)
     return refuse('workspace_frozen', 'the workspace is frozen: every call is denied until an owner or admin unfreezes it');
   const suspended = hops.find(({ profile }) => profile?.suspended === true);

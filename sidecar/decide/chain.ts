@@ -51,7 +51,7 @@ export function scopesOf(hops: readonly BoundHop[]): readonly string[] {
 }
 
 /** Step 3, as far as it depends on the tool. */
-export function toolRefusal({ hops, scopes, index }: Caller, tool: string): Decision | null {
+export function toolRefusal({ hops, scopes, index }: Pick<Caller, 'hops' | 'scopes' | 'index'>, tool: string): Decision | null {
   const quoted = JSON.stringify(tool);
   for (const { profile, name } of hops) {
     if (profile !== null && !namesTool(profile.enabledTools, tool)) {

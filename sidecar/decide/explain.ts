@@ -1,13 +1,25 @@
-// Why a call is decided as it is: every layer with the rule it contributes, both folds, and what would have to change.
-// For people; it reads the same index and makes the same folds as `decide`, but counts nothing and checks no caps.
-import { type Layer, type Part, type Permission, type Tier, type Transform } from '@tollgate/proto/contract';
-import { documentsFor } from './bind.ts';
+// Why a direct call is decided as it is: every layer with the rule it contributes, both folds, and what would have to
+// change. For people; it reads the same index and makes the same folds as `decide`, but counts nothing and checks no caps.
+import {
+  type CompiledAgent,
+  documentKey,
+  type Layer,
+  parseAgentType,
+  type Part,
+  type Permission,
+  type Tier,
+  type Transform,
+} from '@tollgate/proto/contract';
+import { documentIdsFor, haltOf } from './bind.ts';
 import type { Index } from './build-index.ts';
 import type { Subject } from './call.ts';
+import type { BoundHop } from './caller.ts';
+import { registrationRefusal, toolRefusal } from './chain.ts';
 import type { IndexedDocument, Opinion } from './document.ts';
 import { readOpinion } from './document.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
-import { ruleWords } from './words.ts';
+import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
+import { limitWords, ruleWords } from './words.ts';
 
 export interface Question {
   readonly subject: Pick<Subject, 'role' | 'uid'>;
@@ -43,51 +55,72 @@ interface ExplainedLayer {
   readonly layer: Layer;
   readonly part?: Part;
   readonly document: string;
-  readonly mode: 'enforce' | 'audit';
-  /** Where the document's permission stands, or the first field it sets. */
+  /** Null where nobody has set it. */
+  readonly mode: 'enforce' | 'audit' | null;
+  /** Where its permission stands, or the first field it sets; empty where it says nothing of the call. */
   readonly path: string;
   readonly rule: Readonly<Record<string, string | number | true>>;
   readonly fields: readonly ExplainedField[];
 }
 
-/** One change that, made alone, would allow the call, or be a necessary part of it where `together` is set. */
-interface Change {
-  readonly layer: Layer | 'default';
-  readonly part?: Part;
-  readonly path: string;
-  readonly change: string;
-}
-
 export interface Explanation {
   readonly enforced: Outcome;
   readonly shadow: Outcome;
+  /** Of a call by an agent of this type that has used nothing of its limits and caps. */
   readonly decision: Permission;
   readonly reason: string;
+  /** Every layer that can speak for the caller, broad to specific. */
   readonly layers: readonly ExplainedLayer[];
   /** Ways to an allow, each a list of changes to make together; empty where the call is allowed. */
   readonly wouldAllow: readonly (readonly Change[])[];
 }
 
-export function explain(index: Index, { subject, agentType, tier, tool }: Question): Explanation {
-  const documents = documentsFor(index, subject, agentType);
-  const enforcing = documents.filter(({ enforces }) => enforces);
+export function explain(index: Index, question: Question): Explanation {
+  const { subject, agentType, tier, tool } = question;
+  const speakers = documentIdsFor(subject, agentType).map((id): Speaker => {
+    const document = index.documents.get(documentKey(id)) ?? null;
+    return { id, document, opinion: document === null ? null : readOpinion(document, tool, tier, agentType) };
+  });
+  const documents = speakers.flatMap(({ document }) => document ?? []);
   const fold = (of: readonly IndexedDocument[]): Fold =>
     foldDocuments({ documents: of, agentType, tier }, of, tool, index.settings.defaultPermission);
-  const enforced = fold(enforcing);
-  const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
-  const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
-  const opinions = documents.flatMap((document) => {
-    const opinion = readOpinion(document, tool, tier, agentType);
-    return opinion === null ? [] : [{ document, opinion }];
-  });
+  const enforced = fold(documents.filter(({ enforces }) => enforces));
+  const name = parseAgentType(agentType)?.name ?? '';
+  const profiles = index.agentsByName.get(name) ?? [];
+  const denial = denialOf(index, question, { name, profiles, enforced });
+  const obstacles = obstaclesOf(index, { name, profiles, enforced }, { tier, tool });
+  const ways = enforced.permission === 'deny' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
   return {
     enforced: outcomeOf(enforced),
     shadow: outcomeOf(fold(documents)),
-    decision: enforced.permission,
-    reason: `${code}: ${ruleWords(verb, enforced.permissionBy, tool, tier)}`,
-    layers: opinions.map(({ document, opinion }) => explainLayer(document, opinion)),
-    wouldAllow: enforced.permission === 'allow' ? [] : waysToAllow(index, opinions, { tier, tool }),
+    decision: denial === null ? 'allow' : 'deny',
+    reason: denial ?? `allowed: ${ruleWords('allows', enforced.permissionBy, tool, tier)}`,
+    layers: speakers.map(explainLayer),
+    wouldAllow: denial === null ? [] : ways.map((way) => [...obstacles, ...way]),
   };
+}
+
+interface Found {
+  readonly name: string;
+  /** All of the agent's name; which one of several is meant, a call says by id. */
+  readonly profiles: readonly CompiledAgent[];
+  readonly enforced: Fold;
+}
+
+/** The reason of the first step that denies; null: none does. */
+function denialOf(index: Index, { agentType, tier, tool }: Question, { name, profiles, enforced }: Found): string | null {
+  const { permission, permissionBy, limits } = enforced;
+  const refusals = (profiles.length === 0 ? [null] : profiles).map((profile) => {
+    const client = parseAgentType(agentType)?.client ?? '';
+    const hop: BoundHop = { hop: { tier, client, agent: name }, name, profile, agentType, tier, documents: [] };
+    const scopes = profile?.scopes ?? [];
+    return haltOf(index, [hop]) ?? registrationRefusal(index, [hop]) ?? toolRefusal({ hops: [hop], scopes, index }, tool);
+  });
+  const refused = refusals.every((refusal) => refusal !== null) ? refusals[0] : undefined;
+  if (refused != null) return refused.reason;
+  if (permission === 'deny') return `policy_denied: ${ruleWords('denies', permissionBy, tool, tier)}`;
+  const closed = limits.findLast(({ max }) => max === 0);
+  return closed === undefined ? null : `rate_limited: ${limitWords(closed, index.settings.windowSeconds)}`;
 }
 
 function outcomeOf({ permission, permissionBy, limits, transform }: Fold): Outcome {
@@ -107,64 +140,32 @@ const placeOf = ({ layer, part, path, override }: Winner): Place => ({
   ...(override ? { override: true as const } : {}),
 });
 
-function explainLayer(document: IndexedDocument, opinion: Opinion): ExplainedLayer {
+function explainLayer({ id, document, opinion }: Speaker): ExplainedLayer {
+  const part = partOf(id);
   const fields = (['permission', 'rateLimit', 'transform'] as const).flatMap((field) =>
-    opinion[field].map(
+    (opinion?.[field] ?? []).map(
       ({ value, path, override }): ExplainedField => ({ field, value, path, ...(override ? { override: true as const } : {}) }),
     ),
   );
   return {
-    layer: document.layer,
-    ...(document.part === null ? {} : { part: document.part }),
-    document: document.key,
-    mode: document.enforces ? 'enforce' : 'audit',
+    layer: id.layer,
+    ...(part === null ? {} : { part }),
+    document: documentKey(id),
+    mode: document === null ? null : document.enforces ? 'enforce' : 'audit',
     path: fields[0]?.path ?? '',
-    rule: Object.fromEntries([
-      ...fields.map(({ field, value }) => [field, value] as const),
-      ...(fields.some(({ override }) => override) ? [['override', true] as const] : []),
-    ]),
+    rule: ruleOf(fields),
     fields,
   };
 }
 
-interface Spoken {
-  readonly document: IndexedDocument;
-  readonly opinion: Opinion;
+/** The fields in one; of two sayings of a field, the stricter. */
+function ruleOf(fields: readonly ExplainedField[]): ExplainedLayer['rule'] {
+  const rule = new Map<string, string | number | true>();
+  for (const { field, value, override } of fields) {
+    const held = rule.get(field);
+    const stricter = held === undefined || value === 'deny' || value === 'redact' || (typeof held === 'number' && Number(value) < held);
+    if (stricter) rule.set(field, value);
+    if (override === true) rule.set('override', true);
+  }
+  return Object.fromEntries(rule);
 }
-
-/** Undo every denial that holds; or, for the organisation's layers, make an explicit exception at the most specific one. */
-function waysToAllow(
-  index: Index,
-  opinions: readonly Spoken[],
-  { tier, tool }: Pick<Question, 'tier' | 'tool'>,
-): readonly (readonly Change[])[] {
-  const enforcing = opinions.filter(({ document }) => document.enforces);
-  const lastOverride = enforcing.findLastIndex(
-    ({ document, opinion }) => document.part !== 'self' && opinion.permission.some(({ override }) => override),
-  );
-  const holding = enforcing.slice(Math.max(0, lastOverride));
-  const denials = holding.flatMap(({ document, opinion }) =>
-    opinion.permission
-      .filter(({ value }) => value === 'deny')
-      .map(({ path }): Change => ({ ...where(document), path, change: 'remove permission "deny", or set it to "allow"' })),
-  );
-  const ownDenials = denials.filter(({ part }) => part === 'self');
-  const grants = holding.some(
-    ({ document, opinion }) => document.part !== 'self' && opinion.permission.some(({ value }) => value === 'allow'),
-  );
-  const grant: Change = {
-    layer: 'workspace',
-    path: `tools[${JSON.stringify(tool)}].${tier}`,
-    change: 'set permission "allow": the built-in default denies what nobody grants',
-  };
-  const undoing = [...denials, ...(index.settings.defaultPermission === 'deny' && !grants ? [grant] : [])];
-  const exception: Change = {
-    layer: 'user',
-    part: 'organisation',
-    path: `tools[${JSON.stringify(tool)}].${tier}`,
-    change: 'set {"permission": "allow", "override": true}: an exception for this user, by an owner or admin',
-  };
-  return [undoing, [...ownDenials, exception]];
-}
-
-const where = ({ layer, part }: IndexedDocument): Pick<Change, 'layer' | 'part'> => ({ layer, ...(part === null ? {} : { part }) });

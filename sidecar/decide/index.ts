@@ -1,6 +1,23 @@
-// What the control plane may use of the evaluator, to explain, simulate and check self-edits: there is one evaluator.
+// What the control plane may use of the evaluator, to explain, simulate, count and check self-edits: there is one
+// evaluator. Counters come with it: they are told the time, and keep nothing but numbers.
+export { createCounters } from '../limits/counters.ts';
+export { createRunUsage } from '../limits/usage.ts';
 export { verifySnapshot } from '../snapshot/verify.ts';
-export { documentsFor } from './bind.ts';
+export { documentIdsFor, documentsFor } from './bind.ts';
 export { buildIndex, type Index } from './build-index.ts';
+export type { Caller } from './caller.ts';
+export { decide } from './decide.ts';
+export type { Decision, Limit, LimitSet } from './decision.ts';
+export { type IndexedDocument, indexDocument } from './document.ts';
 export { type Explanation, explain, type Question } from './explain.ts';
 export { type Fold, foldDocuments } from './fold.ts';
+export {
+  createRecordedBinder,
+  enforcedFold,
+  permissionStanding,
+  type RecordedCaller,
+  type RecordedHop,
+  type RecordedPolicy,
+  type Standing,
+  transformStanding,
+} from './recorded.ts';

@@ -45,7 +45,7 @@ function makePlan(caller: Caller, tool: string): Plan {
 const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits : { limits, found: null });
 
 /** The enforced fold over layers in `enforce`, the shadow fold over all as if all were. */
-function foldsOf(caller: Caller, tool: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
+export function foldsOf(caller: Caller, tool: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
   const { defaultPermission } = caller.index.settings;
   const [first, ...rest] = caller.hops;
   if (first === undefined) throw new RangeError('a caller has at least one hop');

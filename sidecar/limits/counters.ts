@@ -17,6 +17,8 @@ export interface Allowance {
   /** The most specific limit without room. */
   firstFull(set: LimitSet, now: number): Full | null;
   charge(set: LimitSet, now: number): void;
+  /** What is charged to each limit of the set, in its order. */
+  usedOf(set: LimitSet, now: number): readonly number[];
 }
 
 export interface Counters {
@@ -72,6 +74,7 @@ export function createCounters(windowSeconds: number): Counters {
           const step = stepOf(now);
           for (const window of windowsOf(set)) window.add(step);
         },
+        usedOf: (set, now) => windowsOf(set).map((window) => window.used(stepOf(now))),
       };
     },
     setWindow: (length) => {

@@ -29,7 +29,7 @@ describe.each([...new Set(cases.map(({ file }) => file))])('%s', (file) => {
       const outcomes = reference.decideCalls(world, made);
       expect(outcomes.map((outcome, i) => seen(outcome, calls[i]?.want ?? never))).toEqual(calls.map(({ want }) => wanted(want)));
       for (const [i, { call, entry }] of calls.entries()) {
-        // The reference knows of an entry only what policy.md says of it.
+        // The reference knows of an entry only what docs/semantics.md says of it.
         const known: Record<string, unknown> = {
           ...reference.entryOf(world, call),
           decision: outcomes[i]?.decision,

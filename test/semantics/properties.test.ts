@@ -1,5 +1,5 @@
-// What must always hold: policy.md's list, each over generated documents and calls. `TOLLGATE_TEST_CASES` raises the
-// number of cases; a failure prints its seed, which `TOLLGATE_TEST_SEED` repeats.
+// What must always hold where docs/semantics.md does, each over generated documents and calls. `TOLLGATE_TEST_CASES`
+// raises the number of cases; a failure prints its seed, which `TOLLGATE_TEST_SEED` repeats.
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
-// The reference evaluator: policy.md, line by line, written naively and obviously. It imports nothing of ours, keeps
-// whole lists of what happened, and looks everything up by walking. Whatever decides must agree with it.
+// The reference evaluator: docs/semantics.md, line by line, written naively and obviously. It imports nothing of ours,
+// keeps whole lists of what happened, and looks everything up by walking. Whatever decides must agree with it.
 import type {
   Agent,
   Call,

@@ -14,7 +14,7 @@ import { buildIndex, type Index } from '../../sidecar/decide/build-index.ts';
 import type { Caller } from '../../sidecar/decide/caller.ts';
 import { decide } from '../../sidecar/decide/decide.ts';
 import type { Decision } from '../../sidecar/decide/decision.ts';
-import { entryText } from '../../sidecar/gateway/entry.ts';
+import { entryText } from '../../sidecar/gateway/audit-entry.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import { createRunUsage, type RunUsage } from '../../sidecar/limits/usage.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
@@ -39,7 +39,7 @@ const workspace = 'acme';
 
 const timeless = new Date(0);
 
-function stateOf(world: World): WorkspaceState {
+export function stateOf(world: World): WorkspaceState {
   const layer = (id: DocumentId, document: Document | null): WorkspaceState['documents'] => (document === null ? [] : [{ id, document }]);
   return {
     workspace,

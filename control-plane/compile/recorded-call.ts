@@ -1,0 +1,123 @@
+// What an entry of the audit log tells of the call behind it, for whoever decides or counts it again. An entry that was
+// mended, or is of a chain whose hops it does not name in full, is read as far as it goes and called approximate.
+import { isReasonCode, isRole, isTier, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
+import type { RecordedCaller, RecordedHop } from '@tollgate/sidecar/decide';
+import { isObject } from '../domain/shape.ts';
+import type { WorkspaceState } from './state.ts';
+
+/** A `PreToolUse` entry as the store reads it. */
+export interface ReplayedEntry {
+  /** As the API shows it. */
+  readonly id: string;
+  readonly ts: Date;
+  readonly tool: string;
+  readonly decision: 'allow' | 'deny';
+  readonly agentName: string;
+  readonly sub: string;
+  /** The rest of it, without the input. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface RecordedCall {
+  readonly id: string;
+  readonly at: number;
+  readonly tool: string;
+  readonly decision: 'allow' | 'deny';
+  readonly reason: string;
+  readonly agent: string;
+  readonly tier: Tier;
+  /** As the entry has it: `agent:<id>` for a delegated call. */
+  readonly sub: string;
+  readonly code: ReasonCode | null;
+  /** Null where the entry does not say who called. */
+  readonly caller: RecordedCaller | null;
+  /** Something had to be guessed. */
+  readonly approximate: boolean;
+  readonly policyAgeMs: number;
+  readonly outage: boolean;
+}
+
+/** Who is known today, for what an entry leaves open. */
+export interface Known {
+  readonly agentNames: ReadonlySet<string>;
+  readonly roles: ReadonlyMap<string, RecordedCaller['role']>;
+  /** Keys that fix the tier of whoever calls with them. */
+  readonly pinningKeys: ReadonlySet<string>;
+}
+
+export const knownFrom = ({ agents, members, keys }: Pick<WorkspaceState, 'agents' | 'members' | 'keys'>): Known => ({
+  agentNames: new Set(agents.map(({ name }) => name)),
+  roles: new Map([
+    ...members.map(({ uid, role }) => [uid, role] as const),
+    ...keys.flatMap(({ id, uid, role }) => (uid === null ? [[`apikey:${id}`, role] as const] : [])),
+  ]),
+  pinningKeys: new Set(keys.flatMap(({ id, pins }) => (pins.tier === null ? [] : [id]))),
+});
+
+export function recordedCall(entry: ReplayedEntry, known: Known): RecordedCall {
+  const { id, ts, tool, decision, agentName, sub, fields } = entry;
+  const code = textOf(fields['code']);
+  const { caller, approximate } = callerOf(entry, known);
+  return {
+    id,
+    at: ts.getTime(),
+    tool,
+    decision,
+    reason: textOf(fields['decisionReason']),
+    agent: agentName,
+    tier: tierOf(fields),
+    sub,
+    code: isReasonCode(code) ? code : decision === 'allow' ? 'allowed' : null,
+    caller,
+    // What would have been asked after these two is not in the entry.
+    approximate: approximate || code === 'agent_unknown' || code === 'outage',
+    policyAgeMs: typeof fields['policyAgeMs'] === 'number' ? fields['policyAgeMs'] : 0,
+    outage: fields['outage'] === true,
+  };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+const tierOf = (fields: ReplayedEntry['fields']): Tier => (isTier(fields['agentTier']) ? fields['agentTier'] : 'api');
+
+interface Found {
+  readonly caller: RecordedCaller | null;
+  readonly approximate: boolean;
+}
+
+function callerOf({ sub, agentName, fields }: ReplayedEntry, known: Known): Found {
+  const origin = textOf(fields['originSub']) || sub;
+  const role = isRole(fields['role']) ? fields['role'] : known.roles.get(origin);
+  // A delegated call of an unknown origin: nobody whose documents could be read.
+  if (role === undefined || origin === '' || (origin === sub && sub.startsWith('agent:'))) return { caller: null, approximate: true };
+  const tier = tierOf(fields);
+  const keyId = textOf(fields['keyId']);
+  const type = parseAgentType(textOf(fields['agentType']));
+  const client = isObject(fields['client']) ? textOf(fields['client']['name']) : '';
+  const last: RecordedHop = {
+    client: type?.client ?? client,
+    tier,
+    name: type?.name ?? agentName,
+    registered: textOf(fields['agentId']) !== '',
+  };
+  const ancestors = ancestorsOf(fields).map(
+    (name): RecordedHop => ({ client: chainClient(fields, client, last), tier, name, registered: known.agentNames.has(name) }),
+  );
+  // A claimed chain has one client and tier; of one we saw, an entry names those of its last hop only.
+  const certain = type !== null && type.tier === tier && isRole(fields['role']);
+  const told = ancestors.length === 0 || (fields['chainClaimed'] === true && !known.pinningKeys.has(keyId));
+  return {
+    caller: { sub: origin, keyId, role, hops: [...ancestors, last] },
+    approximate: !certain || !told || ancestors.length !== depthOf(fields),
+  };
+}
+
+function ancestorsOf(fields: ReplayedEntry['fields']): readonly string[] {
+  const chain = fields['chain'];
+  return Array.isArray(chain) ? chain.slice(0, -1).filter((name) => typeof name === 'string') : [];
+}
+
+/** What a claimed chain's hops were claimed with; a library's agents have the client of their root. */
+const chainClient = (fields: ReplayedEntry['fields'], client: string, last: RecordedHop): string =>
+  fields['chainClaimed'] === true ? client : last.client;
+
+const depthOf = (fields: ReplayedEntry['fields']): number => (typeof fields['depth'] === 'number' ? fields['depth'] : 0);

@@ -1,0 +1,225 @@
+// What a draft would have decided of recorded calls, next to what the documents of today say of them. Both sides are
+// decided by the sidecars' evaluator and count limits of their own over the recorded times, so that what differs is due
+// to the draft alone. Pure; whoever feeds it holds the clock and the time it may take. Calls come oldest first.
+//
+// States: `before` and `after` are the two sides, each with callers it has bound and windows it has counted; `groups`
+// gathers what differs and `totals` counts it. Callers and groups are bounded: callers are forgotten and bound anew,
+// groups beyond the bound are counted in the totals only, and said to be cut.
+import type { ReasonCode, Tier } from '@tollgate/proto/contract';
+import {
+  type Caller,
+  createCounters,
+  createRecordedBinder,
+  createRunUsage,
+  type Decision,
+  decide,
+  permissionStanding,
+  type RecordedCaller,
+  type RecordedPolicy,
+  type Standing,
+  transformStanding,
+} from '@tollgate/sidecar/decide';
+import type { RecordedCall } from './recorded-call.ts';
+
+export const changes = ['denied', 'allowed', 'throttled', 'redacted', 'unredacted'] as const;
+type Change = (typeof changes)[number];
+
+interface Example {
+  readonly id: string;
+  readonly ts: string;
+  readonly sub: string;
+  /** Reasons: of the entry, by the documents of today, by the draft. */
+  readonly recorded: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+export interface Group extends Standing {
+  readonly change: Change;
+  readonly agent: string;
+  readonly tool: string;
+  readonly tier: Tier;
+  /** Where all of its calls are of one. */
+  readonly sub?: string;
+  readonly count: number;
+  readonly examples: readonly Example[];
+}
+
+export interface Comparison {
+  readonly entries: number;
+  /** Refused before policy was asked: so are they by any draft. */
+  readonly notPolicy: number;
+  readonly approximate: number;
+  /** Recorded otherwise than the documents of today decide. */
+  readonly drift: number;
+  readonly newly: Readonly<Record<Change, number>>;
+  readonly groups: readonly Group[];
+  readonly groupsCut: boolean;
+}
+
+export interface Simulation {
+  /** Counts the call in the limits of both sides, and nowhere else. */
+  warmUp(call: RecordedCall): void;
+  take(call: RecordedCall): void;
+  compare(): Comparison;
+}
+
+const groupsMax = 10_000;
+const groupsShown = 500;
+const examplesMax = 3;
+const callersMax = 10_000;
+
+/** Codes of calls that got as far as documents: any other refusal stands whatever documents say. */
+const byDocuments: readonly (ReasonCode | null)[] = [
+  'allowed',
+  'policy_denied',
+  'rate_limited',
+  'redaction_unsupported',
+  'agent_unknown',
+  'outage',
+];
+
+interface OpenGroup extends Omit<Group, 'sub' | 'count' | 'examples'> {
+  /** Null once there were several. */
+  sub: string | null;
+  count: number;
+  readonly examples: Example[];
+}
+
+export function createSimulation(today: RecordedPolicy, draft: RecordedPolicy): Simulation {
+  const before = createSide(today);
+  const after = createSide(draft);
+  const groups = new Map<string, OpenGroup>();
+  const totals = { entries: 0, notPolicy: 0, approximate: 0, drift: 0, groupsCut: false };
+  const newly: Record<Change, number> = { denied: 0, allowed: 0, throttled: 0, redacted: 0, unredacted: 0 };
+
+  const add = (change: Change, call: RecordedCall, was: Weighed, is: Weighed): void => {
+    newly[change] += 1;
+    const { reason: from, place: fromPlace } = wordsOf(change, was);
+    const { reason: to, place: toPlace } = wordsOf(change, is);
+    // A denial that falls is known by the rule that denies today.
+    const { layer, part, document, path } = change === 'allowed' ? fromPlace : toPlace;
+    const { agent, tool, tier, sub } = call;
+    const key = JSON.stringify([change, agent, tool, tier, document, path]);
+    let group = groups.get(key);
+    if (group === undefined) {
+      if (groups.size >= groupsMax) {
+        totals.groupsCut = true;
+        return;
+      }
+      group = { change, agent, tool, tier, layer, ...(part === undefined ? {} : { part }), document, path, sub, count: 0, examples: [] };
+      groups.set(key, group);
+    }
+    group.count += 1;
+    if (group.sub !== sub) group.sub = null;
+    if (group.examples.length < examplesMax)
+      group.examples.push({ id: call.id, ts: new Date(call.at).toISOString(), sub, recorded: call.reason, before: from, after: to });
+  };
+
+  return {
+    warmUp: (call) => {
+      const { caller } = call;
+      if (caller === null || !byDocuments.includes(call.code)) return;
+      before.weigh(call, caller);
+      after.weigh(call, caller);
+    },
+    take: (call) => {
+      totals.entries += 1;
+      if (!byDocuments.includes(call.code)) {
+        totals.notPolicy += 1;
+        return;
+      }
+      if (call.approximate) totals.approximate += 1;
+      const { caller } = call;
+      if (caller === null) return;
+      const was = before.weigh(call, caller);
+      const is = after.weigh(call, caller);
+      if (was.decision.decision !== call.decision) totals.drift += 1;
+      const change = changeOf(was.decision, is.decision);
+      if (change !== null) add(change, call, was, is);
+    },
+    compare: () => {
+      const sorted = [...groups.values()].toSorted((a, b) => b.count - a.count);
+      return {
+        ...totals,
+        newly: { ...newly },
+        groups: sorted.slice(0, groupsShown).map(({ sub, ...group }) => ({ ...group, ...(sub === null ? {} : { sub }) })),
+        groupsCut: totals.groupsCut || sorted.length > groupsShown,
+      };
+    },
+  };
+}
+
+function changeOf(was: Decision, is: Decision): Change | null {
+  if (was.decision !== is.decision) {
+    if (is.decision === 'allow') return 'allowed';
+    return is.code === 'rate_limited' ? 'throttled' : 'denied';
+  }
+  if (is.decision === 'deny' || was.transform === is.transform) return null;
+  return is.transform === 'redact' ? 'redacted' : 'unredacted';
+}
+
+interface Weighed {
+  readonly caller: Caller;
+  readonly tool: string;
+  readonly decision: Decision;
+}
+
+interface Side {
+  weigh(call: RecordedCall, caller: RecordedCaller): Weighed;
+}
+
+function createSide(policy: RecordedPolicy): Side {
+  const bind = createRecordedBinder(policy);
+  const counters = createCounters(policy.settings.windowSeconds);
+  const callers = new Map<string, Caller>();
+  let weighed = 0;
+  const callerOf = (recorded: RecordedCaller): Caller => {
+    const key = JSON.stringify(recorded);
+    const known = callers.get(key);
+    if (known !== undefined) return known;
+    if (callers.size >= callersMax) callers.clear();
+    const caller = bind(recorded);
+    callers.set(key, caller);
+    return caller;
+  };
+  return {
+    weigh: ({ tool, at, code, policyAgeMs, outage }, recorded) => {
+      const caller = callerOf(recorded);
+      const usage = createRunUsage(counters, { originSub: recorded.sub, startedAt: at });
+      const decided = decide(caller, tool, usage, { connected: !outage, heardAt: at - policyAgeMs }, at);
+      const decision = code === 'redaction_unsupported' ? unredactable(decided) : decided;
+      usage.record(decision, at);
+      // Windows that nothing is charged to any more.
+      if (++weighed % callersMax === 0) counters.sweep(at);
+      return { caller, tool, decision };
+    },
+  };
+}
+
+/** The door that made the call could not take a changed input: where documents redact, it is denied. */
+function unredactable(decision: Decision): Decision {
+  if (decision.decision === 'deny' || decision.transform === 'log') return decision;
+  return {
+    ...decision,
+    decision: 'deny',
+    code: 'redaction_unsupported',
+    limits: noneOf(decision.limits),
+    shadowLimits: noneOf(decision.shadowLimits),
+  };
+}
+
+const noneOf = (set: Decision['limits']): Decision['limits'] => ({ ...set, limits: [], found: null });
+
+/** The rule that a change is told by, and the words for it. */
+function wordsOf(change: Change, { caller, tool, decision }: Weighed): { readonly reason: string; readonly place: Standing } {
+  if (change === 'redacted' || change === 'unredacted') {
+    const { reason, ...place } = transformStanding(caller, tool);
+    return { reason: `${decision.code}: ${reason}`, place };
+  }
+  if (decision.code === 'redaction_unsupported') {
+    const { reason, ...place } = transformStanding(caller, tool);
+    return { reason: `redaction_unsupported: ${reason}, and the caller could not take a changed input`, place };
+  }
+  return { reason: decision.reason, place: permissionStanding(caller, tool, decision) };
+}

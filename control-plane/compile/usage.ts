@@ -1,0 +1,89 @@
+// What callers have used of their limits, counted from recorded calls as sidecars count them: bound, folded and put into
+// windows by the evaluator itself. Pure.
+import { isTier, type Tier } from '@tollgate/proto/contract';
+import {
+  type Caller,
+  createCounters,
+  createRecordedBinder,
+  enforcedFold,
+  type Limit,
+  type LimitSet,
+  type RecordedCaller,
+  type RecordedPolicy,
+} from '@tollgate/sidecar/decide';
+import type { RecordedCall } from './recorded-call.ts';
+
+export interface UsedLimit {
+  /** As in reasons: `role:member`. */
+  readonly document: string;
+  readonly path: string;
+  readonly rateLimit: number;
+  readonly sub: string;
+  readonly tier: Tier;
+  readonly used: number;
+  readonly left: number;
+}
+
+export interface UsageCount {
+  take(call: RecordedCall): void;
+  /** Those with the least left first. */
+  usedAt(now: number): readonly UsedLimit[];
+}
+
+interface UsageFilter {
+  readonly sub: string | null;
+  /** Limits that some call of this agent counted in; other agents' calls count there all the same. */
+  readonly agent: string | null;
+}
+
+interface Counted {
+  readonly sub: string;
+  readonly limit: Limit;
+  readonly set: LimitSet;
+  wanted: boolean;
+}
+
+export function createUsageCount(policy: RecordedPolicy, { sub: onlySub, agent: onlyAgent }: UsageFilter): UsageCount {
+  const bind = createRecordedBinder(policy);
+  const counters = createCounters(policy.settings.windowSeconds);
+  const limitsByCall = new Map<string, readonly Counted[]>();
+  const counted = new Map<string, Counted>();
+
+  const countedFor = (caller: Caller, sub: string, tool: string): readonly Counted[] =>
+    enforcedFold(caller, tool).limits.map((limit) => {
+      const key = JSON.stringify([sub, limit.id]);
+      const one = counted.get(key) ?? { sub, limit, set: { limits: [limit], found: null }, wanted: false };
+      counted.set(key, one);
+      return one;
+    });
+  const limitsOf = (recorded: RecordedCaller, tool: string): readonly Counted[] => {
+    const key = JSON.stringify([recorded, tool]);
+    const known = limitsByCall.get(key) ?? countedFor(bind(recorded), recorded.sub, tool);
+    limitsByCall.set(key, known);
+    return known;
+  };
+
+  return {
+    take: ({ decision, caller, tool, agent, at }) => {
+      if (decision === 'deny' || caller === null || (onlySub !== null && caller.sub !== onlySub)) return;
+      for (const one of limitsOf(caller, tool)) {
+        counters.allowanceOf(caller.sub, 'enforced').charge(one.set, at);
+        if (onlyAgent === null || agent === onlyAgent) one.wanted = true;
+      }
+    },
+    usedAt: (now) =>
+      [...counted.values()]
+        .filter(({ wanted }) => wanted)
+        .map(({ sub, limit, set }) => usedLimit(sub, limit, counters.allowanceOf(sub, 'enforced').usedOf(set, now)[0] ?? 0))
+        .filter(({ used }) => used > 0)
+        .toSorted((a, b) => a.left - b.left || b.used - a.used),
+  };
+}
+
+function usedLimit(sub: string, { id, path, max }: Limit, used: number): UsedLimit {
+  const document = id.slice(0, id.length - path.length - 1);
+  // A rule's path ends with its tier.
+  const tier = path.slice(path.lastIndexOf('.') + 1);
+  if (!isTier(tier)) throw new Error(`a limit stands at no tier: ${path}`);
+  return { document, path, rateLimit: max, sub, tier, used, left: Math.max(0, max - used) };
+}

@@ -1,0 +1,158 @@
+// Reads the audit log oldest first, page by page, each a short query of its own: nothing is held between two pages. What
+// arrives meanwhile is read where it lies ahead. Inputs are not read.
+import type { AuditPosition } from '../domain/audit-query.ts';
+import type { ReplayedEntry } from '../compile/recorded-call.ts';
+import { isObject } from '../domain/shape.ts';
+import { rowIs } from './row.ts';
+import { patientQuery, type Queryable } from './transaction.ts';
+
+export interface ReplayedPage {
+  /** `PreToolUse` entries only. */
+  readonly entries: readonly ReplayedEntry[];
+  /** Entries of every kind that were read for it. */
+  readonly rows: number;
+  /** Where the next page begins; null: this was the last one. */
+  readonly after: AuditPosition | null;
+}
+
+interface Range {
+  /** Included, and so is `until`. */
+  readonly since: Date;
+  readonly until: Date;
+  /** Only entries after this one, that is, newer. */
+  readonly after: AuditPosition | null;
+}
+
+interface ReplayRow {
+  readonly ts: Date;
+  readonly spool_id: string;
+  readonly sequence: string;
+  readonly tool: string;
+  readonly decision: string;
+  readonly agent_name: string;
+  readonly sub: string;
+  readonly fields: unknown;
+}
+
+const pageRows = 1_000;
+const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
+
+export async function readReplay(db: Queryable, workspaceId: number, { since, until, after }: Range): Promise<ReplayedPage> {
+  const values: unknown[] = [workspaceId, after?.ts ?? since, until, pageRows];
+  if (after !== null) values.push(after.spoolId, after.sequence);
+  const sql = `select ts, spool_id, sequence, tool, decision, agent_name, sub,
+       case when entry->>'hookEvent' = 'PreToolUse' then entry - 'input' end as fields
+     from audit_entry where workspace_id = $1 and ts >= $2 and ts <= $3
+     ${after === null ? '' : 'and (ts, spool_id, sequence) > ($2, $5, $6)'}
+     order by ts, spool_id, sequence limit $4`;
+  const { rows } = await db.query<ReplayRow>(patientQuery(sql, values));
+  const last = rows.at(-1);
+  return {
+    entries: rows.flatMap((row) => (row.fields === null ? [] : [entryFromRow(row, rowIs(isObject, row.fields))])),
+    rows: rows.length,
+    after: last === undefined || rows.length < pageRows ? null : positionOf(last),
+  };
+}
+
+const positionOf = ({ ts, spool_id, sequence }: Pick<ReplayRow, 'ts' | 'spool_id' | 'sequence'>): AuditPosition => ({
+  ts,
+  spoolId: spool_id.replaceAll('-', ''),
+  sequence: Number(sequence),
+});
+
+function entryFromRow(row: ReplayRow, fields: ReplayedEntry['fields']): ReplayedEntry {
+  const { spoolId, sequence } = positionOf(row);
+  const { ts, tool, decision, agent_name: agentName, sub } = row;
+  return { id: `${spoolId}-${sequence}`, ts, tool, decision: rowIs(isDecision, decision), agentName, sub, fields };
+}
+
+/** A run as far as its entries tell: calls of one key, subject, session and chain of agents. */
+interface RecordedRun {
+  readonly sessionId: string;
+  readonly agentId: string;
+  readonly sub: string;
+  readonly attempts: number;
+  /** The first of the entries that were read. */
+  readonly since: Date;
+}
+
+interface RunRow {
+  readonly session_id: string;
+  readonly agent_id: string;
+  readonly origin: string;
+  readonly attempts: number;
+  readonly first_at: Date;
+  /** Entries that were read for all rows together. */
+  readonly read: number;
+}
+
+interface RunQuestion {
+  /** Runs with an entry since then. */
+  readonly active: Date;
+  /** Attempts since then are counted. */
+  readonly counted: Date;
+  /** Codes of calls that count as attempts. */
+  readonly attempts: readonly string[];
+  readonly sub: string | null;
+  readonly agent: string | null;
+  /** Of sessions and of entries. */
+  readonly max: { readonly sessions: number; readonly entries: number };
+}
+
+export interface RecordedRuns {
+  readonly runs: readonly RecordedRun[];
+  /** Entries or sessions were left out. */
+  readonly cut: boolean;
+}
+
+const origin = `coalesce(entry->>'originSub', sub)`;
+
+/** Runs that were active lately, the latest first. */
+export async function readRuns(db: Queryable, workspaceId: number, question: RunQuestion): Promise<RecordedRuns> {
+  const { active, counted, attempts, sub, agent, max } = question;
+  const recent = await db.query<{ session_id: string; read: number }>(
+    patientQuery(
+      `select session_id, (sum(count(*)) over ())::int as read from (
+         select session_id, ts from audit_entry
+         where workspace_id = $1 and ts >= $2 and ($4::text is null or agent_name = $4) and ($5::text is null or ${origin} = $5)
+         order by ts desc, spool_id desc, sequence desc limit $3) as latest
+       group by session_id order by max(ts) desc limit $6`,
+      [workspaceId, active, max.entries, agent, sub, max.sessions + 1],
+    ),
+  );
+  const sessions = recent.rows.slice(0, max.sessions).map(({ session_id }) => session_id);
+  const found = await db.query<RunRow>(
+    patientQuery(
+      `with latest as (
+         select session_id, agent_name, sub, ts, entry from audit_entry
+         where workspace_id = $1 and session_id = any($2) and ts >= $3 order by ts desc, spool_id desc, sequence desc limit $5)
+       select session_id, entry->>'agentId' as agent_id, ${origin} as origin,
+         (count(*) filter (where entry->>'code' = any($4)))::int as attempts, min(ts) as first_at, (select count(*) from latest)::int as read
+       from latest
+       where entry->>'hookEvent' = 'PreToolUse' and entry ? 'agentId'
+         and ($6::text is null or agent_name = $6) and ($7::text is null or ${origin} = $7)
+       group by session_id, agent_id, origin, entry->>'keyId', entry->'chain' order by max(ts) desc, session_id`,
+      [workspaceId, sessions, counted, attempts, max.entries, agent, sub],
+    ),
+  );
+  return {
+    runs: found.rows.map((row) => ({
+      sessionId: row.session_id,
+      agentId: row.agent_id,
+      sub: row.origin,
+      attempts: row.attempts,
+      since: row.first_at,
+    })),
+    cut: recent.rows.length > max.sessions || (recent.rows[0]?.read ?? 0) >= max.entries || (found.rows[0]?.read ?? 0) >= max.entries,
+  };
+}
+
+/** When the newest of the newest entries arrived: how far what is recorded reaches. */
+export async function readNewestReceived(db: Queryable, workspaceId: number): Promise<Date | null> {
+  const { rows } = await db.query<{ received_at: Date | null }>(
+    `select max(received_at) as received_at from (
+       select received_at from audit_entry where workspace_id = $1 order by ts desc, spool_id desc, sequence desc limit 1000) as latest`,
+    [workspaceId],
+  );
+  return rows[0]?.received_at ?? null;
+}

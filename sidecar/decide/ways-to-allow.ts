@@ -1,0 +1,124 @@
+// What would have to change so that a denied call were allowed: everything that stands in its way outside of policy,
+// and then either every denial that holds, or an explicit exception at the most specific place.
+import type { CompiledAgent, DocumentId, Layer, Part, Tier } from '@tollgate/proto/contract';
+import { documentKey, namesTool, rulePath } from '@tollgate/proto/contract';
+import type { Index } from './build-index.ts';
+import type { IndexedDocument, Opinion } from './document.ts';
+import type { Fold } from './fold.ts';
+
+export interface Change {
+  /** `agent`: the profile of the calling agent, which is no layer. */
+  readonly layer: Layer | 'agent';
+  readonly part?: Part;
+  /** The document, or the profile's name. */
+  readonly document: string;
+  readonly path: string;
+  /** In words, after the path. */
+  readonly change: string;
+}
+
+/** A layer that can speak for the caller. */
+export interface Speaker {
+  readonly id: DocumentId;
+  /** Null where nobody has set it. */
+  readonly document: IndexedDocument | null;
+  /** Null where it says nothing of the call. */
+  readonly opinion: Opinion | null;
+}
+
+interface Asked {
+  readonly tier: Tier;
+  readonly tool: string;
+}
+
+/** What denies the call whatever its permission is. `profiles`: all of the agent's name. */
+export function obstaclesOf(
+  index: Index,
+  { name, profiles, enforced }: { readonly name: string; readonly profiles: readonly CompiledAgent[]; readonly enforced: Fold },
+  { tool }: Asked,
+): readonly Change[] {
+  const required = index.requiredScopes.get(tool) ?? [];
+  const ofWorkspace = (path: string, change: string): Change => ({ layer: 'workspace', document: 'workspace', path, change });
+  const frozen = index.settings.frozen ? [ofWorkspace('frozen', 'unfreeze the workspace')] : [];
+  const ofAgent =
+    profiles.length === 0 && index.settings.unknownAgents === 'deny'
+      ? [ofWorkspace('unknownAgents', `set "allow", or register an agent ${JSON.stringify(name)}`)]
+      : leastOf(
+          profiles.map((profile) => {
+            const change = (path: string, words: string): Change => ({ layer: 'agent', document: profile.name, path, change: words });
+            const missing = required.filter((scope) => !profile.scopes.includes(scope));
+            return [
+              ...(profile.suspended ? [change('suspended', 'set false')] : []),
+              ...(namesTool(profile.enabledTools, tool) ? [] : [change('enabledTools', `add ${JSON.stringify(tool)}`)]),
+              ...(missing.length === 0 ? [] : [change('scopes', `add ${missing.join(', ')}`)]),
+            ];
+          }),
+        );
+  const scopeless =
+    profiles.length === 0 && required.length > 0
+      ? [{ layer: 'agent' as const, document: name, path: 'scopes', change: `register the agent with ${required.join(', ')}` }]
+      : [];
+  const closed = enforced.limits
+    .filter(({ max }) => max === 0)
+    .map(({ id, layer, part, path }): Change => {
+      const document = id.slice(0, id.length - path.length - 1);
+      return { layer, ...(part === undefined ? {} : { part }), document, path, change: noneAllowed };
+    });
+  return [...frozen, ...ofAgent, ...scopeless, ...closed];
+}
+
+const leastOf = (ways: readonly (readonly Change[])[]): readonly Change[] => ways.toSorted((a, b) => a.length - b.length)[0] ?? [];
+
+/** Ways from a denial by policy to an allow, each a list of changes to make together. */
+export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, tool }: Asked): readonly (readonly Change[])[] {
+  const holding = holdingSpeakers(speakers);
+  const denials = holding.flatMap(denialsOf);
+  const organisation = holding.filter(({ id }) => partOf(id) !== 'self');
+  const granted = organisation.some(({ opinion }) => (opinion?.permission.length ?? 0) > 0);
+  const needsGrant = index.settings.defaultPermission === 'deny' && !granted;
+  const path = rulePath('tools', tool, tier);
+  const writable = speakers.filter(({ id }) => partOf(id) !== 'self');
+  const open = writable.filter(({ document }) => document?.enforces !== false);
+  const [broadest] = open;
+  const grant =
+    needsGrant && broadest !== undefined
+      ? [changeAt(broadest.id, path, 'set permission "allow": the built-in default denies what nobody grants')]
+      : [];
+  const undoing = [...denials, ...grant];
+  // What a member denies themselves stays whatever is excepted.
+  if (!needsGrant && denials.every(({ part }) => part === 'self')) return [undoing];
+  const specific = open.at(-1) ?? writable.at(-1);
+  if (specific === undefined) return [undoing];
+  const exception = [
+    ...(specific.document?.enforces === false ? [changeAt(specific.id, 'mode', 'set "enforce"'), ...closedBy(specific)] : []),
+    ...denialsOf(specific).filter((change) => change.path.startsWith('agentTypes')),
+    ...holding.filter((speaker) => speakers.indexOf(speaker) > speakers.indexOf(specific)).flatMap(denialsOf),
+    changeAt(specific.id, path, 'set {"permission": "allow", "override": true}: an exception, by an owner or admin'),
+  ];
+  return open.length === 0 ? [exception] : [undoing, exception];
+}
+
+const noneAllowed = 'set a rateLimit above 0, which allows none';
+
+const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
+  (opinion?.rateLimit ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
+
+/** The enforcing layers whose permission counts: from the last one that overrides on. */
+function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
+  const enforcing = speakers.filter(({ document }) => document?.enforces === true);
+  const last = enforcing.findLastIndex(
+    ({ id, opinion }) => partOf(id) !== 'self' && opinion?.permission.some(({ override }) => override) === true,
+  );
+  return enforcing.slice(Math.max(0, last));
+}
+
+// Taking the denial away could uncover another one, of a wildcard or a broader layer; an allow in its place does not.
+const denialsOf = ({ id, opinion }: Speaker): readonly Change[] =>
+  (opinion?.permission ?? []).filter(({ value }) => value === 'deny').map(({ path }) => changeAt(id, path, 'set permission "allow"'));
+
+export const partOf = (id: DocumentId): Part | null => (id.layer === 'user' ? id.part : null);
+
+function changeAt(id: DocumentId, path: string, change: string): Change {
+  const part = partOf(id);
+  return { layer: id.layer, ...(part === null ? {} : { part }), document: documentKey(id), path, change };
+}

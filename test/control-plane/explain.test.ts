@@ -1,0 +1,206 @@
+// Explaining a call, over HTTP. That every explanation decides as the reference does, and that what it advises leads to an
+// allow: test/semantics/explain.test.ts.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createRest, field, type Rest } from './rest.ts';
+
+let rest: Rest;
+beforeEach(async () => {
+  rest = await createRest();
+  await rest.keyOf('member', ['*'], 'ann');
+});
+afterEach(() => rest.close());
+
+const admin = '/acme/admin';
+const api = (rule: object) => ({ api: rule });
+const deny = { permission: 'deny' };
+const allow = { permission: 'allow' };
+const agentType = 'claude-code::api::bot';
+const tool = 'github.delete_repo';
+
+interface Layer {
+  readonly document: string;
+  readonly mode: string | null;
+  readonly path: string;
+  readonly rule: object;
+}
+
+interface Explanation {
+  readonly decision: string;
+  readonly reason: string;
+  readonly enforced: object;
+  readonly shadow: object;
+  readonly layers: readonly Layer[];
+  readonly wouldAllow: readonly (readonly object[])[];
+}
+
+async function explain(question: object, key = rest.owner): Promise<Explanation> {
+  const answer = await rest.ask('POST', `${admin}/explain`, { key, body: { agentType, tier: 'api', tool, ...question } });
+  if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body as Explanation;
+}
+
+const put = async (path: string, body: object, key = rest.owner): Promise<void> => {
+  expect((await rest.ask('PUT', `${admin}/${path}`, { key, body })).status).toBe(200);
+};
+const typePath = `agentTypePolicies/${encodeURIComponent(agentType)}`;
+const said = ({ layers }: Explanation) => layers.map(({ document, mode, path, rule }) => [document, mode, path, rule]);
+
+describe('an explanation', () => {
+  test('has every layer, broad to specific, set or not, with the rule it contributes and its path', async () => {
+    const own = await rest.keyOf('member', ['*'], 'ann');
+    await put('userPolicies/ann', { defaults: api({ transform: 'redact' }), agentTypes: { [agentType]: api({ rateLimit: 3 }) } }, own);
+    await put('workspacePolicy', { tools: { 'github.*': api({ rateLimit: 5, permission: 'allow' }) } });
+    await put('rolePolicies/member', { mode: 'audit', tools: { [tool]: api(deny) } });
+    expect(said(await explain({ sub: 'ann' }))).toEqual([
+      ['workspace', 'enforce', 'tools["github.*"].api', { permission: 'allow', rateLimit: 5 }],
+      ['role:member', 'audit', 'tools["github.delete_repo"].api', { permission: 'deny' }],
+      [`agent-type:${agentType}`, null, '', {}],
+      ['user:ann:organisation', null, '', {}],
+      ['user:ann:self', 'enforce', `agentTypes["${agentType}"].api`, { rateLimit: 3, transform: 'redact' }],
+    ]);
+  });
+
+  test('has both folds, the winner of each, and acts on the enforced one', async () => {
+    await put('workspacePolicy', { defaults: api({ rateLimit: 5 }) });
+    await put('rolePolicies/member', { mode: 'audit', tools: { [tool]: api(deny) } });
+    expect(await explain({ sub: 'ann' })).toMatchObject({
+      decision: 'allow',
+      reason: 'allowed: the built-in default allows api calls of "github.delete_repo"',
+      enforced: {
+        permission: 'allow',
+        rateLimit: 5,
+        limits: [{ layer: 'workspace', path: 'defaults.api' }],
+        attributedTo: { layer: 'default' },
+      },
+      shadow: { permission: 'deny', attributedTo: { layer: 'role', path: 'tools["github.delete_repo"].api' } },
+      wouldAllow: [],
+    });
+  });
+
+  test('names the winner of four layers that speak, and an override among them', async () => {
+    await put('workspacePolicy', { defaults: api(deny) });
+    await put('rolePolicies/member', { tools: { 'github.*': api(deny) } });
+    await put(typePath, { tools: { [tool]: api({ ...allow, override: true }) } });
+    expect(await explain({ sub: 'ann' })).toMatchObject({
+      decision: 'allow',
+      enforced: { attributedTo: { layer: 'agent-type', path: 'tools["github.delete_repo"].api', override: true } },
+    });
+    await put('userPolicies/ann', { tools: { [tool]: api(deny) } });
+    const denied = await explain({ sub: 'ann' });
+    expect(denied).toMatchObject({
+      decision: 'deny',
+      reason: 'policy_denied: the organisation, for user "ann", denies api calls of "github.delete_repo" (tools["github.delete_repo"].api)',
+      enforced: { attributedTo: { layer: 'user', part: 'organisation' } },
+    });
+    expect(denied.wouldAllow[0]).toEqual([
+      {
+        layer: 'user',
+        part: 'organisation',
+        document: 'user:ann:organisation',
+        path: 'tools["github.delete_repo"].api',
+        change: 'set permission "allow"',
+      },
+    ]);
+  });
+
+  test('lists every denial that has to go, or one exception, and never excepts what a member denies themselves', async () => {
+    const own = await rest.keyOf('member', ['*'], 'ann');
+    await put('userPolicies/ann', { tools: { [tool]: api(deny) } }, own);
+    await put('workspacePolicy', { defaults: api(deny) });
+    await put('rolePolicies/member', { tools: { 'github.*': api(deny) } });
+    const { wouldAllow } = await explain({ sub: 'ann' });
+    const self = { part: 'self', change: 'set permission "allow"' };
+    expect(wouldAllow).toMatchObject([
+      [{ layer: 'workspace', path: 'defaults.api' }, { layer: 'role', path: 'tools["github.*"].api' }, self],
+      [self, { part: 'organisation', change: expect.stringContaining('override') }],
+    ]);
+  });
+
+  test('of a role alone, and of a service key, knows no user layer', async () => {
+    await put('rolePolicies/member', { tools: { [tool]: api(deny) } });
+    const made = await rest.ask('POST', `${admin}/keys`, { body: { name: 'service', scopes: ['govern'] } });
+    const byRole = await explain({ role: 'member' });
+    expect(byRole).toMatchObject({ decision: 'deny' });
+    expect(byRole.layers.map(({ document }) => document)).toEqual(['workspace', 'role:member', `agent-type:${agentType}`]);
+    expect(byRole.wouldAllow[1]).toMatchObject([{ layer: 'agent-type', change: expect.stringContaining('override') }]);
+    const byKey = await explain({ sub: `apikey:${field(made, 'id')}` });
+    expect(byKey).toMatchObject({ decision: 'allow' });
+    expect(byKey.layers.map(({ document }) => document)).toEqual(['workspace', 'role:owner', `agent-type:${agentType}`]);
+  });
+});
+
+describe('what denies a call before policy is said, and the folds stand as they are', () => {
+  test('a frozen workspace', async () => {
+    await rest.ask('POST', `${admin}/freeze`);
+    expect(await explain({ sub: 'ann' })).toMatchObject({
+      decision: 'deny',
+      reason: expect.stringMatching(/^workspace_frozen: /),
+      enforced: { permission: 'allow' },
+      wouldAllow: [[{ layer: 'workspace', path: 'frozen', change: 'unfreeze the workspace' }]],
+    });
+  });
+
+  test('a suspended agent, and one whose enabledTools do not name the tool', async () => {
+    const id = await rest.createAgent({ name: 'bot', enabledTools: ['mail.*'] });
+    await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { suspended: true } });
+    await put('workspacePolicy', { defaults: api(deny) });
+    expect(await explain({ sub: 'ann' })).toMatchObject({
+      decision: 'deny',
+      reason: 'agent_suspended: agent "bot" is suspended',
+      wouldAllow: [
+        [
+          { layer: 'agent', document: 'bot', path: 'suspended', change: 'set false' },
+          { layer: 'agent', document: 'bot', path: 'enabledTools', change: 'add "github.delete_repo"' },
+          { layer: 'workspace', path: 'defaults.api' },
+        ],
+        expect.any(Array),
+      ],
+    });
+    await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { suspended: false } });
+    expect(await explain({ sub: 'ann' })).toMatchObject({ reason: expect.stringMatching(/^agent_tools: /) });
+    expect(await explain({ sub: 'ann', agentType: 'claude-code::api::another' })).toMatchObject({
+      reason: expect.stringMatching(/^policy_denied: /),
+    });
+  });
+
+  test('an agent that nobody registered, where the workspace denies those', async () => {
+    await put('workspacePolicy', { unknownAgents: 'deny' });
+    expect(await explain({ sub: 'ann' })).toMatchObject({ decision: 'deny', reason: expect.stringMatching(/^agent_unknown: /) });
+    await rest.createAgent({ name: 'bot', enabledTools: [tool] });
+    expect(await explain({ sub: 'ann' })).toMatchObject({ decision: 'allow' });
+  });
+
+  test('a limit that allows none', async () => {
+    await put('workspacePolicy', { defaults: api({ rateLimit: 0 }) });
+    expect(await explain({ sub: 'ann' })).toMatchObject({
+      decision: 'deny',
+      reason: 'rate_limited: the workspace allows 0 calls in 60 s (defaults.api)',
+      enforced: { permission: 'allow', rateLimit: 0 },
+      wouldAllow: [[{ path: 'defaults.api', change: expect.stringContaining('above 0') }]],
+    });
+  });
+});
+
+describe('who may ask', () => {
+  const statusOf = async (question: object, key = rest.owner): Promise<number> =>
+    (await rest.ask('POST', `${admin}/explain`, { key, body: { agentType, tier: 'api', tool, ...question } })).status;
+
+  test('a member about themselves and about roles, and about nobody else, known or not', async () => {
+    const key = await rest.keyOf('member', ['*'], 'ann');
+    expect(await statusOf({ sub: 'ann' }, key)).toBe(200);
+    expect(await statusOf({ role: 'owner' }, key)).toBe(200);
+    for (const sub of ['owner', 'nobody', 'apikey:1']) expect([sub, await statusOf({ sub }, key)]).toEqual([sub, 403]);
+  });
+
+  test('a service key about itself', async () => {
+    const made = await rest.ask('POST', `${admin}/keys`, { body: { name: 'service', scopes: ['policies.read'] } });
+    expect(await statusOf({ sub: `apikey:${field(made, 'id')}` }, field(made, 'key'))).toBe(200);
+  });
+
+  test('owners and admins about anybody who is somebody', async () => {
+    const key = await rest.keyOf('admin');
+    expect(await statusOf({ sub: 'ann' }, key)).toBe(200);
+    expect(await statusOf({ sub: 'nobody' }, key)).toBe(400);
+    expect(await statusOf({ sub: 'olga' }, key)).toBe(400);
+  });
+});

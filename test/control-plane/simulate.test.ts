@@ -1,0 +1,452 @@
+// Simulating a draft over recorded calls, over HTTP. That every decision is the reference's: test/semantics/simulate.test.ts.
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { request } from 'undici';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Group, changes } from '../../control-plane/compile/simulate.ts';
+import { simulationLine } from '../../control-plane/http/routes/simulate.ts';
+import { parseSimulation } from '../../control-plane/domain/simulation.ts';
+import { type SimulationLine, type SimulationResult, simulate } from '../../control-plane/operations/simulate-policies.ts';
+import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import type { AuditEntry } from '@tollgate/proto/contract';
+import { createRest, type Rest } from './rest.ts';
+import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';
+
+let rest: Rest;
+beforeEach(async () => {
+  rest = await createRest();
+});
+afterEach(() => rest.close());
+
+const admin = '/acme/admin';
+const url = `${admin}/simulate`;
+const deny = { permission: 'deny' };
+const api = (rule: object) => ({ api: rule });
+const at = (ms: number): string => new Date(Date.parse('2026-06-25T11:00:00.000Z') + ms).toISOString();
+
+interface Line {
+  readonly progress?: { readonly entries: number; readonly until: string };
+  readonly result?: SimulationResult;
+  readonly error?: string;
+}
+
+const isLine = new Ajv2020({ strict: false, validateFormats: false }).compile(simulationLine);
+
+async function linesOf(body: object, key = rest.owner): Promise<readonly Line[]> {
+  const answer = await rest.ask('POST', url, { body, key });
+  expect([answer.status, answer.headers['content-type']]).toEqual([200, 'application/x-ndjson']);
+  return String(answer.body)
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const parsed: unknown = JSON.parse(line);
+      if (!isLine(parsed)) throw new Error(`not as documented: ${line}`);
+      return parsed as Line;
+    });
+}
+
+async function resultOf(body: object): Promise<SimulationResult> {
+  const lines = await linesOf(body);
+  const results = lines.flatMap(({ result }) => result ?? []);
+  expect([results.length, lines.at(-1)?.result]).toEqual([1, results[0]]);
+  return results[0] as SimulationResult;
+}
+
+const put = async (path: string, body: object): Promise<void> => {
+  expect((await rest.ask('PUT', `${admin}/${path}`, { body })).status).toBe(200);
+};
+
+/** Entries of calls one second apart, of one spool. */
+let spools = 0;
+const recordCalls = async (count: number, of: (n: number) => Partial<AuditEntry>): Promise<void> => {
+  const id = spool('0123456789abcdef'[spools++ % 16] ?? 'f');
+  await ship(
+    rest,
+    id,
+    records(1, count, (n) => entry({ ts: at(n * 1000), ...of(n) })),
+  );
+};
+const recordDenial = (code: AuditEntry['code']): Partial<AuditEntry> => ({ decision: 'deny', code, decisionReason: `${code}: …` });
+
+const none = Object.fromEntries(changes.map((change) => [change, 0]));
+const about = ({ change, agent, tool, tier, layer, document, path, count }: Group) => ({
+  change,
+  agent,
+  tool,
+  tier,
+  layer,
+  document,
+  path,
+  count,
+});
+
+describe('a draft', () => {
+  test('of nothing, over nothing: one result', async () => {
+    expect(await linesOf({})).toEqual([
+      {
+        result: {
+          since: '2026-06-24T12:00:00.000Z',
+          until: '2026-06-25T12:00:00.000Z',
+          entries: 0,
+          truncated: false,
+          notPolicy: 0,
+          approximate: 0,
+          drift: 0,
+          newly: none,
+          groups: [],
+          groupsCut: false,
+        },
+      },
+    ]);
+  });
+
+  test('says who would be denied, by agent, tool and layer, with examples', async () => {
+    await recordCalls(6, (n) =>
+      n <= 4 ? { tool: 'github.delete_repo', sub: n % 2 ? 'ann' : 'bob' } : { tool: 'mail.send', agentName: 'mailer' },
+    );
+    const { newly, groups } = await resultOf({
+      rolePolicies: { member: { tools: { 'github.delete_repo': api(deny) } } },
+      userPolicies: { ann: { tools: { 'mail.*': api(deny) } } },
+    });
+    expect(newly).toEqual({ ...none, denied: 6 });
+    expect(groups.map(about)).toEqual([
+      {
+        change: 'denied',
+        agent: 'bot',
+        tool: 'github.delete_repo',
+        tier: 'api',
+        layer: 'role',
+        document: 'role:member',
+        path: 'tools["github.delete_repo"].api',
+        count: 4,
+      },
+      {
+        change: 'denied',
+        agent: 'mailer',
+        tool: 'mail.send',
+        tier: 'api',
+        layer: 'user',
+        document: 'user:ann:organisation',
+        path: 'tools["mail.*"].api',
+        count: 2,
+      },
+    ]);
+    expect(groups[0]).not.toHaveProperty('sub');
+    expect(groups[1]).toMatchObject({ sub: 'ann', part: 'organisation' });
+    expect(groups[0]?.examples).toHaveLength(3);
+    expect(groups[0]?.examples[0]).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{32}-1$/),
+      ts: at(1000),
+      sub: 'ann',
+      recorded: 'allowed: nothing says otherwise',
+      before: 'allowed: the built-in default allows api calls of "github.delete_repo"',
+      after: 'policy_denied: role "member" denies api calls of "github.delete_repo" (tools["github.delete_repo"].api)',
+    });
+  });
+
+  test('says who would be allowed, by the rule that denies them today', async () => {
+    await put('workspacePolicy', { tools: { 'github.*': api(deny) } });
+    await recordCalls(2, () => recordDenial('policy_denied'));
+    const { newly, groups, drift } = await resultOf({ workspacePolicy: {} });
+    expect({ newly, drift }).toEqual({ newly: { ...none, allowed: 2 }, drift: 0 });
+    expect(groups.map(about)).toMatchObject([{ change: 'allowed', layer: 'workspace', path: 'tools["github.*"].api', count: 2 }]);
+  });
+
+  test('says whose payload would be redacted, or no more', async () => {
+    await put('rolePolicies/owner', { defaults: api({ transform: 'redact' }) });
+    await recordCalls(3, (n) => ({ role: n === 1 ? 'owner' : 'member' }));
+    const { newly, groups } = await resultOf({ rolePolicies: { member: { defaults: api({ transform: 'redact' }) } } });
+    expect(newly).toEqual({ ...none, redacted: 2, unredacted: 1 });
+    expect(groups.map(about)).toMatchObject([
+      { change: 'redacted', document: 'role:member', path: 'defaults.api', count: 2 },
+      { change: 'unredacted', layer: 'default', path: '', count: 1 },
+    ]);
+    expect(groups[0]?.examples[0]).toMatchObject({
+      before: 'allowed: the built-in default logs api calls of "github.create_issue"',
+      after: 'allowed: role "member" redacts api calls of "github.create_issue" (defaults.api)',
+    });
+  });
+
+  test('a caller that could not take a redacted input is allowed once nothing redacts it', async () => {
+    await put('workspacePolicy', { defaults: api({ transform: 'redact' }) });
+    await recordCalls(1, () => recordDenial('redaction_unsupported'));
+    expect(await resultOf({})).toMatchObject({ newly: none, drift: 0, notPolicy: 0 });
+    expect((await resultOf({ workspacePolicy: {} })).newly).toEqual({ ...none, allowed: 1 });
+  });
+
+  test('a section that is there is the whole of it; one that is not stays as stored; members’ own parts stay', async () => {
+    await put('rolePolicies/member', { tools: { a: api(deny) } });
+    await put('userPolicies/ann', { tools: { b: api(deny) } });
+    const key = await rest.keyOf('member', ['*'], 'ann');
+    expect((await rest.ask('PUT', `${admin}/userPolicies/ann`, { key, body: { tools: { c: api(deny) } } })).status).toBe(200);
+    await recordCalls(3, (n) => ({ ...recordDenial('policy_denied'), tool: ['a', 'b', 'c'][n - 1] ?? '' }));
+    const allowed = async (draft: object) => (await resultOf(draft)).groups.map(({ tool }) => tool).toSorted();
+    expect(await allowed({})).toEqual([]);
+    expect(await allowed({ rolePolicies: {} })).toEqual(['a']);
+    expect(await allowed({ rolePolicies: { owner: {} }, userPolicies: {} })).toEqual(['a', 'b']);
+    expect(await allowed({ userPolicies: { ann: { mode: 'audit', tools: { b: api(deny) } } } })).toEqual(['b']);
+  });
+
+  test('what was refused before policy stays so, and is counted apart', async () => {
+    const codes = [
+      'agent_tools',
+      'cap_tool_calls',
+      'workspace_frozen',
+      'agent_suspended',
+      'key_revoked',
+      'key_scope',
+      'scope_missing',
+    ] as const;
+    await recordCalls(codes.length, (n) => recordDenial(codes[n - 1] ?? 'internal_error'));
+    await put('workspacePolicy', { defaults: api(deny) });
+    expect(await resultOf({ workspacePolicy: {} })).toMatchObject({
+      entries: codes.length,
+      notPolicy: codes.length,
+      newly: none,
+      drift: 0,
+    });
+  });
+
+  test('unknown agents that the workspace would deny are among the denied', async () => {
+    await recordCalls(2, (n) => (n === 1 ? { agentId: 'agent-1' } : {}));
+    const { newly, groups } = await resultOf({ workspacePolicy: { unknownAgents: 'deny' } });
+    expect(newly).toEqual({ ...none, denied: 1 });
+    expect(groups.map(about)).toMatchObject([{ layer: 'workspace', document: 'workspace', path: 'unknownAgents' }]);
+  });
+
+  test('what is recorded otherwise than today’s documents decide is drift, and no change', async () => {
+    await put('workspacePolicy', { tools: { 'github.*': api(deny) } });
+    await recordCalls(3, () => ({}));
+    expect(await resultOf({})).toMatchObject({ drift: 3, newly: none });
+  });
+
+  test('a frozen workspace and a revoked key hide nothing of what the draft would change', async () => {
+    await recordCalls(1, () => ({ keyId: 'gone' }));
+    await rest.ask('POST', `${admin}/freeze`);
+    expect((await resultOf({ workspacePolicy: { defaults: api(deny) } })).newly.denied).toBe(1);
+  });
+});
+
+describe('a delegated call', () => {
+  const delegated = {
+    agentName: 'child',
+    agentType: 'claude-code::api::child',
+    sub: 'agent:child',
+    originSub: 'ann',
+    depth: 1,
+    chain: ['parent', 'child'],
+  };
+  const draft = { agentTypePolicies: { 'claude-code::api::parent': { defaults: api(deny) } } };
+
+  test('is decided for every hop, by the documents of whoever it began with', async () => {
+    await recordCalls(1, () => ({ ...delegated, chainClaimed: true }));
+    expect(await resultOf(draft)).toMatchObject({ newly: { denied: 1 }, approximate: 0 });
+    expect(await resultOf({ userPolicies: { ann: { defaults: api(deny) } } })).toMatchObject({
+      newly: { denied: 1 },
+      groups: [{ sub: 'agent:child', document: 'user:ann:organisation' }],
+    });
+  });
+
+  test('whose hops the entry does not name in full is decided by what is there, and counted as approximate', async () => {
+    const { chain, ...untold } = delegated;
+    await recordCalls(3, (n) => [delegated, untold, { ...untold, originSub: '' }][n - 1] ?? {});
+    expect(chain).toHaveLength(2);
+    expect(await resultOf(draft)).toMatchObject({ entries: 3, approximate: 3, newly: { denied: 1 } });
+  });
+});
+
+describe('limits', () => {
+  const limited = (rateLimit: number) => ({ workspacePolicy: { defaults: api({ rateLimit }) } });
+
+  test('are counted over the recorded times: what the draft throttles that today allows', async () => {
+    // Six calls a second apart, and one after a whole window.
+    await recordCalls(7, (n) => ({ ts: at(n === 7 ? 70_000 : n * 1000) }));
+    const { newly, groups } = await resultOf({ ...limited(4), since: at(0) });
+    expect(newly).toEqual({ ...none, throttled: 2 });
+    expect(groups.map(about)).toMatchObject([{ change: 'throttled', layer: 'workspace', path: 'defaults.api', count: 2 }]);
+    expect(groups[0]?.examples[0]?.after).toContain('rate_limited: the workspace allows 4 calls in 60 s');
+  });
+
+  test('are each subject’s own, and a call that either denies consumes nothing of it', async () => {
+    await recordCalls(8, (n) => ({ sub: n % 2 ? 'ann' : 'bob', tool: n <= 4 ? 'denied.tool' : 'x' }));
+    const { newly } = await resultOf({ workspacePolicy: { defaults: api({ rateLimit: 2 }), tools: { 'denied.*': api(deny) } } });
+    expect(newly).toEqual({ ...none, denied: 4 });
+  });
+
+  test('what was throttled, and would not be, is newly allowed', async () => {
+    await put('workspacePolicy', { defaults: api({ rateLimit: 1 }) });
+    await recordCalls(2, (n) => (n === 1 ? {} : recordDenial('rate_limited')));
+    expect(await resultOf({})).toMatchObject({ drift: 0, newly: none });
+    expect((await resultOf(limited(2))).newly).toEqual({ ...none, allowed: 1 });
+  });
+
+  test('the calls of one window before since are counted, and not among the results', async () => {
+    await recordCalls(3, (n) => ({ ts: at([-100_000, -10_000, 1000][n - 1] ?? 0) }));
+    expect(await resultOf({ ...limited(1), since: at(0) })).toMatchObject({ entries: 1, newly: { throttled: 1 } });
+    expect(await resultOf({ ...limited(2), since: at(0) })).toMatchObject({ entries: 1, newly: none });
+  });
+});
+
+describe('the range', () => {
+  test('holds both ends, PreToolUse only, and no other workspace’s', async () => {
+    await recordCalls(5, () => ({}));
+    await recordCalls(3, () => ({ hookEvent: 'PostToolUse' }));
+    await ship(
+      rest,
+      spool('e'),
+      records(1, 4, () => entry({ ts: at(3000) })),
+      'other',
+    );
+    expect(await resultOf({ since: at(2000), until: at(4000) })).toMatchObject({ entries: 3, since: at(2000), until: at(4000) });
+    expect(await resultOf({ since: at(2000), until: at(2000) })).toMatchObject({ entries: 1 });
+    expect(await resultOf({ since: '0001-01-01', until: '9999-12-31T23:59:59.999Z' })).toMatchObject({ entries: 5 });
+  });
+
+  test('is decided up to limit entries, the oldest, and says so where there are more', async () => {
+    await recordCalls(5, () => ({}));
+    expect(await resultOf({ limit: 3 })).toMatchObject({ entries: 3, truncated: true });
+    expect(await resultOf({ limit: 5 })).toMatchObject({ entries: 5, truncated: false });
+    expect(await resultOf({ limit: 0 })).toMatchObject({ entries: 1, truncated: true });
+    expect(await resultOf({ limit: 99_999_999 })).toMatchObject({ entries: 5, truncated: false });
+  });
+
+  test('of many pages is read once each, in order, with progress on the way', async () => {
+    await recordCalls(1000, () => ({}));
+    await recordCalls(1000, (n) => ({ ts: at(n * 1000 + 500) }));
+    await recordCalls(700, () => ({ ts: at(1000) }));
+    const lines = await linesOf({ workspacePolicy: { defaults: api(deny) } });
+    const progress = lines.flatMap((line) => line.progress ?? []);
+    expect(lines.at(-1)?.result).toMatchObject({ entries: 2700, newly: { denied: 2700 } });
+    expect(progress.length).toBeGreaterThanOrEqual(2);
+    expect(progress.map(({ until }) => until)).toEqual(progress.map(({ until }) => until).toSorted());
+    expect(progress.map(({ entries }) => entries)).toEqual(progress.map(({ entries }) => entries).toSorted((a, b) => a - b));
+  });
+});
+
+describe('is refused', () => {
+  test.each([
+    ['a role that is none', { rolePolicies: { root: {} } }, ['rolePolicies']],
+    ['a section that is none', { policies: {} }, ['policies']],
+    ['no instant', { since: '2026-02-30' }, ['since']],
+    ['a limit that is no integer', { limit: '10' }, ['limit']],
+    ['a range that ends before it begins', { since: at(1), until: at(0) }, ['since']],
+    [
+      'many places at once',
+      { workspacePolicy: { mode: 'off' }, rolePolicies: { member: { tools: { a: api({ permission: 'maybe' }) } } }, until: 5 },
+      ['workspacePolicy.mode', 'rolePolicies.member.tools', 'until'],
+    ],
+  ])('%s: 400 with every place, and nothing is streamed', async (_, body, places) => {
+    const answer = await rest.ask('POST', url, { body });
+    expect([answer.status, answer.headers['content-type']]).toEqual([400, expect.stringContaining('application/json')]);
+    for (const place of places) expect(JSON.stringify(answer.body)).toContain(place);
+  });
+
+  test('to a member, and to a key without the audit’s scope', async () => {
+    expect((await rest.ask('POST', url, { body: {}, key: await rest.keyOf('member') })).status).toBe(403);
+    const key = await rest.keyOf('admin', ['policies.read']);
+    const answer = await rest.ask('POST', url, { body: {}, key });
+    expect([answer.status, JSON.stringify(answer.body)]).toEqual([403, expect.stringContaining('admin.audit.read')]);
+    const both = await rest.keyOf('admin', ['policies.read', 'admin.audit.read'], 'admin-2');
+    expect((await rest.ask('POST', url, { body: {}, key: both })).status).toBe(200);
+  });
+});
+
+test('it changes nothing: revision, documents, history, events and entries are what they were', async () => {
+  await put('workspacePolicy', { defaults: api({ rateLimit: 5 }) });
+  await recordCalls(50, () => ({}));
+  const everything = async () => {
+    const tables = [
+      'workspace',
+      'policy_document',
+      'policy_history',
+      'admin_event',
+      'audit_entry',
+      'audit_head',
+      'audit_stream',
+      'agent',
+      'member',
+    ];
+    return Promise.all(tables.map(async (table) => (await rest.pool.query(`select t::text from ${table} t order by 1`)).rows));
+  };
+  const before = await everything();
+  await resultOf({ workspacePolicy: { defaults: api(deny) }, rolePolicies: {}, agentTypePolicies: {}, userPolicies: {} });
+  expect(await everything()).toEqual(before);
+});
+
+test('other requests are answered while it runs', async () => {
+  for (let at = 0; at < 6; at++) await recordCalls(1000, (n) => ({ tool: `tool-${n}`, sub: `sub-${n % 50}` }));
+  const running = { done: false };
+  const run = linesOf({ workspacePolicy: { defaults: api({ rateLimit: 1 }) } }).finally(() => {
+    running.done = true;
+  });
+  let answered = 0;
+  while (!running.done) {
+    expect((await request(`${rest.origin}/healthz`)).statusCode).toBe(200);
+    if (!running.done) answered += 1;
+  }
+  expect((await run).at(-1)?.result?.entries).toBe(6000);
+  expect(answered).toBeGreaterThan(10);
+});
+
+describe('what ends a run early', () => {
+  const started = async (read: Parameters<typeof simulate>[0]['read'], rest_: Partial<Parameters<typeof simulate>[0]> = {}) => {
+    const state = await readWorkspaceState(rest.pool, await workspaceIdOf(rest));
+    const question = parseSimulation({}, rest.clock.now);
+    if (state === null || 'problems' in question) throw new Error('nothing to simulate');
+    return simulate({ read, stopwatch: () => 0, ...rest_ }, state, rest.deps.defaults, question.value);
+  };
+  const replayed = (id: number) => ({
+    id: String(id),
+    ts: new Date(at(id)),
+    tool: 'x',
+    decision: 'allow' as const,
+    agentName: 'bot',
+    sub: 'ann',
+    fields: { ...entry() },
+  });
+  const endless = () => {
+    let pages = 0;
+    return {
+      read: async () => {
+        pages += 1;
+        return {
+          entries: Array.from({ length: 100 }, (_, n) => replayed(n)),
+          rows: 100,
+          after: { ts: new Date(0), spoolId: spool('a'), sequence: 1 },
+        };
+      },
+      pages: () => pages,
+    };
+  };
+  const all = async (lines: AsyncIterable<SimulationLine>): Promise<readonly SimulationLine[]> => {
+    const found: SimulationLine[] = [];
+    for await (const line of lines) found.push(line);
+    return found;
+  };
+
+  test('its time is up: the result so far, and that it is cut', async () => {
+    let ms = 0;
+    const lines = await all(await started(endless().read, { stopwatch: () => (ms += 10) }));
+    const last = lines.at(-1);
+    expect(last).toMatchObject({ result: { truncated: true } });
+    expect(last !== undefined && 'result' in last && last.result.entries).toBeGreaterThan(1000);
+  });
+
+  test('whoever asked has gone: no more is read, and nothing more is said', async () => {
+    const { read, pages } = endless();
+    const left = new AbortController();
+    const lines = await started(read, { signal: left.signal });
+    await lines.next();
+    const before = pages();
+    left.abort();
+    expect(await all(lines)).toEqual([]);
+    expect(pages() - before).toBeLessThanOrEqual(1);
+  });
+
+  test('the database fails midway: one error, in words that tell nothing of it', async () => {
+    await recordCalls(1, () => ({}));
+    await rest.pool.query('alter table audit_entry rename column sub to sub_');
+    const lines = await linesOf({});
+    expect(lines).toEqual([{ error: 'internal error' }]);
+    expect(rest.lines.some((line) => line.includes('a simulation failed'))).toBe(true);
+  });
+});

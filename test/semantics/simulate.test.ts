@@ -1,0 +1,132 @@
+// That a simulation says of recorded calls what the reference says of them, by the documents of today and by a draft.
+import { deepStrictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { changes } from '../../control-plane/compile/simulate.ts';
+import { parseSimulation } from '../../control-plane/domain/simulation.ts';
+import { type SimulationResult, simulate } from '../../control-plane/operations/simulate-policies.ts';
+import { type Scene, sceneOf } from './generate.ts';
+import * as reference from './reference.ts';
+import { auditEntriesOf, stateOf } from './subject.ts';
+import type { Call, World } from './world.ts';
+
+const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.1);
+const seed = process.env['TOLLGATE_TEST_SEED'];
+const options = { numRuns: cases, ...(seed === undefined ? {} : { seed: Number(seed) }) };
+const timeout = 300_000;
+
+/** All of the organisation's documents of a world, as a draft. */
+const draftOf = ({ workspace, roles, agentTypes, users }: World): object => ({
+  workspacePolicy: workspace,
+  rolePolicies: Object.fromEntries(roles),
+  agentTypePolicies: Object.fromEntries(agentTypes),
+  userPolicies: Object.fromEntries(users.map(({ uid, organisation }) => [uid, organisation])),
+});
+
+/** `world` with the organisation's documents of `other`. */
+const redrafted = (world: World, other: World): World => {
+  const uids = [...new Set([...world.users, ...other.users].map(({ uid }) => uid))];
+  return {
+    ...world,
+    workspace: other.workspace,
+    roles: other.roles,
+    agentTypes: other.agentTypes,
+    users: uids.map((uid) => ({
+      uid,
+      organisation: other.users.find((user) => user.uid === uid)?.organisation ?? null,
+      self: world.users.find((user) => user.uid === uid)?.self ?? null,
+    })),
+  };
+};
+
+/** With the field taken out of every document. */
+const without = <T>(value: T, field: string): T =>
+  JSON.parse(JSON.stringify(value, (key, inner) => (key === field ? undefined : inner))) as T;
+
+/** Nothing but a connected caller, its agents and its tool: no caps, no outage. */
+const bare = ({ at, run, keyId, sub, hops, tool }: Call): Call => ({ at, run, keyId, sub, hops, tool });
+
+interface Recorded {
+  readonly call: Call;
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+const recordsOf = ({ world, calls }: Scene): readonly Recorded[] =>
+  auditEntriesOf(world, calls).map((entry, at) => ({ call: calls[at] as Call, entry }));
+
+async function simulated(world: World, recorded: readonly Recorded[], draft: object): Promise<SimulationResult> {
+  const entries = recorded.map(({ entry }, at) => ({
+    id: String(at),
+    ts: new Date(String(entry['ts'])),
+    tool: String(entry['tool']),
+    decision: entry['decision'] === 'allow' ? ('allow' as const) : ('deny' as const),
+    agentName: String(entry['agentName']),
+    sub: String(entry['sub']),
+    fields: entry,
+  }));
+  const parsed = parseSimulation({ ...draft, since: '1970-01-01T00:00:00Z', until: '1971-01-01T00:00:00Z' }, new Date(0));
+  if ('problems' in parsed) throw new Error(JSON.stringify(parsed.problems));
+  const read = async () => ({ entries, rows: entries.length, after: null });
+  for await (const line of simulate({ read, stopwatch: () => 0 }, stateOf(world), world, parsed.value)) {
+    if ('failure' in line) throw line.failure;
+    if ('result' in line) return line.result;
+  }
+  throw new Error('there was no result');
+}
+
+const nothing = Object.fromEntries(changes.map((change) => [change, 0]));
+
+it('a draft of what is stored changes nothing, limits and all', { timeout }, async () => {
+  await fc.assert(
+    fc.asyncProperty(sceneOf(), async (scene) => {
+      const { newly, groups, entries } = await simulated(scene.world, recordsOf(scene), draftOf(scene.world));
+      deepStrictEqual({ newly, groups, entries }, { newly: nothing, groups: [], entries: scene.calls.length });
+    }),
+    options,
+  );
+});
+
+it('sequences that fewer rules bear on are recorded as the documents of today decide them, throttled ones too', { timeout }, async () => {
+  let throttled = 0;
+  await fc.assert(
+    fc.asyncProperty(sceneOf({ limit: 55, audit: 0 }), async (made) => {
+      const scene = { ...made, calls: made.calls.map(bare).filter(({ hops }) => hops.length === 1) };
+      const recorded = recordsOf(scene);
+      throttled += recorded.filter(({ entry }) => entry['code'] === 'rate_limited').length;
+      deepStrictEqual((await simulated(scene.world, recorded, {})).drift, 0);
+    }),
+    options,
+  );
+  expect(throttled).toBeGreaterThan(cases / 20);
+});
+
+it('without limits, what changes is what the reference says of each recorded call', { timeout }, async () => {
+  const seen = { ...nothing };
+  await fc.assert(
+    fc.asyncProperty(sceneOf(), sceneOf(), async (made, other) => {
+      const world = without(made.world, 'rateLimit');
+      const draft = redrafted(world, without(other.world, 'rateLimit'));
+      const recorded = recordsOf({ world, calls: made.calls.map(bare) });
+      // Each alone, so that what is not told in full is left out.
+      for (const one of recorded) {
+        const { newly, approximate, notPolicy, drift } = await simulated(world, [one], draftOf(draft));
+        if (approximate > 0) continue;
+        const [was] = reference.decideCalls(world, [one.call]);
+        const [is] = reference.decideCalls(draft, [one.call]);
+        if (was === undefined || is === undefined) throw new Error('the reference decided nothing');
+        if (notPolicy > 0) {
+          deepStrictEqual(newly, nothing);
+          continue;
+        }
+        const wanted = { ...nothing };
+        const add = (change: string): void => void (wanted[change] = 1);
+        if (was.decision !== is.decision) add(is.decision === 'allow' ? 'allowed' : 'denied');
+        else if (is.decision === 'allow' && was.transform !== is.transform) add(is.transform === 'redact' ? 'redacted' : 'unredacted');
+        deepStrictEqual({ newly, drift }, { newly: wanted, drift: 0 });
+        for (const change of changes) seen[change] = (seen[change] ?? 0) + newly[change];
+      }
+    }),
+    options,
+  );
+  for (const change of ['denied', 'allowed', 'redacted', 'unredacted']) expect([change, (seen[change] ?? 0) > 0]).toEqual([change, true]);
+});
