@@ -1,6 +1,7 @@
-// The question of `GET …/audit`, read from its query string, and the cursor that carries it from page to page.
+// The questions of `GET …/audit`, of its stream and its export, read from their query strings as they came, and the
+// cursor that carries the first from page to page.
 import { parseInstant } from './instant.ts';
-import type { Problem } from './policy.ts';
+import type { Problem } from './shape.ts';
 import type { Checked } from './refusal.ts';
 
 /** The position of an entry in "newest first". */
@@ -26,35 +27,96 @@ export interface AuditQuery {
   readonly after: AuditPosition | null;
 }
 
+/** What the live stream shows, and where it goes on. */
+export interface TailQuery {
+  readonly filters: AuditFilters;
+  /** The last entry the client has; null: only what arrives from now on. */
+  readonly after: number | null;
+}
+
+export interface ExportQuery {
+  /** Null: everything that is kept. */
+  readonly since: Date | null;
+  /** Exclusive. */
+  readonly until: Date | null;
+  readonly filters: AuditFilters;
+}
+
+type Parameters = Readonly<Record<string, unknown>>;
+
 const windowMs = 15 * 60_000;
 const limits = { standard: 200, max: 1000 };
 const filterNames = ['tool', 'decision', 'agent', 'sub', 'session'] as const;
-const known: readonly string[] = ['since', 'limit', 'cursor', ...filterNames];
+export const lastEventIdWords = 'must be the id of an event of this stream';
+const instantWords = 'must be an ISO 8601 date-time';
 
 /** A number out of range is clamped; anything else that is wrong is a problem. */
-export function parseAuditQuery(query: Readonly<Record<string, unknown>>, now: Date): Checked<AuditQuery> {
+export function parseAuditQuery(query: Parameters, now: Date): Checked<AuditQuery> {
+  const reader = createReader(query, ['since', 'limit', 'cursor', ...filterNames]);
+  const cursor = reader.read('cursor', parseCursor, 'must be the `next` of an earlier answer');
+  const since = reader.read('since', parseInstant, instantWords) ?? cursor?.since ?? new Date(now.getTime() - windowMs);
+  const limit = reader.read('limit', parseLimit, 'must be an integer') ?? limits.standard;
+  return reader.checked({ since, limit, filters: readFilters(reader), after: cursor?.position ?? null });
+}
+
+/** `lastEventId`: the header as it came. */
+export function parseTailQuery(query: Parameters, lastEventId: unknown): Checked<TailQuery> {
+  const reader = createReader(query, filterNames);
+  const after = reader.readRaw('Last-Event-ID', lastEventId, parseIngest, lastEventIdWords);
+  return reader.checked({ filters: readFilters(reader), after });
+}
+
+export function parseExportQuery(query: Parameters): Checked<ExportQuery> {
+  const reader = createReader(query, ['since', 'until', ...filterNames]);
+  const since = reader.read('since', parseInstant, instantWords);
+  const until = reader.read('until', parseInstant, instantWords);
+  if (since !== null && until !== null && until <= since) reader.note('until', 'must be after since');
+  return reader.checked({ since, until, filters: readFilters(reader) });
+}
+
+interface Reader {
+  /** The parameter's value; null where it is absent, or wrong and noted. */
+  read<T>(name: string, parse: (text: string) => T | null, message: string): T | null;
+  /** The same for what stands elsewhere than in the query string. */
+  readRaw<T>(name: string, raw: unknown, parse: (text: string) => T | null, message: string): T | null;
+  note(name: string, message: string): void;
+  checked<T>(value: T): Checked<T>;
+}
+
+/** Of a query string's values as they came: a text, or a list of them where the name was repeated. */
+function createReader(query: Parameters, known: readonly string[]): Reader {
   const problems: Problem[] = [];
-  const read = <T>(name: string, fallback: T, parse: (text: string) => T | null, message: string): T => {
-    const raw = query[name];
-    if (raw === undefined) return fallback;
-    const value = typeof raw === 'string' ? parse(raw) : null;
-    if (value === null) problems.push({ path: name, message });
-    return value ?? fallback;
-  };
+  const note = (path: string, message: string): void => void problems.push({ path, message });
   for (const name of Object.keys(query)) {
-    if (!known.includes(name)) problems.push({ path: name.slice(0, 200), message: `is not a parameter; there are ${known.join(', ')}` });
+    if (!known.includes(name)) note(name.slice(0, 200), `is not a parameter; there are ${known.join(', ')}`);
   }
-  const cursor = read<Cursor | null>('cursor', null, parseCursor, 'must be the `next` of an earlier answer');
-  const since = read('since', cursor?.since ?? new Date(now.getTime() - windowMs), parseInstant, 'must be an ISO 8601 date-time');
-  const limit = read('limit', limits.standard, parseLimit, 'must be an integer');
-  const decision = read('decision', null, (text) => (text === 'allow' || text === 'deny' ? text : null), 'must be allow or deny');
-  const filters: Record<string, string> = decision === null ? {} : { decision };
+  const readRaw: Reader['readRaw'] = (name, raw, parse, message) => {
+    if (raw === undefined) return null;
+    const value = typeof raw === 'string' ? parse(raw) : null;
+    if (value === null) note(name, typeof raw === 'string' ? message : 'must be given once');
+    return value;
+  };
+  return {
+    read: (name, parse, message) => readRaw(name, query[name], parse, message),
+    readRaw,
+    note,
+    checked: (value) => (problems.length > 0 ? { problems } : { value }),
+  };
+}
+
+function readFilters(reader: Reader): AuditFilters {
+  const filters: Partial<Record<(typeof filterNames)[number], string>> = {};
   for (const name of filterNames) {
-    const value = name === 'decision' ? null : read(name, null, filterText, 'must be given once, as text without NUL');
+    const value =
+      name === 'decision'
+        ? reader.read(name, decisionOf, 'must be allow or deny')
+        : reader.read(name, filterText, 'must be text without NUL');
     if (value !== null) filters[name] = value;
   }
-  return problems.length > 0 ? { problems } : { value: { since, limit, filters, after: cursor?.position ?? null } };
+  return filters;
 }
+
+const decisionOf = (text: string): string | null => (text === 'allow' || text === 'deny' ? text : null);
 
 // PostgreSQL takes no NUL.
 const filterText = (text: string): string | null => (text.includes('\0') ? null : text);
@@ -63,6 +125,9 @@ export function parseLimit(text: string): number | null {
   if (!/^[+-]?\d+$/.test(text)) return null;
   return Math.min(Math.max(Number(text), 1), limits.max);
 }
+
+/** A place in the ingest sequence; 0 is before the first entry. */
+const parseIngest = (text: string): number | null => (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null);
 
 interface Cursor {
   readonly position: AuditPosition;

@@ -1,8 +1,9 @@
-// Reads the audit log, newest first.
+// Reads the audit log: newest first by when things were decided, and in the order in which they came in.
+import type pg from 'pg';
 import type { AuditFilters, AuditPosition, AuditQuery } from '../domain/audit-query.ts';
-import { isObject } from '../domain/policy.ts';
+import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
-import { patientQuery, type Queryable } from './transaction.ts';
+import { patientQuery, queryPatiently, type Queryable } from './transaction.ts';
 
 /** An entry as the API shows it, and where it stands. */
 export interface ReadEntry {
@@ -23,6 +24,32 @@ interface EntryRow {
   readonly entry: unknown;
 }
 
+/** An entry and its place in the ingest sequence. */
+interface IngestedEntry {
+  readonly ingest: number;
+  readonly entry: Readonly<Record<string, unknown>>;
+}
+
+/** What is asked of the ingest sequence: `after < ingest <= upTo`. */
+export interface IngestRange {
+  readonly after: number;
+  readonly upTo: number;
+  /** Null: everything that is kept. */
+  readonly since: Date | null;
+  /** Exclusive. */
+  readonly until: Date | null;
+  readonly filters: AuditFilters;
+}
+
+export interface IngestPage {
+  readonly entries: readonly IngestedEntry[];
+  /** Nothing up to here is missing from `entries`; the next page goes on after it. */
+  readonly reached: number;
+}
+
+/** Rows that one page holds; and rows it looks at to find them, so that a rare tool does not make one query of the whole log. */
+const pageRows = { held: 500, lookedAt: 2000 };
+
 const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
   tool: 'tool',
   decision: 'decision',
@@ -30,41 +57,114 @@ const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
   sub: 'sub',
   session: 'session_id',
 };
+const shown = 'ts, spool_id, sequence, received_at, tool, decision, agent_name, sub, session_id, entry';
+
+/** Collects the values of a statement; answers the place of each. */
+function createParameters() {
+  const values: unknown[] = [];
+  return { values, place: (value: unknown): string => `$${values.push(value)}` };
+}
+
+type Place = (value: unknown) => string;
+
+const filterConditions = (filters: AuditFilters, place: Place): readonly string[] =>
+  Object.entries(columnOf).flatMap(([name, column]) => {
+    const value = Object.entries(filters).find(([filter]) => filter === name)?.[1];
+    return value === undefined ? [] : [`${column} = ${place(value)}`];
+  });
 
 /** At most `limit + 1` entries, so that the caller sees whether more follow. */
-export async function readAudit(db: Queryable, workspaceId: number, query: AuditQuery): Promise<readonly ReadEntry[]> {
-  const values: unknown[] = [workspaceId, query.since];
-  const param = (value: unknown): string => `$${values.push(value)}`;
-  const conditions = ['workspace_id = $1', 'ts >= $2'];
-  for (const [name, column] of Object.entries(columnOf)) {
-    const value = Object.entries(query.filters).find(([filter]) => filter === name)?.[1];
-    if (value !== undefined) conditions.push(`${column} = ${param(value)}`);
-  }
+export async function readAudit(pool: pg.Pool, workspaceId: number, query: AuditQuery): Promise<readonly ReadEntry[]> {
+  const { values, place } = createParameters();
+  const conditions = [`workspace_id = ${place(workspaceId)}`, `ts >= ${place(query.since)}`, ...filterConditions(query.filters, place)];
   if (query.after !== null) {
     const { ts, spoolId, sequence } = query.after;
     // The first condition is implied; it lets partitions be left out.
-    const at = param(ts);
-    conditions.push(`ts <= ${at}`, `(ts, spool_id, sequence) < (${at}, ${param(spoolId)}, ${param(sequence)})`);
+    const at = place(ts);
+    conditions.push(`ts <= ${at}`, `(ts, spool_id, sequence) < (${at}, ${place(spoolId)}, ${place(sequence)})`);
   }
-  const sql = `select ts, spool_id, sequence, received_at, tool, decision, agent_name, sub, session_id, entry
-     from audit_entry where ${conditions.join(' and ')}
-     order by ts desc, spool_id desc, sequence desc limit ${param(query.limit + 1)}`;
-  const { rows } = await db.query<EntryRow>(patientQuery(sql, values));
-  return rows.map(entryFromRow);
+  const sql = `select ${shown} from audit_entry where ${conditions.join(' and ')}
+     order by ts desc, spool_id desc, sequence desc limit ${place(query.limit + 1)}`;
+  const rows = await queryPatiently<EntryRow>(pool, sql, values);
+  return rows.map((row) => ({ position: positionOf(row), entry: entryFromRow(row) }));
 }
 
-function entryFromRow(row: EntryRow): ReadEntry {
-  const position = { ts: row.ts, spoolId: row.spool_id.replaceAll('-', ''), sequence: Number(row.sequence) };
-  const entry = {
-    ...rowIs(isObject, row.entry),
-    id: `${position.spoolId}-${position.sequence}`,
-    ts: row.ts.toISOString(),
-    receivedAt: row.received_at.toISOString(),
-    tool: row.tool,
-    decision: row.decision,
-    agentName: row.agent_name,
-    sub: row.sub,
-    sessionId: row.session_id,
-  };
-  return { position, entry };
+/** The ingest number of the workspace's newest entry; 0 before the first. Whatever is up to it has been committed. */
+export async function readHead(db: Queryable, workspaceId: number): Promise<number> {
+  return (await readHeads(db, [workspaceId])).get(workspaceId) ?? 0;
 }
+
+/** Those of several workspaces; one without entries is absent. */
+export async function readHeads(db: Queryable, workspaceIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  const { rows } = await db.query<{ workspace_id: string; ingest: string }>(
+    'select workspace_id, ingest from audit_head where workspace_id = any($1)',
+    [workspaceIds],
+  );
+  return new Map(rows.map((row) => [Number(row.workspace_id), Number(row.ingest)]));
+}
+
+/** Oldest first. */
+export async function readIngested(db: Queryable, workspaceId: number, range: IngestRange): Promise<IngestPage> {
+  const { text, values } = ingestedQuery(workspaceId, range);
+  const { rows } = await db.query<IngestedRow>(patientQuery(text, values));
+  const entries = rows.flatMap((row) => (row.ingest === null ? [] : [{ ingest: Number(row.ingest), entry: entryFromRow(row) }]));
+  const scanned = rows[0]?.scanned ?? null;
+  const last = entries.at(-1);
+  if (last !== undefined && entries.length === pageRows.held) return { entries, reached: last.ingest };
+  return { entries, reached: scanned === null ? range.upTo : Number(scanned) };
+}
+
+/** `ingest` is null in the one row of a page without entries. */
+interface IngestedRow extends EntryRow {
+  readonly ingest: string | null;
+  /** Null where there is nothing more in the range. */
+  readonly scanned: string | null;
+}
+
+/**
+ * Looks at a bounded number of rows by the index on (workspace_id, ingest), whatever the filters, and says how far it
+ * came. Numbers that are gone with their day cost nothing.
+ */
+export function ingestedQuery(workspaceId: number, { after, upTo, since, until, filters }: IngestRange) {
+  const { values, place } = createParameters();
+  const within = [`workspace_id = ${place(workspaceId)}`, `ingest > ${place(after)}`, `ingest <= ${place(upTo)}`];
+  const wanted = [...filterConditions(filters, place)];
+  // Whole days leave partitions out and drop no row of the others: what is dropped is looked at, and counted.
+  if (since !== null) {
+    within.push(`ts >= ${place(startOfDay(since))}`);
+    wanted.push(`ts >= ${place(since)}`);
+  }
+  if (until !== null) {
+    within.push(`ts < ${place(startOfDay(new Date(until.getTime() + dayMs - 1)))}`);
+    wanted.push(`ts < ${place(until)}`);
+  }
+  const rows = place(wanted.length === 0 ? pageRows.held : pageRows.lookedAt);
+  const text = `with page as materialized (
+       select ingest, ${shown} from audit_entry where ${within.join(' and ')} order by ingest limit ${rows})
+     select one.scanned, found.* from (select max(ingest) as scanned from page) one
+     left join lateral (select * from page where ${['true', ...wanted].join(' and ')} order by ingest limit ${place(pageRows.held)}) found on true
+     order by found.ingest`;
+  return { text, values };
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** UTC, as partitions are. */
+const startOfDay = (instant: Date): Date => new Date(Math.floor(instant.getTime() / dayMs) * dayMs);
+
+const spoolIdOf = (row: EntryRow): string => row.spool_id.replaceAll('-', '');
+
+const positionOf = (row: EntryRow): AuditPosition => ({ ts: row.ts, spoolId: spoolIdOf(row), sequence: Number(row.sequence) });
+
+/** As every answer shows it. */
+const entryFromRow = (row: EntryRow): Readonly<Record<string, unknown>> => ({
+  ...rowIs(isObject, row.entry),
+  id: `${spoolIdOf(row)}-${row.sequence}`,
+  ts: row.ts.toISOString(),
+  receivedAt: row.received_at.toISOString(),
+  tool: row.tool,
+  decision: row.decision,
+  agentName: row.agent_name,
+  sub: row.sub,
+  sessionId: row.session_id,
+});

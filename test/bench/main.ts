@@ -1,10 +1,11 @@
 // `npm run bench [-- name …]`: measures what targets are about, one JSON line each, and says which fall short.
 import { cpus } from 'node:os';
+import { benchAudit } from './audit.ts';
 import { benchDecide } from './decide.ts';
 import { benchGovern } from './govern.ts';
 import type { Result } from './measure.ts';
 
-const benches: Readonly<Record<string, () => Promise<readonly Result[]>>> = { decide: benchDecide, govern: benchGovern };
+const benches: Readonly<Record<string, () => Promise<readonly Result[]>>> = { decide: benchDecide, govern: benchGovern, audit: benchAudit };
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !Object.hasOwn(benches, name));

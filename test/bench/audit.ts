@@ -1,0 +1,215 @@
+// P10: the newest 200 of a long log against the same of a short one, through the operation that answers
+// `GET …/audit`, on a real PostgreSQL. P9: taking batches in against COPY and INSERT of the same rows.
+// TOLLGATE_BENCH_ENTRIES makes the long log shorter than its ten million.
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { PoolClient } from 'pg';
+import type { ShippedRecord } from '../../control-plane/domain/audit-batch.ts';
+import { entryFromRecord } from '../../control-plane/domain/audit-entry.ts';
+import { authenticate } from '../../control-plane/operations/authenticate.ts';
+import { createWorkspace } from '../../control-plane/operations/create-workspace.ts';
+import { exportAudit } from '../../control-plane/operations/export-audit.ts';
+import { createIngest } from '../../control-plane/operations/ingest-batch.ts';
+import type { Deps } from '../../control-plane/operations/operation.ts';
+import { queryAudit } from '../../control-plane/operations/query-audit.ts';
+import { createReach } from '../../control-plane/runs/mcp/reach.ts';
+import { copyEntries, type SequencedEntry } from '../../control-plane/store/audit-ingest.ts';
+import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
+import { migrate } from '../../control-plane/store/migrate.ts';
+import { daysBetween, ensureDays } from '../../control-plane/store/partitions.ts';
+import { createPool } from '../../control-plane/store/pool.ts';
+import { inTransaction } from '../../control-plane/store/transaction.ts';
+import { entry, records } from '../control-plane/spool.ts';
+import { withClient } from '../support/database.ts';
+import { atMost, percentile, type Result } from './measure.ts';
+
+const long = Number(process.env['TOLLGATE_BENCH_ENTRIES'] ?? 10_000_000);
+const short = 10_000;
+const days = 30;
+const end = new Date('2026-06-25T00:00:00.000Z');
+const begin = new Date(end.getTime() - days * 24 * 3_600_000);
+const rounds = 41;
+
+export async function benchAudit(): Promise<readonly Result[]> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'tollgate-bench-'));
+  const server = await startEmbedded({ dataDir, log: () => {} });
+  try {
+    const small = await openLog(server, 'short_log', short);
+    const large = await openLog(server, 'long_log', long);
+    try {
+      const newest = [];
+      for (const tool of ['common', 'rare', 'absent', null]) newest.push(await compareNewest(large, small, tool));
+      return [...newest, await compareExport(large, small), ...(await compareIngest(small))];
+    } finally {
+      await small.deps.pool.end();
+      await large.deps.pool.end();
+    }
+  } finally {
+    await server.close();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function openLog(server: EmbeddedPostgres, database: string, entries: number) {
+  await withClient(server.connection, (client) => client.query(`create database ${database}`));
+  const connection = { ...server.connection, database };
+  await migrate(connection);
+  const deps: Deps = {
+    pool: createPool(connection, console, 8),
+    clock: () => end,
+    random: randomBytes,
+    defaults: { defaultPermission: 'allow', windowSeconds: 60 },
+    reach: createReach({ allowPrivate: false, commands: [] }),
+    sealer: null,
+  };
+  const { key } = await createWorkspace(deps, { slug: 'bench', owner: { uid: 'ann', email: 'ann@bench.test' } });
+  const actor = await authenticate(deps, `Bearer ${key}`);
+  await inTransaction(deps.pool, (client) => ensureDays(client, daysBetween(begin, end)), 'patient');
+  await withClient(connection, (client) => fill(client, actor.workspaceId, entries));
+  return { deps, actor };
+}
+
+type Log = Awaited<ReturnType<typeof openLog>>;
+
+/** Spread evenly over the days, a day a statement; a hundred entries of the rare tool, whatever the length. */
+async function fill(
+  client: { query: (text: string, values?: unknown[]) => Promise<unknown> },
+  workspaceId: number,
+  entries: number,
+): Promise<void> {
+  const { ts: _ts, tool: _tool, decision: _decision, agentName: _agent, sub: _sub, sessionId: _session, ...others } = entry();
+  await client.query('set synchronous_commit = off');
+  const step = Math.ceil(entries / days);
+  for (let from = 1; from <= entries; from += step) {
+    await client.query(
+      `insert into audit_entry
+       select $1, $2::timestamptz + (n * interval '${days} days') / ($5 + 1), '${'a'.repeat(32)}', n, n, $3,
+         case when n % ($5 / 100) = 0 then 'rare' else 'common' end, 'allow', 'agent ' || n % 20, 'user-' || n % 500, 'session-' || n / 20, $4
+       from generate_series($6::bigint, $7::bigint) n`,
+      [workspaceId, begin, end, JSON.stringify(others), entries, from, Math.min(entries, from + step - 1)],
+    );
+  }
+  await client.query('insert into audit_head values ($1, $2)', [workspaceId, entries]);
+  await client.query('vacuum analyze audit_entry');
+  await client.query('checkpoint');
+}
+
+async function compareNewest(large: Log, small: Log, tool: string | null): Promise<Result> {
+  const parameters = { since: '2026-01-01T00:00:00Z', ...(tool === null ? {} : { tool }) };
+  const ask = async ({ deps, actor }: Log): Promise<number> => (await queryAudit(deps, actor, parameters)).count;
+  if ((await ask(large)) !== (await ask(small))) throw new Error('the two logs gave different numbers of entries');
+  const { ms, baselineMs, ratio } = await comparePairs(
+    () => ask(large),
+    () => ask(small),
+    rounds,
+  );
+  const name = `P10 newest 200 of ${long.toLocaleString('en')}, ${tool === null ? 'any tool' : `${tool} tool`}`;
+  return atMost({
+    name,
+    value: ms,
+    unit: 'ms',
+    baseline: `of ${short.toLocaleString('en')}: ${baselineMs.toFixed(2)} ms`,
+    ratio,
+    target: 2,
+  });
+}
+
+/** From a moment near the end: finding where to begin must not cost the whole log. */
+async function compareExport(large: Log, small: Log): Promise<Result> {
+  const first = async ({ deps, actor }: Log, since: Date): Promise<void> => {
+    let read = 0;
+    for await (const _entry of await exportAudit(deps, actor, { since: since.toISOString() })) if (++read === 5_000) break;
+  };
+  const { ms, baselineMs, ratio } = await comparePairs(
+    () => first(large, new Date(end.getTime() - 12 * 3_600_000 - days * 5_000 * (86_400_000 / long))),
+    () => first(small, new Date(end.getTime() - (days * 86_400_000) / 2)),
+    5,
+  );
+  return atMost({
+    name: 'Export of 5,000 entries near the end',
+    value: ms,
+    unit: 'ms',
+    baseline: `of the short log: ${baselineMs.toFixed(1)} ms`,
+    ratio,
+    // It looks at no more than the rest of the day in which it begins.
+    target: 5,
+  });
+}
+
+const batchRows = 1_000;
+
+/** Each batch once by each way, in turn, into the same table; acknowledged after its commit. */
+async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<readonly Result[]> {
+  const ingest = createIngest(deps);
+  let ingestNumber = 10_000_000_000;
+  const shipped = (): readonly ShippedRecord[] => records(1, batchRows, () => entry({ ts: end.toISOString() }));
+  const prepared = (): readonly SequencedEntry[] =>
+    shipped().flatMap(({ sequence, content }) => ('entry' in content ? [{ sequence, entry: entryFromRecord(content.entry, end) }] : []));
+  const spoolId = (): string => randomBytes(16).toString('hex');
+  const byIngest = async (): Promise<void> => void (await ingest({ workspaceId, spoolId: spoolId(), records: batch }));
+  const batch = shipped();
+  const entries = prepared();
+  const inOne = (run: (client: PoolClient, spool: string) => Promise<void>) => () =>
+    inTransaction(deps.pool, (client) => run(client, spoolId()));
+  const byCopy = inOne((client, spool) =>
+    copyEntries(client, { spool: { workspaceId, spoolId: spool }, entries, firstIngest: (ingestNumber += batchRows), receivedAt: end }),
+  );
+  const insertAll = async (db: Pick<PoolClient, 'query'>, spool: string): Promise<void> => {
+    for (const { sequence, entry: one } of entries) {
+      const { ts, tool, decision, agentName, sub, sessionId, rest } = one;
+      await db.query('insert into audit_entry values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)', [
+        workspaceId,
+        ts,
+        spool,
+        sequence,
+        ++ingestNumber,
+        end,
+        tool,
+        decision,
+        agentName,
+        sub,
+        sessionId,
+        rest,
+      ]);
+    }
+  };
+  const copy = await comparePairs(byIngest, byCopy, 20);
+  const insert = await comparePairs(byIngest, () => insertAll(deps.pool, spoolId()), 7);
+  const together = await comparePairs(byIngest, inOne(insertAll), 7);
+  const timed = (name: string, { ms, ratio }: typeof copy) => ({ name, value: ms, unit: 'ms a 1,000', ratio });
+  const perSecond = (ms: number): string => `${Math.round((batchRows / ms) * 1000).toLocaleString('en')} a second`;
+  return [
+    atMost({ ...timed('P9 ingest against COPY, time', copy), baseline: `COPY, ${perSecond(copy.baselineMs)}`, target: 1 / 0.6 }),
+    atMost({
+      ...timed('P9 ingest against INSERT, time', insert),
+      baseline: `INSERT, each committed, ${perSecond(insert.baselineMs)}`,
+      target: 0.1,
+    }),
+    atMost({
+      ...timed('P9 orientation: INSERTs together', together),
+      baseline: `INSERTs of one transaction, ${perSecond(together.baselineMs)}`,
+      target: 1,
+    }),
+  ];
+}
+
+/** Like `comparePairs` of measure.ts, for what is awaited. */
+async function comparePairs(subject: () => Promise<unknown>, baseline: () => Promise<unknown>, count: number) {
+  const timed = async (run: () => Promise<unknown>): Promise<number> => {
+    const startedAt = performance.now();
+    await run();
+    return performance.now() - startedAt;
+  };
+  await timed(subject);
+  await timed(baseline);
+  const pairs: { readonly ms: number; readonly baselineMs: number }[] = [];
+  for (let n = 0; n < count; n += 1) pairs.push({ ms: await timed(subject), baselineMs: await timed(baseline) });
+  const median = (of: (pair: (typeof pairs)[number]) => number): number => percentile(pairs.map(of), 0.5);
+  return {
+    ms: median(({ ms }) => ms),
+    baselineMs: median(({ baselineMs }) => baselineMs),
+    ratio: median(({ ms, baselineMs }) => ms / baselineMs),
+  };
+}

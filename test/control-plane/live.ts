@@ -1,0 +1,82 @@
+// A client of the live audit stream over real HTTP, which reads when it is told to.
+import { request } from 'undici';
+import type { Rest } from './rest.ts';
+
+/** A block of the stream: an event, or a comment. */
+interface Block {
+  readonly comment: string | null;
+  readonly event: string | null;
+  readonly id: number | null;
+  readonly data: Readonly<Record<string, unknown>> | null;
+}
+
+export interface Live {
+  /** Null at the end of the stream; fails where it was cut. */
+  next(): Promise<Block | null>;
+  /** The ids of the next `count` entries. */
+  take(count: number): Promise<readonly string[]>;
+  close(): void;
+}
+
+interface Asked {
+  readonly query?: string;
+  readonly key?: string;
+  readonly lastEventId?: number;
+}
+
+/** Answers once the stream has said that it listens. */
+export async function listen(rest: Rest, { query = '', key = rest.owner, lastEventId }: Asked = {}): Promise<Live> {
+  const headers = { authorization: `Bearer ${key}`, ...(lastEventId === undefined ? {} : { 'last-event-id': String(lastEventId) }) };
+  const {
+    statusCode,
+    headers: answered,
+    body,
+  } = await request(`${rest.origin}/acme/admin/audit/stream?${query}`, { headers, bodyTimeout: 0 });
+  const type = String(answered['content-type']).split(';', 1)[0];
+  if (statusCode !== 200 || type !== 'text/event-stream') throw new Error(`${statusCode} ${type} ${await body.text()}`);
+  const blocks = readBlocks(body);
+  const next = async (): Promise<Block | null> => (await blocks.next()).value ?? null;
+  const first = await next();
+  if (first?.comment !== 'listening') throw new Error(`the stream began with ${JSON.stringify(first)}`);
+  return {
+    next,
+    take: async (count) => {
+      const found: string[] = [];
+      while (found.length < count) {
+        const block = await next();
+        if (block === null) throw new Error(`the stream ended after ${found.length} of ${count}`);
+        if (block.data !== null) found.push(String(block.data['id']));
+      }
+      return found;
+    },
+    close: () => void body.on('error', () => {}).destroy(),
+  };
+}
+
+async function* readBlocks(body: AsyncIterable<Buffer>): AsyncGenerator<Block, undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const bytes of body) {
+    text += decoder.decode(bytes, { stream: true });
+    const blocks = text.split('\n\n');
+    text = blocks.pop() ?? '';
+    yield* blocks.map(parseBlock);
+  }
+  if (text !== '') throw new Error(`the stream ended within a block: ${text}`);
+}
+
+function parseBlock(block: string): Block {
+  const fields = new Map(
+    block.split('\n').map((line) => {
+      const [, name = '', value = ''] = /^([^:]*): (.*)$/s.exec(line) ?? [];
+      return [name, value];
+    }),
+  );
+  const data = fields.get('data');
+  return {
+    comment: fields.get('') ?? null,
+    event: fields.get('event') ?? null,
+    id: fields.has('id') ? Number(fields.get('id')) : null,
+    data: data === undefined ? null : (JSON.parse(data) as Readonly<Record<string, unknown>>),
+  };
+}
