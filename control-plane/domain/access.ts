@@ -37,6 +37,12 @@ const access = {
   'user-policy.delete': { scope: 'policies.write', roles: anybody, others: leads },
   'policy.explain': { scope: 'policies.read', roles: anybody, others: leads },
 
+  'policy.simulate': { scope: 'policies.read', roles: leads },
+  'policy.export': { scope: 'policies.read', roles: leads },
+  'policy.history': { scope: 'policies.read', roles: leads },
+  'policy.apply': { scope: 'policies.write', roles: leads },
+  'policy.rollback': { scope: 'policies.write', roles: leads },
+
   'workspace.freeze': { scope: 'policies.write', roles: leads },
   'workspace.unfreeze': { scope: 'policies.write', roles: leads },
 
@@ -49,19 +55,34 @@ const access = {
   'key.revoke': { scope: 'keys.write', roles: leads },
   'key.rotate': { scope: 'keys.write', roles: leads },
 
+  'tool-server.read': { scope: 'policies.read', roles: leads },
+  'tool-server.write': { scope: 'policies.write', roles: leads },
+
   // The scope alone suffices for the audit, whatever the role.
   'audit.read': { scope: 'admin.audit.read', roles: anybody },
+  'usage.read': { scope: 'admin.audit.read', roles: anybody },
   'event.read': { scope: 'admin.audit.read', roles: leads },
 } as const satisfies Record<string, Access>;
 
 export type Action = keyof typeof access;
+
+/**
+ * What a session that stands on a member may do, where no key bounds it: everything that the role may, save that the
+ * audit is for the sessions of owners and admins.
+ */
+export function scopesOfMember(role: Role): readonly string[] {
+  if (isLead(role)) return ['*'];
+  const rows: readonly Access[] = Object.values(access);
+  const scopes = rows.filter((row) => row.roles.includes(role)).map(({ scope }) => scope);
+  return [...new Set(scopes)].filter((scope) => scope !== 'admin.audit.read').toSorted();
+}
 
 const listed = (some: readonly Role[]): string => some.join(' or ');
 
 /** Throws `forbidden`, in words that name what is missing. */
 export function requireAccess(actor: Actor, action: Action): void {
   const needed: Access = access[action];
-  if (!hasScope(actor.scopes, needed.scope)) throw forbidden(`this key lacks the scope ${needed.scope}`);
+  if (!hasScope(actor.scopes, needed.scope)) throw forbidden(`this ${actor.credential.kind} lacks the scope ${needed.scope}`);
   if (!needed.roles.includes(actor.role)) throw forbidden(`only ${listed(needed.roles)} may do this`);
 }
 

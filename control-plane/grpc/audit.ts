@@ -1,13 +1,13 @@
 // The edge of `AuditService`: batches of one sidecar, taken in one after the other and acknowledged after their commit.
 //
 // States: greeted (credit sent) → idle ⇄ ingesting (later batches queue, bounded by the credit that was given). A
-// database that is away ends the stream with UNAVAILABLE: the sidecar keeps what is unacknowledged and comes back.
+// database that is away ends the stream with UNAVAILABLE: the sidecar keeps what is unacknowledged and comes back. A
+// stream whose key no longer stands is ended with UNAUTHENTICATED.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Batch__Output, ShipRequest__Output, ShipResponse } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/actor.ts';
-import type { SpoolRecord } from '../domain/audit-entry.ts';
-import type { AuditBatch } from '../operations/ingest-batch.ts';
+import { type AuditBatch, batchProblem, type ShippedRecord } from '../domain/audit-batch.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
 import type { SyncMetrics } from './metrics.ts';
@@ -15,15 +15,18 @@ import type { SyncMetrics } from './metrics.ts';
 export interface AuditEdgeDeps {
   /** Commits what is new of a batch; answers the sequence up to which everything of the spool is committed. */
   readonly ingest: (batch: AuditBatch) => Promise<number>;
+  /** Null where the key that opened the stream is worth nothing any more. */
+  readonly stillStands: (actor: Actor) => Promise<Actor | null>;
   readonly metrics: SyncMetrics;
   readonly log: { warn(fields: object, message: string): void };
 }
 
-const spoolForm = /^[0-9a-f]{32}$/;
+/** A revoked key is felt within five seconds: this, and what the database may take to answer. */
+const lookMs = 2_500;
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveShip(
-  { ingest, metrics, log }: AuditEdgeDeps,
+  { ingest, stillStands, metrics, log }: AuditEdgeDeps,
   stream: ServerDuplexStream<ShipRequest__Output, ShipResponse>,
   actor: Actor,
 ): void {
@@ -33,11 +36,24 @@ export function serveShip(
   let ingesting = false;
   let ended = false;
 
+  const stop = (): void => {
+    ended = true;
+    clearInterval(looking);
+  };
   const end = (code: status, details: string): void => {
     if (ended) return;
-    ended = true;
+    stop();
     stream.emit('error', { code, details });
   };
+  const look = async (): Promise<void> => {
+    try {
+      if ((await stillStands(actor)) === null) end(status.UNAUTHENTICATED, 'this key was revoked or rotated, or has expired');
+    } catch (error) {
+      // A database that is away takes nothing in either; the next look will tell.
+      log.warn({ err: loggable(error), workspace: actor.slug }, 'whether a key still stands could not be read');
+    }
+  };
+  const looking = setInterval(() => void look(), lookMs);
   const drain = async (): Promise<void> => {
     if (ingesting) return;
     ingesting = true;
@@ -55,7 +71,7 @@ export function serveShip(
     }
     ingesting = false;
     if (finished && !ended) {
-      ended = true;
+      stop();
       stream.end();
     }
   };
@@ -71,8 +87,10 @@ export function serveShip(
     }
     if (!greeted) return end(status.INVALID_ARGUMENT, 'the first message must be hello');
     if (message.batch == null) return;
-    const problem = batchProblem(message.batch, queued);
+    const problem = batchProblem(message.batch);
     if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
+    if (queued + message.batch.records.length > bounds.auditCreditRecords)
+      return end(status.INVALID_ARGUMENT, `more than ${bounds.auditCreditRecords} records are unacknowledged`);
     queued += message.batch.records.length;
     queue.push(message.batch);
     void drain();
@@ -81,22 +99,11 @@ export function serveShip(
     finished = true;
     void drain();
   });
-  stream.on('cancelled', () => (ended = true));
-  stream.on('error', () => (ended = true));
+  stream.on('cancelled', stop);
+  stream.on('error', stop);
 }
 
-function batchProblem({ spoolId, records }: Batch__Output, queued: number): string | null {
-  if (!spoolForm.test(spoolId)) return 'batch.spool_id must be 32 hex digits';
-  if (records.length === 0 || records.length > bounds.auditBatchRecords) return `a batch holds 1 to ${bounds.auditBatchRecords} records`;
-  if (queued + records.length > bounds.auditCreditRecords) return `more than ${bounds.auditCreditRecords} records are unacknowledged`;
-  const first = records[0]?.sequence ?? 0;
-  const inOrder = records.every(
-    ({ sequence, content }, at) => Number.isSafeInteger(sequence) && sequence >= 1 && sequence === first + at && content !== undefined,
-  );
-  return inOrder ? null : 'records must follow each other without holes, each with an entry or a loss';
-}
-
-const recordOf = ({ sequence, entry, lost, content }: Batch__Output['records'][number]): SpoolRecord => ({
+const recordOf = ({ sequence, entry, lost, content }: Batch__Output['records'][number]): ShippedRecord => ({
   sequence,
   content: content === 'entry' && entry != null ? { entry } : { lost: lost ?? 'unreadable' },
 });

@@ -64,9 +64,11 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
     stream.write(published.hash.equals(held) ? { unchanged: { revision, hash: published.hash } } : { encoded: published.bytes });
   };
   const offer = (published: Published, state: WorkspaceState): void => {
-    const key = state.keys.find(({ id }) => id === actor.keyId);
+    // Older than what the key was recognised by: it may not hold the key yet, and a newer one follows.
+    if (state.revision < actor.revision) return;
+    const key = state.keys.find(({ id, hash }) => id === actor.keyId && hash === actor.credential.hash);
     if (key === undefined || !hasScope(key.scopes, 'sidecar.sync')) {
-      end(status.UNAUTHENTICATED, 'this key was revoked, or lost the scope sidecar.sync');
+      end(status.UNAUTHENTICATED, 'this key was revoked or rotated, or lost the scope sidecar.sync');
       return;
     }
     expiresAt = key.expiresAt?.getTime() ?? null;

@@ -20,7 +20,7 @@ export interface GrpcServer {
 
 export async function startGrpcServer(deps: Deps, { host, port }: { readonly host: string; readonly port: number }): Promise<GrpcServer> {
   const server = new Server({
-    'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.entryBytes,
+    'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.auditEntryBytes,
     'grpc.max_send_message_length': bounds.grpcMessageBytes,
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 10_000,

@@ -38,7 +38,7 @@ export const createKey = writeOperation('key.create', async (write, input: NewKe
 
 export function requireScopes(actor: Actor, scopes: readonly string[]): void {
   const lacking = lackingScope(actor.scopes, scopes);
-  if (lacking !== null) throw forbidden(`this key lacks the scope ${lacking} and cannot give it`);
+  if (lacking !== null) throw forbidden(`this ${actor.credential.kind} lacks the scope ${lacking} and cannot give it`);
 }
 
 export function requireBounds(actor: Actor, given: KeyBounds): void {

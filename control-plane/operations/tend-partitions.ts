@@ -11,7 +11,7 @@ const dayMs = 24 * 3_600_000;
 /** Returns the days that were dropped, as `YYYYMMDD`. */
 export async function tendPartitions({ pool, clock }: Pick<Deps, 'pool' | 'clock'>, retentionDays: number): Promise<readonly string[]> {
   const now = clock();
-  const ahead = new Date(now.getTime() + bounds.entryFutureMs + dayMs);
+  const ahead = new Date(now.getTime() + bounds.auditFutureMs + dayMs);
   await inTransaction(pool, (client) => ensureDays(client, daysBetween(now, ahead)));
   const oldest = new Date(now.getTime() - retentionDays * dayMs);
   try {

@@ -1,6 +1,7 @@
 // The members of a workspace.
 import { isRole } from '@tollgate/proto/contract';
 import type { Member } from '../domain/member.ts';
+import type { Identity } from '../domain/sign-in.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -28,6 +29,17 @@ export async function listMembers(db: Queryable, workspaceId: number): Promise<r
 export async function findMember(db: Queryable, workspaceId: number, uid: string): Promise<Member | null> {
   const { rows } = await db.query<MemberRow>(`select ${columns} from member where workspace_id = $1 and uid = $2`, [workspaceId, uid]);
   return rows[0] === undefined ? null : memberFromRow(rows[0]);
+}
+
+/** The member whose uid is the identity's `sub`, else those of its e-mail; they stay members until the transaction ends. */
+export async function findMembersOf(db: Queryable, workspaceId: number, { sub, email }: Identity): Promise<readonly Member[]> {
+  const { rows } = await db.query<MemberRow>(
+    `select ${columns} from member where workspace_id = $1 and (uid = $2 or lower(email) = lower($3)) for share`,
+    [workspaceId, sub, email],
+  );
+  const members = rows.map(memberFromRow);
+  const named = members.filter(({ uid }) => uid === sub);
+  return named.length > 0 ? named : members;
 }
 
 export async function insertMember(db: Queryable, workspaceId: number, member: Member): Promise<void> {

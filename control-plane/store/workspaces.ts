@@ -41,6 +41,11 @@ export async function findWorkspace(db: Queryable, id: number): Promise<Workspac
   return rows[0] === undefined ? null : workspaceFromRow(rows[0]);
 }
 
+export async function findWorkspaceId(db: Queryable, slug: string): Promise<number | null> {
+  const { rows } = await db.query<{ id: string }>('select id from workspace where slug = $1', [slug]);
+  return rows[0] === undefined ? null : Number(rows[0].id);
+}
+
 export async function listWorkspaces(db: Queryable): Promise<readonly Workspace[]> {
   const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace order by slug`);
   return rows.map(workspaceFromRow);

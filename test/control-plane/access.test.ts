@@ -1,7 +1,7 @@
 // Every endpoint, asked by every role and by keys with and without the scope it needs.
 import type { Role, Scope } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRest, type Rest } from './rest.ts';
+import { createRest, field, type Rest } from './rest.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -27,6 +27,12 @@ const rows: readonly Row[] = [
   { method: 'PUT', path: '/api/v1/agents/{id}', scope: 'agents.write', who: all, body: {} },
   { method: 'PATCH', path: '/api/v1/agents/{id}', scope: 'agents.write', who: all, body: {} },
   { method: 'DELETE', path: '/api/v1/agents/{id}', scope: 'agents.write', who: all },
+  { method: 'GET', path: '/api/v1/models', scope: 'agents.read', who: all },
+  { method: 'GET', path: `${admin}/toolServers`, scope: 'policies.read', who: leads },
+  { method: 'POST', path: `${admin}/toolServers`, scope: 'policies.write', who: leads, body: {} },
+  { method: 'GET', path: `${admin}/toolServers/files`, scope: 'policies.read', who: leads },
+  { method: 'POST', path: `${admin}/toolServers/files/refresh`, scope: 'policies.write', who: leads },
+  { method: 'DELETE', path: `${admin}/toolServers/files`, scope: 'policies.write', who: leads },
   { method: 'GET', path: `${admin}/workspacePolicy`, scope: 'policies.read', who: all },
   { method: 'PUT', path: `${admin}/workspacePolicy`, scope: 'policies.write', who: leads, body: {} },
   { method: 'DELETE', path: `${admin}/workspacePolicy`, scope: 'policies.write', who: leads },
@@ -49,6 +55,7 @@ const rows: readonly Row[] = [
   { method: 'POST', path: `${admin}/freeze`, scope: 'policies.write', who: leads },
   { method: 'POST', path: `${admin}/unfreeze`, scope: 'policies.write', who: leads },
   { method: 'GET', path: `${admin}/audit`, scope: 'admin.audit.read', who: all },
+  { method: 'GET', path: `${admin}/usage`, scope: 'admin.audit.read', who: all },
   { method: 'GET', path: `${admin}/events`, scope: 'admin.audit.read', who: leads },
   { method: 'GET', path: `${admin}/members`, scope: 'members.write', who: leads },
   { method: 'POST', path: `${admin}/members`, scope: 'members.write', who: leads, body: { uid: 'dup', email: 'a@b', role: 'member' } },
@@ -63,16 +70,22 @@ const rows: readonly Row[] = [
 
 let rest: Rest;
 const keys = new Map<string, string>();
+const sessions = new Map<Role, { readonly cookie: string; readonly csrf: string }>();
 beforeAll(async () => {
   rest = await createRest();
   await rest.keyOf('member', ['*'], 'bystander');
-  for (const role of all) keys.set(`${role} *`, await rest.keyOf(role));
+  for (const role of all) {
+    const key = await rest.keyOf(role);
+    keys.set(`${role} *`, key);
+    const opened = await rest.ask('POST', '/acme/admin/session', { key });
+    sessions.set(role, { cookie: String(opened.headers['set-cookie']).split(';', 1)[0] ?? '', csrf: field(opened, 'csrf') });
+  }
 });
 afterAll(() => rest.close());
 
-async function statusOf(row: Row, role: Role, key: string): Promise<number> {
+async function statusOf(row: Row, role: Role, key: string | null, headers: Readonly<Record<string, string>> = {}): Promise<number> {
   const path = row.path.replace('{uid}', `${role}-1`).replace('{id}', row.path.includes('{id}') ? await rest.createAgent() : '');
-  return (await rest.ask(row.method, path, { key, body: row.body })).status;
+  return (await rest.ask(row.method, path, { key, headers, body: row.body })).status;
 }
 
 describe.each(rows)('$method $path', (row) => {
@@ -101,6 +114,15 @@ describe.each(rows)('$method $path', (row) => {
     ).filter((scope) => scope !== row.scope);
     const lacking = await rest.keyOf('owner', others);
     expect(await statusOf(row, 'owner', lacking)).toBe(403);
+  });
+
+  test.each(all)('by a session with all scopes as %s the same, and no change without its csrf value', async (role) => {
+    const { cookie, csrf } = sessions.get(role) ?? { cookie: '', csrf: '' };
+    const changes = row.method !== 'GET';
+    if (changes) expect(await statusOf(row, role, null, { cookie })).toBe(403);
+    const status = await statusOf(row, role, null, { cookie, ...(changes ? { 'x-csrf-token': csrf } : {}) });
+    if (row.who.includes(role)) expect([200, 400, 404, 409]).toContain(status);
+    else expect(status).toBe(403);
   });
 
   test('a key of another workspace reaches nothing', async () => {

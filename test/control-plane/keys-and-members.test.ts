@@ -78,6 +78,49 @@ describe('keys', () => {
     expect((await rest.ask('DELETE', `${keys}/${id}`, { key })).status).toBe(200);
   });
 
+  test('of one rotated twice at once one secret stands', async () => {
+    const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['agents.read'] } }), 'id');
+    const both = await Promise.all([rest.ask('POST', `${keys}/${id}/rotate`), rest.ask('POST', `${keys}/${id}/rotate`)]);
+    const asked = await Promise.all(both.map((answer) => rest.ask('GET', '/api/v1/agents', { key: field(answer, 'key') })));
+    expect(asked.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 401]);
+  });
+
+  test('one that has expired is not rotated, which would not revive it', async () => {
+    const fresh = await createRest();
+    try {
+      const body = { name: 'x', scopes: ['agents.read'], expiresAt: '2026-06-25T13:00:00Z' };
+      const id = field(await fresh.ask('POST', keys, { body }), 'id');
+      fresh.clock.now = new Date('2026-06-25T13:00:00.000Z');
+      const answer = await fresh.ask('POST', `${keys}/${id}/rotate`);
+      expect(answer.status).toBe(409);
+      expect(errorOf(answer)).toContain('expired');
+      expect((await fresh.ask('DELETE', `${keys}/${id}`)).status).toBe(200);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test('a personal key stands on its member, not on who issued it', async () => {
+    const issuer = await rest.keyOf('admin', ['*'], 'issuer');
+    await rest.keyOf('member', ['*'], 'holder');
+    const made = await rest.ask('POST', keys, { key: issuer, body: { name: 'x', scopes: ['*'], uid: 'holder' } });
+    expect(await shown(field(made, 'id'))).toMatchObject({ uid: 'holder', madeBy: 'issuer' });
+    await rest.ask('DELETE', `${members}/issuer`);
+    const key = field(made, 'key');
+    expect((await rest.ask('GET', '/acme/admin/userPolicies/holder', { key })).status).toBe(200);
+    expect((await rest.ask('GET', members, { key })).status).toBe(403);
+    await rest.ask('DELETE', `${members}/holder`);
+    expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(401);
+  });
+
+  test('admin.audit.read alone suffices for the audit, whatever the role; without it no role does', async () => {
+    for (const role of ['owner', 'admin', 'member'] as const) {
+      const uid = `auditor-${role}`;
+      expect((await rest.ask('GET', '/acme/admin/audit', { key: await rest.keyOf(role, ['admin.audit.read'], uid) })).status).toBe(200);
+      expect((await rest.ask('GET', '/acme/admin/audit', { key: await rest.keyOf(role, ['agents.read'], uid) })).status).toBe(403);
+    }
+  });
+
   describe('a pinned key', () => {
     const pins = { tier: 'background', agent: 'bot', client: 'ci' };
     const issue = (key: string, fields: object) => rest.ask('POST', keys, { key, body: { name: 'x', scopes: ['keys.write'], ...fields } });
@@ -229,6 +272,36 @@ describe('members', () => {
       expect(
         (await fresh.pool.query(`select 1 from member m join workspace w on w.id = m.workspace_id where w.slug = 'acme'`)).rowCount,
       ).toBe(1);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test('of two owners who demote each other at once one stays', async () => {
+    const fresh = await createRest();
+    try {
+      const second = await fresh.keyOf('owner', ['*'], 'second');
+      const body = { role: 'member' };
+      const both = await Promise.all([
+        fresh.ask('PATCH', `${members}/second`, { body }),
+        fresh.ask('PATCH', `${members}/owner`, { key: second, body }),
+      ]);
+      // Who comes second is no owner any more, nor a lead at all.
+      expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 403]);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test('of two owners who leave at once one stays', async () => {
+    const fresh = await createRest();
+    try {
+      const second = await fresh.keyOf('owner', ['*'], 'second');
+      const both = await Promise.all([
+        fresh.ask('DELETE', `${members}/owner`),
+        fresh.ask('PATCH', `${members}/second`, { key: second, body: { role: 'admin' } }),
+      ]);
+      expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
     } finally {
       await fresh.close();
     }

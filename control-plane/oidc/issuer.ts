@@ -1,0 +1,117 @@
+// An OpenID Connect issuer, over the network: code flow with PKCE, state and nonce, and tokens held against the issuer's
+// own keys. Discovered when first needed, and again after it failed.
+//
+// States: unknown → discovering (whoever asks meanwhile waits for the same answer) → known, or unknown again.
+import { AppError, isLoopback } from '@tollgate/proto/contract';
+import * as oidc from 'openid-client';
+import { forbidden } from '../domain/refusal.ts';
+import type { Identity, Issuer } from '../domain/sign-in.ts';
+
+export interface IssuerSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Null for a public client. */
+  readonly clientSecret: string | null;
+  /** Where the issuer sends browsers back to. */
+  readonly redirectUri: string;
+  /** For each answer of the issuer. */
+  readonly timeoutMs?: number;
+}
+
+export function createIssuer(settings: IssuerSettings): Issuer {
+  let known: Promise<oidc.Configuration> | null = null;
+  const configuration = (): Promise<oidc.Configuration> => {
+    known ??= discover(settings).catch((reason: unknown) => {
+      known = null;
+      throw failed(reason);
+    });
+    return known;
+  };
+
+  return {
+    async authorizationUrl({ state, nonce, verifier }) {
+      const configured = await configuration();
+      return oidc.buildAuthorizationUrl(configured, {
+        redirect_uri: settings.redirectUri,
+        scope: 'openid email',
+        code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state,
+        nonce,
+      });
+    },
+    async identify(answer, { state, nonce, verifier }) {
+      const configured = await configuration();
+      const came = new URL(settings.redirectUri);
+      came.search = answer.toString();
+      try {
+        const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
+        const tokens = await oidc.authorizationCodeGrant(configured, came, checks);
+        return await identityOf(configured, tokens);
+      } catch (reason) {
+        throw refusalOf(reason);
+      }
+    },
+  };
+}
+
+function discover({ issuer, clientId, clientSecret, timeoutMs = 5_000 }: IssuerSettings): Promise<oidc.Configuration> {
+  const url = new URL(issuer);
+  const execute = [oidc.enableNonRepudiationChecks, ...(url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])];
+  return oidc.discovery(url, clientId, undefined, clientSecret === null ? oidc.None() : bySecret(clientSecret), {
+    execute,
+    timeout: timeoutMs / 1000,
+    [oidc.customFetch]: fetchSafely,
+  });
+}
+
+/** As the issuer says it wants the secret; by header where it says nothing, which is the protocol's default. */
+function bySecret(secret: string): oidc.ClientAuth {
+  const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
+  return (server, client, body, headers) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const chosen = methods.includes('client_secret_basic') ? basic : post;
+    return chosen(server, client, body, headers);
+  };
+}
+
+/** Plain http goes to this machine only, whatever endpoints an issuer names. */
+const fetchSafely: oidc.CustomFetch = (url, options) => {
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+    throw new TypeError(`the issuer names an endpoint without TLS: ${url}`);
+  return fetch(url, { ...options, body: options.body ?? null, signal: options.signal ?? null });
+};
+
+/** By the token, and by what the issuer adds to it where the token holds no e-mail. */
+async function identityOf(
+  configured: oidc.Configuration,
+  tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers,
+): Promise<Identity> {
+  const claims = tokens.claims();
+  if (claims === undefined) throw forbidden('the issuer gave no identity');
+  const { sub } = claims;
+  const asks = claims['email'] === undefined && configured.serverMetadata().userinfo_endpoint !== undefined;
+  const { email, email_verified: verified } = asks ? await oidc.fetchUserInfo(configured, tokens.access_token, sub) : claims;
+  return { sub, email: typeof email === 'string' && verified === true ? email : null };
+}
+
+/** What came does not prove who it was; everything else that fails is the issuer's or the network's fault. */
+const unproven: ReadonlySet<string> = new Set([
+  'OAUTH_INVALID_RESPONSE',
+  'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+  'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+  'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+]);
+
+function refusalOf(cause: unknown): AppError {
+  if (cause instanceof AppError) return cause;
+  const refused = cause instanceof oidc.ResponseBodyError && cause.error === 'invalid_grant';
+  const code = cause instanceof oidc.ClientError ? cause.code : undefined;
+  if (refused || (code !== undefined && unproven.has(code)))
+    return new AppError({ code: 'forbidden', publicMessage: 'the issuer does not confirm this sign-in; begin it again', cause });
+  return failed(cause);
+}
+
+const failed = (cause: unknown): AppError =>
+  new AppError({ code: 'upstream_failed', publicMessage: 'the issuer cannot be reached, or does not answer as it should', cause });

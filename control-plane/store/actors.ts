@@ -1,0 +1,66 @@
+// Whom a key or a session stands for at an instant. Both stand on a member: the one a key acts as, else the one who made
+// it, or the one whom an issuer recognised. Without that member, and without its key, a credential is nothing.
+import { isRole } from '@tollgate/proto/contract';
+import { scopesOfMember } from '../domain/access.ts';
+import type { Actor, Credential } from '../domain/actor.ts';
+import { subjectOf } from '../domain/key.ts';
+import { type PinRow, pinsFromRow } from './keys.ts';
+import { rowIs } from './row.ts';
+import type { Queryable } from './transaction.ts';
+
+interface ActorRow extends PinRow {
+  readonly workspace_id: string;
+  readonly slug: string;
+  readonly revision: string;
+  readonly hash: string;
+  readonly ends_at: Date | null;
+  readonly key_id: string | null;
+  readonly session_id: string | null;
+  readonly scopes: readonly string[] | null;
+  readonly uid: string | null;
+  readonly member: string;
+  readonly role: string;
+  readonly expires_at: Date | null;
+}
+
+const common = 'w.slug, w.revision, k.id as key_id, k.scopes, m.uid as member, m.role, k.expires_at, k.pin_tier, k.pin_agent, k.pin_client';
+const keyStands = 'k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)';
+
+const selects: Readonly<Record<Credential['kind'], string>> = {
+  key: `select k.workspace_id, k.hash, k.expires_at as ends_at, null as session_id, k.uid, ${common}
+    from api_key k
+    join member m on m.workspace_id = k.workspace_id and m.uid = coalesce(k.uid, k.made_by)
+    join workspace w on w.id = k.workspace_id
+    where k.hash = $1 and ${keyStands}`,
+  session: `select s.workspace_id, s.hash, s.expires_at as ends_at, s.id as session_id, coalesce(s.uid, k.uid) as uid, ${common}
+    from session s
+    left join api_key k on k.workspace_id = s.workspace_id and k.id = s.key_id
+    join member m on m.workspace_id = s.workspace_id and m.uid = coalesce(s.uid, k.uid, k.made_by)
+    join workspace w on w.id = s.workspace_id
+    where s.hash = $1 and s.expires_at > $2 and (s.key_id is null or (${keyStands}))`,
+};
+
+function actorFromRow(kind: Credential['kind'], row: ActorRow): Actor {
+  const role = rowIs(isRole, row.role);
+  const { key_id: keyId, uid, member } = row;
+  return {
+    workspaceId: Number(row.workspace_id),
+    slug: row.slug,
+    revision: Number(row.revision),
+    credential: { kind, hash: row.hash, expiresAt: row.ends_at },
+    keyId: keyId ?? `session:${row.session_id}`,
+    sub: keyId === null ? member : subjectOf(keyId, uid),
+    uid,
+    memberUid: member,
+    role,
+    scopes: row.scopes ?? scopesOfMember(role),
+    pins: pinsFromRow(row),
+    expiresAt: row.expires_at,
+  };
+}
+
+/** Null where nothing of that hash stands at `now`: unknown, revoked, rotated, ended, expired, or its member is gone. */
+export async function findActor(db: Queryable, { kind, hash }: Pick<Credential, 'kind' | 'hash'>, now: Date): Promise<Actor | null> {
+  const { rows } = await db.query<ActorRow>(selects[kind], [hash, now]);
+  return rows[0] === undefined ? null : actorFromRow(kind, rows[0]);
+}

@@ -1,0 +1,54 @@
+// Console sessions. What one stands for is in actors.ts.
+import { sessionsMax } from '../domain/session.ts';
+import type { Queryable } from './transaction.ts';
+
+export interface NewSession {
+  readonly id: string;
+  readonly hash: string;
+  /** What it stands on. */
+  readonly on: { readonly keyId: string } | { readonly uid: string };
+  readonly expiresAt: Date;
+  readonly createdAt: Date;
+}
+
+/** Ends the oldest ones of the same key or member, beyond the most there may be. */
+export async function insertSession(db: Queryable, workspaceId: number, session: NewSession): Promise<void> {
+  const { id, hash, on, expiresAt, createdAt } = session;
+  const [keyId, uid] = 'keyId' in on ? [on.keyId, null] : [null, on.uid];
+  await db.query(
+    `delete from session where workspace_id = $1 and id in
+       (select id from session where workspace_id = $1 and (key_id = $2 or uid = $3) order by created_at desc, id offset $4)`,
+    [workspaceId, keyId, uid, sessionsMax - 1],
+  );
+  await db.query('insert into session (workspace_id, id, hash, key_id, uid, expires_at, created_at) values ($1, $2, $3, $4, $5, $6, $7)', [
+    workspaceId,
+    id,
+    hash,
+    keyId,
+    uid,
+    expiresAt,
+    createdAt,
+  ]);
+}
+
+export async function deleteSession(db: Queryable, hash: string): Promise<void> {
+  await db.query('delete from session where hash = $1', [hash]);
+}
+
+/** Call after the key was changed: a session that was made meanwhile waits for the key, and is seen here. */
+export async function deleteSessionsOfKey(db: Queryable, workspaceId: number, keyId: string): Promise<void> {
+  await db.query('delete from session where workspace_id = $1 and key_id = $2', [workspaceId, keyId]);
+}
+
+/** Those that stand on the member, and those on keys that do. Call after the keys were revoked. */
+export async function deleteSessionsOfMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
+  await db.query(
+    `delete from session where workspace_id = $1 and (uid = $2 or key_id in
+       (select id from api_key where workspace_id = $1 and coalesce(uid, made_by) = $2))`,
+    [workspaceId, uid],
+  );
+}
+
+export async function deleteExpiredSessions(db: Queryable, now: Date): Promise<void> {
+  await db.query('delete from session where expires_at <= $1', [now]);
+}

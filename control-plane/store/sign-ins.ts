@@ -1,0 +1,35 @@
+// Sign-ins under way. Each is taken once.
+import { type SignIn, signInsMax } from '../domain/sign-in.ts';
+import type { Queryable } from './transaction.ts';
+
+/** False where too many are under way. */
+export async function insertSignIn(db: Queryable, signIn: SignIn, now: Date): Promise<boolean> {
+  const { stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt } = signIn;
+  const { rowCount } = await db.query(
+    `insert into sign_in (state_hash, browser_hash, workspace, verifier, nonce, return_to, expires_at)
+     select $1, $2, $3, $4, $5, $6, $7 where (select count(*) from sign_in where expires_at > $8) < $9`,
+    [stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt, now, signInsMax],
+  );
+  return rowCount === 1;
+}
+
+/** Null where there is none such of that browser, or it was taken. */
+export async function takeSignIn(
+  db: Queryable,
+  { stateHash, browserHash }: Pick<SignIn, 'stateHash' | 'browserHash'>,
+  now: Date,
+): Promise<SignIn | null> {
+  const { rows } = await db.query<{ workspace: string; verifier: string; nonce: string; return_to: string; expires_at: Date }>(
+    `delete from sign_in where state_hash = $1 and browser_hash = $2 and expires_at > $3
+     returning workspace, verifier, nonce, return_to, expires_at`,
+    [stateHash, browserHash, now],
+  );
+  const row = rows[0];
+  if (row === undefined) return null;
+  const { workspace, verifier, nonce, return_to: returnTo, expires_at: expiresAt } = row;
+  return { stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt };
+}
+
+export async function deleteExpiredSignIns(db: Queryable, now: Date): Promise<void> {
+  await db.query('delete from sign_in where expires_at <= $1', [now]);
+}

@@ -1,0 +1,227 @@
+// What is revoked is felt: at sidecars with the next revision they acknowledge, and in open streams within five seconds.
+// On the next request at any control plane: sessions.test.ts.
+import { type SyncRequest } from '@tollgate/proto';
+import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Registry } from 'prom-client';
+import { createSyncMetrics } from '../../control-plane/grpc/metrics.ts';
+import { startGrpcServer } from '../../control-plane/grpc/server.ts';
+import { authenticate, stillStands } from '../../control-plane/operations/authenticate.ts';
+import { createPublisher } from '../../control-plane/publish/publisher.ts';
+import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { createTestServer } from '../support/governing.ts';
+import { followPlane, openShip, openSync, type Plane, startPlane } from '../support/plane.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { temporaryFolder } from '../support/spools.ts';
+import { field } from './rest.ts';
+import { entry, spool } from './spool.ts';
+
+let plane: Plane;
+let began: Date;
+beforeAll(async () => {
+  plane = await startPlane();
+  began = plane.clock.now;
+});
+afterAll(() => plane.close());
+beforeEach(() => {
+  plane.clock.now = began;
+  plane.aheadMs = 0;
+});
+
+const hello: SyncRequest = { hello: { sidecarId: 'by-hand', bootId: 'b', form: 'FORM_PROCESS', schemaVersion: snapshotSchemaVersion } };
+
+const unauthenticated: unknown = expect.stringMatching(/^UNAUTHENTICATED: this key /);
+
+interface Held {
+  readonly key: string;
+  readonly revoke: () => Promise<unknown>;
+}
+
+let leavers = 0;
+const ways: Readonly<Record<string, () => Promise<Held>>> = {
+  'is revoked': async () => {
+    const { key, id } = await plane.issueKey(['sidecar.sync']);
+    return { key, revoke: () => plane.ask('DELETE', `/acme/admin/keys/${id}`) };
+  },
+  'is rotated': async () => {
+    const { key, id } = await plane.issueKey(['sidecar.sync']);
+    return { key, revoke: () => plane.ask('POST', `/acme/admin/keys/${id}/rotate`) };
+  },
+  'is of a member who leaves': async () => {
+    const uid = `leaver-${(leavers += 1)}`;
+    return { key: await plane.keyOf('member', ['sidecar.sync'], uid), revoke: () => plane.ask('DELETE', `/acme/admin/members/${uid}`) };
+  },
+  'was made by a member who leaves': async () => {
+    const uid = `leaver-${(leavers += 1)}`;
+    const key = await plane.keyOf('admin', ['*'], uid);
+    const made = await plane.ask('POST', '/acme/admin/keys', { key, body: { name: 'made', scopes: ['sidecar.sync'] } });
+    return { key: field(made, 'key'), revoke: () => plane.ask('DELETE', `/acme/admin/members/${uid}`) };
+  },
+  expires: async () => {
+    const expiresAt = new Date(began.getTime() + 3_600_000);
+    const { key } = await plane.issueKey(['sidecar.sync'], { expiresAt: expiresAt.toISOString() });
+    return {
+      key,
+      revoke: async () => {
+        plane.clock.now = expiresAt;
+        plane.aheadMs = 3_600_000;
+      },
+    };
+  },
+};
+
+test(`a key that ${Object.keys(ways).join(', ')} ends its open streams within five seconds`, async () => {
+  const opened: { readonly way: string; readonly revoke: Held['revoke']; readonly ended: readonly Promise<string>[] }[] = [];
+  for (const [way, hold] of Object.entries(ways)) {
+    const { key, revoke } = await hold();
+    const policy = openSync(plane, key);
+    policy.write(hello);
+    expect((await policy.next()).message).toBe('snapshot');
+    const audit = openShip(plane, key);
+    audit.write({ hello: { sidecarId: 'by-hand' } });
+    expect(await audit.next()).toMatchObject({ credit: { records: bounds.auditCreditRecords } });
+    opened.push({ way, revoke, ended: [policy.ended, audit.ended] });
+  }
+  for (const { way, revoke, ended } of opened) {
+    await revoke();
+    const at = performance.now();
+    expect({ way, ends: await Promise.all(ended) }).toEqual({ way, ends: [unauthenticated, unauthenticated] });
+    expect(performance.now() - at).toBeLessThan(5_000);
+  }
+});
+
+test('a batch that comes with the revocation is taken in whole or not at all, and the stream ends either way', async () => {
+  const { key, id } = await plane.issueKey(['sidecar.sync']);
+  const audit = openShip(plane, key);
+  audit.write({ hello: { sidecarId: 'by-hand' } });
+  await audit.next();
+  const records = [1, 2, 3].map((sequence) => ({ sequence, entry: Buffer.from(JSON.stringify(entry({ ts: new Date().toISOString() }))) }));
+  audit.write({ batch: { spoolId: spool('a'), records } });
+  await plane.ask('DELETE', `/acme/admin/keys/${id}`);
+  expect(await audit.ended).toMatch(/^UNAUTHENTICATED: /);
+  const { rowCount } = await plane.pool.query('select 1 from audit_entry where spool_id = $1', [spool('a')]);
+  expect([0, 3]).toContain(rowCount);
+});
+
+test('a stream whose key still stands stays open while others end, and while the database is away', async () => {
+  const { key } = await plane.issueKey(['sidecar.sync']);
+  const other = await plane.issueKey(['sidecar.sync']);
+  const [stays, ends] = [openShip(plane, key), openShip(plane, other.key)];
+  for (const wire of [stays, ends]) {
+    wire.write({ hello: { sidecarId: 'by-hand' } });
+    await wire.next();
+  }
+  const query = plane.pool.query.bind(plane.pool);
+  let asked = 0;
+  Object.assign(plane.pool, {
+    query: () => {
+      asked += 1;
+      return Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
+    },
+  });
+  try {
+    await expect.poll(() => asked, { timeout: 8_000 }).toBeGreaterThan(4);
+  } finally {
+    Object.assign(plane.pool, { query });
+  }
+  await plane.ask('DELETE', `/acme/admin/keys/${other.id}`);
+  expect(await ends.ended).toMatch(/^UNAUTHENTICATED: /);
+  stays.write({ batch: { spoolId: spool('b'), records: [{ sequence: 1, entry: Buffer.from(JSON.stringify(entry())) }] } });
+  expect(await stays.next()).toMatchObject({ acknowledged: { sequence: 1 } });
+});
+
+test('a key that this control plane has not heard of yet is waited for, not refused', async () => {
+  const late = createPublisher({ readState: (id) => readWorkspaceState(plane.pool, id), defaults: plane.deps.defaults, log: silentLog });
+  const grpc = await startGrpcServer(
+    {
+      publisher: late,
+      wall: Date.now,
+      random: Math.random,
+      metrics: createSyncMetrics(new Registry()),
+      log: silentLog,
+      authenticate: (header) => authenticate(plane.deps, header),
+      stillStands: (actor) => stillStands(plane.deps, actor),
+      ingest: plane.ingest,
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+  const there = { address: () => `127.0.0.1:${grpc.port}` };
+  const first = openSync(there, (await plane.issueKey(['sidecar.sync'])).key);
+  first.write(hello);
+  await first.next();
+  const wire = openSync(there, (await plane.issueKey(['sidecar.sync'])).key);
+  wire.write(hello);
+  await expect.poll(() => wire.received.length).toBeGreaterThan(0);
+  expect(wire.received.map(({ message }) => message)).not.toContain('snapshot');
+  const { rows } = await plane.pool.query<{ id: string }>("select id from workspace where slug = 'acme'");
+  late.raised(Number(rows[0]?.id), await plane.revision(), Date.now());
+  expect((await wire.next()).message).toBe('snapshot');
+  late.close();
+  await grpc.close();
+});
+
+describe('at a sidecar, with the next revision it acknowledges', () => {
+  async function start() {
+    const { key } = await plane.issueKey(['sidecar.sync']);
+    const { sidecar, reaches } = await followPlane(plane, { key, spoolDir: temporaryFolder() });
+    const { app } = createTestServer(sidecar);
+    const use = async (by: string): Promise<string> => {
+      const headers = { authorization: `Bearer ${by}` };
+      const answer = await app.inject({
+        method: 'POST',
+        url: '/govern/tool-use',
+        headers,
+        payload: { tool_name: 'mail.send', tool_input: {}, agent_name: 'bot', session_id: 's' },
+      });
+      const { decision = '', reason = '' } = answer.json<{ decision?: string; reason?: string }>();
+      return `${answer.statusCode} ${decision} ${reason.split(':', 1)[0]}`.trim();
+    };
+    const settled = async (): Promise<void> => reaches(await plane.revision());
+    return { use, settled };
+  }
+  const allowed = '200 allow allowed';
+
+  test('a revoked key asks for nothing any more', async () => {
+    const { use, settled } = await start();
+    const { key, id } = await plane.issueKey(['govern']);
+    await settled();
+    expect(await use(key)).toBe(allowed);
+    await plane.ask('DELETE', `/acme/admin/keys/${id}`);
+    await settled();
+    expect(await use(key)).toMatch(/^401/);
+  });
+
+  test('of a rotated key the old secret asks for nothing, and the new one does', async () => {
+    const { use, settled } = await start();
+    const { key, id } = await plane.issueKey(['govern']);
+    const fresh = field(await plane.ask('POST', `/acme/admin/keys/${id}/rotate`), 'key');
+    await settled();
+    expect(await use(key)).toMatch(/^401/);
+    expect(await use(fresh)).toBe(allowed);
+  });
+
+  test('a member who leaves takes their keys and those they made along', async () => {
+    const { use, settled } = await start();
+    const own = await plane.keyOf('admin', ['*'], 'goes');
+    const made = field(await plane.ask('POST', '/acme/admin/keys', { key: own, body: { name: 'made', scopes: ['govern'] } }), 'key');
+    await settled();
+    for (const key of [own, made]) expect(await use(key)).toBe(allowed);
+    await plane.ask('DELETE', '/acme/admin/members/goes');
+    await settled();
+    for (const key of [own, made]) expect(await use(key)).toMatch(/^401/);
+  });
+
+  test('a member who is demoted is governed by the policy of their new role, with the keys they made', async () => {
+    const { use, settled } = await start();
+    const own = await plane.keyOf('admin', ['*'], 'sinks');
+    const made = field(await plane.ask('POST', '/acme/admin/keys', { key: own, body: { name: 'made', scopes: ['govern'] } }), 'key');
+    const rule = { permission: 'deny' };
+    const body = { defaults: { interactive: rule, subagent: rule, background: rule, api: rule } };
+    expect((await plane.ask('PUT', '/acme/admin/rolePolicies/member', { body })).status).toBe(200);
+    await settled();
+    for (const key of [own, made]) expect(await use(key)).toBe(allowed);
+    await plane.ask('PATCH', '/acme/admin/members/sinks', { body: { role: 'member' } });
+    await settled();
+    for (const key of [own, made]) expect(await use(key)).toBe('200 deny policy_denied');
+  });
+});
