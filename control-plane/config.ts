@@ -1,5 +1,5 @@
 // The environment variables of the control plane: types, defaults, checks and README's table in one schema.
-import { type ConfigOf, choice, integer, isSlug, parseKey, text } from '@tollgate/proto/contract';
+import { type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
 import { checkEmail } from './domain/member.ts';
 
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });
@@ -49,6 +49,44 @@ export const configSchema = {
     secret: true,
     check: (value) => (/^[\x21-\x7e]{32,}$/.test(value) ? null : 'must be at least 32 printable characters without blanks'),
   }),
+  publicUrl: text({
+    name: 'TOLLGATE_PUBLIC_URL',
+    describe: 'what browsers reach it by; over https, cookies are for https only',
+    fallback: null,
+    check: (value) => originProblem(value),
+  }),
+  oidcIssuer: text({
+    name: 'TOLLGATE_OIDC_ISSUER',
+    describe: 'OpenID Connect issuer that members may sign in with',
+    fallback: null,
+    check: (value) => secureUrlProblem(value),
+  }),
+  oidcClientId: text({ name: 'TOLLGATE_OIDC_CLIENT_ID', describe: 'what the issuer calls this control plane', fallback: null }),
+  oidcClientSecret: text({
+    name: 'TOLLGATE_OIDC_CLIENT_SECRET',
+    describe: 'its secret there; absent: it is a public client',
+    fallback: null,
+    secret: true,
+  }),
+  secretKey: text({
+    name: 'TOLLGATE_SECRET_KEY',
+    describe: 'encrypts the headers and variables of tool servers in the database; absent: none are taken',
+    fallback: null,
+    secret: true,
+    check: (value) => (value.length >= 32 ? null : 'must be at least 32 characters'),
+  }),
+  toolCommands: text({
+    name: 'TOLLGATE_TOOL_COMMANDS',
+    describe: 'programs that owners and admins may have started as tool servers, with any arguments, separated by commas; absent: none',
+    fallback: null,
+    check: (value) => (parseCommands(value).every((one) => one !== '') ? null : 'must be programs separated by commas'),
+  }),
+  allowPrivateToolServers: choice({
+    name: 'TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS',
+    describe: 'let tool servers be at loopback, private and link-local addresses, and on plain http',
+    fallback: 'false',
+    choices: ['true', 'false'],
+  }),
   defaultPermission: choice({
     name: 'TOLLGATE_DEFAULT_PERMISSION',
     describe: 'what holds where no policy says anything',
@@ -64,7 +102,7 @@ export const configSchema = {
   }),
   patchPerMinute: integer({
     name: 'TOLLGATE_PATCH_PER_MINUTE',
-    describe: 'PATCH requests a minute for each key',
+    describe: 'PATCH requests of agents, a minute for each key',
     fallback: 30,
     min: 1,
     max: 100_000,
@@ -84,4 +122,28 @@ export const configSchema = {
   }),
 };
 
+export const parseCommands = (text: string | null): readonly string[] => text?.split(',').map((one) => one.trim()) ?? [];
+
 export type Config = ConfigOf<typeof configSchema>;
+
+/** What one variable needs of another. */
+export function signInProblems({ publicUrl, oidcIssuer, oidcClientId, oidcClientSecret }: Config): readonly string[] {
+  if (oidcIssuer === null) {
+    const idle = [oidcClientId !== null && 'TOLLGATE_OIDC_CLIENT_ID', oidcClientSecret !== null && 'TOLLGATE_OIDC_CLIENT_SECRET'];
+    return idle.filter((name) => name !== false).map((name) => `${name} needs TOLLGATE_OIDC_ISSUER`);
+  }
+  const needed = [publicUrl === null && 'TOLLGATE_PUBLIC_URL', oidcClientId === null && 'TOLLGATE_OIDC_CLIENT_ID'];
+  return needed.filter((name) => name !== false).map((name) => `TOLLGATE_OIDC_ISSUER needs ${name}`);
+}
+
+function secureUrlProblem(value: string): string | null {
+  const problem = 'must begin with https://, or with http:// on loopback';
+  if (!URL.canParse(value)) return problem;
+  const { protocol, hostname, username, password } = new URL(value);
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')))) return problem;
+  return username === '' && password === '' ? null : 'must hold no user and no password';
+}
+
+const originProblem = (value: string): string | null =>
+  secureUrlProblem(value) ??
+  (new URL(value).origin === value.replace(/\/$/, '') ? null : 'must be scheme, host and port, in lower case, and no path');

@@ -7,20 +7,26 @@ import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { type Config, configSchema } from './config.ts';
+import { type Config, configSchema, parseCommands, signInProblems } from './config.ts';
+import type { Issuer } from './domain/sign-in.ts';
 import { createSyncMetrics } from './grpc/metrics.ts';
 import { startGrpcServer } from './grpc/server.ts';
 import { createApp } from './http/app.ts';
-import { authenticate } from './operations/authenticate.ts';
+import { callbackPath } from './http/cookies.ts';
+import { authenticate, stillStands } from './operations/authenticate.ts';
 import { createIngest } from './operations/ingest-batch.ts';
 import type { Deps } from './operations/operation.ts';
 import { seedFirstWorkspace } from './operations/seed-first-workspace.ts';
 import { tendPartitions } from './operations/tend-partitions.ts';
+import { tendSessions } from './operations/tend-sessions.ts';
 import { loggable } from './loggable.ts';
+import { createIssuer } from './oidc/issuer.ts';
 import { createPublisher } from './publish/publisher.ts';
+import { createReach } from './runs/mcp/reach.ts';
 import { startEmbedded } from './store/embedded/start.ts';
 import { migrate } from './store/migrate.ts';
 import { createPool } from './store/pool.ts';
+import { createSealer } from './store/sealed.ts';
 import { watchRevisions } from './store/watch-revisions.ts';
 import { readWorkspaceState } from './store/workspace-state.ts';
 
@@ -41,6 +47,9 @@ export async function runControlPlane(env: Readonly<Record<string, string | unde
     return complain([
       `TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
     ]);
+
+  const unmet = signInProblems(config);
+  if (unmet.length > 0) return complain(unmet);
 
   const undo: Undo = [];
   const stopped = new AbortController();
@@ -74,18 +83,20 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
     clock: () => new Date(),
     random: (size) => randomBytes(size),
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
+    reach: createReach({ allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) }),
+    sealer: config.secretKey === null ? null : createSealer(config.secretKey, randomBytes),
   };
   const { workspace, ownerEmail, ownerKey } = config;
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
   await tendPartitions(deps, config.auditRetentionDays);
-  const chores = setInterval(
-    () =>
-      void tendPartitions(deps, config.auditRetentionDays).catch((error: unknown) =>
-        log.error(loggable(error), 'partitions were not tended'),
-      ),
-    hourMs,
-  );
+  const tend = async (): Promise<void> => {
+    await tendPartitions(deps, config.auditRetentionDays).catch((error: unknown) =>
+      log.error(loggable(error), 'partitions were not tended'),
+    );
+    await tendSessions(deps).catch((error: unknown) => log.error(loggable(error), 'expired sessions were not removed'));
+  };
+  const chores = setInterval(() => void tend(), hourMs);
   undo.push(() => clearInterval(chores));
 
   const registry = new Registry();
@@ -102,6 +113,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
       metrics: createSyncMetrics(registry),
       log,
       authenticate: (header) => authenticate(deps, header),
+      stillStands: (actor) => stillStands(deps, actor),
       ingest: createIngest(deps),
     },
     { host: config.host, port: config.grpcPort },
@@ -110,6 +122,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   const app = createApp({
     ...deps,
     config,
+    issuer: issuerOf(config),
     log,
     registry,
     readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
@@ -118,6 +131,12 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   const rest = await app.listen({ host: config.host, port: config.port });
   announce(rest, `${config.host}:${grpc.port}`, seeded.kind === 'created' ? seeded.key : null);
   return null;
+}
+
+function issuerOf({ publicUrl, oidcIssuer, oidcClientId, oidcClientSecret }: Config): Issuer | null {
+  if (publicUrl === null || oidcIssuer === null || oidcClientId === null) return null;
+  const redirectUri = new URL(callbackPath, publicUrl).href;
+  return createIssuer({ issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, redirectUri });
 }
 
 async function connectionOf(config: Config, undo: Undo, log: pino.Logger, signal: AbortSignal): Promise<pg.PoolConfig> {

@@ -1,46 +1,167 @@
-// The models an agent may be given on the validated path. Data: a model is recognised by its own name or with its
-// provider in front (`anthropic/claude-sonnet-4-5`).
-interface Model {
-  readonly provider: string;
-  readonly name: string;
+// The models that agents may run on, with their prices. Data: a model is recognised by `provider/name`, by its name alone
+// where only one provider has it, and by either with the date of a release behind it. Prices are those of the package
+// that `package.json` pins; nothing is fetched.
+import { calcPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices';
+
+export interface Price {
+  readonly inputCentsPerMillionTokens: number;
+  readonly outputCentsPerMillionTokens: number;
+  /** Absent: input read from a cache costs what other input costs. */
+  readonly cachedInputCentsPerMillionTokens?: number;
+  /** Absent: input written to a cache costs what other input costs. */
+  readonly cacheWriteCentsPerMillionTokens?: number;
+  /** What is said here is the lowest tier, now: a long input costs more, or another hour another price. */
+  readonly tiered?: true;
 }
 
-const of = (provider: string, ...names: readonly string[]): readonly Model[] => names.map((name) => ({ provider, name }));
+interface Model {
+  /** `provider/name`. */
+  readonly id: string;
+  readonly provider: string;
+  /** By which the provider, and the price data, know it. */
+  readonly name: string;
+  /** What it is recognised by besides, each also with the provider in front. */
+  readonly aliases: readonly string[];
+  /** In tokens. */
+  readonly contextWindow?: number;
+  readonly deprecated?: true;
+}
 
-export const models: readonly Model[] = [
-  ...of(
-    'anthropic',
-    'claude-opus-4-5',
-    'claude-opus-4-1',
-    'claude-opus-4-0',
-    'claude-sonnet-4-5',
-    'claude-sonnet-4-0',
-    'claude-haiku-4-5',
-    'claude-3-7-sonnet-latest',
-    'claude-3-5-haiku-latest',
-  ),
-  ...of(
-    'openai',
-    'gpt-5.1',
-    'gpt-5',
-    'gpt-5-mini',
-    'gpt-5-nano',
-    'gpt-4.1',
-    'gpt-4.1-mini',
-    'gpt-4.1-nano',
-    'gpt-4o',
-    'gpt-4o-mini',
-    'o3',
-    'o4-mini',
-  ),
-  ...of('google', 'gemini-3-pro-preview', 'gemini-2.5-pro', 'gemini-2.5-flash', 'gemini-2.5-flash-lite'),
-  ...of('mistral', 'mistral-large-latest', 'mistral-medium-latest', 'mistral-small-latest'),
-  ...of('deepseek', 'deepseek-chat', 'deepseek-reasoner'),
+export type PricedModel = Model & Price;
+
+interface Source {
+  readonly provider: string;
+  /** The provider in the price data. */
+  readonly dataId: string;
+  /** Names of others' models that it resells. */
+  readonly resells?: RegExp;
+}
+
+// Those who make models. Who only hosts others' models is reached as an OpenAI-compatible endpoint.
+const sources: readonly Source[] = [
+  { provider: 'anthropic', dataId: 'anthropic' },
+  { provider: 'openai', dataId: 'openai' },
+  { provider: 'google', dataId: 'google', resells: /^claude/ },
+  { provider: 'mistral', dataId: 'mistral' },
+  { provider: 'deepseek', dataId: 'deepseek' },
+  { provider: 'xai', dataId: 'x-ai' },
+  { provider: 'cohere', dataId: 'cohere' },
+  { provider: 'moonshotai', dataId: 'moonshotai' },
 ];
 
-/** A deterministic model that needs no network; known by its full name only. */
+/** A deterministic model that needs no network, and is free; known by its full name only. */
 export const demoModel = 'demo/echo';
 
-const recognised = new Set([demoModel, ...models.flatMap(({ provider, name }) => [name, `${provider}/${name}`])]);
+/** Such a model hears, speaks, draws, embeds, judges or completes text, and holds no conversation. */
+const noConversation =
+  /audio|davinci|embed|image|live|moderation|ocr|realtime|safeguard|transcribe|tts|turbo-instruct|voice|voxtral|whisper|^(?:ada|babbage|curie)$/;
+const plainName = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
+const released = /^(?:[a-z]+\/)?[a-z0-9.-]+-(?:\d{8}|\d{4}-\d{2}-\d{2})$/;
+/** Which model a name means does not depend on the day, only its price does. */
+const someDay = new Date('2100-01-01T00:00:00Z');
 
-export const isRecognisedModel = (model: string): boolean => recognised.has(model);
+const quote = (dataId: string, name: string, at: Date) => calcPrice({}, name, { providerId: dataId, timestamp: at });
+
+/** The names that a model's data spells out. */
+function spelledNames({ id, match }: ModelInfo): readonly string[] {
+  const alternatives = 'or' in match ? match.or : [match];
+  const equal = alternatives.flatMap((one) => ('equals' in one ? [one.equals] : []));
+  return [...new Set([id, ...equal])].filter((name) => plainName.test(name));
+}
+
+function modelsOf({ provider, dataId, resells }: Source): readonly Model[] {
+  return (findProvider({ providerId: dataId })?.models ?? []).flatMap((data) => {
+    // Some entries of the data stand for names that lead elsewhere.
+    const aliases = spelledNames(data).filter((name) => quote(dataId, name, someDay)?.model.id === data.id);
+    const [name] = aliases;
+    if (name === undefined || noConversation.test(data.id) || resells?.test(data.id) === true) return [];
+    if (priceFrom(dataId, name, someDay) === null) return [];
+    return [
+      {
+        id: `${provider}/${name}`,
+        provider,
+        name,
+        aliases,
+        ...(data.context_window === undefined ? {} : { contextWindow: data.context_window }),
+        ...(data.deprecated === true ? { deprecated: true as const } : {}),
+      },
+    ];
+  });
+}
+
+/** Null where the data has no price for text. */
+function priceFrom(dataId: string, name: string, at: Date): Price | null {
+  const quoted = quote(dataId, name, at);
+  const price = quoted?.model_price ?? {};
+  const input = centsOf(price['input_mtok']);
+  const output = centsOf(price['output_mtok']);
+  if (quoted === null || input === null || output === null) return null;
+  const read = centsOf(price['cache_read_mtok']);
+  const written = centsOf(price['cache_write_mtok']);
+  return {
+    inputCentsPerMillionTokens: input,
+    outputCentsPerMillionTokens: output,
+    ...(read === null ? {} : { cachedInputCentsPerMillionTokens: read }),
+    ...(written === null ? {} : { cacheWriteCentsPerMillionTokens: written }),
+    ...(dependsOnLength(price) || dependsOnHour(quoted.model) ? { tiered: true as const } : {}),
+  };
+}
+
+/** From dollars, at the lowest tier. Rounded to a millionth of a cent, which takes off what binary fractions add. */
+const centsOf = (price: ModelPrice[string]): number | null =>
+  price === undefined ? null : Math.round((typeof price === 'number' ? price : price.base) * 1e8) / 1e6;
+
+const dependsOnLength = (price: ModelPrice): boolean => ['input_mtok', 'output_mtok'].some((unit) => typeof price[unit] === 'object');
+
+const dependsOnHour = ({ prices }: ModelInfo): boolean =>
+  Array.isArray(prices) && prices.some(({ constraint }) => constraint?.type === 'time_of_date');
+
+const demo: Model = { id: demoModel, provider: 'demo', name: 'echo', aliases: [] };
+const free: Price = { inputCentsPerMillionTokens: 0, outputCentsPerMillionTokens: 0 };
+
+const models = catalogueOf([demo, ...sources.flatMap(modelsOf)]);
+const byName = new Map(models.flatMap((model) => namesOf(model).map((name) => [name, model] as const)));
+
+/** Sorted by id. A name that several providers have is nobody's alias. */
+function catalogueOf(all: readonly Model[]): readonly Model[] {
+  const counts = new Map<string, number>();
+  for (const alias of all.flatMap(({ aliases }) => aliases)) counts.set(alias, (counts.get(alias) ?? 0) + 1);
+  return all
+    .map((model) => ({ ...model, aliases: model.aliases.filter((alias) => counts.get(alias) === 1) }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function namesOf({ id, provider, aliases }: Model): readonly string[] {
+  return [id, ...aliases.flatMap((alias) => [alias, `${provider}/${alias}`])];
+}
+
+/** The model that a name means, or null. */
+function findModel(name: string): Model | null {
+  return byName.get(name) ?? (released.test(name) ? findReleased(name) : null);
+}
+
+/** `claude-haiku-4-5-20251001`: the price data says of which model that is a release. */
+function findReleased(text: string): Model | null {
+  const [name = '', provider = null] = text.split('/').reverse();
+  const found = sources
+    .filter((source) => provider === null || source.provider === provider)
+    .flatMap((source) => byName.get(`${source.provider}/${quote(source.dataId, name, someDay)?.model.id}`) ?? []);
+  return found.length === 1 ? (found[0] ?? null) : null;
+}
+
+export const isRecognisedModel = (name: string): boolean => findModel(name) !== null;
+
+/** What a recognised model costs at `at`; null for a name that is not recognised. */
+export function priceOf(name: string, at: Date): Price | null {
+  const model = findModel(name);
+  if (model === null) return null;
+  const source = sources.find(({ provider }) => provider === model.provider);
+  return source === undefined ? free : priceFrom(source.dataId, model.name, at);
+}
+
+/** All models by id, with what they cost at `at`. */
+export const listModels = (at: Date): readonly PricedModel[] =>
+  models.flatMap((model) => {
+    const price = priceOf(model.id, at);
+    return price === null ? [] : [{ ...model, ...price }];
+  });

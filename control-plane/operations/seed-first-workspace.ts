@@ -24,7 +24,10 @@ export type Seeded =
 const ownerUid = 'owner';
 const epochBytes = 16;
 
-export async function seedFirstWorkspace(deps: Deps, { workspace, ownerEmail, ownerKey }: FirstWorkspace): Promise<Seeded> {
+export async function seedFirstWorkspace(
+  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  { workspace, ownerEmail, ownerKey }: FirstWorkspace,
+): Promise<Seeded> {
   if (ownerKey !== null && parseKey(ownerKey) === null) return refused('is not a key: gsk_<workspace>_ and 32 to 64 letters and digits');
   return inTransaction(deps.pool, async (client) => {
     await lockStart(client);

@@ -1,7 +1,8 @@
-// The variables of both programs, so that one environment can serve both: each refuses what neither knows. A test keeps
-// the list equal to the two schemas.
+// The variables of both programs and of the command line, so that one environment can serve all: each program refuses what none knows. A test keeps
+// the list equal to the schemas and to what the command line reads.
 export const programVariables: readonly string[] = [
   'TOLLGATE_ALLOW_PLAINTEXT',
+  'TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS',
   'TOLLGATE_AUDIT_INPUT',
   'TOLLGATE_AUDIT_RETENTION_DAYS',
   'TOLLGATE_CONTROL_PLANE',
@@ -12,16 +13,23 @@ export const programVariables: readonly string[] = [
   'TOLLGATE_HOST',
   'TOLLGATE_KEY',
   'TOLLGATE_LOG_LEVEL',
+  'TOLLGATE_OIDC_CLIENT_ID',
+  'TOLLGATE_OIDC_CLIENT_SECRET',
+  'TOLLGATE_OIDC_ISSUER',
   'TOLLGATE_OPERATOR_KEY',
   'TOLLGATE_OWNER_EMAIL',
   'TOLLGATE_OWNER_KEY',
   'TOLLGATE_PATCH_PER_MINUTE',
   'TOLLGATE_PORT',
+  'TOLLGATE_PUBLIC_URL',
   'TOLLGATE_RATE_WINDOW_SECONDS',
+  'TOLLGATE_SECRET_KEY',
   'TOLLGATE_SIDECAR_HOST',
   'TOLLGATE_SIDECAR_ID',
   'TOLLGATE_SIDECAR_PORT',
   'TOLLGATE_SPOOL_DIR',
   'TOLLGATE_SPOOL_MAX_MB',
+  'TOLLGATE_TOOL_COMMANDS',
+  'TOLLGATE_URL',
   'TOLLGATE_WORKSPACE',
 ];

@@ -8,10 +8,9 @@ import { entryFromRecord } from '../../control-plane/domain/audit-entry.ts';
 import { cursorOf, parseAuditQuery } from '../../control-plane/domain/audit-query.ts';
 import { cleanJson } from '../../control-plane/domain/clean-json.ts';
 import { parseInstant } from '../../control-plane/domain/instant.ts';
-import { demoModel, isRecognisedModel, models } from '../../control-plane/domain/models.ts';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
 import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
-import { inTurns, inTurnsByKey } from '../../control-plane/operations/turns.ts';
+import { inTurns, inTurnsByKey } from '../../control-plane/operations/ingest/turns.ts';
 import { daysBetween } from '../../control-plane/store/partitions.ts';
 
 const now = new Date('2026-06-25T12:00:00.000Z');
@@ -131,15 +130,6 @@ test('days between are all days of UTC, both ends included', () => {
   expect(daysBetween(now, now)).toEqual(['20260625']);
 });
 
-test('the catalogue knows the demo model and each model by both its names', () => {
-  expect(isRecognisedModel(demoModel)).toBe(true);
-  for (const { provider, name } of models) {
-    expect(isRecognisedModel(name)).toBe(true);
-    expect(isRecognisedModel(`${provider}/${name}`)).toBe(true);
-  }
-  for (const name of ['echo', '', 'constructor', 'GPT-5', 'openai/claude-sonnet-4-5']) expect(isRecognisedModel(name)).toBe(false);
-});
-
 test('a limit holds in every window of a minute, and quiet keys are forgotten', () => {
   const clock = { now: 0 };
   const limit = createRateLimit(() => new Date(clock.now), 3);
@@ -170,6 +160,13 @@ describe('configuration', () => {
         ownerEmail: 'owner@localhost',
         ownerKey: null,
         operatorKey: null,
+        publicUrl: null,
+        oidcIssuer: null,
+        oidcClientId: null,
+        oidcClientSecret: null,
+        secretKey: null,
+        toolCommands: null,
+        allowPrivateToolServers: 'false',
         defaultPermission: 'allow',
         windowSeconds: 60,
         patchPerMinute: 30,

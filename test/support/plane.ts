@@ -11,22 +11,24 @@ import {
 } from '@tollgate/proto';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
+import type { AuditBatch } from '../../control-plane/domain/audit-batch.ts';
 import { createSyncMetrics } from '../../control-plane/grpc/metrics.ts';
 import { type GrpcServer, startGrpcServer } from '../../control-plane/grpc/server.ts';
-import { authenticate } from '../../control-plane/operations/authenticate.ts';
-import { type AuditBatch, createIngest } from '../../control-plane/operations/ingest-batch.ts';
+import { authenticate, stillStands } from '../../control-plane/operations/authenticate.ts';
+import { createIngest } from '../../control-plane/operations/ingest-batch.ts';
 import { tendPartitions } from '../../control-plane/operations/tend-partitions.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
 import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
-import { type Sidecar, type SidecarOptions, startSidecar } from '../../sidecar/start.ts';
+import type { Sidecar } from '../../sidecar/sidecar.ts';
+import { type SidecarOptions, startSidecar } from '../../sidecar/start.ts';
 import { createRest, field } from '../control-plane/rest.ts';
 import { temporaryFolder } from './spools.ts';
 
 export type Plane = Awaited<ReturnType<typeof startPlane>>;
 
-export async function startPlane() {
-  const rest = await createRest();
+export async function startPlane(overrides: Parameters<typeof createRest>[0] = {}) {
+  const rest = await createRest(overrides);
   rest.clock.now = new Date();
   await tendPartitions(rest.deps, 90);
   const registry = new Registry();
@@ -61,6 +63,7 @@ export async function startPlane() {
           metrics,
           log,
           authenticate: (header) => authenticate(rest.deps, header),
+          stillStands: (actor) => stillStands(rest.deps, actor),
           ingest: (batch: AuditBatch) => plane.ingest(batch),
         },
         { host: '127.0.0.1', port: plane.port },

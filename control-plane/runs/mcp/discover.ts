@@ -1,0 +1,67 @@
+// Asks a tool server for its tools. Within `discoverMs` there is either a list that passes every bound, or a refusal in
+// plain words that quotes nothing of what the server said but names.
+import { AppError } from '@tollgate/proto/contract';
+import { cleanJson } from '../../domain/clean-json.ts';
+import { badRequest } from '../../domain/refusal.ts';
+import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerBounds } from '../../domain/tool-server.ts';
+import { type Connection, createConnection } from './connect.ts';
+import type { Reach } from './reach.ts';
+
+/** Far more than a server of so many tools needs, and an end for one whose list has none. */
+const pagesMax = 100;
+
+export interface Discovery {
+  readonly name: string;
+  readonly target: Target;
+  readonly secrets: Secrets;
+}
+
+/** Throws `bad_request` where we would not go, `upstream_failed` where the server failed. */
+export async function discoverTools({ name, target, secrets }: Discovery, reach: Reach): Promise<readonly DiscoveredTool[]> {
+  const connection = createConnection(target, secrets, reach);
+  const signal = AbortSignal.timeout(reach.discoverMs);
+  try {
+    const listed = await within(signal, listTools(connection, signal));
+    const checked = checkTools(name, listed);
+    if ('problem' in checked) throw failed(checked.problem);
+    return checked.tools;
+  } catch (reason) {
+    if (reason instanceof AppError) throw reason;
+    const trouble = connection.trouble();
+    if (trouble?.by === 'us') throw badRequest(`url ${trouble.words}`);
+    if (signal.aborted) throw failed(`did not list its tools within ${reach.discoverMs} ms`, reason);
+    throw failed(trouble?.words ?? defaultWords[target.kind], reason);
+  } finally {
+    await connection.close().catch(() => undefined);
+  }
+}
+
+const defaultWords = {
+  url: 'could not be reached, or does not speak MCP over Streamable HTTP',
+  command: 'could not be started, or does not speak MCP on its standard streams',
+} as const;
+
+async function listTools({ client, open }: Connection, signal: AbortSignal): Promise<readonly unknown[]> {
+  await open(signal);
+  const tools: unknown[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < pagesMax; page += 1) {
+    // Not `listTools`, which gathers all pages first and compiles every schema.
+    const answer = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, { signal });
+    tools.push(...answer.tools.map((tool) => cleanJson(tool, new Set())));
+    cursor = answer.nextCursor;
+    if (cursor === undefined || tools.length > toolServerBounds.tools) return tools;
+  }
+  throw failed(`lists its tools on more than ${pagesMax} pages`);
+}
+
+/** Rejects when the time is up, whether or not what is waited for notices. */
+function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}
+
+const failed = (words: string, cause?: unknown): AppError =>
+  new AppError({ code: 'upstream_failed', publicMessage: `the tool server ${words}`, cause });

@@ -1,0 +1,93 @@
+// `fetch` for one tool server of a tenant. It goes to the server's own origin only, to addresses that are public when
+// the connection is made (so that neither a name that resolves anew nor a redirect leads inside), follows no redirect,
+// and stops reading an answer that is too long. It remembers what went wrong in plain words, since what is thrown passes
+// through the MCP client, which puts other words around it.
+import { isIP, type LookupFunction } from 'node:net';
+import { callbackify } from 'node:util';
+import { Agent, fetch, Response } from 'undici';
+import { isPublicAddress } from './address.ts';
+import type { Address, Reach } from './reach.ts';
+
+/** Why nothing came of it: by `us`, we would not go there; by `server`, it failed. */
+export interface Trouble {
+  readonly by: 'us' | 'server';
+  readonly words: string;
+}
+
+export interface GuardedFetch {
+  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<globalThis.Response>;
+  /** The first that ends a connection, else the last that may have. */
+  readonly trouble: () => Trouble | null;
+  readonly close: () => Promise<void>;
+}
+
+const answerBytesMax = 4 * 1_048_576;
+const notPublic = 'is not at a public address; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow it';
+
+export function createGuardedFetch(origin: string, { allowPrivate, resolve }: Pick<Reach, 'allowPrivate' | 'resolve'>): GuardedFetch {
+  let ending: Trouble | null = null;
+  let passing: Trouble | null = null;
+  const end = (by: Trouble['by'], words: string): Error => {
+    ending ??= { by, words };
+    return new Error(words);
+  };
+
+  const findAddresses = callbackify(async (hostname: string): Promise<readonly Address[]> => {
+    const all = await resolve(hostname).catch(() => {
+      throw end('server', 'has a name that does not resolve');
+    });
+    // One among several is enough: which of them is connected to is not said here.
+    if (!allowPrivate && !all.every(({ address }) => isPublicAddress(address))) throw end('us', notPublic);
+    return all;
+  });
+
+  // Asked for names only: an address in a URL is connected to as it is, and `refuseUrl` looks at it.
+  const lookup: LookupFunction = (hostname, { family, all }, callback) =>
+    findAddresses(hostname, (refusal: Error | null, found) => {
+      const wanted = refusal === null ? found.filter((one) => !family || one.family === family) : [];
+      const [first] = wanted;
+      if (first === undefined) callback(refusal ?? end('server', 'has a name without an address'), '', 0);
+      else if (all === true) callback(null, [...wanted]);
+      else callback(null, first.address, first.family);
+    });
+  const agent = new Agent({ connect: { lookup } });
+
+  function refuseUrl(url: URL): void {
+    if (url.origin !== origin) throw end('us', 'led to another origin');
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw end('us', notPublic);
+  }
+
+  function bounded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    let bytes = 0;
+    return body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform: (chunk, controller) => {
+          bytes += chunk.length;
+          if (bytes > answerBytesMax) throw end('server', `answered more than ${answerBytesMax} bytes`);
+          controller.enqueue(chunk);
+        },
+      }),
+    );
+  }
+
+  return {
+    fetch: async (to, init = {}) => {
+      const url = new URL(to);
+      refuseUrl(url);
+      // Types of the same things, once as Node's own and once as the package's.
+      const given = init as object;
+      const response = await fetch(url, { ...given, redirect: 'manual', dispatcher: agent });
+      if (response.status >= 300 && response.status < 400) {
+        await response.body?.cancel();
+        throw end('server', `answered with a redirect (${response.status}), and redirects are not followed`);
+      }
+      if (init.method === 'POST') passing = response.ok ? null : { by: 'server', words: `answered with status ${response.status}` };
+      const { status, statusText, headers, body } = response;
+      const stream = body === null ? null : bounded(body as ReadableStream<Uint8Array>);
+      return new Response(stream, { status, statusText, headers });
+    },
+    trouble: () => ending ?? passing,
+    close: () => agent.destroy(),
+  };
+}

@@ -1,0 +1,23 @@
+// How far this process goes for a tool server: what the operator allows, and for how long.
+import { lookup } from 'node:dns/promises';
+import type { ToolServerRules } from '../../domain/tool-server-definition.ts';
+
+export interface Address {
+  readonly address: string;
+  readonly family: number;
+}
+
+export interface Reach extends ToolServerRules {
+  /** How long a server may take to list its tools, connecting included. */
+  readonly discoverMs: number;
+  /** Every address of a host name. */
+  readonly resolve: (hostname: string) => Promise<readonly Address[]>;
+}
+
+const discoverMs = 10_000;
+
+export const createReach = (rules: ToolServerRules): Reach => ({
+  ...rules,
+  discoverMs,
+  resolve: (hostname) => lookup(hostname, { all: true, verbatim: true }),
+});
