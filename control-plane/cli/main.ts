@@ -1,14 +1,35 @@
-// The command line: `tollgate <command>`. `start` runs the control plane in the foreground.
-import { Command } from 'commander';
-import { runControlPlane } from '../main.ts';
+// The command line: `tollgate <command>`. Everything of the process that a command may use is given here.
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
+import { runCli } from './program.ts';
+import { createPrompts } from './prompts.ts';
 
-const program = new Command('tollgate').description('Control plane for the tool calls of AI agents');
-
-program
-  .command('start')
-  .description('run the control plane until SIGTERM; configured by environment variables, see README')
-  .action(async () => {
-    process.exitCode = await runControlPlane(process.env);
+const { stdin, stdout, stderr } = process;
+// A reader that leaves, such as `head`, has what it wanted.
+for (const sink of [stdout, stderr])
+  sink.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    throw error;
   });
 
-await program.parseAsync();
+const manifest: unknown = createRequire(import.meta.url)('@tollgate/control-plane/package.json');
+const version = typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
+
+process.exitCode = await runCli(process.argv.slice(2), {
+  env: process.env,
+  version,
+  home: homedir(),
+  stdin,
+  stdout,
+  stderr,
+  prompts: stdin.isTTY && stderr.isTTY ? createPrompts(stdin, stderr) : null,
+  now: () => new Date(),
+  random: Math.random,
+  wait: (ms, signal) => setTimeout(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined),
+  interruption: () => {
+    const interrupted = new AbortController();
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort());
+    return interrupted.signal;
+  },
+});

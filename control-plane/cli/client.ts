@@ -1,0 +1,170 @@
+// Talks REST to a control plane. Reads that are told to wait (429, 503) are asked again, three times at most; every
+// other refusal is a Failure in words. The key is in one header and nowhere else.
+import { type Row, given, isRow } from './answer.ts';
+import { Failure, Outage } from './failure.ts';
+import { explainNetworkError, explainRefusal, retryAfterMs } from './refusals.ts';
+import type { World } from './world.ts';
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+interface Question {
+  readonly query?: Row;
+  readonly body?: unknown;
+  /** The revision that must still be the last one. */
+  readonly ifMatch?: number;
+}
+
+interface StreamQuestion extends Question {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface Client {
+  readonly url: string;
+  readonly workspace: string;
+  /** `{workspace}` in the path is that of the key. The answer's object; throws a Failure otherwise. */
+  readonly ask: (method: Method, path: string, question?: Question) => Promise<Row>;
+  /** The status alone, of a GET. */
+  readonly probe: (path: string) => Promise<number>;
+  /** The pieces of an answer that goes on; the time limit is for its beginning. */
+  readonly stream: (method: Method, path: string, question?: StreamQuestion) => Promise<AsyncIterable<string>>;
+}
+
+export interface ClientConfig {
+  readonly url: string;
+  readonly key: string;
+  /** Where the key came from, for people. */
+  readonly keyFrom: string;
+  readonly workspace: string;
+  readonly timeoutMs: number;
+  readonly note: (text: string) => void;
+}
+
+const retriesMax = 3;
+const waitMsMax = 30_000;
+const answerCharsMax = 256 * 1024 * 1024;
+
+export function createClient(world: Pick<World, 'wait' | 'version'>, config: ClientConfig): Client {
+  const { url, key, workspace, timeoutMs } = config;
+  const place = (path: string): string => path.replace('{workspace}', encodeURIComponent(workspace));
+
+  async function send(method: Method, path: string, question: StreamQuestion, signal: AbortSignal): Promise<Response> {
+    const { query = {}, body, ifMatch, headers = {} } = question;
+    const search = new URLSearchParams(
+      Object.entries(given(query)).map(([name, value]): [string, string] => [name, String(value)]),
+    ).toString();
+    const target = `${url}${place(path)}${search === '' ? '' : `?${search}`}`;
+    for (let attempt = 1; ; attempt++) {
+      const response = await fetch(target, {
+        method,
+        signal,
+        // A key follows nobody elsewhere.
+        redirect: 'manual',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'user-agent': `tollgate/${world.version}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const busy = response.status === 429 || response.status === 503;
+      if (!busy || method !== 'GET' || attempt > retriesMax) return response;
+      const waitMs = retryAfterMs(response.headers.get('retry-after')) ?? 500 * 2 ** attempt;
+      if (waitMs > waitMsMax) return response;
+      await response.body?.cancel();
+      config.note(`${url} answered ${response.status}; asking again in ${Math.ceil(waitMs / 1_000)} s`);
+      await world.wait(waitMs, signal);
+    }
+  }
+
+  /** Runs `exchange` within the time limit, and says in words what went wrong with the network. */
+  async function within<T>(exchange: (signal: AbortSignal) => Promise<T>, until?: AbortSignal): Promise<T> {
+    const limit = new AbortController();
+    const timer = setTimeout(() => limit.abort(new DOMException('too late', 'TimeoutError')), timeoutMs);
+    try {
+      return await exchange(until === undefined ? limit.signal : AbortSignal.any([limit.signal, until]));
+    } catch (error) {
+      if (error instanceof Failure || until?.aborted === true) throw error;
+      throw explainNetworkError(error, { url, timeoutMs });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function refuseUnlessOk(method: Method, path: string, response: Response): Promise<void> {
+    if (response.ok) return;
+    throw explainRefusal({ ...config, method, path: place(path), response, body: parseJson(await response.text()) });
+  }
+
+  return {
+    url,
+    workspace,
+    ask: (method, path, question = {}) =>
+      within(async (signal) => {
+        const response = await send(method, path, question, signal);
+        await refuseUnlessOk(method, path, response);
+        const body = parseJson(await readBounded(response));
+        if (!isRow(body)) throw noControlPlane(url, response);
+        return body;
+      }),
+    probe: (path) =>
+      within(async (signal) => {
+        const response = await send('GET', path, {}, signal);
+        if (response.status >= 500 || response.status === 429) await refuseUnlessOk('GET', path, response);
+        await response.body?.cancel();
+        return response.status;
+      }),
+    stream: (method, path, question = {}) =>
+      within(async (signal) => {
+        const response = await send(method, path, question, signal);
+        await refuseUnlessOk(method, path, response);
+        if (response.body === null) throw noControlPlane(url, response);
+        return unbroken(pieces(response.body), url);
+      }, question.signal),
+  };
+}
+
+async function* pieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const bytes of body) yield decoder.decode(bytes, { stream: true });
+}
+
+async function* unbroken(stream: AsyncIterable<string>, url: string): AsyncGenerator<string> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw error instanceof Failure ? error : new Outage(`${url} cut the answer off before its end`, [], error);
+  }
+}
+
+async function readBounded(response: Response): Promise<string> {
+  if (response.body === null) return '';
+  const read: string[] = [];
+  let size = 0;
+  for await (const piece of pieces(response.body)) {
+    size += piece.length;
+    if (size > answerCharsMax) throw new Failure('the answer is larger than 256 MiB; ask for less, with --limit or --since');
+    read.push(piece);
+  }
+  return read.join('');
+}
+
+const noControlPlane = (url: string, response: Response): Failure =>
+  new Failure(`${url} answered ${response.status} with what is no JSON object; is it the REST address of a control plane?`);
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What was given on the command line, as one segment of a path. */
+export function segment(text: string): string {
+  // A URL would take these for the way up.
+  if (text === '' || text === '.' || text === '..') throw new Failure(`${text === '' ? 'nothing' : text} is no name that can be asked for`);
+  return encodeURIComponent(text);
+}

@@ -1,0 +1,27 @@
+// Writes a file whole or not at all, readable by its owner only.
+import { open, rename, rm, writeFile } from 'node:fs/promises';
+import { Failure } from './failure.ts';
+
+export async function writeWhole(path: string, text: string): Promise<void> {
+  await writeStream(path, (write) => write(text));
+}
+
+/** What was written until a failure stays in `<path>.partial`. */
+export async function writeStream(path: string, produce: (write: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
+  const partial = `${path}.partial`;
+  await rm(partial, { force: true });
+  const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
+    throw new Failure(
+      `${path} cannot be written (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`,
+      [],
+      error,
+    );
+  });
+  try {
+    await produce((text) => writeFile(file, text));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+}

@@ -1,0 +1,85 @@
+// The command line as a whole: its tree of commands, its options, and what becomes of whatever a command throws.
+import { Command, CommanderError } from 'commander';
+import { act, type Cli, type ExitCode } from './command.ts';
+import { addAuditCommands } from './commands/audit.ts';
+import { addCompletionCommand } from './commands/completion.ts';
+import { addExplainCommand } from './commands/explain.ts';
+import { addKeyCommands } from './commands/keys.ts';
+import { addMemberCommands } from './commands/members.ts';
+import { addPolicyCommands } from './commands/policy.ts';
+import { addProfileCommands } from './commands/profile.ts';
+import { addSimulateCommand } from './commands/simulate.ts';
+import { addStateCommands } from './commands/workspace-state.ts';
+import { addWorkspaceCommands } from './commands/workspace.ts';
+import { escapeText } from './escape.ts';
+import { Failure } from './failure.ts';
+import type { World } from './world.ts';
+
+const epilogue = `
+Where to: --url, TOLLGATE_URL, the profile's address, or http://127.0.0.1:8080. With which key: TOLLGATE_KEY or the profile's.
+Beyond this machine the address must be https, unless TOLLGATE_ALLOW_PLAINTEXT=true.
+
+Exit codes:
+  0  done
+  1  could not; standard error says what, where, and what would be right
+  2  something differs (policy diff, --dry-run, simulate); of start: the configuration is refused`;
+
+/** Runs one command; answers the exit code, and never throws. */
+export async function runCli(words: readonly string[], world: World): Promise<ExitCode> {
+  const cli: Cli = { world, exitCode: 0 };
+  try {
+    await createProgram(cli).parseAsync([...words], { from: 'user' });
+    return cli.exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
+    for (const line of linesOf(error)) world.stderr.write(`${line}\n`);
+    return 1;
+  }
+}
+
+function createProgram(cli: Cli): Command {
+  const { world } = cli;
+  const program = new Command('tollgate')
+    .description('Says which agent may call which tool, for whom and how often, and proves afterwards what happened')
+    .version(world.version, '--version', 'print the version')
+    .option('--json', 'the answer as JSON on standard output')
+    .option('--url <url>', "the control plane's REST address")
+    .option('--profile <name>', 'another profile than the one in use')
+    .option('--timeout <seconds>', 'how long an answer may take', '30')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ writeOut: (text) => void world.stdout.write(text), writeErr: (text) => void world.stderr.write(text) })
+    .exitOverride()
+    .addHelpText('after', epilogue);
+  program
+    .command('start')
+    .description('run the control plane until SIGTERM; configured by environment variables, see README')
+    .action(act(cli, startControlPlane));
+  addProfileCommands(program, cli);
+  addWorkspaceCommands(program, cli);
+  addKeyCommands(program, cli);
+  addMemberCommands(program, cli);
+  addPolicyCommands(program, cli);
+  addExplainCommand(program, cli);
+  addSimulateCommand(program, cli);
+  addAuditCommands(program, cli);
+  addStateCommands(program, cli);
+  addCompletionCommand(program, cli);
+  return program;
+}
+
+/** Loaded here only: the other commands start without the control plane. */
+async function startControlPlane({ world }: { readonly world: World }): Promise<ExitCode> {
+  const { runControlPlane } = await import('../main.ts');
+  const code = await runControlPlane(world.env);
+  return code === 0 || code === 2 ? code : 1;
+}
+
+function linesOf(error: unknown): readonly string[] {
+  if (error instanceof Failure) return [`tollgate: ${escapeText(error.message)}`, ...error.details.map((line) => `  ${escapeText(line)}`)];
+  if (error instanceof Error && 'syscall' in error) return [`tollgate: ${escapeText(error.message)}`];
+  // A bug of ours: its words, not its stack.
+  return [
+    `tollgate: ${escapeText(error instanceof Error ? error.message : String(error))}`,
+    '  this is a mistake of tollgate itself; please report it',
+  ];
+}

@@ -1,0 +1,65 @@
+// Reads answers that go on: lines of NDJSON, and Server-Sent Events.
+import { isRow, type Row } from './answer.ts';
+import { Failure } from './failure.ts';
+
+const lineCharsMax = 16 * 1024 * 1024;
+
+/** Each whole line, without its end. What stands after the last line end is not given: it was cut off, or is nothing. */
+export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = '';
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > lineCharsMax) throw new Failure('the answer has a line of more than 16 MiB; is it a control plane?');
+    for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line;
+  }
+  if (rest !== '') throw new Failure('the answer was cut off in the middle of a line');
+}
+
+/** Each line as its object. */
+export async function* rowsOf(pieces: AsyncIterable<string>): AsyncGenerator<Row> {
+  for await (const line of linesOf(pieces)) if (line !== '') yield parseRow(line);
+}
+
+export interface SentEvent {
+  readonly event: string;
+  /** Null where the block has none. */
+  readonly id: string | null;
+  /** Null for a comment by itself. */
+  readonly data: string | null;
+  readonly comment: string | null;
+}
+
+/** Each whole block. One that is cut off is not given: who resumes gets it again. */
+export async function* eventsOf(pieces: AsyncIterable<string>): AsyncGenerator<SentEvent> {
+  let lines: string[] = [];
+  for await (const line of linesOf(pieces)) {
+    if (line !== '') {
+      lines.push(line);
+    } else if (lines.length > 0) {
+      yield eventFrom(lines);
+      lines = [];
+    }
+  }
+}
+
+function eventFrom(lines: readonly string[]): SentEvent {
+  const fields = lines.map((line) => /^([^:]*):? ?(.*)$/s.exec(line) ?? []);
+  const all = (wanted: string): readonly string[] => fields.flatMap(([, name, value = '']) => (name === wanted ? [value] : []));
+  const joined = (wanted: string): string | null => (all(wanted).length > 0 ? all(wanted).join('\n') : null);
+  return { event: all('event').at(-1) ?? 'message', id: all('id').at(-1) ?? null, data: joined('data'), comment: joined('') };
+}
+
+export function parseRow(text: string): Row {
+  const value = parse(text);
+  if (!isRow(value)) throw new Failure('the answer has a line that is no JSON object; is it a control plane?');
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

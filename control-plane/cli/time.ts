@@ -1,0 +1,17 @@
+// A time on the command line: an ISO 8601 date-time, or how long from now (`15m`, `24h`, `30d`).
+import { Failure } from './failure.ts';
+
+const form = /^(\d{1,6})([smhdw])$/;
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+export const timeAgo = (option: string, text: string, now: Date): string => timeAt(option, text, now, -1);
+export const timeAhead = (option: string, text: string, now: Date): string => timeAt(option, text, now, 1);
+
+function timeAt(option: string, text: string, now: Date, direction: 1 | -1): string {
+  const [, count, unit = ''] = form.exec(text) ?? [];
+  const at = new Date(now.getTime() + direction * Number(count) * (unitMs[unit] ?? 0));
+  if (count !== undefined && !Number.isNaN(at.getTime())) return at.toISOString();
+  // The server has the last word on dates; this tells a date from a mistyped duration.
+  if (/^\d{4}-\d{2}-\d{2}/.test(text)) return text;
+  throw new Failure(`${option} must be a time such as 15m, 24h or 30d, or an ISO 8601 date-time, is ${text}`);
+}

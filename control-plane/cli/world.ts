@@ -1,0 +1,33 @@
+// What the command line has of the process around it. `main.ts` gives the real one, tests their own; nothing else in
+// this folder reads the environment, the clock or a stream of the process.
+import type { Readable, Writable } from 'node:stream';
+
+export interface Sink extends Writable {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** Asks the person at the terminal, on standard error. Each throws a Failure when they leave with Ctrl-C. */
+export interface Prompts {
+  readonly secret: (message: string) => Promise<string>;
+  readonly text: (message: string) => Promise<string>;
+  readonly confirm: (message: string) => Promise<boolean>;
+}
+
+export interface World {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  /** The user's home folder. */
+  readonly home: string;
+  readonly stdin: Readable;
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  /** Null where nobody can be asked. */
+  readonly prompts: Prompts | null;
+  readonly now: () => Date;
+  readonly random: () => number;
+  /** Resolves after `ms`, or as soon as the signal is aborted. */
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** From now on Ctrl-C and SIGTERM abort this instead of ending the process. */
+  readonly interruption: () => AbortSignal;
+}

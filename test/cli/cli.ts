@@ -1,0 +1,102 @@
+// The command line, in this process, against a control plane that listens on real HTTP.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import { runCli } from '../../control-plane/cli/program.ts';
+import type { Prompts, World } from '../../control-plane/cli/world.ts';
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Circumstances {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  /** Someone at the terminal, who answers this; null: no terminal. */
+  readonly prompts?: Partial<Prompts> | null;
+  /** Columns of a terminal on standard output; absent: it is none. */
+  readonly columns?: number;
+  readonly now?: Date;
+  readonly signal?: AbortSignal;
+  readonly wait?: World['wait'];
+  /** Hears standard output as it comes. */
+  readonly heard?: (text: string) => void;
+  readonly home?: string;
+}
+
+const nobody: Prompts = {
+  secret: async () => refuse('secret'),
+  text: async () => refuse('text'),
+  confirm: async () => refuse('confirm'),
+};
+
+function refuse(what: string): never {
+  throw new Error(`nobody expected to be asked for ${what}`);
+}
+
+export async function run(words: readonly string[], circumstances: Circumstances = {}): Promise<Ran> {
+  const { env = {}, stdin = '', prompts = null, columns, now = new Date(), signal, wait, heard, home = '/nowhere' } = circumstances;
+  const out = sink(heard, columns);
+  const err = sink();
+  const code = await runCli(words, {
+    env,
+    version: '0.0.0-test',
+    home,
+    stdin: Readable.from([stdin]),
+    stdout: out.stream,
+    stderr: err.stream,
+    prompts: prompts === null ? null : { ...nobody, ...prompts },
+    now: () => now,
+    random: () => 0,
+    wait: wait ?? (async () => undefined),
+    interruption: () => signal ?? new AbortController().signal,
+  });
+  return { code, out: out.text(), err: err.text() };
+}
+
+function sink(heard: (text: string) => void = () => {}, columns?: number) {
+  let text = '';
+  const stream = new Writable({
+    decodeStrings: false,
+    write: (chunk: string, _encoding, done) => {
+      text += chunk;
+      heard(chunk);
+      done();
+    },
+  });
+  return { stream: columns === undefined ? stream : Object.assign(stream, { isTTY: true, columns }), text: () => text };
+}
+
+/** The command line of one who has a key. */
+export const createCli =
+  (origin: string, key: string, standing: Circumstances = {}) =>
+  (words: readonly string[], circumstances: Circumstances = {}): Promise<Ran> =>
+    run(words, { ...standing, ...circumstances, env: { TOLLGATE_URL: origin, TOLLGATE_KEY: key, ...standing.env, ...circumstances.env } });
+
+/** An address where nobody listens. */
+export async function closedOrigin(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  await new Promise((closed) => server.close(closed));
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+}
+
+/** A folder that ends with the test. */
+export function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), 'tollgate-cli-'));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+/** What `--json` printed; fails where it is no single JSON object. */
+export function jsonOf({ out, code, err }: Ran): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(out);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${code}: no object: ${out} ${err}`);
+  return { ...value };
+}

@@ -1,0 +1,313 @@
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createRest, type Rest } from '../control-plane/rest.ts';
+import { createCli, folder, jsonOf } from './cli.ts';
+
+let rest: Rest;
+let tollgate: ReturnType<typeof createCli>;
+beforeEach(async () => {
+  rest = await createRest();
+  tollgate = createCli(rest.origin, rest.owner, { now: rest.clock.now });
+});
+afterEach(() => rest.close());
+
+const policies = `
+workspacePolicy:
+  defaults:
+    api: { rateLimit: 30 }
+rolePolicies:
+  member:
+    tools:
+      github.push:
+        api: { permission: deny }
+`;
+
+function file(text: string, name = 'policies.yaml', where = folder()): string {
+  const path = join(where, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const at = (words: readonly string[], path: string): readonly string[] => [...words, '-f', path];
+
+describe('policy diff and apply', () => {
+  test('diff shows each document and place with before and after, and exits 2; after the apply it exits 0', async () => {
+    const path = file(policies);
+    const diff = await tollgate(at(['policy', 'diff'], path));
+    expect(diff.code).toBe(2);
+    expect(diff.out).toBe(
+      [
+        '+ workspace',
+        '    defaults.api.rateLimit: unset → 30',
+        '+ role:member',
+        '    tools["github.push"].api.permission: unset → "deny"',
+        '',
+      ].join('\n'),
+    );
+    expect(await tollgate(at(['policy', 'apply', '--dry-run'], path))).toEqual(diff);
+    expect(await tollgate(at(['policy', 'apply'], path))).toMatchObject({
+      code: 0,
+      out: diff.out,
+      err: expect.stringMatching(/^applied, revision \d+\n$/),
+    });
+    expect(await tollgate(at(['policy', 'diff'], path))).toEqual({ code: 0, out: '', err: 'nothing differs\n' });
+    expect(await tollgate(at(['policy', 'apply'], path))).toMatchObject({ code: 0, err: 'nothing differs; nothing is changed\n' });
+  });
+
+  test('a change and a removal are shown as such; colour is for terminals without NO_COLOR', async () => {
+    await tollgate(at(['policy', 'apply'], file(policies)));
+    const path = file('workspacePolicy: { defaults: { api: { rateLimit: 20 } } }\nrolePolicies: {}\n');
+    const plain = await tollgate(at(['policy', 'diff'], path));
+    expect(plain.out).toBe(
+      [
+        '~ workspace',
+        '    defaults.api.rateLimit: 30 → 20',
+        '- role:member',
+        '    tools["github.push"].api.permission: "deny" → unset',
+        '',
+      ].join('\n'),
+    );
+    const coloured = await tollgate(at(['policy', 'diff'], path), { columns: 80 });
+    expect(coloured.out).toContain('\u001b[31m30\u001b[39m → \u001b[32m20\u001b[39m');
+    expect((await tollgate(at(['policy', 'diff'], path), { columns: 80, env: { NO_COLOR: '1' } })).out).toBe(plain.out);
+  });
+
+  test('--json is the raw answer, with the same exit codes', async () => {
+    const diff = await tollgate(at(['policy', 'diff', '--json'], file(policies)));
+    expect(diff.code).toBe(2);
+    expect(jsonOf(diff)).toMatchObject({
+      ok: true,
+      dryRun: true,
+      changes: [{ document: 'workspace', action: 'create' }, { document: 'role:member' }],
+    });
+    expect(jsonOf(await tollgate(at(['policy', 'apply', '--json'], file(policies))))).toMatchObject({
+      dryRun: false,
+      revision: expect.any(Number),
+    });
+    expect(await tollgate(at(['policy', 'diff', '--json'], file(policies)))).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('"changes": []'),
+    });
+  });
+
+  test('at a terminal apply shows what it would do and asks; a no changes nothing, --yes asks nobody', async () => {
+    const path = file(policies);
+    const asked: string[] = [];
+    const answers = (answer: boolean) => ({
+      prompts: {
+        confirm: async (message: string) => {
+          asked.push(message);
+          return answer;
+        },
+      },
+    });
+    const refused = await tollgate(at(['policy', 'apply'], path), answers(false));
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('tollgate: nothing is changed') });
+    expect(refused.err).toContain('+ role:member');
+    expect(asked).toEqual([`Apply this to acme at ${rest.origin}?`]);
+    expect(await tollgate(at(['policy', 'apply'], path), answers(true))).toMatchObject({ code: 0 });
+    expect(await tollgate(at(['policy', 'apply'], path), answers(true))).toMatchObject({
+      code: 0,
+      err: 'nothing differs; nothing is changed\n',
+    });
+    expect(asked).toHaveLength(2);
+    expect(await tollgate(at(['policy', 'apply', '--yes'], file('workspacePolicy: {}')), { prompts: {} })).toMatchObject({ code: 0 });
+  });
+
+  test('what was confirmed is what is applied: a change in between is refused', async () => {
+    const confirm = async (): Promise<boolean> => {
+      await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: { rateLimit: 1 } } } });
+      return true;
+    };
+    const refused = await tollgate(at(['policy', 'apply'], file(policies)), { prompts: { confirm } });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('somebody changed it in between') });
+    expect((await rest.ask('GET', '/acme/admin/rolePolicies/member')).body).toEqual({});
+  });
+
+  test('what the control plane finds wrong is listed with its places', async () => {
+    const wrong = file('rolePolicies: { member: { tools: { t: { api: { permission: maybe, rateLimit: -1 } } } } }');
+    const refused = await tollgate(at(['policy', 'apply'], wrong));
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toMatch(/permission/);
+    expect(refused.err).toMatch(/rateLimit/);
+  });
+});
+
+describe('policy files', () => {
+  test('the example of this repository can be compared, applied, and then differs in nothing', async () => {
+    const path = fileURLToPath(new URL('../../examples/policies.yaml', import.meta.url));
+    const diff = await tollgate(at(['policy', 'diff'], path));
+    expect(diff).toMatchObject({ code: 2, err: '' });
+    expect(diff.out).toMatch(/^\+ workspace\n/);
+    expect(await tollgate(at(['policy', 'apply'], path))).toMatchObject({ code: 0, out: diff.out });
+    expect(await tollgate(at(['policy', 'diff'], path))).toMatchObject({ code: 0, out: '' });
+  });
+
+  test('several files, a folder with folders, JSON and standard input are one set', async () => {
+    const root = folder();
+    mkdirSync(join(root, 'roles'));
+    file('rolePolicies: { member: { defaults: { api: { rateLimit: 1 } } } }', 'member.yml', join(root, 'roles'));
+    file('{"rolePolicies": {"admin": {"defaults": {"api": {"rateLimit": 2}}}}}', 'admin.json', root);
+    file('not: [policy', '.hidden.yaml', root);
+    file('not: [policy', 'README.md', root);
+    const stdin = 'workspacePolicy: { defaults: { api: { rateLimit: 3 } } }';
+    const diff = await tollgate(['policy', 'diff', '--json', '-f', root, '-f', '-'], { stdin });
+    expect(jsonOf(diff)['changes']).toHaveLength(3);
+  });
+
+  test('the same document in two files is refused with both names', async () => {
+    const [one, two] = [file('rolePolicies: { member: {} }', 'one.yaml'), file('rolePolicies: { member: {} }', 'two.yaml')];
+    expect(await tollgate(['policy', 'diff', '-f', one, two])).toEqual({
+      code: 1,
+      out: '',
+      err: `tollgate: rolePolicies/member is in both ${one} and ${two}; keep one\n`,
+    });
+  });
+
+  test.each([
+    ['a syntax error', 'workspacePolicy:\n  defaults: {api: [}\n', /:2:\d+: /],
+    ['a tab as indent', 'workspacePolicy:\n\tmode: audit\n', /:2:1: /],
+    ['a key twice', 'workspacePolicy:\n  mode: audit\n  mode: enforce\n', /:3:3: .*unique/],
+    ['__proto__', 'rolePolicies:\n  member:\n    tools:\n      __proto__: {}\n', /:4:7: __proto__ is not allowed as a key/],
+    ['__proto__ in quotes', 'rolePolicies: { "__proto__": {} }', /:1:17: __proto__/],
+    ['an unknown section', 'rolePolicy: {}\n', /:1:1: rolePolicy is no section; there are workspacePolicy, rolePolicies/],
+    ['a key that is no text', 'workspacePolicy:\n  tools:\n    1.0: {}\n', /:3:5: the key 1\.0 is read as no text; write it in quotes/],
+    ['a number that JSON has not', 'workspacePolicy:\n  x: .inf\n', /:2:6: \.inf is no number/],
+    ['an unknown tag', 'workspacePolicy: !!js/function x\n', /:1:18: /],
+    ['two documents', 'workspacePolicy: {}\n---\nrolePolicies: {}\n', /:2:1: /],
+    ['a list', '- workspacePolicy\n', /:1:1: must be a mapping of workspacePolicy/],
+    ['a section that is no mapping', 'rolePolicies: [member]\n', /rolePolicies must be a mapping/],
+    ['nothing', '\n', / is empty/],
+    ['deep nesting', `workspacePolicy: ${'['.repeat(200)}${']'.repeat(200)}`, /nested deeper than 64/],
+    ['an alias of itself', 'workspacePolicy: &a\n  x: *a\n', /aliases/],
+  ])('%s is refused with its place', async (_what, text, words) => {
+    const path = file(text);
+    const refused = await tollgate(at(['policy', 'diff'], path));
+    expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(words) });
+    expect(refused.err).toContain(path);
+    expect(refused.err).not.toMatch(/\n +at /);
+  });
+
+  test('aliases may be used, and are bounded', async () => {
+    const shared = 'rolePolicies:\n  member: &m { defaults: { api: { rateLimit: 1 } } }\n  admin: *m\n';
+    expect(jsonOf(await tollgate(at(['policy', 'diff', '--json'], file(shared))))['changes']).toHaveLength(2);
+    const level = (n: number): string => `  l${n}: &l${n} [${Array.from({ length: 10 }, () => `*l${n - 1}`).join(', ')}]\n`;
+    const laughs = `workspacePolicy:\n  l0: &l0 [lol]\n${Array.from({ length: 9 }, (_, at) => level(at + 1)).join('')}`;
+    expect(await tollgate(at(['policy', 'diff'], file(laughs)))).toMatchObject({ code: 1, err: expect.stringContaining('aliases') });
+  });
+
+  test('a .json file must be JSON', async () => {
+    expect(await tollgate(at(['policy', 'diff'], file('workspacePolicy: {}', 'x.json')))).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('x.json: this is no JSON'),
+    });
+  });
+
+  test('a file that is not there is named, and every file with a problem', async () => {
+    expect(await tollgate(['policy', 'diff', '-f', '/nowhere/x.yaml'])).toMatchObject({
+      code: 1,
+      err: 'tollgate: there is no file /nowhere/x.yaml\n',
+    });
+    expect(await tollgate(['policy', 'diff', '-f', folder()])).toMatchObject({ code: 1, err: expect.stringContaining('holds no .yaml') });
+    const [one, two] = [file('a: [', 'one.yaml'), file('b: {', 'two.yaml')];
+    const { err } = await tollgate(['policy', 'diff', '-f', one, two]);
+    expect(err).toContain(`  ${one}:`);
+    expect(err).toContain(`  ${two}:`);
+  });
+});
+
+describe('policy export', () => {
+  test('what is exported, as YAML or as JSON, to standard output or a file, differs in nothing', async () => {
+    await tollgate(at(['policy', 'apply'], file(policies)));
+    const yaml = await tollgate(['policy', 'export']);
+    expect(yaml.out).toContain('rolePolicies:\n  member:\n    tools:\n      github.push:\n        api:\n          permission: deny\n');
+    expect(await tollgate(['policy', 'diff', '-f', '-'], { stdin: yaml.out })).toMatchObject({ code: 0 });
+    const raw = await tollgate(['policy', 'export', '--json']);
+    expect(jsonOf(raw)).toMatchObject({ revision: expect.any(Number), rolePolicies: { member: {} } });
+    expect(await tollgate(['policy', 'diff', '-f', '-'], { stdin: raw.out })).toMatchObject({ code: 0 });
+    const where = folder();
+    for (const name of ['all.yaml', 'all.json']) {
+      const path = join(where, name);
+      expect(await tollgate(['policy', 'export', '-o', path])).toMatchObject({ code: 0, out: '', err: expect.stringContaining(path) });
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      expect(existsSync(`${path}.partial`)).toBe(false);
+      expect(await tollgate(at(['policy', 'diff'], path))).toMatchObject({ code: 0 });
+    }
+    expect(JSON.parse(readFileSync(join(where, 'all.json'), 'utf8'))).not.toHaveProperty('revision');
+  });
+});
+
+describe('policy history and rollback', () => {
+  test('history lists who changed what, and rollback brings a revision back', async () => {
+    const first = jsonOf(await tollgate(at(['policy', 'apply', '--json'], file(policies))));
+    await tollgate(at(['policy', 'apply'], file('workspacePolicy: { defaults: { api: { rateLimit: 5 } } }')));
+    const history = await tollgate(['policy', 'history']);
+    expect(history).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^revision +at +by +action +document\n\d+ .* owner +update +workspace\n/),
+    });
+    const narrow = await tollgate(['policy', 'history', '--document', 'workspace', '--limit', '1', '--json']);
+    expect(jsonOf(narrow)).toMatchObject({ history: [{ document: 'workspace', action: 'update' }], count: 1, next: expect.any(String) });
+    const next = await tollgate([
+      'policy',
+      'history',
+      '--document',
+      'workspace',
+      '--limit',
+      '1',
+      '--cursor',
+      String(jsonOf(narrow)['next']),
+    ]);
+    expect(next.out).toMatch(/create +workspace/);
+
+    const words = ['policy', 'rollback', String(first['revision'])];
+    expect(await tollgate([...words, '--dry-run'])).toMatchObject({ code: 2, out: '~ workspace\n    defaults.api.rateLimit: 5 → 30\n' });
+    expect(await tollgate(words)).toMatchObject({ code: 0, out: '~ workspace\n    defaults.api.rateLimit: 5 → 30\n' });
+    expect(await tollgate(at(['policy', 'diff'], file(policies)))).toMatchObject({ code: 0 });
+    expect(await tollgate([...words, '--dry-run'])).toMatchObject({ code: 0 });
+  });
+
+  test('a revision that is none is refused', async () => {
+    expect(await tollgate(['policy', 'rollback', 'yesterday'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('a revision is a number'),
+    });
+    expect(await tollgate(['policy', 'rollback', '999999'])).toMatchObject({ code: 1 });
+  });
+});
+
+describe('explain', () => {
+  test('shows the decision, the rules, and what would have to change', async () => {
+    await tollgate(at(['policy', 'apply'], file(policies)));
+    const words = ['explain', '--tool', 'github.push', '--tier', 'api', '--role', 'member'];
+    const denied = await tollgate(words);
+    expect(denied.code).toBe(0);
+    expect(denied.out).toMatch(/^deny {2}policy_denied/);
+    expect(denied.out).toContain('role:member tools["github.push"].api  {"permission":"deny"}');
+    expect(denied.out).toMatch(/would be allowed with\n {2}role:member .*tools/);
+    expect(jsonOf(await tollgate([...words, '--json']))).toMatchObject({ decision: 'deny', layers: expect.any(Array) });
+    expect(
+      (await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'owner', '--agent', 'bot', '--client', 'ide'])).out,
+    ).toMatch(/^allow/);
+    expect((await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'owner', '--agent-type', 'ide::api::bot'])).out).toMatch(
+      /^allow/,
+    );
+  });
+
+  test('a question that is half asked is refused with what is missing', async () => {
+    expect(await tollgate(['explain', '--tool', 'x', '--tier', 'api'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('--sub <uid> or --role <role>'),
+    });
+    expect(await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'a', '--role', 'member'])).toMatchObject({ code: 1 });
+    expect(await tollgate(['explain', '--tool', 'x', '--tier', 'odd', '--sub', 'a'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('interactive'),
+    });
+    expect(
+      await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'a', '--agent-type', 'a::api::', '--agent', 'b']),
+    ).toMatchObject({ code: 1 });
+  });
+});
