@@ -13,7 +13,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/store/**', 'test/control-plane/**'],
+          exclude: ['test/e2e/**', 'test/store/**', 'test/control-plane/**', 'test/cli/**', 'test/spec/**', 'test/chaos/**'],
           testTimeout: 30_000,
         },
       },
@@ -21,7 +21,7 @@ export default defineConfig({
         ...source,
         test: {
           name: 'store',
-          include: ['test/store/**/*.test.ts', 'test/control-plane/**/*.test.ts'],
+          include: ['test/store/**/*.test.ts', 'test/control-plane/**/*.test.ts', 'test/cli/**/*.test.ts', 'test/spec/**/*.test.ts'],
           globalSetup: ['test/support/postgres.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
@@ -30,6 +30,10 @@ export default defineConfig({
       {
         ...source,
         test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000, fileParallelism: false },
+      },
+      {
+        ...source,
+        test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000, fileParallelism: false },
       },
     ],
   },

@@ -8,6 +8,8 @@ const networkCodes = new Set([
   'ECONNRESET',
   'ENOENT',
   'EPIPE',
+  // The queue of a Unix socket is full: nobody accepts.
+  'EAGAIN',
   'ETIMEDOUT',
   'EHOSTUNREACH',
   'ENETUNREACH',
@@ -17,7 +19,7 @@ const networkCodes = new Set([
 ]);
 /** What pg says without a code. */
 const sayings =
-  /^(?:timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Client was closed)/;
+  /^(?:timeout expired|timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Client was closed)/;
 
 export function isUnavailable(reason: unknown): boolean {
   if (!(reason instanceof Error)) return false;

@@ -1,7 +1,8 @@
 // Hears of raised revisions: NOTIFY wakes at once, and a poll of the table once a second is the truth, so that a lost
-// connection or a lost notification costs a second and nothing more.
+// connection or a lost notification costs a second and nothing more. The poll never waits for the listener.
 //
-// States: listening (a connection of its own, checked by every poll) and deaf (it broke; every poll tries anew).
+// States: listening (a connection of its own, checked once a second) and deaf (it broke; tried anew once a second).
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { loggable } from '../loggable.ts';
 import { revisionChannel } from './revision.ts';
@@ -37,11 +38,10 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
   const seen = new Map<number, number>();
   let listener: pg.Client | null = null;
   let problem: string | null = 'not listening yet';
-  let closed = false;
-  let timer: NodeJS.Timeout | null = null;
+  const closing = new AbortController();
 
   const tell = (workspaceId: number, revision: number, raisedAt: number): void => {
-    if (closed || revision <= (seen.get(workspaceId) ?? -1)) return;
+    if (closing.signal.aborted || revision <= (seen.get(workspaceId) ?? -1)) return;
     seen.set(workspaceId, revision);
     told.raised(workspaceId, revision, raisedAt);
   };
@@ -69,18 +69,26 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
       const [workspaceId, revision, raisedAt] = payload.split(':').map(Number);
       if (workspaceId !== undefined && revision !== undefined && raisedAt !== undefined) tell(workspaceId, revision, raisedAt);
     });
-    await client.connect();
-    await client.query(`listen ${revisionChannel}`);
+    try {
+      await client.connect();
+      await client.query(`listen ${revisionChannel}`);
+    } catch (error) {
+      // It may be connected all the same, only too late.
+      void client.end().catch(() => undefined);
+      throw error;
+    }
     listener = client;
     problem = null;
   };
-  const poll = async (): Promise<void> => {
+  const keepListening = async (): Promise<void> => {
     try {
       if (listener === null) await listen();
       else await listener.query('select 1');
     } catch (error) {
       deafen(error);
     }
+  };
+  const poll = async (): Promise<void> => {
     try {
       const { rows } = await pool.query<RevisionRow>('select id, revision, raised_at from workspace');
       for (const row of rows) tell(Number(row.id), Number(row.revision), row.raised_at.getTime());
@@ -88,18 +96,22 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
     } catch (error) {
       log.warn({ err: loggable(error) }, 'revisions could not be polled for');
     }
-    if (!closed) timer = setTimeout(() => void poll(), pollMs);
+  };
+  const everySecond = async (step: () => Promise<void>): Promise<void> => {
+    while (!closing.signal.aborted) {
+      await step();
+      await delay(pollMs, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
   };
 
-  const first = poll();
+  const running = Promise.all([everySecond(keepListening), everySecond(poll)]);
   return {
     get problem() {
       return problem;
     },
     close: async () => {
-      closed = true;
-      await first;
-      if (timer !== null) clearTimeout(timer);
+      closing.abort();
+      await running;
       const open = listener;
       listener = null;
       await open?.end().catch(() => undefined);

@@ -1,4 +1,5 @@
-// The built programs, run as a user runs them. Each end-to-end test starts its own and kills them as it likes.
+// The programs, run as a user runs them: the built ones, or a control plane from its sources. Each test starts its own
+// and kills them as it likes.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -13,13 +14,13 @@ export interface Program {
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Resolves once the program has announced `until`; rejects with its log if it ends before. */
+/** `args` are Node's. Resolves once the program has announced `until`; rejects with its log if it ends before. */
 async function start(
-  script: string,
   args: readonly string[],
   { env, until }: { readonly env: Readonly<Record<string, string>>; readonly until: string },
 ): Promise<Program> {
-  const child = spawn(process.execPath, [`${root}${script}`, ...args], {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -36,7 +37,7 @@ async function start(
         if (name !== undefined && value !== undefined) announced.set(name, value);
       if (announced.has(until)) ready();
     });
-    child.once('exit', (code) => fail(new Error(`${script} ended with ${code}:\n${log}`)));
+    child.once('exit', (code) => fail(new Error(`${args.join(' ')} ended with ${code}:\n${log}`)));
   });
   return { announced, log: () => log, end: (signal = 'SIGTERM') => end(child, signal) };
 }
@@ -54,8 +55,16 @@ export interface ControlPlane extends Program {
   readonly grpc: string;
 }
 
-export async function startControlPlane(env: Readonly<Record<string, string>>): Promise<ControlPlane> {
-  const program = await start('control-plane/bin.js', ['start'], {
+const controlPlaneArgs = {
+  built: ['control-plane/bin.js', 'start'],
+  source: ['--import', 'tsx', '--conditions=tollgate-source', 'control-plane/cli/main.ts', 'start'],
+} as const;
+
+export async function startControlPlane(
+  env: Readonly<Record<string, string>>,
+  from: keyof typeof controlPlaneArgs = 'built',
+): Promise<ControlPlane> {
+  const program = await start(controlPlaneArgs[from], {
     env: { TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', ...env },
     until: 'gRPC',
   });
@@ -67,13 +76,14 @@ export interface SidecarProgram extends Program {
 }
 
 export async function startSidecarProgram(env: Readonly<Record<string, string>>): Promise<SidecarProgram> {
-  const program = await start('sidecar/bin.js', [], { env: { TOLLGATE_SIDECAR_PORT: '0', ...env }, until: 'hooks' });
+  const program = await start(['sidecar/bin.js'], { env: { TOLLGATE_SIDECAR_PORT: '0', ...env }, until: 'hooks' });
   return { ...program, url: new URL(program.announced.get('hooks') ?? '').origin };
 }
 
 export interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
+  readonly etag: string | null;
 }
 
 /** One JSON request with a key. */
@@ -89,7 +99,7 @@ export async function ask(
   });
   const answered: unknown = await response.json();
   if (typeof answered !== 'object' || answered === null) throw new Error(`${url} answered ${JSON.stringify(answered)}`);
-  return { status: response.status, body: { ...answered } };
+  return { status: response.status, body: { ...answered }, etag: response.headers.get('etag') };
 }
 
 /** Asks until `done`, at most `timeoutMs`; between two questions only the event loop turns, and a short rest for the CPU. */

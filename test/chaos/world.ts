@@ -1,0 +1,73 @@
+// Two control planes, each a process of its own, on one PostgreSQL; and what is asked of them.
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Answer, ask, type ControlPlane, startControlPlane } from '../support/programs.ts';
+import { type Postgres, startPostgres } from './postgres.ts';
+
+const ownerKey = `gsk_default_${'k'.repeat(40)}`;
+export const planeNames = ['plane-a', 'plane-b'] as const;
+
+export interface World {
+  readonly postgres: Postgres;
+  readonly planes: readonly [ControlPlane, ControlPlane];
+  /** A key for sidecars and for the calls they decide. */
+  readonly key: string;
+  close(): Promise<void>;
+}
+
+export async function startWorld(): Promise<World> {
+  const postgres = await startPostgres();
+  const running: ControlPlane[] = [];
+  const close = async (): Promise<void> => {
+    // A control plane that drains asks its database.
+    postgres.thaw();
+    try {
+      await Promise.all(running.map((plane) => plane.end()));
+    } finally {
+      await postgres.close();
+    }
+  };
+  const startPlane = async (name: string): Promise<ControlPlane> => {
+    const plane = await startControlPlane({ DATABASE_URL: postgres.url(name), TOLLGATE_OWNER_KEY: ownerKey }, 'source');
+    running.push(plane);
+    return plane;
+  };
+  const started = await Promise.allSettled([startPlane(planeNames[0]), startPlane(planeNames[1])]);
+  try {
+    const [a, b] = started;
+    if (a.status === 'rejected') throw a.reason;
+    if (b.status === 'rejected') throw b.reason;
+    const { body } = await askTimed(a.value, '/default/admin/keys', { body: { name: 'sidecar', scopes: ['sidecar.sync', 'govern'] } });
+    return { postgres, planes: [a.value, b.value], key: String(body['key']), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+export interface TimedAnswer extends Answer {
+  readonly ms: number;
+}
+
+const hungMs = 10_000;
+
+/** As the owner. An answer that does not come has the status 0. */
+export async function askTimed(
+  plane: ControlPlane,
+  path: string,
+  question: { readonly method?: string; readonly body?: unknown } = {},
+): Promise<TimedAnswer> {
+  const start = performance.now();
+  const none: Answer = { status: 0, body: {}, etag: null };
+  const answer = await Promise.race([ask(`${plane.rest}${path}`, ownerKey, question), delay(hungMs, none, { ref: false })]);
+  return { ...answer, ms: performance.now() - start };
+}
+
+/** Writes the workspace's document; answers the revision that this made. */
+export async function putPolicy(plane: ControlPlane, document: object): Promise<number> {
+  const { status, body } = await askTimed(plane, '/default/admin/workspacePolicy', { method: 'PUT', body: document });
+  if (status !== 200) throw new Error(`the policy was not written: ${status} ${JSON.stringify(body)}`);
+  return Number(body['revision']);
+}
+
+/** Merged into the workspace's document, it denies a tool by name. */
+export const denying = (tool: string): object => ({ tools: { [tool]: { api: { permission: 'deny' } } } });
