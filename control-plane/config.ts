@@ -1,6 +1,6 @@
 // The environment variables of the control plane: types, defaults, checks and README's table in one schema.
 import { type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
-import { checkEmail } from './domain/member.ts';
+import { checkEmail } from './domain/access/member.ts';
 
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });
 

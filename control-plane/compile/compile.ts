@@ -13,8 +13,8 @@ import {
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
-import { type Agent, capBounds } from '../domain/agent.ts';
-import type { PolicyDocument, TierRulesDocument } from '../domain/policy.ts';
+import { type Agent, capBounds } from '../domain/agents/agent.ts';
+import type { PolicyDocument, TierRulesDocument } from '../domain/policies/policy.ts';
 import type { PolicyDefaults, WorkspaceKey, WorkspaceState } from './state.ts';
 
 export interface SnapshotEntry {

@@ -1,7 +1,7 @@
 // What a workspace is at one revision, as the compiler takes it. `store/workspace-state.ts` reads it in one transaction.
 import type { CompiledServer, DocumentId, Permission, Role, Tier } from '@tollgate/proto/contract';
-import type { Agent } from '../domain/agent.ts';
-import type { PolicyDocument } from '../domain/policy.ts';
+import type { Agent } from '../domain/agents/agent.ts';
+import type { PolicyDocument } from '../domain/policies/policy.ts';
 
 export interface WorkspaceState {
   readonly workspace: string;

@@ -6,8 +6,8 @@
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Batch__Output, ShipRequest__Output, ShipResponse } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
-import type { Actor } from '../domain/actor.ts';
-import { type AuditBatch, batchProblem, type ShippedRecord } from '../domain/audit-batch.ts';
+import type { Actor } from '../domain/access/actor.ts';
+import { type AuditBatch, batchProblem, type ShippedRecord } from '../domain/audit/audit-batch.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
 import type { SyncMetrics } from './metrics.ts';

@@ -7,7 +7,7 @@ import { type Form__Output, policyService, type SyncRequest__Output, type SyncRe
 import { bounds, hasScope } from '@tollgate/proto/contract';
 import type { WorkspaceState } from '../compile/state.ts';
 import type { View } from '../compile/view.ts';
-import type { Actor } from '../domain/actor.ts';
+import type { Actor } from '../domain/access/actor.ts';
 import type { Follower, Published, Publisher } from '../publish/publisher.ts';
 import type { SyncMetrics } from './metrics.ts';
 

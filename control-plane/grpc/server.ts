@@ -2,7 +2,7 @@
 import { type handleBidiStreamingCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { auditService, policyService, type ShipRequest__Output, type ShipResponse, type SyncRequest__Output } from '@tollgate/proto';
 import { bounds, hasScope } from '@tollgate/proto/contract';
-import type { Actor } from '../domain/actor.ts';
+import type { Actor } from '../domain/access/actor.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { type AuditEdgeDeps, serveShip } from './audit.ts';
 import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, serveSync } from './policy.ts';

@@ -1,9 +1,9 @@
 // The cookies of the console: what they are called, who is sent them, and what of a request says who sent it.
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
-import { sessionMs } from '../domain/session.ts';
-import { signInMs } from '../domain/sign-in.ts';
-import type { Shown } from '../operations/authenticate.ts';
+import { sessionMs } from '../domain/access/session.ts';
+import { signInMs } from '../domain/access/sign-in.ts';
+import type { Shown } from '../operations/access/authenticate.ts';
 
 export const sessionCookie = 'tollgate_session';
 export const signInCookie = 'tollgate_sign_in';

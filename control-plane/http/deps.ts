@@ -2,7 +2,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Config } from '../config.ts';
-import type { Issuer } from '../domain/sign-in.ts';
+import type { Issuer } from '../domain/access/sign-in.ts';
 import type { Deps } from '../operations/operation.ts';
 
 export interface AppDeps extends Deps {

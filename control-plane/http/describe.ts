@@ -3,7 +3,7 @@ import { bounds, type ErrorCode } from '@tollgate/proto/contract';
 import type { FastifySchema } from 'fastify';
 import type { JsonSchema } from '../domain/shape.ts';
 import { httpStatus } from '../errors.ts';
-import { errorRef } from './routes/shapes.ts';
+import { errorRef } from './shapes.ts';
 
 export const tags = {
   Agents: 'Profiles: a model, a prompt, allowed tools and hard caps.',

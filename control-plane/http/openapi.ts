@@ -5,7 +5,7 @@ import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
 import { sessionCookie } from './cookies.ts';
 import { tags } from './describe.ts';
-import { components } from './routes/shapes.ts';
+import { components } from './shapes.ts';
 
 const title = 'Tollgate';
 const version = '2026-06-25';

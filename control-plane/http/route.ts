@@ -3,9 +3,9 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import { requireAccess } from '../domain/access.ts';
-import type { Actor } from '../domain/actor.ts';
-import { authenticateRequest, requireWorkspace } from '../operations/authenticate.ts';
+import { requireAccess } from '../domain/access/access.ts';
+import type { Actor } from '../domain/access/actor.ts';
+import { authenticateRequest, requireWorkspace } from '../operations/access/authenticate.ts';
 import type { Deps, Operation } from '../operations/operation.ts';
 import { conditionOf } from './condition.ts';
 import { shownBy } from './cookies.ts';

@@ -5,7 +5,7 @@
 import { AppError, isLoopback } from '@tollgate/proto/contract';
 import * as oidc from 'openid-client';
 import { forbidden } from '../domain/refusal.ts';
-import type { Identity, Issuer } from '../domain/sign-in.ts';
+import type { Identity, Issuer } from '../domain/access/sign-in.ts';
 
 export interface IssuerSettings {
   readonly issuer: string;

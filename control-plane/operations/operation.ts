@@ -4,9 +4,9 @@
 import { AppError } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import type { PolicyDefaults } from '../compile/state.ts';
-import { type Action, requireAccess } from '../domain/access.ts';
-import type { Actor } from '../domain/actor.ts';
-import type { RandomBytes } from '../domain/key.ts';
+import { type Action, requireAccess } from '../domain/access/access.ts';
+import type { Actor } from '../domain/access/actor.ts';
+import type { RandomBytes } from '../domain/access/key.ts';
 import { unauthenticated } from '../domain/refusal.ts';
 import type { Reach } from '../runs/mcp/reach.ts';
 import { findActor } from '../store/actors.ts';

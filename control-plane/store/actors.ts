@@ -1,9 +1,9 @@
 // Whom a key or a session stands for at an instant. Both stand on a member: the one a key acts as, else the one who made
 // it, or the one whom an issuer recognised. Without that member, and without its key, a credential is nothing.
 import { isRole } from '@tollgate/proto/contract';
-import { scopesOfMember } from '../domain/access.ts';
-import type { Actor, Credential } from '../domain/actor.ts';
-import { subjectOf } from '../domain/key.ts';
+import { scopesOfMember } from '../domain/access/access.ts';
+import type { Actor, Credential } from '../domain/access/actor.ts';
+import { subjectOf } from '../domain/access/key.ts';
 import { type PinRow, pinsFromRow } from './keys.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';

@@ -1,5 +1,5 @@
 // Agent profiles.
-import type { Agent, AgentFields } from '../domain/agent.ts';
+import type { Agent, AgentFields } from '../domain/agents/agent.ts';
 import type { Queryable } from './transaction.ts';
 
 interface AgentRow {

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { StoredEntry } from '../domain/audit-entry.ts';
+import type { StoredEntry } from '../domain/audit/audit-entry.ts';
 import { selectMissing } from './partitions.ts';
 import { patienceMs, patientQuery } from './transaction.ts';
 

@@ -1,6 +1,6 @@
 // Reads the audit log oldest first, page by page, each a short query of its own: nothing is held between two pages. What
 // arrives meanwhile is read where it lies ahead. Inputs are not read.
-import type { AuditPosition } from '../domain/audit-query.ts';
+import type { AuditPosition } from '../domain/audit/audit-query.ts';
 import type { ReplayedEntry } from '../compile/recorded-call.ts';
 import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';

@@ -1,6 +1,6 @@
 // Reads the audit log: newest first by when things were decided, and in the order in which they came in.
 import type pg from 'pg';
-import type { AuditFilters, AuditPosition, AuditQuery } from '../domain/audit-query.ts';
+import type { AuditFilters, AuditPosition, AuditQuery } from '../domain/audit/audit-query.ts';
 import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
 import { patientQuery, queryPatiently, type Queryable } from './transaction.ts';

@@ -1,7 +1,7 @@
 // Keys. Only hashes are here.
 import { isRole, isTier } from '@tollgate/proto/contract';
 import type { WorkspaceKey } from '../compile/state.ts';
-import type { ApiKey, FreshSecret, KeyPins } from '../domain/key.ts';
+import type { ApiKey, FreshSecret, KeyPins } from '../domain/access/key.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 

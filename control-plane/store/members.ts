@@ -1,7 +1,7 @@
 // The members of a workspace.
 import { isRole } from '@tollgate/proto/contract';
-import type { Member } from '../domain/member.ts';
-import type { Identity } from '../domain/sign-in.ts';
+import type { Member } from '../domain/access/member.ts';
+import type { Identity } from '../domain/access/sign-in.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 

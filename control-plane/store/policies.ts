@@ -1,7 +1,7 @@
 // Policy documents. Each write keeps in policy_history what it left; `policy-history.ts` reads that.
 import { type DocumentId, isRole, type Layer, type Part } from '@tollgate/proto/contract';
-import type { StoredDocument } from '../domain/overrides.ts';
-import type { PolicyDocument } from '../domain/policy.ts';
+import type { StoredDocument } from '../domain/policies/overrides.ts';
+import type { PolicyDocument } from '../domain/policies/policy.ts';
 import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';

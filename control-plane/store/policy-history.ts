@@ -1,8 +1,8 @@
 // What each revision made of policy documents: for whoever looks back, and for going back.
 import type { DocumentId } from '@tollgate/proto/contract';
-import type { StoredDocument } from '../domain/overrides.ts';
-import type { PolicyDocument } from '../domain/policy.ts';
-import type { HistoryQuery } from '../domain/policy-history.ts';
+import type { StoredDocument } from '../domain/policies/overrides.ts';
+import type { PolicyDocument } from '../domain/policies/policy.ts';
+import type { HistoryQuery } from '../domain/policies/policy-history.ts';
 import { type DocumentRow, idFromRow, isDocument, placeOf } from './policies.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';

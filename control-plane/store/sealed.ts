@@ -1,7 +1,7 @@
 // Secrets of tenants, encrypted under the operator's key before they reach the database. What is sealed for one place
 // cannot be opened in another: the place is authenticated along with it.
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
-import type { RandomBytes } from '../domain/key.ts';
+import type { RandomBytes } from '../domain/access/key.ts';
 
 export interface Sealer {
   /** `nonce ‖ tag ‖ ciphertext`. */

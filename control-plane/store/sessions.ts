@@ -1,5 +1,5 @@
 // Console sessions. What one stands for is in actors.ts.
-import { sessionsMax } from '../domain/session.ts';
+import { sessionsMax } from '../domain/access/session.ts';
 import type { Queryable } from './transaction.ts';
 
 export interface NewSession {

@@ -1,5 +1,5 @@
 // Sign-ins under way. Each is taken once.
-import { type SignIn, signInsMax } from '../domain/sign-in.ts';
+import { type SignIn, signInsMax } from '../domain/access/sign-in.ts';
 import type { Queryable } from './transaction.ts';
 
 /** False where too many are under way. */

@@ -1,7 +1,7 @@
 // Tool servers. Their secrets are sealed before they come here.
 import type { CompiledServer } from '@tollgate/proto/contract';
 import { isObject } from '../domain/shape.ts';
-import type { DiscoveredTool, Target, ToolScopes, ToolServer } from '../domain/tool-server.ts';
+import type { DiscoveredTool, Target, ToolScopes, ToolServer } from '../domain/tool-servers/tool-server.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 

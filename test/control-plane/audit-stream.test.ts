@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Actor } from '../../control-plane/domain/actor.ts';
-import { authenticate } from '../../control-plane/operations/authenticate.ts';
-import { createTailAudit } from '../../control-plane/operations/tail-audit.ts';
+import type { Actor } from '../../control-plane/domain/access/actor.ts';
+import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { createTailAudit } from '../../control-plane/operations/audit/tail-audit.ts';
 import { watchHeads } from '../../control-plane/store/watch-heads.ts';
 import { type Live, listen } from './live.ts';
 import { createRest, errorOf, field, type Rest } from './rest.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { demoModel, isRecognisedModel, listModels, priceOf } from '../../control-plane/domain/models.ts';
+import { demoModel, isRecognisedModel, listModels, priceOf } from '../../control-plane/domain/agents/models.ts';
 import { createRest, type Rest } from './rest.ts';
 
 const at = new Date('2026-06-25T12:00:00.000Z');

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Registry } from 'prom-client';
 import { createSyncMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
-import { authenticate, stillStands } from '../../control-plane/operations/authenticate.ts';
+import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
 import { createTestServer } from '../support/governing.ts';

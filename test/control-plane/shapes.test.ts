@@ -3,8 +3,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { agentSchemas, checkAgentPatch, checkAgentUpdate, checkNewAgent } from '../../control-plane/domain/agent.ts';
-import { checkDocument, type DocumentKind, documentSchema } from '../../control-plane/domain/policy.ts';
+import { agentSchemas, checkAgentPatch, checkAgentUpdate, checkNewAgent } from '../../control-plane/domain/agents/agent.ts';
+import { checkDocument, type DocumentKind, documentSchema } from '../../control-plane/domain/policies/policy.ts';
 import { valueOf } from '../support/generated-requests.ts';
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });

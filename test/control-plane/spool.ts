@@ -1,7 +1,7 @@
 // Batches as a sidecar ships them.
 import type { AuditEntry } from '@tollgate/proto/contract';
-import type { ShippedRecord } from '../../control-plane/domain/audit-batch.ts';
-import { createIngest } from '../../control-plane/operations/ingest-batch.ts';
+import type { ShippedRecord } from '../../control-plane/domain/audit/audit-batch.ts';
+import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import type { Rest } from './rest.ts';
 
 export const spool = (letter: string): string => letter.repeat(32);

@@ -4,13 +4,13 @@ import { configTable, printableConfig, readConfig } from '@tollgate/proto/contra
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../control-plane/config.ts';
-import { entryFromRecord } from '../../control-plane/domain/audit-entry.ts';
-import { cursorOf, parseAuditQuery } from '../../control-plane/domain/audit-query.ts';
-import { cleanJson } from '../../control-plane/domain/clean-json.ts';
+import { entryFromRecord } from '../../control-plane/domain/audit/audit-entry.ts';
+import { cursorOf, parseAuditQuery } from '../../control-plane/domain/audit/audit-query.ts';
+import { cleanJson } from '../../control-plane/domain/audit/clean-json.ts';
 import { parseInstant } from '../../control-plane/domain/instant.ts';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
 import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
-import { inTurns, inTurnsByKey } from '../../control-plane/operations/ingest/turns.ts';
+import { inTurns, inTurnsByKey } from '../../control-plane/operations/audit/turns.ts';
 import { daysBetween } from '../../control-plane/store/partitions.ts';
 
 const now = new Date('2026-06-25T12:00:00.000Z');

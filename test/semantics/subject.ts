@@ -8,7 +8,7 @@ import { type DocumentId, hashKey, snapshotHash, snapshotSchemaVersion } from '@
 import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
 import { viewOf } from '../../control-plane/compile/view.ts';
-import { checkDocument, type DocumentKind } from '../../control-plane/domain/policy.ts';
+import { checkDocument, type DocumentKind } from '../../control-plane/domain/policies/policy.ts';
 import { bindCaller } from '../../sidecar/decide/bind.ts';
 import { buildIndex, type Index } from '../../sidecar/decide/build-index.ts';
 import type { Caller } from '../../sidecar/decide/caller.ts';

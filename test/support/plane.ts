@@ -11,12 +11,12 @@ import {
 } from '@tollgate/proto';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
-import type { AuditBatch } from '../../control-plane/domain/audit-batch.ts';
+import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
 import { createSyncMetrics } from '../../control-plane/grpc/metrics.ts';
 import { type GrpcServer, startGrpcServer } from '../../control-plane/grpc/server.ts';
-import { authenticate, stillStands } from '../../control-plane/operations/authenticate.ts';
-import { createIngest } from '../../control-plane/operations/ingest-batch.ts';
-import { tendPartitions } from '../../control-plane/operations/tend-partitions.ts';
+import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
+import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import { tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
 import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';

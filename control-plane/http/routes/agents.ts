@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { agentSchemas, profileOf } from '../../domain/agent.ts';
-import { createAgent } from '../../operations/create-agent.ts';
-import { deleteAgent } from '../../operations/delete-agent.ts';
-import { listAgents, readAgent } from '../../operations/read-agents.ts';
-import { patchAgent, updateAgent } from '../../operations/update-agent.ts';
+import { agentSchemas, profileOf } from '../../domain/agents/agent.ts';
+import { createAgent } from '../../operations/agents/create-agent.ts';
+import { deleteAgent } from '../../operations/agents/delete-agent.ts';
+import { listAgents, readAgent } from '../../operations/agents/read-agents.ts';
+import { patchAgent, updateAgent } from '../../operations/agents/update-agent.ts';
 import type { AppDeps } from '../deps.ts';
 import { createRateLimit } from '../rate-limit.ts';
 import { addRoute, ok } from '../route.ts';
-import { agentRef, anyObject, listOf, okAnd, text, written } from './shapes.ts';
+import { agentRef, anyObject, listOf, okAnd, text, written } from '../shapes.ts';
 
 const list = '/api/v1/agents';
 const one = `${list}/:id`;

@@ -2,15 +2,15 @@
 import { unreachable } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { parseLimit } from '../../domain/audit-query.ts';
+import { parseLimit } from '../../domain/audit/audit-query.ts';
 import { badRequest } from '../../domain/refusal.ts';
-import { type AdminEvent, listEvents } from '../../operations/list-events.ts';
-import { exportAudit } from '../../operations/export-audit.ts';
-import { queryAudit } from '../../operations/query-audit.ts';
-import { createTailAudit, type TailItem } from '../../operations/tail-audit.ts';
+import { type AdminEvent, listEvents } from '../../operations/audit/list-events.ts';
+import { exportAudit } from '../../operations/audit/export-audit.ts';
+import { queryAudit } from '../../operations/audit/query-audit.ts';
+import { createTailAudit, type TailItem } from '../../operations/audit/tail-audit.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, addStream } from '../route.ts';
-import { dateTime, entryRef, eventRef, integer, inWorkspace, listOf, object, pageCursor, pageLimit, text } from './shapes.ts';
+import { dateTime, entryRef, eventRef, integer, inWorkspace, listOf, object, pageCursor, pageLimit, text } from '../shapes.ts';
 
 const filters = {
   tool: Type.Optional(Type.String({ description: 'exact tool name' })),

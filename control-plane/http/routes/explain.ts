@@ -4,10 +4,10 @@ import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { Problem } from '../../domain/shape.ts';
 import { badRequest, refuseIfAny } from '../../domain/refusal.ts';
-import { explainCall } from '../../operations/explain-call.ts';
+import { explainCall } from '../../operations/policies/explain-call.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute } from '../route.ts';
-import { integer, inWorkspace, listOf, object, orNull, roleShape, text, tierShape, word } from './shapes.ts';
+import { integer, inWorkspace, listOf, object, orNull, roleShape, text, tierShape, word } from '../shapes.ts';
 
 const question = Type.Object(
   {

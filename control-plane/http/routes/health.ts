@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
-import { okAnd } from './shapes.ts';
+import { okAnd } from '../shapes.ts';
 
 const tag = 'Health';
 const schemas = {

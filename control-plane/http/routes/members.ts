@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { Member } from '../../domain/member.ts';
-import { changeMember, removeMember } from '../../operations/change-member.ts';
-import { createMember } from '../../operations/create-member.ts';
-import { listMembers, readMember } from '../../operations/read-members.ts';
+import type { Member } from '../../domain/access/member.ts';
+import { changeMember, removeMember } from '../../operations/access/change-member.ts';
+import { createMember } from '../../operations/access/create-member.ts';
+import { listMembers, readMember } from '../../operations/access/read-members.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
-import { inWorkspace, listOf, memberRef, okAnd, roleShape, text, workspaceAnd, written } from './shapes.ts';
+import { inWorkspace, listOf, memberRef, okAnd, roleShape, text, workspaceAnd, written } from '../shapes.ts';
 
 const list = '/:workspace/admin/members';
 const one = `${list}/:uid`;

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { listModels } from '../../operations/list-models.ts';
+import { listModels } from '../../operations/agents/list-models.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
-import { integer, listOf, object, okAnd, text, texts } from './shapes.ts';
+import { integer, listOf, object, okAnd, text, texts } from '../shapes.ts';
 
 const cents = { type: 'number', minimum: 0 };
 

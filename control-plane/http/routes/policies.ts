@@ -1,10 +1,10 @@
 // The documents of the four layers, each read, written and removed in the same way; the brake.
 import { isRole, isUid, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
-import { uidForm } from '../../domain/member.ts';
+import { uidForm } from '../../domain/access/member.ts';
 import { badRequest } from '../../domain/refusal.ts';
 import type { JsonSchema } from '../../domain/shape.ts';
-import { freezeWorkspace, unfreezeWorkspace } from '../../operations/freeze-workspace.ts';
+import { freezeWorkspace, unfreezeWorkspace } from '../../operations/workspaces/freeze-workspace.ts';
 import type { Operation } from '../../operations/operation.ts';
 import {
   listAgentTypePolicies,
@@ -13,7 +13,7 @@ import {
   readRolePolicy,
   readUserPolicy,
   readWorkspacePolicy,
-} from '../../operations/read-policies.ts';
+} from '../../operations/policies/read-policies.ts';
 import {
   deleteAgentTypePolicy,
   deleteRolePolicy,
@@ -21,8 +21,8 @@ import {
   putAgentTypePolicy,
   putRolePolicy,
   putWorkspacePolicy,
-} from '../../operations/write-policy.ts';
-import { deleteUserPolicy, putUserPolicy } from '../../operations/write-user-policy.ts';
+} from '../../operations/policies/write-policy.ts';
+import { deleteUserPolicy, putUserPolicy } from '../../operations/policies/write-user-policy.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
 import {
@@ -39,7 +39,7 @@ import {
   workspacePolicyPatchRef,
   workspacePolicyRef,
   written,
-} from './shapes.ts';
+} from '../shapes.ts';
 
 const admin = '/:workspace/admin';
 const same = <T>(value: T): T => value;

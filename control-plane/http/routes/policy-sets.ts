@@ -2,10 +2,10 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { JsonSchema } from '../../domain/shape.ts';
-import { applyPolicies } from '../../operations/apply-policies.ts';
-import { exportPolicies } from '../../operations/export-policies.ts';
-import { readPolicyHistory } from '../../operations/read-policy-history.ts';
-import { rollbackPolicies } from '../../operations/rollback-policies.ts';
+import { applyPolicies } from '../../operations/policies/apply-policies.ts';
+import { exportPolicies } from '../../operations/policies/export-policies.ts';
+import { readPolicyHistory } from '../../operations/policies/read-policy-history.ts';
+import { rollbackPolicies } from '../../operations/policies/rollback-policies.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
 import {
@@ -27,7 +27,7 @@ import {
   word,
   workspacePolicyRef,
   written,
-} from './shapes.ts';
+} from '../shapes.ts';
 
 const set = (shown: (document: JsonSchema) => JsonSchema): Readonly<Record<string, JsonSchema>> => ({
   workspacePolicy: shown(workspacePolicyRef),

@@ -1,17 +1,17 @@
 // Console sessions: a key becomes a cookie, which no script can read. Nothing of the workspace is changed by one.
 import { roles, scopes } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Actor } from '../../domain/actor.ts';
-import { csrfOf } from '../../domain/session.ts';
-import { authenticate, authenticateRequest, requireWorkspace } from '../../operations/authenticate.ts';
-import { endSession } from '../../operations/end-session.ts';
-import { openSession } from '../../operations/open-session.ts';
-import { readSession } from '../../operations/read-session.ts';
+import type { Actor } from '../../domain/access/actor.ts';
+import { csrfOf } from '../../domain/access/session.ts';
+import { authenticate, authenticateRequest, requireWorkspace } from '../../operations/access/authenticate.ts';
+import { endSession } from '../../operations/access/end-session.ts';
+import { openSession } from '../../operations/access/open-session.ts';
+import { readSession } from '../../operations/access/read-session.ts';
 import { cookieOptions, sessionCookie, shownBy } from '../cookies.ts';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
 import { ok } from '../route.ts';
-import { dateTime, inWorkspace, listOf, okAnd, orNull, text, word } from './shapes.ts';
+import { dateTime, inWorkspace, listOf, okAnd, orNull, text, word } from '../shapes.ts';
 
 const url = '/:workspace/admin/session';
 const tag = 'Access';

@@ -5,11 +5,11 @@ import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { badRequest } from '../../domain/refusal.ts';
 import { loggable } from '../../loggable.ts';
-import { beginSignIn, finishSignIn } from '../../operations/sign-in.ts';
+import { beginSignIn, finishSignIn } from '../../operations/access/sign-in.ts';
 import { callbackPath, cookieOptions, sessionCookie, signInCookie } from '../cookies.ts';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
-import { inWorkspace } from './shapes.ts';
+import { inWorkspace } from '../shapes.ts';
 
 const tag = 'Access';
 const refusals = ['not_found', 'forbidden', 'upstream_failed'] as const;

@@ -2,10 +2,10 @@
 import { layers, parts, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { changes } from '../../compile/simulate.ts';
-import { simulationLimits } from '../../domain/simulation.ts';
+import { simulationLimits } from '../../domain/policies/simulation.ts';
 import { refusalOf } from '../../errors.ts';
 import { loggable } from '../../loggable.ts';
-import { type SimulationLine, simulatePolicies } from '../../operations/simulate-policies.ts';
+import { type SimulationLine, simulatePolicies } from '../../operations/policies/simulate-policies.ts';
 import type { AppDeps } from '../deps.ts';
 import { addStream } from '../route.ts';
 import {
@@ -22,7 +22,7 @@ import {
   userPolicyRef,
   word,
   workspacePolicyRef,
-} from './shapes.ts';
+} from '../shapes.ts';
 
 const shownBody = object(
   {},

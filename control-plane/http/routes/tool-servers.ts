@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify';
-import type { Actor } from '../../domain/actor.ts';
-import type { ToolServer } from '../../domain/tool-server.ts';
-import { toolServerSchema } from '../../domain/tool-server-definition.ts';
-import { deleteToolServer } from '../../operations/delete-tool-server.ts';
-import { listToolServers, readToolServer } from '../../operations/read-tool-servers.ts';
-import { refreshToolServer } from '../../operations/refresh-tool-server.ts';
-import { registerToolServer } from '../../operations/register-tool-server.ts';
+import type { Actor } from '../../domain/access/actor.ts';
+import type { ToolServer } from '../../domain/tool-servers/tool-server.ts';
+import { toolServerSchema } from '../../domain/tool-servers/tool-server-definition.ts';
+import { deleteToolServer } from '../../operations/tool-servers/delete-tool-server.ts';
+import { listToolServers, readToolServer } from '../../operations/tool-servers/read-tool-servers.ts';
+import { refreshToolServer } from '../../operations/tool-servers/refresh-tool-server.ts';
+import { registerToolServer } from '../../operations/tool-servers/register-tool-server.ts';
 import type { AppDeps } from '../deps.ts';
 import { createRateLimit } from '../rate-limit.ts';
 import { addRoute, ok } from '../route.ts';
-import { anyObject, inWorkspace, listOf, okAnd, text, toolRef, toolServerRef, workspaceAnd, written } from './shapes.ts';
+import { anyObject, inWorkspace, listOf, okAnd, text, toolRef, toolServerRef, workspaceAnd, written } from '../shapes.ts';
 
 const list = '/:workspace/admin/toolServers';
 const one = `${list}/:name`;

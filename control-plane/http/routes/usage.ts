@@ -3,10 +3,10 @@ import { tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { badRequest } from '../../domain/refusal.ts';
-import { readUsage } from '../../operations/read-usage.ts';
+import { readUsage } from '../../operations/audit/read-usage.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute } from '../route.ts';
-import { dateTime, flag, integer, inWorkspace, listOf, object, orNull, text, word } from './shapes.ts';
+import { dateTime, flag, integer, inWorkspace, listOf, object, orNull, text, word } from '../shapes.ts';
 
 const usageQuery = Type.Object(
   {

@@ -3,13 +3,13 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { unauthenticated } from '../../domain/refusal.ts';
-import { createWorkspace } from '../../operations/create-workspace.ts';
-import { deleteWorkspace } from '../../operations/delete-workspace.ts';
-import { listWorkspaces } from '../../operations/list-workspaces.ts';
+import { createWorkspace } from '../../operations/workspaces/create-workspace.ts';
+import { deleteWorkspace } from '../../operations/workspaces/delete-workspace.ts';
+import { listWorkspaces } from '../../operations/workspaces/list-workspaces.ts';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
 import { ok } from '../route.ts';
-import { dateTime, flag, integer, listOf, object, okAnd, text } from './shapes.ts';
+import { dateTime, flag, integer, listOf, object, okAnd, text } from '../shapes.ts';
 
 const list = '/api/v1/workspaces';
 const closed = { additionalProperties: false };

@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { badRequest } from '../../domain/refusal.ts';
-import type { Secrets, Target } from '../../domain/tool-server.ts';
-import { targetProblem } from '../../domain/tool-server-definition.ts';
+import type { Secrets, Target } from '../../domain/tool-servers/tool-server.ts';
+import { targetProblem } from '../../domain/tool-servers/tool-server-definition.ts';
 import { createGuardedFetch, type Trouble } from './guarded-fetch.ts';
 import type { Reach } from './reach.ts';
 

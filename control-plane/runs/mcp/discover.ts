@@ -1,9 +1,9 @@
 // Asks a tool server for its tools. Within `discoverMs` there is either a list that passes every bound, or a refusal in
 // plain words that quotes nothing of what the server said but names.
 import { AppError } from '@tollgate/proto/contract';
-import { cleanJson } from '../../domain/clean-json.ts';
+import { cleanJson } from '../../domain/audit/clean-json.ts';
 import { badRequest } from '../../domain/refusal.ts';
-import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerBounds } from '../../domain/tool-server.ts';
+import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerBounds } from '../../domain/tool-servers/tool-server.ts';
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
 

@@ -1,6 +1,6 @@
 // How far this process goes for a tool server: what the operator allows, and for how long.
 import { lookup } from 'node:dns/promises';
-import type { ToolServerRules } from '../../domain/tool-server-definition.ts';
+import type { ToolServerRules } from '../../domain/tool-servers/tool-server-definition.ts';
 
 export interface Address {
   readonly address: string;

@@ -1,0 +1,103 @@
+// Who may do what. A key's scopes bound the key, the member's role bounds the human behind it; both must permit.
+// The only table of this kind: operations ask it, and edges ask it through the operation.
+import { hasScope, type Role, roles, type Scope } from '@tollgate/proto/contract';
+import type { Actor } from './actor.ts';
+import { forbidden } from '../refusal.ts';
+
+interface Access {
+  readonly scope: Scope;
+  readonly roles: readonly Role[];
+  /** Who may do it to another member, where a member may do it to themselves only. */
+  readonly others?: readonly Role[];
+}
+
+const anybody = roles;
+const leads = ['owner', 'admin'] as const satisfies readonly Role[];
+
+const access = {
+  'agent.read': { scope: 'agents.read', roles: anybody },
+  'agent.create': { scope: 'agents.write', roles: anybody },
+  'agent.update': { scope: 'agents.write', roles: anybody },
+  'agent.patch': { scope: 'agents.write', roles: anybody },
+  'agent.delete': { scope: 'agents.write', roles: anybody },
+
+  'workspace-policy.read': { scope: 'policies.read', roles: anybody },
+  'workspace-policy.write': { scope: 'policies.write', roles: leads },
+  'workspace-policy.delete': { scope: 'policies.write', roles: leads },
+  'role-policy.list': { scope: 'policies.read', roles: leads },
+  'role-policy.read': { scope: 'policies.read', roles: anybody },
+  'role-policy.write': { scope: 'policies.write', roles: leads },
+  'role-policy.delete': { scope: 'policies.write', roles: leads },
+  'agent-type-policy.list': { scope: 'policies.read', roles: leads },
+  'agent-type-policy.read': { scope: 'policies.read', roles: anybody },
+  'agent-type-policy.write': { scope: 'policies.write', roles: leads },
+  'agent-type-policy.delete': { scope: 'policies.write', roles: leads },
+  'user-policy.read': { scope: 'policies.read', roles: anybody, others: leads },
+  'user-policy.write': { scope: 'policies.write', roles: anybody, others: leads },
+  'user-policy.delete': { scope: 'policies.write', roles: anybody, others: leads },
+  'policy.explain': { scope: 'policies.read', roles: anybody, others: leads },
+
+  'policy.simulate': { scope: 'policies.read', roles: leads },
+  'policy.export': { scope: 'policies.read', roles: leads },
+  'policy.history': { scope: 'policies.read', roles: leads },
+  'policy.apply': { scope: 'policies.write', roles: leads },
+  'policy.rollback': { scope: 'policies.write', roles: leads },
+
+  'workspace.freeze': { scope: 'policies.write', roles: leads },
+  'workspace.unfreeze': { scope: 'policies.write', roles: leads },
+
+  'member.read': { scope: 'members.write', roles: leads },
+  'member.create': { scope: 'members.write', roles: leads },
+  'member.change': { scope: 'members.write', roles: leads },
+  'member.remove': { scope: 'members.write', roles: leads },
+  'key.read': { scope: 'keys.write', roles: leads },
+  'key.create': { scope: 'keys.write', roles: leads },
+  'key.revoke': { scope: 'keys.write', roles: leads },
+  'key.rotate': { scope: 'keys.write', roles: leads },
+
+  'tool-server.read': { scope: 'policies.read', roles: leads },
+  'tool-server.write': { scope: 'policies.write', roles: leads },
+
+  // The scope alone suffices for the audit, whatever the role.
+  'audit.read': { scope: 'admin.audit.read', roles: anybody },
+  'usage.read': { scope: 'admin.audit.read', roles: anybody },
+  'event.read': { scope: 'admin.audit.read', roles: leads },
+} as const satisfies Record<string, Access>;
+
+export type Action = keyof typeof access;
+
+/**
+ * What a session that stands on a member may do, where no key bounds it: everything that the role may, save that the
+ * audit is for the sessions of owners and admins.
+ */
+export function scopesOfMember(role: Role): readonly string[] {
+  if (isLead(role)) return ['*'];
+  const rows: readonly Access[] = Object.values(access);
+  const scopes = rows.filter((row) => row.roles.includes(role)).map(({ scope }) => scope);
+  return [...new Set(scopes)].filter((scope) => scope !== 'admin.audit.read').toSorted();
+}
+
+const listed = (some: readonly Role[]): string => some.join(' or ');
+
+/** Throws `forbidden`, in words that name what is missing. */
+export function requireAccess(actor: Actor, action: Action): void {
+  const needed: Access = access[action];
+  if (!hasScope(actor.scopes, needed.scope)) throw forbidden(`this ${actor.credential.kind} lacks the scope ${needed.scope}`);
+  if (!needed.roles.includes(actor.role)) throw forbidden(`only ${listed(needed.roles)} may do this`);
+}
+
+/** For what a member may do about themselves, and only some about others. */
+export function requireAccessTo(actor: Actor, action: Action, uid: string): void {
+  const { others }: Access = access[action];
+  if (actor.uid === uid || others === undefined || others.includes(actor.role)) return;
+  throw forbidden(`only ${listed(others)} may do this for another member`);
+}
+
+export const isLead = (role: Role): boolean => leads.some((one) => one === role);
+
+/** Whether `role` is at most `limit`; owners are above admins, admins above members. */
+export const isAtMost = (role: Role, limit: Role): boolean => roles.indexOf(role) >= roles.indexOf(limit);
+
+/** Nobody gives what they lack: the first scope that `giver` has not, or null. */
+export const lackingScope = (giver: readonly string[], given: readonly string[]): string | null =>
+  given.find((scope) => !giver.includes('*') && !giver.includes(scope)) ?? null;

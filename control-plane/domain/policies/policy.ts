@@ -1,0 +1,88 @@
+// What a policy document may hold. Every write goes through `checkDocument` after it is merged; what it lets through,
+// the compiler and every sidecar can take.
+import { bounds, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
+import { described, entries, fields, integer, type JsonSchema, oneOf, type Problem, problem, type Shape } from '../shape.ts';
+
+/** By tier; other keys are accepted, returned and inert. */
+export type TierRulesDocument = Readonly<Record<string, Rule>>;
+
+/** A policy document as stored and returned: what was sent, merged. */
+export interface PolicyDocument {
+  readonly mode?: 'enforce' | 'audit' | 'audit-only';
+  readonly defaults?: TierRulesDocument;
+  readonly tools?: Readonly<Record<string, TierRulesDocument>>;
+  /** Only in user documents. */
+  readonly agentTypes?: Readonly<Record<string, TierRulesDocument>>;
+  /** Only in the workspace document, as are the next two. */
+  readonly unknownAgents?: 'allow' | 'deny';
+  readonly auditUnavailable?: 'allow' | 'deny';
+  readonly outage?: { readonly maxStalenessSeconds?: number; readonly then?: Readonly<Record<string, 'deny' | 'last_known'>> };
+}
+
+export type DocumentKind = 'workspace' | 'role' | 'agent-type' | 'user';
+
+const rule = (part: Part): Shape =>
+  fields({
+    permission: oneOf('allow', 'deny'),
+    rateLimit: described('calls in any window; 0 allows none', integer(0, 2_147_483_647)),
+    transform: oneOf('log', 'redact'),
+    // A member cannot make an exception for themselves.
+    override: part === 'self' ? forLeads : oneOf(true),
+  });
+
+const forLeads: Shape = {
+  check: (_value, path) => problem(path, 'is for owners and admins; a member cannot make an exception for themselves'),
+  schema: { not: {} },
+};
+
+const nameSchema = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
+const agentTypeKey = {
+  problem: (key: string) => (parseAgentType(key) === null ? `must be <client>::<tier>::<name> with a tier of ${tiers.join(', ')}` : null),
+  schema: { type: 'string', description: '<client>::<tier>::<name>', pattern: `^(?:(?!::).)*::(?:${tiers.join('|')})::` },
+  max: bounds.toolKeysInDocument,
+  inBrackets: true as const,
+};
+
+const tierRules = (part: Part): Shape =>
+  described(
+    `by tier (${tiers.join(', ')}); other keys are accepted, returned and inert`,
+    entries({ problem: nameProblem, schema: nameSchema, max: 64 }, rule(part)),
+  );
+
+const staleness = integer(3, 31_536_000);
+const outage = fields({
+  maxStalenessSeconds: {
+    check: (value, path) =>
+      value === 0 || staleness.check(value, path).length === 0 ? [] : problem(path, 'must be 0, or an integer from 3 to 31536000'),
+    schema: { anyOf: [{ const: 0 }, staleness.schema] },
+  },
+  then: fields(Object.fromEntries(tiers.map((tier) => [tier, oneOf('deny', 'last_known')]))),
+});
+
+function shapeOf(kind: DocumentKind, part: Part): Shape {
+  const tools = { problem: nameProblem, schema: nameSchema, max: bounds.toolKeysInDocument, inBrackets: true as const };
+  return fields({
+    mode: oneOf('enforce', 'audit', 'audit-only'),
+    defaults: tierRules(part),
+    tools: entries(tools, tierRules(part)),
+    ...(kind === 'workspace' ? { unknownAgents: oneOf('allow', 'deny'), auditUnavailable: oneOf('allow', 'deny'), outage } : {}),
+    ...(kind === 'user' ? { agentTypes: entries(agentTypeKey, tierRules(part)) } : {}),
+  });
+}
+
+const organisationShapes: Readonly<Record<DocumentKind, Shape>> = {
+  workspace: shapeOf('workspace', 'organisation'),
+  role: shapeOf('role', 'organisation'),
+  'agent-type': shapeOf('agent-type', 'organisation'),
+  user: shapeOf('user', 'organisation'),
+};
+const selfShape = shapeOf('user', 'self');
+
+/** What an owner or admin may write there. */
+export const documentSchema = (kind: DocumentKind): JsonSchema => organisationShapes[kind].schema;
+
+/** Every problem of a document with its place, which begins at `at`; none means it may be stored. */
+export function checkDocument(kind: DocumentKind, part: Part, value: unknown, at = ''): readonly Problem[] {
+  const shape = part === 'self' ? selfShape : organisationShapes[kind];
+  return shape.check(value, at).map(({ path, message }) => ({ path: path === '' ? 'document' : path, message }));
+}

@@ -1,0 +1,151 @@
+// What the definition of a tool server may say, as far as that can be told without asking the server.
+import { bounds, nameProblem } from '@tollgate/proto/contract';
+import type { Checked } from '../refusal.ts';
+import { described, either, entries, isObject, type JsonSchema, list, type Problem, problem, record, type Shape, text } from '../shape.ts';
+import { type Secrets, type Target, type ToolServerDefinition, toolServerBounds } from './tool-server.ts';
+
+/** What the operator allows. */
+export interface ToolServerRules {
+  /** Plain HTTP, and addresses that are not public. */
+  readonly allowPrivate: boolean;
+  /** Programs that may be started. */
+  readonly commands: readonly string[];
+}
+
+const serverName = /^[a-z0-9][a-z0-9-]{0,62}$/;
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
+// What a header can carry without meaning something else to a parser: no control character but the tab.
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** The transport's own, and those that say how a message is framed or where it goes. */
+const ownHeader =
+  /^(?:accept(?:-encoding)?|connection|content-.*|expect|host|keep-alive|last-event-id|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
+const envName = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
+/** Variables by which a program that may be started would be made to run something else. */
+const loaderEnv =
+  /^(?:BASH_ENV|BASH_FUNC.*|DYLD_.*|ENV|GCONV_PATH|GIT_.*|HOME|IFS|JAVA_.*|JDK_.*|LD_.*|NODE_.*|NPM_CONFIG_.*|PATH|PERL5.*|PHP.*|PYTHON.*|RUBY.*|SHELL.*|UV_.*|_JAVA_.*)$/i;
+
+const storable = (value: string): string | null => (/[\0\p{Cs}]/u.test(value) ? 'must hold no NUL and no unpaired surrogate' : null);
+const named = (value: string): string | null => nameProblem(value);
+
+const headers = entries(
+  {
+    problem: (key) =>
+      !headerName.test(key) ? 'is not the name of a header' : ownHeader.test(key) ? 'is a header that the connection itself sets' : null,
+    schema: { type: 'string' },
+    max: toolServerBounds.secrets,
+  },
+  text(toolServerBounds.secretLength, (value) => (headerValue.test(value) ? null : 'must hold no control character')),
+);
+
+const env = entries(
+  {
+    problem: (key) =>
+      !envName.test(key) ? 'is not the name of a variable' : loaderEnv.test(key) ? 'is a variable that changes what a program runs' : null,
+    schema: { type: 'string' },
+    max: toolServerBounds.secrets,
+  },
+  text(toolServerBounds.secretLength, storable),
+);
+
+const argument = text(toolServerBounds.argLength, storable);
+
+const commandOf = ({ commands }: ToolServerRules): Shape => {
+  const program = text(toolServerBounds.argLength, (value) => programProblem(value, commands));
+  const whole = record({ program, args: list(toolServerBounds.args, argument), env }, ['program']);
+  const words: Shape = {
+    check: (value, path) => {
+      if (!Array.isArray(value) || value.length === 0) return problem(path, 'must name a program');
+      if (value.length > toolServerBounds.args)
+        return problem(path, `must have at most ${toolServerBounds.args} items, has ${value.length}`);
+      return value.flatMap((one, at) => (at === 0 ? program : argument).check(one, `${path}[${at}]`));
+    },
+    schema: { type: 'array', minItems: 1, items: { type: 'string' } },
+  };
+  return either((value) => (Array.isArray(value) ? words : whole), whole, words);
+};
+
+function programProblem(program: string, commands: readonly string[]): string | null {
+  if (commands.length === 0) return 'names a program, and this control plane starts none: TOLLGATE_TOOL_COMMANDS is unset';
+  return commands.includes(program) ? null : `must be a program of TOLLGATE_TOOL_COMMANDS: ${commands.join(', ')}`;
+}
+
+const toolScopes = entries(
+  { problem: named, schema: { type: 'string', minLength: 1, maxLength: bounds.nameLength }, max: toolServerBounds.tools },
+  record({ requiredScopes: list(toolServerBounds.requiredScopes, text(bounds.nameLength, named)) }, ['requiredScopes']),
+);
+
+const definitionOf = (rules: ToolServerRules): Shape =>
+  record(
+    {
+      name: described(
+        'unique in the workspace; its tools are `<name>.<tool>`',
+        text(63, (value) => (serverName.test(value) ? null : 'must be 1 to 63 of a-z 0-9 and -, not - first')),
+      ),
+      url: described(
+        'Streamable HTTP; either this or `command`',
+        text(toolServerBounds.urlLength, (value) => urlProblem(value, rules)),
+      ),
+      headers: described('sent with every request; the values are kept encrypted and never shown', headers),
+      command: described('a program of `TOLLGATE_TOOL_COMMANDS` that speaks MCP on its standard streams', commandOf(rules)),
+      tools: described('the scopes that an agent needs for a tool, by the name the server gives it', toolScopes),
+    },
+    ['name'],
+  );
+
+/** What the API document says of a definition. */
+export const toolServerSchema: JsonSchema = definitionOf({ allowPrivate: false, commands: [] }).schema;
+
+function urlProblem(value: string, { allowPrivate }: ToolServerRules): string | null {
+  if (!URL.canParse(value)) return 'must be a URL';
+  const { protocol, username, password, hash } = new URL(value);
+  if (protocol !== 'https:' && protocol !== 'http:') return 'must begin with https://';
+  if (protocol === 'http:' && !allowPrivate) return 'must begin with https://; plain http is for private networks';
+  if (username !== '' || password !== '') return 'must hold no credentials; headers are kept encrypted';
+  return hash !== '' || value.includes('#') ? 'must have no fragment' : null;
+}
+
+/** Why a server that was registered may not be asked now, or null: the operator may have changed what is allowed. */
+export function targetProblem(target: Target, rules: ToolServerRules): string | null {
+  const [path, wrong] =
+    target.kind === 'url' ? ['url', urlProblem(target.url, rules)] : ['command.program', programProblem(target.program, rules.commands)];
+  return wrong === null ? null : `${path} ${wrong}`;
+}
+
+/** Everything that can be said of a definition without asking its server. */
+export function checkToolServer(body: unknown, rules: ToolServerRules): Checked<ToolServerDefinition> {
+  const problems = [...definitionOf(rules).check(body, ''), ...contradictions(body)];
+  if (problems.length > 0 || !isObject(body)) return { problems };
+  const { target, secrets } = targetFrom(body);
+  const scopes = pairsOf(body['tools']).map(([tool, rule]) => [tool, stringsOf(isObject(rule) ? rule['requiredScopes'] : [])] as const);
+  return { value: { name: String(body['name']), target, secrets, scopes } };
+}
+
+function contradictions(body: unknown): readonly Problem[] {
+  if (!isObject(body)) return [];
+  const [url, command, headers] = ['url', 'command', 'headers'].map((key) => Object.hasOwn(body, key));
+  if (url === command) return problem('body', 'must have either url or command');
+  if (command === true && headers === true) return problem('headers', 'go with a url; a command has env');
+  const names = pairsOf(body['headers']).map(([name]) => name.toLowerCase());
+  const twice = names.find((name, at) => names.indexOf(name) < at);
+  return twice === undefined ? [] : problem('headers', `names ${twice} twice`);
+}
+
+// What follows reads a body that has passed every check above.
+
+function targetFrom({ url, headers, command }: Readonly<Record<string, unknown>>): Pick<ToolServerDefinition, 'target' | 'secrets'> {
+  if (typeof url === 'string') {
+    const secrets = secretsFrom(headers);
+    return { target: { kind: 'url', url: new URL(url).href, headers: Object.keys(secrets) }, secrets };
+  }
+  const [program = '', ...args] = Array.isArray(command)
+    ? stringsOf(command)
+    : isObject(command)
+      ? [String(command['program']), ...stringsOf(command['args'])]
+      : [];
+  const secrets = secretsFrom(isObject(command) ? command['env'] : undefined);
+  return { target: { kind: 'command', program, args, env: Object.keys(secrets) }, secrets };
+}
+
+const pairsOf = (value: unknown): readonly (readonly [string, unknown])[] => (isObject(value) ? Object.entries(value) : []);
+const stringsOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
+const secretsFrom = (value: unknown): Secrets => Object.fromEntries(pairsOf(value).map(([key, secret]) => [key, String(secret)]));

@@ -1,0 +1,99 @@
+// Tool servers: MCP servers that a workspace's agents get tools from. What is known of one, and what it may say of its
+// tools. The values of its headers, or of its program's environment, are secrets: they are in `secrets` of a definition
+// and nowhere else.
+import { childPath, nameProblem } from '@tollgate/proto/contract';
+import { isObject, type JsonSchema, type Problem, problem } from '../shape.ts';
+
+export const toolServerBounds = {
+  serversInWorkspace: 100,
+  tools: 1_000,
+  /** Of one tool's description and schema, as JSON. */
+  toolBytes: 64 * 1024,
+  /** Of all tools of a server. */
+  toolsBytes: 1_048_576,
+  secrets: 32,
+  secretLength: 8_192,
+  urlLength: 2_000,
+  args: 100,
+  argLength: 4_096,
+  requiredScopes: 200,
+} as const;
+
+/** Where a server is, with the names of what it is sent besides. */
+export type Target =
+  | { readonly kind: 'url'; readonly url: string; readonly headers: readonly string[] }
+  | { readonly kind: 'command'; readonly program: string; readonly args: readonly string[]; readonly env: readonly string[] };
+
+export type Secrets = Readonly<Record<string, string>>;
+
+/** By tool name without the server's; tools that are not here require no scope. */
+export type ToolScopes = readonly (readonly [tool: string, requiredScopes: readonly string[]])[];
+
+export interface ToolServerDefinition {
+  readonly name: string;
+  readonly target: Target;
+  /** Values of `headers` or `env`. */
+  readonly secrets: Secrets;
+  readonly scopes: ToolScopes;
+}
+
+/** As its server describes it. */
+export interface DiscoveredTool {
+  /** Without the server's. */
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of type object. */
+  readonly inputSchema: JsonSchema;
+}
+
+export interface ToolServer {
+  readonly name: string;
+  readonly target: Target;
+  readonly scopes: ToolScopes;
+  readonly tools: readonly DiscoveredTool[];
+  /** That of the last write of it. */
+  readonly revision: number;
+  readonly discoveredAt: Date;
+  readonly createdAt: Date;
+}
+
+/** Scopes that a definition asks for tools that its server does not have. */
+export const undiscovered = ({ scopes }: Pick<ToolServerDefinition, 'scopes'>, tools: readonly DiscoveredTool[]): readonly Problem[] =>
+  scopes
+    .filter(([tool]) => !tools.some(({ name }) => name === tool))
+    .flatMap(([tool]) => problem(childPath('tools', tool), 'is not a tool that the server has'));
+
+/** Tools as a server listed them, or what is wrong with them. */
+export function checkTools(
+  server: string,
+  listed: readonly unknown[],
+): { readonly tools: readonly DiscoveredTool[] } | { readonly problem: string } {
+  const { tools: toolsMax, toolBytes, toolsBytes } = toolServerBounds;
+  if (listed.length > toolsMax) return { problem: `has more than ${toolsMax} tools` };
+  const tools: DiscoveredTool[] = [];
+  const seen = new Set<string>();
+  let bytes = 0;
+  for (const [at, one] of listed.entries()) {
+    const tool = toolFrom(one);
+    if (tool === null)
+      return { problem: `describes tool ${at + 1} of its list as none: it needs a name, and an inputSchema of type object` };
+    const wrong = nameProblem(`${server}.${tool.name}`) ?? nameProblem(tool.name);
+    if (wrong !== null) return { problem: `gives tool ${at + 1} of its list a name that ${wrong}` };
+    if (seen.has(tool.name)) return { problem: `lists the tool ${JSON.stringify(tool.name)} twice` };
+    const size = Buffer.byteLength(JSON.stringify(tool));
+    if (size > toolBytes) return { problem: `describes ${JSON.stringify(tool.name)} in ${size} bytes; at most ${toolBytes} are taken` };
+    bytes += size;
+    if (bytes > toolsBytes) return { problem: `describes its tools in more than ${toolsBytes} bytes` };
+    seen.add(tool.name);
+    tools.push(tool);
+  }
+  return { tools };
+}
+
+function toolFrom(value: unknown): DiscoveredTool | null {
+  if (!isObject(value)) return null;
+  const { name, description = '', inputSchema } = value;
+  if (typeof name !== 'string' || typeof description !== 'string' || !isObject(inputSchema) || inputSchema['type'] !== 'object')
+    return null;
+  return { name, description, inputSchema };
+}

@@ -1,0 +1,242 @@
+// Schemas that several resources use, and the named ones of the API document. Bodies of agents and policies are objects
+// to Fastify; `domain/` has the rest to say of them, with every problem and its place.
+import { bounds, layers, roles, scopes, tiers } from '@tollgate/proto/contract';
+import Type from 'typebox';
+import { agentSchemas } from '../domain/agents/agent.ts';
+import { documentSchema } from '../domain/policies/policy.ts';
+import { isObject, type JsonSchema } from '../domain/shape.ts';
+
+/** One of these strings. */
+export const oneOf = <const T extends string>(values: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...values] });
+
+export const roleShape = oneOf(roles);
+export const tierShape = oneOf(tiers);
+export const anyObject = Type.Object({}, { additionalProperties: true });
+export const pageLimit = Type.String({ description: 'integer; default 200, clamped to 1–1000' });
+export const pageCursor = Type.String({ description: '`next` of the page before' });
+
+const path = { workspace: Type.String({ description: 'the slug in the key' }) };
+export const inWorkspace = Type.Object(path);
+export const workspaceAnd = <const K extends string>(name: K) =>
+  Type.Unsafe<{ readonly workspace: string } & { readonly [P in K]: string }>(Type.Object({ ...path, [name]: Type.String() }));
+
+// In what is answered.
+
+export const text: JsonSchema = { type: 'string' };
+export const integer: JsonSchema = { type: 'integer' };
+export const flag: JsonSchema = { type: 'boolean' };
+export const dateTime: JsonSchema = { type: 'string', format: 'date-time' };
+export const texts: JsonSchema = { type: 'array', items: text };
+export const word = (words: readonly string[]): JsonSchema => ({ type: 'string', enum: [...words] });
+export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
+export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items });
+export const mapOf = (values: JsonSchema): JsonSchema => ({ type: 'object', additionalProperties: values });
+
+/** All of `properties`, save `optional`, are there. */
+export const object = (
+  properties: Readonly<Record<string, JsonSchema>>,
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema => ({
+  type: 'object',
+  required: Object.keys(properties),
+  properties: { ...properties, ...optional },
+});
+
+const revision: JsonSchema = { ...integer, description: "the workspace's revision that this write made" };
+
+/** `{ok: true, …}`. */
+export const okAnd = (
+  properties: Readonly<Record<string, JsonSchema>> = {},
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema => object({ ok: { const: true }, ...properties }, optional);
+
+/** `{ok: true, revision, …}`: the answer to a write. */
+export const written = (
+  properties: Readonly<Record<string, JsonSchema>> = {},
+  optional: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema => okAnd({ revision, ...properties }, optional);
+
+const named = ($id: string, schema: JsonSchema): { readonly $id: string } & JsonSchema => ({ $id, ...schema });
+const refOf = ({ $id }: { readonly $id: string }): JsonSchema => ({ $ref: `${$id}#` });
+
+/** A document as a merge patch: `null` removes, at any depth. */
+function patchOf({ properties, additionalProperties, ...schema }: JsonSchema): JsonSchema {
+  return {
+    ...schema,
+    ...(isObject(properties) ? { properties: mapValues(properties, removable) } : {}),
+    ...(isObject(additionalProperties) ? { additionalProperties: removable(additionalProperties) } : { additionalProperties: false }),
+  };
+}
+
+const removable = (schema: unknown): JsonSchema => orNull(isObject(schema) ? (schema['type'] === 'object' ? patchOf(schema) : schema) : {});
+
+const mapValues = (of: JsonSchema, change: (value: unknown) => JsonSchema): JsonSchema =>
+  Object.fromEntries(Object.entries(of).map(([key, value]) => [key, change(value)]));
+
+const error = named(
+  'Error',
+  object(
+    { error: { ...text, description: 'for people; branch on the status' } },
+    { details: { ...texts, description: 'each problem by itself' } },
+  ),
+);
+const agent = named('Agent', agentSchemas.profile);
+const workspacePolicy = named('WorkspacePolicy', documentSchema('workspace'));
+const policy = named('Policy', documentSchema('role'));
+const userPolicy = named('UserPolicy', documentSchema('user'));
+const workspacePolicyPatch = named('WorkspacePolicyPatch', patchOf(documentSchema('workspace')));
+const policyPatch = named('PolicyPatch', patchOf(documentSchema('role')));
+const userPolicyPatch = named('UserPolicyPatch', patchOf(documentSchema('user')));
+const rule = named(
+  'Rule',
+  object({}, { permission: word(['allow', 'deny']), rateLimit: integer, transform: word(['log', 'redact']), override: { const: true } }),
+);
+const shownUserPolicy = named('ShownUserPolicy', {
+  description: 'At each place that either part names, the stricter of both; and the two as written.',
+  type: 'object',
+  properties: {
+    ...(documentSchema('user')['properties'] as object),
+    parts: object({}, { organisation: refOf(userPolicy), self: refOf(userPolicy) }),
+  },
+});
+const override = named('LooseningOverride', {
+  ...object({ document: text, path: text, rule: refOf(rule) }),
+  description: 'An explicit exception that still loosens what was tightened.',
+});
+const member = named('Member', object({ uid: text, email: text, role: word(roles), createdAt: dateTime }));
+const key = named(
+  'Key',
+  object({
+    id: text,
+    name: text,
+    last4: { ...text, description: 'to know it by' },
+    scopes: listOf(word(scopes)),
+    uid: { ...orNull(text), description: 'the member it acts as; null for a service key' },
+    madeBy: text,
+    tier: orNull(word(tiers)),
+    agent: orNull(text),
+    client: orNull(text),
+    expiresAt: orNull(dateTime),
+    revokedAt: orNull(dateTime),
+    createdAt: dateTime,
+  }),
+);
+const entry = named('AuditEntry', {
+  // A sidecar may be newer than this program.
+  additionalProperties: true,
+  ...object(
+    {
+      id: text,
+      tool: text,
+      decision: word(['allow', 'deny']),
+      decisionReason: { ...text, description: 'a code, a colon, and words for people' },
+      agentName: text,
+      agentTier: word(tiers),
+      sub: text,
+      userEmail: text,
+      sessionId: text,
+      requestId: text,
+      ts: dateTime,
+      receivedAt: dateTime,
+      hookEvent: word(['PreToolUse', 'PostToolUse']),
+      client: object({ name: text }),
+      depth: integer,
+    },
+    {
+      code: text,
+      agentId: text,
+      agentType: text,
+      role: word([...roles, '']),
+      keyId: text,
+      originSub: text,
+      chain: { ...texts, description: 'agent names from the root to the caller' },
+      runChain: texts,
+      chainClaimed: { const: true },
+      parentProfileId: text,
+      epoch: text,
+      revision: integer,
+      policyAgeMs: integer,
+      outage: { const: true },
+      rule: object({ layer: word([...layers, 'default']), path: text, revision: integer }, { part: text, override: { const: true } }),
+      shadow: object(
+        { decision: word(['allow', 'deny']), code: text, reason: text, transform: word(['log', 'redact']) },
+        { approximate: { const: true } },
+      ),
+      transform: word(['log', 'redact']),
+      findings: listOf(object({ kind: text, count: integer })),
+      inputDigest: text,
+      input: { description: `as the transform left it, cut at ${bounds.auditInputBytes} bytes` },
+      inputCut: { const: true },
+      latencyUs: integer,
+      outcome: object(
+        { isError: flag, durationMs: { type: 'number' } },
+        { outputDigest: text, action: word(['pass', 'redact', 'block']), code: text },
+      ),
+      tsClaimed: { ...text, description: 'the time that a sidecar claimed, where it cannot be right' },
+      raw: { ...text, description: 'what was recorded, where it is no entry' },
+      mended: { ...texts, description: 'fields of the record that were not as promised' },
+    },
+  ),
+});
+const event = named(
+  'AdminEvent',
+  object({ id: text, at: dateTime, sub: text, keyId: text, action: text, target: text, revision: integer, detail: { type: 'object' } }),
+);
+
+const tool = named(
+  'Tool',
+  object({
+    name: { ...text, description: '`<server>.<tool>`' },
+    description: { ...text, description: "the server's own words" },
+    requiredScopes: { ...texts, description: 'that an agent needs for it' },
+    inputSchema: { type: 'object' },
+  }),
+);
+const toolServer = named(
+  'ToolServer',
+  object(
+    { name: text, tools: listOf(refOf(tool)), discoveredAt: dateTime, createdAt: dateTime },
+    {
+      url: text,
+      headers: { ...texts, description: 'names; the values are never shown' },
+      command: object({ program: text, args: texts, env: { ...texts, description: 'names; the values are never shown' } }),
+    },
+  ),
+);
+
+export const components = [
+  error,
+  agent,
+  workspacePolicy,
+  workspacePolicyPatch,
+  policy,
+  policyPatch,
+  userPolicy,
+  userPolicyPatch,
+  shownUserPolicy,
+  rule,
+  override,
+  member,
+  key,
+  entry,
+  event,
+  tool,
+  toolServer,
+];
+
+export const errorRef = refOf(error);
+export const agentRef = refOf(agent);
+export const workspacePolicyRef = refOf(workspacePolicy);
+export const workspacePolicyPatchRef = refOf(workspacePolicyPatch);
+export const policyRef = refOf(policy);
+export const policyPatchRef = refOf(policyPatch);
+export const userPolicyPatchRef = refOf(userPolicyPatch);
+export const userPolicyRef = refOf(userPolicy);
+export const shownUserPolicyRef = refOf(shownUserPolicy);
+export const overrideRef = refOf(override);
+export const memberRef = refOf(member);
+export const keyRef = refOf(key);
+export const entryRef = refOf(entry);
+export const eventRef = refOf(event);
+export const toolRef = refOf(tool);
+export const toolServerRef = refOf(toolServer);

@@ -1,0 +1,38 @@
+// Revokes and rotates keys; sessions that stand on one end with its secret. Keys that stand on an owner are for owners.
+import { isAtMost } from '../../domain/access/access.ts';
+import { type ApiKey, isId, makeSecret } from '../../domain/access/key.ts';
+import { conflict, forbidden, notFound } from '../../domain/refusal.ts';
+import { findKey, replaceSecret, revokeKey as revokeStored } from '../../store/keys.ts';
+import { findMember } from '../../store/members.ts';
+import { deleteSessionsOfKey } from '../../store/sessions.ts';
+import { requireBounds, requireScopes } from './create-key.ts';
+import { type Write, writeOperation } from '../operation.ts';
+
+async function touchable({ client, actor, workspaceId }: Write, id: string): Promise<ApiKey> {
+  const key = isId(id) ? await findKey(client, workspaceId, id) : null;
+  if (key === null || key.revokedAt !== null) throw notFound('there is no such key');
+  const member = await findMember(client, workspaceId, key.uid ?? key.madeBy);
+  if (member !== null && !isAtMost(member.role, actor.role)) throw forbidden('only owners may change a key of an owner');
+  return key;
+}
+
+export const revokeKey = writeOperation('key.revoke', async (write, id: string) => {
+  await touchable(write, id);
+  await revokeStored(write.client, write.workspaceId, id, write.now);
+  await deleteSessionsOfKey(write.client, write.workspaceId, id);
+  return { result: {}, target: `key/${id}` };
+});
+
+/** A new secret for the same key; the old one stops at once. */
+export const rotateKey = writeOperation('key.rotate', async (write, id: string) => {
+  const { client, deps, actor, workspaceId, now } = write;
+  const key = await touchable(write, id);
+  if (key.expiresAt !== null && key.expiresAt <= now) throw conflict('the key has expired, and so would its new secret; issue another key');
+  // Whoever rotates a key holds it afterwards.
+  requireScopes(actor, key.scopes);
+  requireBounds(actor, key);
+  const secret = makeSecret(deps.random, actor.slug);
+  await replaceSecret(client, workspaceId, id, secret);
+  await deleteSessionsOfKey(client, workspaceId, id);
+  return { result: { id, key: secret.key }, target: `key/${id}` };
+});

@@ -1,0 +1,18 @@
+import type { Agent } from '../../domain/agents/agent.ts';
+import { isId } from '../../domain/access/key.ts';
+import { notFound } from '../../domain/refusal.ts';
+import { findAgent, listAgents as listStored } from '../../store/agents.ts';
+import type { Queryable } from '../../store/transaction.ts';
+import { readOperation } from '../operation.ts';
+
+/** Throws `not_found`, in one text for an id of another workspace and for one that never was. */
+export async function requireAgent(db: Queryable, workspaceId: number, id: string): Promise<Agent> {
+  const agent = isId(id) ? await findAgent(db, workspaceId, id) : null;
+  if (agent === null) throw notFound('there is no such agent');
+  return agent;
+}
+
+/** Newest first. */
+export const listAgents = readOperation('agent.read', ({ pool }, actor): Promise<readonly Agent[]> => listStored(pool, actor.workspaceId));
+
+export const readAgent = readOperation('agent.read', ({ pool }, actor, id: string) => requireAgent(pool, actor.workspaceId, id));

@@ -1,0 +1,30 @@
+// PUT writes what is there and ignores what it does not know; PATCH is the validated path. `suspended` is the brake of
+// owners and admins: a member may send it back as it is, and neither pulls nor releases it.
+import { type Action, isLead } from '../../domain/access/access.ts';
+import type { Actor } from '../../domain/access/actor.ts';
+import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../../domain/agents/agent.ts';
+import { accepted, type Checked, forbidden } from '../../domain/refusal.ts';
+import { updateAgent as updateStored } from '../../store/agents.ts';
+import { writeOperation } from '../operation.ts';
+import { requireAgent } from './read-agents.ts';
+
+interface AgentChange {
+  readonly id: string;
+  readonly body: unknown;
+}
+
+const changeBy = (action: Action, check: (body: unknown) => Checked<Partial<AgentFields>>) =>
+  writeOperation(action, async ({ client, actor, workspaceId, now }, { id, body }: AgentChange) => {
+    const agent = await requireAgent(client, workspaceId, id);
+    const fields = accepted(check(body));
+    requireBrake(actor, agent, fields);
+    await updateStored(client, workspaceId, id, fields, now);
+    return { result: {}, target: `agent/${id}`, detail: { fields: Object.keys(fields) } };
+  });
+
+function requireBrake(actor: Actor, before: Agent, { suspended = before.suspended }: Partial<AgentFields>): void {
+  if (suspended !== before.suspended && !isLead(actor.role)) throw forbidden('only owner or admin may change suspended');
+}
+
+export const updateAgent = changeBy('agent.update', checkAgentUpdate);
+export const patchAgent = changeBy('agent.patch', checkAgentPatch);

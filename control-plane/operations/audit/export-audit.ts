@@ -1,0 +1,41 @@
+// The whole log, or the part that is asked for, up to its newest entry at the moment of the request. Read page by page,
+// so that no transaction stays open while a client takes its time. It ends only when it is complete: whatever comes
+// between is thrown, and cuts the answer.
+import type { Actor } from '../../domain/access/actor.ts';
+import { type ExportQuery, parseExportQuery } from '../../domain/audit/audit-query.ts';
+import { accepted } from '../../domain/refusal.ts';
+import { readHead, readIngested } from '../../store/audit.ts';
+import { type Deps, readOperation } from '../operation.ts';
+import { createStanding } from '../access/standing.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** In the order in which entries came in, oldest first. */
+export const exportAudit = readOperation('audit.read', async (deps, actor, parameters: Readonly<Record<string, unknown>>, { signal }) => {
+  const query = accepted(parseExportQuery(parameters));
+  const upTo = await readHead(deps.pool, actor.workspaceId);
+  return entriesUpTo(upTo, { deps, actor, query, signal });
+});
+
+interface Export {
+  readonly deps: Deps;
+  readonly actor: Actor;
+  readonly query: ExportQuery;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function* entriesUpTo(upTo: number, { deps, actor, query, signal }: Export): AsyncGenerator<Entry> {
+  const requireStanding = createStanding(deps, actor, 'audit.read');
+  for (let after = 0; after < upTo; ) {
+    const { entries, reached } = await readIngested(deps.pool, actor.workspaceId, { ...query, after, upTo });
+    for (const { entry } of entries) {
+      await requireStanding();
+      signal?.throwIfAborted();
+      yield entry;
+    }
+    // Also where the filters let nothing through.
+    await requireStanding();
+    signal?.throwIfAborted();
+    after = reached;
+  }
+}

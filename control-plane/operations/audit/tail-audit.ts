@@ -1,0 +1,82 @@
+// The log as it comes in. The order is the ingest sequence, which follows commits without gaps, so an entry that arrives
+// hours late has its turn when it arrives, and a client that names the last one it has misses and repeats nothing.
+//
+// States of a stream: behind (entries up to `head` are read page by page, the next one only when the last has been
+// taken) and level (waits for the head to move, and now and then says that it is alive).
+import { AppError } from '@tollgate/proto/contract';
+import type { Actor } from '../../domain/access/actor.ts';
+import { lastEventIdWords, parseTailQuery, type TailQuery } from '../../domain/audit/audit-query.ts';
+import { accepted, badRequest } from '../../domain/refusal.ts';
+import { readHead, readIngested } from '../../store/audit.ts';
+import { type HeadWatch, watchHeads } from '../../store/watch-heads.ts';
+import { type Deps, type Operation, readOperation } from '../operation.ts';
+import { createStanding, recheckMs } from '../access/standing.ts';
+
+/** `ingest`: a client that names it when it comes back goes on right after this item. */
+export type TailItem =
+  | { readonly kind: 'note'; readonly text: string; readonly ingest: number }
+  | { readonly kind: 'entry'; readonly entry: Readonly<Record<string, unknown>>; readonly ingest: number };
+
+export interface TailInput {
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** The header as it came. */
+  readonly lastEventId: unknown;
+}
+
+const standardPace = { keepAliveMs: 15_000, recheckMs };
+
+/** All streams of the operation that is answered share one watch of the heads. */
+export function createTailAudit({ pool }: Pick<Deps, 'pool'>, pace = standardPace): Operation<TailInput, AsyncIterable<TailItem>> {
+  const heads = watchHeads(pool);
+  return readOperation('audit.read', async (deps, actor, { parameters, lastEventId }, { signal = new AbortController().signal }) => {
+    const { after, filters } = accepted(parseTailQuery(parameters, lastEventId));
+    const head = await readHead(deps.pool, actor.workspaceId);
+    if (after !== null && after > head) throw badRequest(`Last-Event-ID ${lastEventIdWords}; the newest is ${head}`);
+    return follow({ deps, actor, heads, filters, pace, signal }, { at: after ?? head, head });
+  });
+}
+
+interface Tail {
+  readonly deps: Deps;
+  readonly actor: Actor;
+  readonly heads: HeadWatch;
+  readonly filters: TailQuery['filters'];
+  readonly pace: typeof standardPace;
+  readonly signal: AbortSignal;
+}
+
+async function* follow(tail: Tail, start: { readonly at: number; readonly head: number }): AsyncGenerator<TailItem> {
+  const { deps, actor, heads, filters, pace, signal } = tail;
+  const { workspaceId } = actor;
+  const requireStanding = createStanding(deps, actor, 'audit.read', pace.recheckMs);
+  let { at, head } = start;
+  let spokeAt = performance.now();
+  const note = (text: string): TailItem => {
+    spokeAt = performance.now();
+    return { kind: 'note', text, ingest: at };
+  };
+  yield note('listening');
+  try {
+    while (!signal.aborted) {
+      if (at < head) {
+        const page = await readIngested(deps.pool, workspaceId, { after: at, upTo: head, since: null, until: null, filters });
+        for (const item of page.entries) {
+          await requireStanding();
+          if (signal.aborted) return;
+          at = item.ingest;
+          yield { kind: 'entry', ...item };
+          spokeAt = performance.now();
+        }
+        at = page.reached;
+      } else {
+        const quietMs = pace.keepAliveMs - (performance.now() - spokeAt);
+        head = (await heads.waitBeyond({ workspaceId, ingest: at }, Math.max(0, Math.min(quietMs, pace.recheckMs)), signal)) ?? head;
+      }
+      await requireStanding();
+      if (performance.now() - spokeAt >= pace.keepAliveMs) yield note('alive');
+    }
+  } catch (reason) {
+    if (!(reason instanceof AppError)) throw reason;
+    yield note(`ended: ${reason.publicMessage}`);
+  }
+}

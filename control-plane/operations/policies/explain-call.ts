@@ -1,0 +1,15 @@
+import { type ExplainQuestion, explainCall as explainState } from '../../compile/explain.ts';
+import { requireAccessTo } from '../../domain/access/access.ts';
+import { badRequest, unauthenticated } from '../../domain/refusal.ts';
+import { readWorkspaceState } from '../../store/workspace-state.ts';
+import { readOperation } from '../operation.ts';
+
+/** Says what would be decided and why. A member may ask about themselves, about the key they ask with, and about roles. */
+export const explainCall = readOperation('policy.explain', async ({ pool, defaults }, actor, question: ExplainQuestion) => {
+  if (question.sub !== undefined && question.sub !== actor.sub) requireAccessTo(actor, 'policy.explain', question.sub);
+  const state = await readWorkspaceState(pool, actor.workspaceId);
+  if (state === null) throw unauthenticated('the workspace of this key is gone');
+  const explanation = explainState(state, defaults, question);
+  if (explanation === null) throw badRequest('sub is nobody in this workspace');
+  return explanation;
+});

@@ -1,0 +1,26 @@
+// What every write left of a policy document, newest first; members' own parts too.
+import { documentKey } from '@tollgate/proto/contract';
+import { actionOf } from '../../domain/policies/policy-diff.ts';
+import { cursorOf, type HistoryParameters, parseHistoryQuery } from '../../domain/policies/policy-history.ts';
+import { accepted } from '../../domain/refusal.ts';
+import { listHistory } from '../../store/policy-history.ts';
+import { readOperation } from '../operation.ts';
+
+/** `next` is absent on the last page. */
+export const readPolicyHistory = readOperation('policy.history', async ({ pool }, actor, parameters: HistoryParameters) => {
+  const { writes, more } = await listHistory(pool, actor.workspaceId, accepted(parseHistoryQuery(parameters)));
+  const last = writes.at(-1);
+  return {
+    history: writes.map(({ revision, at, sub, id, before, after }) => ({
+      revision,
+      at: at.toISOString(),
+      sub,
+      document: documentKey(id),
+      action: actionOf({ before, after }),
+      before,
+      after,
+    })),
+    count: writes.length,
+    ...(last !== undefined && more ? { next: cursorOf(last) } : {}),
+  };
+});

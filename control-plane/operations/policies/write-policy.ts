@@ -1,0 +1,68 @@
+// Sets and removes the documents of the workspace, of roles and of agent types. A document is checked whole as it would
+// be stored; nothing of an invalid one is stored.
+import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
+import { mergePatch } from '../../domain/policies/merge.ts';
+import { looseningOverrides } from '../../domain/policies/overrides.ts';
+import { checkDocument, type PolicyDocument } from '../../domain/policies/policy.ts';
+import { isObject } from '../../domain/shape.ts';
+import { invalid, refuseIfAny } from '../../domain/refusal.ts';
+import { deleteDocument, listOverridingDocuments, readDocument, writeDocument } from '../../store/policies.ts';
+import { type Write, writeOperation } from '../operation.ts';
+
+export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>) => ({ revision, sub: actor.sub, at: now });
+
+/** A body that may be a document: `checkDocument` has the rest to say. */
+export function documentBody(body: unknown): PolicyDocument {
+  if (!isObject(body)) throw invalid([{ path: 'body', message: 'must be an object' }]);
+  return body;
+}
+
+type PolicyId = Exclude<DocumentId, { layer: 'user' }>;
+
+/** Stores `document`; where it tightens something, the answer has the exceptions that still loosen it. */
+async function store({ client, workspaceId, ...write }: Write, id: PolicyId, before: PolicyDocument | null, document: unknown) {
+  const after = documentBody(document);
+  refuseIfAny(checkDocument(id.layer, 'organisation', after));
+  await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
+  const overrides = looseningOverrides(await listOverridingDocuments(client, workspaceId), [{ id, before, after }]);
+  return { result: overrides.length > 0 ? { overrides } : {}, target: `policy/${documentKey(id)}` };
+}
+
+/** RFC 7396: what is sent changes, `null` removes. */
+async function merge(write: Write, id: PolicyId, patch: unknown) {
+  const before = await readDocument(write.client, write.workspaceId, id);
+  return store(write, id, before, mergePatch(before ?? {}, documentBody(patch)));
+}
+
+/** An upsert. */
+async function replace(write: Write, id: PolicyId, document: unknown) {
+  return store(write, id, await readDocument(write.client, write.workspaceId, id), document);
+}
+
+async function remove(write: Write, id: PolicyId) {
+  await deleteDocument(write.client, write.workspaceId, id, authorship(write));
+  return { result: {}, target: `policy/${documentKey(id)}` };
+}
+
+/** What a write names, and what it says of it. */
+interface PolicyChange<N> {
+  readonly name: N;
+  readonly body: unknown;
+}
+
+export const putWorkspacePolicy = writeOperation('workspace-policy.write', (write, { body }: PolicyChange<undefined>) =>
+  merge(write, { layer: 'workspace' }, body),
+);
+export const deleteWorkspacePolicy = writeOperation('workspace-policy.delete', (write) => remove(write, { layer: 'workspace' }));
+
+export const putRolePolicy = writeOperation('role-policy.write', (write, { name, body }: PolicyChange<Role>) =>
+  merge(write, { layer: 'role', role: name }, body),
+);
+export const deleteRolePolicy = writeOperation('role-policy.delete', (write, role: Role) => remove(write, { layer: 'role', role }));
+
+export const putAgentTypePolicy = writeOperation('agent-type-policy.write', (write, { name, body }: PolicyChange<string>) =>
+  replace(write, { layer: 'agent-type', agentType: name }, body),
+);
+export const deleteAgentTypePolicy = writeOperation('agent-type-policy.delete', (write, key: string) =>
+  remove(write, { layer: 'agent-type', agentType: key }),
+);

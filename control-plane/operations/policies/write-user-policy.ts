@@ -1,0 +1,62 @@
+// A user's document has two parts with two authors. Owners and admins always write `organisation`, about themselves too;
+// a member writes `self`, and only what is at least as strict as what the organisation says there.
+import type { Part } from '@tollgate/proto/contract';
+import { indexOf } from '../../compile/index-of.ts';
+import { isLead, requireAccessTo } from '../../domain/access/access.ts';
+import type { Actor } from '../../domain/access/actor.ts';
+import { mergePatch } from '../../domain/policies/merge.ts';
+import { checkDocument, type PolicyDocument } from '../../domain/policies/policy.ts';
+import { looser, refuseIfAny } from '../../domain/refusal.ts';
+import { looserPlaces } from '../../domain/policies/self-edit.ts';
+import { mergedUserView, stripParts, stripUnchanged } from '../../domain/policies/user-policy.ts';
+import { deleteDocument, writeDocument } from '../../store/policies.ts';
+import { collectWorkspaceState } from '../../store/workspace-state.ts';
+import { type Write, writeOperation } from '../operation.ts';
+import { readUserParts } from './read-policies.ts';
+import { authorship, documentBody } from './write-policy.ts';
+
+interface UserPolicyChange {
+  /** The member's uid. */
+  readonly name: string;
+  readonly body: unknown;
+}
+
+const partOf = (actor: Actor): Part => (isLead(actor.role) ? 'organisation' : 'self');
+
+export const putUserPolicy = writeOperation('user-policy.write', async (write, { name: uid, body }: UserPolicyChange) => {
+  const { client, actor, workspaceId } = write;
+  requireAccessTo(actor, 'user-policy.write', uid);
+  const parts = await readUserParts(client, workspaceId, uid);
+  const part = partOf(actor);
+  const view = mergedUserView(parts.organisation, parts.self);
+  const written = stripParts(view, documentBody(body));
+  // What an admin writes by itself is theirs, also where the member says the same today; only a document that is sent
+  // back whole, with its `parts`, holds fields that its sender did not write.
+  const sentBack = written !== body;
+  const patch = part === 'self' || sentBack ? stripUnchanged(view, parts[part], written) : written;
+  const after = documentBody(mergePatch(parts[part] ?? {}, patch));
+  refuseIfAny(checkDocument('user', part, after));
+  if (part === 'self') await refuseLooser(write, uid, parts.self, after);
+  await writeDocument(client, workspaceId, { id: { layer: 'user', uid, part }, document: after }, authorship(write));
+  return { result: {}, target: `policy/user:${uid}:${part}` };
+});
+
+async function refuseLooser(
+  { client, workspaceId, deps }: Write,
+  uid: string,
+  before: PolicyDocument | null,
+  after: PolicyDocument,
+): Promise<void> {
+  const index = indexOf(await collectWorkspaceState(client, workspaceId), deps.defaults);
+  const places = looserPlaces({ index, uid, before, after });
+  if (places.length > 0) throw looser(places);
+}
+
+/** A member's reaches what they wrote; an owner's or admin's reaches both parts. */
+export const deleteUserPolicy = writeOperation('user-policy.delete', async (write, uid: string) => {
+  const { client, actor, workspaceId } = write;
+  requireAccessTo(actor, 'user-policy.delete', uid);
+  const reached: readonly Part[] = isLead(actor.role) ? ['organisation', 'self'] : ['self'];
+  for (const part of reached) await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
+  return { result: {}, target: reached.map((part) => `policy/user:${uid}:${part}`) };
+});

@@ -1,0 +1,40 @@
+// Registers a tool server. What can be refused without asking it is refused first; then it is asked for its tools, with
+// no transaction open; and only a server that has answered is stored.
+import { accepted, conflict, refuseIfAny } from '../../domain/refusal.ts';
+import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../../domain/tool-servers/tool-server.ts';
+import { checkToolServer } from '../../domain/tool-servers/tool-server-definition.ts';
+import { discoverTools } from '../../runs/mcp/discover.ts';
+import { countToolServers, findToolServer, insertToolServer } from '../../store/tool-servers.ts';
+import type { Queryable } from '../../store/transaction.ts';
+import { readOperation, writeOperation } from '../operation.ts';
+import { sealSecrets } from './tool-server-secrets.ts';
+
+interface Answering {
+  readonly definition: ToolServerDefinition;
+  readonly tools: readonly DiscoveredTool[];
+  readonly sealed: Uint8Array | null;
+}
+
+export const registerToolServer = readOperation('tool-server.write', async (deps, actor, body: unknown, circumstances) => {
+  const definition = accepted(checkToolServer(body, deps.reach));
+  const sealed = sealSecrets(deps, actor.workspaceId, definition.name, definition.secrets);
+  await requireRoom(deps.pool, actor.workspaceId, definition.name);
+  const tools = await discoverTools(definition, deps.reach);
+  refuseIfAny(undiscovered(definition, tools));
+  return storeToolServer(deps, actor, { definition, tools, sealed }, circumstances);
+});
+
+const storeToolServer = writeOperation('tool-server.write', async (write, { definition, tools, sealed }: Answering) => {
+  const { client, workspaceId, now, revision } = write;
+  const { name, target, scopes } = definition;
+  await requireRoom(client, workspaceId, name);
+  const server = { name, target, scopes, tools, revision, discoveredAt: now, createdAt: now };
+  await insertToolServer(client, workspaceId, server, sealed);
+  return { result: { server }, target: `tool-server/${name}`, detail: { change: 'register', tools: tools.length } };
+});
+
+async function requireRoom(db: Queryable, workspaceId: number, name: string): Promise<void> {
+  if ((await findToolServer(db, workspaceId, name)) !== null) throw conflict('there is a tool server of that name already');
+  if ((await countToolServers(db, workspaceId)) >= toolServerBounds.serversInWorkspace)
+    throw conflict(`a workspace has at most ${toolServerBounds.serversInWorkspace} tool servers`);
+}

@@ -1,0 +1,60 @@
+// Workspaces are made by the operator, who is no member of any.
+import { isSlug } from '@tollgate/proto/contract';
+import type pg from 'pg';
+import { type FreshSecret, makeId, makeSecret } from '../../domain/access/key.ts';
+import { checkEmail, checkUid } from '../../domain/access/member.ts';
+import { conflict, refuseIfAny } from '../../domain/refusal.ts';
+import { insertKey } from '../../store/keys.ts';
+import { insertMember } from '../../store/members.ts';
+import { inTransaction } from '../../store/transaction.ts';
+import { insertWorkspace } from '../../store/workspaces.ts';
+import type { Deps } from '../operation.ts';
+
+export interface NewWorkspace {
+  readonly slug: string;
+  readonly owner: { readonly uid: string; readonly email: string };
+}
+
+/** With its owner and the owner's key of all scopes, which is shown this once. */
+export function createWorkspace(
+  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  input: NewWorkspace,
+): Promise<{ readonly slug: string; readonly key: string }> {
+  return inTransaction(deps.pool, async (client) => {
+    const secret = makeSecret(deps.random, input.slug);
+    await foundWorkspace(deps, client, input, secret);
+    return { slug: input.slug, key: secret.key };
+  });
+}
+
+/** In the caller's transaction. */
+export async function foundWorkspace(
+  deps: Pick<Deps, 'clock' | 'random'>,
+  client: pg.PoolClient,
+  { slug, owner }: NewWorkspace,
+  secret: FreshSecret,
+): Promise<void> {
+  const { uid, email } = owner;
+  const slugProblems = isSlug(slug)
+    ? []
+    : [{ path: 'slug', message: 'must be 1 to 40 of a-z 0-9 and -, neither first nor last, and no reserved word' }];
+  refuseIfAny([...slugProblems, ...checkUid(uid), ...checkEmail(email)]);
+  const now = deps.clock();
+  const id = await insertWorkspace(client, slug, now);
+  if (id === null) throw conflict('there is a workspace of that slug already');
+  await insertMember(client, id, { uid, email, role: 'owner', createdAt: now });
+  const pins = { tier: null, agent: null, client: null };
+  const key = {
+    id: makeId(deps.random),
+    name: 'owner',
+    last4: secret.last4,
+    scopes: ['*'],
+    uid,
+    madeBy: uid,
+    pins,
+    expiresAt: null,
+    revokedAt: null,
+    createdAt: now,
+  };
+  await insertKey(client, id, key, secret);
+}

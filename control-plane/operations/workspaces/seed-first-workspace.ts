@@ -1,0 +1,53 @@
+// The first start on an empty database: an epoch, a workspace, its owner and the owner's key. Every start asks this;
+// all but the first find it done. Two replicas that start at once do it once.
+import { hashKey, parseKey } from '@tollgate/proto/contract';
+import { makeSecret, secretOf } from '../../domain/access/key.ts';
+import { insertDeployment, lockStart, readDeployment } from '../../store/deployment.ts';
+import { inTransaction } from '../../store/transaction.ts';
+import { foundWorkspace } from './create-workspace.ts';
+import type { Deps } from '../operation.ts';
+
+export interface FirstWorkspace {
+  readonly workspace: string;
+  readonly ownerEmail: string;
+  /** `TOLLGATE_OWNER_KEY`. */
+  readonly ownerKey: string | null;
+}
+
+export type Seeded =
+  /** `key`: made by us and to be printed once; null where the operator gave it. */
+  | { readonly kind: 'created'; readonly workspace: string; readonly key: string | null }
+  | { readonly kind: 'present' }
+  /** The program must not start; why. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const ownerUid = 'owner';
+const epochBytes = 16;
+
+export async function seedFirstWorkspace(
+  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  { workspace, ownerEmail, ownerKey }: FirstWorkspace,
+): Promise<Seeded> {
+  if (ownerKey !== null && parseKey(ownerKey) === null) return refused('is not a key: gsk_<workspace>_ and 32 to 64 letters and digits');
+  return inTransaction(deps.pool, async (client) => {
+    await lockStart(client);
+    const deployment = await readDeployment(client);
+    if (deployment !== null) {
+      const same = ownerKey === null || hashKey(ownerKey) === deployment.ownerKeyHash;
+      return same
+        ? { kind: 'present' }
+        : refused(
+            'is not the one this database was first started with; unset it, and make and revoke keys with POST and DELETE /{workspace}/admin/keys',
+          );
+    }
+    if (ownerKey !== null && parseKey(ownerKey)?.workspace !== workspace)
+      return refused(`is not a key of the workspace ${JSON.stringify(workspace)}`);
+    const secret = ownerKey === null ? makeSecret(deps.random, workspace) : secretOf(ownerKey);
+    const epoch = Buffer.from(deps.random(epochBytes)).toString('hex');
+    await insertDeployment(client, { epoch, ownerKeyHash: secret.hash }, deps.clock());
+    await foundWorkspace(deps, client, { slug: workspace, owner: { uid: ownerUid, email: ownerEmail } }, secret);
+    return { kind: 'created', workspace, key: ownerKey === null ? secret.key : null };
+  });
+}
+
+const refused = (why: string): Seeded => ({ kind: 'refused', reason: `TOLLGATE_OWNER_KEY ${why}` });
