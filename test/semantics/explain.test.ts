@@ -1,5 +1,6 @@
 // That an explanation says what the reference decides, and that each way it names leads to an allow.
 import { deepStrictEqual } from 'node:assert/strict';
+import { parseAgentType } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { explainCall } from '../../control-plane/compile/explain.ts';
@@ -27,12 +28,13 @@ const explained = [
 type Explanation = NonNullable<ReturnType<typeof explainCall>>;
 type Change = Explanation['wouldAllow'][number][number];
 
-/** Null where the call is not one to explain: delegated, of nobody, or of a name that several agents share. */
+/** Null where the call is not one to explain: delegated, of nobody, of a name that several agents share, of a client that cannot be named. */
 function explanationOf(world: World, call: Call): Explanation | null {
   const [principal, ...others] = reference.principalsOf(world, call);
   if (principal === undefined || others.length > 0) return null;
   const { agentType, tier } = principal;
-  const name = agentType.split('::').slice(2).join('::');
+  const name = parseAgentType(agentType)?.name;
+  if (name === undefined) return null;
   if (world.agents.filter((agent) => agent.name === name).length > 1) return null;
   return explainCall(stateOf(world), world, { sub: call.sub, agentType, tier, tool: call.tool });
 }
