@@ -64,7 +64,6 @@ export async function addDocument(app: FastifyInstance, { operator }: { readonly
       hideClientButton: true,
       telemetry: false,
       agent: { disabled: true },
-      mcp: { disabled: true },
     },
   });
   // The page is somebody else's: whatever it would like to load or send, the browser keeps it here.
