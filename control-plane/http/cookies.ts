@@ -5,15 +5,19 @@ import { sessionMs } from '../domain/access/session.ts';
 import { signInMs } from '../domain/access/sign-in.ts';
 import type { Shown } from '../operations/access/authenticate.ts';
 
-export const sessionCookie = 'tollgate_session';
 export const signInCookie = 'tollgate_sign_in';
 export const callbackPath = '/api/v1/oidc/callback';
 
 type Options = Required<Pick<CookieSerializeOptions, 'path' | 'maxAge' | 'httpOnly' | 'sameSite' | 'secure'>>;
 
+const isSecure = (publicUrl: string | null): boolean => publicUrl?.startsWith('https:') ?? false;
+
+/** Over https browsers take it from this very host alone: no neighbour under the same domain can plant one. */
+export const sessionCookieOf = (publicUrl: string | null): string => `${isSecure(publicUrl) ? '__Host-' : ''}tollgate_session`;
+
 /** `publicUrl`: what browsers reach. Over https no cookie of ours ever goes out in the clear. */
 export function cookieOptions(publicUrl: string | null): { readonly session: Options; readonly signIn: Options } {
-  const both = { httpOnly: true, secure: publicUrl?.startsWith('https:') ?? false };
+  const both = { httpOnly: true, secure: isSecure(publicUrl) };
   return {
     session: { ...both, path: '/', maxAge: sessionMs / 1000, sameSite: 'strict' },
     // The browser brings it from the issuer's page, which strict would not let it.
@@ -21,11 +25,11 @@ export function cookieOptions(publicUrl: string | null): { readonly session: Opt
   };
 }
 
-export function shownBy({ headers, cookies, method }: FastifyRequest): Shown {
+export function shownBy({ headers, cookies, method }: FastifyRequest, publicUrl: string | null): Shown {
   const csrf = headers['x-csrf-token'];
   return {
     authorization: headers.authorization,
-    cookie: cookies[sessionCookie],
+    cookie: cookies[sessionCookieOf(publicUrl)],
     csrf: typeof csrf === 'string' ? csrf : undefined,
     method,
   };

@@ -5,7 +5,7 @@
 import { AppError, isLoopback } from '@tollgate/proto/contract';
 import * as oidc from 'openid-client';
 import { forbidden } from '../domain/refusal.ts';
-import type { Identity, Issuer } from '../domain/access/sign-in.ts';
+import { type Identity, identityFrom, type Issuer } from '../domain/access/sign-in.ts';
 
 export interface IssuerSettings {
   readonly issuer: string;
@@ -92,8 +92,7 @@ async function identityOf(
   if (claims === undefined) throw forbidden('the issuer gave no identity');
   const { sub } = claims;
   const asks = claims['email'] === undefined && configured.serverMetadata().userinfo_endpoint !== undefined;
-  const { email, email_verified: verified } = asks ? await oidc.fetchUserInfo(configured, tokens.access_token, sub) : claims;
-  return { sub, email: typeof email === 'string' && verified === true ? email : null };
+  return identityFrom(asks ? await oidc.fetchUserInfo(configured, tokens.access_token, sub) : claims);
 }
 
 /** What came does not prove who it was; everything else that fails is the issuer's or the network's fault. */

@@ -1,5 +1,5 @@
 // Keys. Only hashes are here.
-import { isRole, isTier } from '@tollgate/proto/contract';
+import { isRole, isTier, roles } from '@tollgate/proto/contract';
 import type { WorkspaceKey } from '../compile/state.ts';
 import type { ApiKey, FreshSecret, KeyPins } from '../domain/access/key.ts';
 import { rowIs } from './row.ts';
@@ -65,13 +65,13 @@ export async function insertKey(db: Queryable, workspaceId: number, key: ApiKey,
   );
 }
 
-export async function replaceSecret(db: Queryable, workspaceId: number, id: string, secret: FreshSecret): Promise<void> {
-  await db.query('update api_key set hash = $3, last4 = $4 where workspace_id = $1 and id = $2', [
-    workspaceId,
-    id,
-    secret.hash,
-    secret.last4,
-  ]);
+/** `by`: the member who has the new secret. A personal key is of their making from now on; a service key stands on its maker still. */
+export async function replaceSecret(db: Queryable, workspaceId: number, id: string, secret: FreshSecret, by: string): Promise<void> {
+  await db.query(
+    `update api_key set hash = $3, last4 = $4, made_by = case when uid is null then made_by else $5 end
+     where workspace_id = $1 and id = $2`,
+    [workspaceId, id, secret.hash, secret.last4, by],
+  );
 }
 
 export async function revokeKey(db: Queryable, workspaceId: number, id: string, at: Date): Promise<void> {
@@ -84,13 +84,26 @@ export async function holdKey(db: Queryable, hash: string): Promise<boolean> {
   return rowCount === 1;
 }
 
-/** All keys that act as the member or have their role from them, so that none wakes up when the uid returns. */
+/** All keys that act as the member or that they made, so that none wakes up when the uid returns. */
 export async function revokeKeysOf(db: Queryable, workspaceId: number, uid: string, at: Date): Promise<void> {
-  await db.query('update api_key set revoked_at = $3 where workspace_id = $1 and coalesce(uid, made_by) = $2 and revoked_at is null', [
+  await db.query('update api_key set revoked_at = $3 where workspace_id = $1 and (uid = $2 or made_by = $2) and revoked_at is null', [
     workspaceId,
     uid,
     at,
   ]);
+}
+
+/** The member's personal keys whose maker is below them, or is a member no more: who made them may have kept them. Answers their ids. */
+export async function revokeKeysFromBelow(db: Queryable, workspaceId: number, uid: string, at: Date): Promise<readonly string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `update api_key k set revoked_at = $3 from member m
+     where k.workspace_id = $1 and k.uid = $2 and k.revoked_at is null and m.workspace_id = $1 and m.uid = $2
+       and not exists (select 1 from member maker where maker.workspace_id = $1 and maker.uid = k.made_by
+         and array_position($4::text[], maker.role) <= array_position($4::text[], m.role))
+     returning k.id`,
+    [workspaceId, uid, at, roles],
+  );
+  return rows.map(({ id }) => id);
 }
 
 /** A key stands on its member: the one it acts as, else the one who made it. Without that member it is nothing. */

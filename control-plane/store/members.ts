@@ -31,15 +31,26 @@ export async function findMember(db: Queryable, workspaceId: number, uid: string
   return rows[0] === undefined ? null : memberFromRow(rows[0]);
 }
 
-/** The member whose uid is the identity's `sub`, else those of its e-mail; they stay members until the transaction ends. */
+// In "C" only ASCII folds: no other letter becomes one of an address that somebody else has.
+const sameEmail = (parameter: string): string => `lower(email collate "C") = lower(${parameter}::text collate "C")`;
+
+/** Every member whose uid is the identity's `sub`, or whose e-mail is its; they stay members until the transaction ends. */
 export async function findMembersOf(db: Queryable, workspaceId: number, { sub, email }: Identity): Promise<readonly Member[]> {
   const { rows } = await db.query<MemberRow>(
-    `select ${columns} from member where workspace_id = $1 and (uid = $2 or lower(email) = lower($3)) for share`,
+    `select ${columns} from member where workspace_id = $1 and (uid = $2 or ${sameEmail('$3')}) for share`,
     [workspaceId, sub, email],
   );
-  const members = rows.map(memberFromRow);
-  const named = members.filter(({ uid }) => uid === sub);
-  return named.length > 0 ? named : members;
+  return rows.map(memberFromRow);
+}
+
+/** By another member than `uid`. */
+export async function isEmailTaken(db: Queryable, workspaceId: number, uid: string, email: string): Promise<boolean> {
+  const { rowCount } = await db.query(`select 1 from member where workspace_id = $1 and uid <> $2 and ${sameEmail('$3')} limit 1`, [
+    workspaceId,
+    uid,
+    email,
+  ]);
+  return rowCount !== 0;
 }
 
 export async function insertMember(db: Queryable, workspaceId: number, member: Member): Promise<void> {

@@ -40,11 +40,16 @@ export async function deleteSessionsOfKey(db: Queryable, workspaceId: number, ke
   await db.query('delete from session where workspace_id = $1 and key_id = $2', [workspaceId, keyId]);
 }
 
-/** Those that stand on the member, and those on keys that do. Call after the keys were revoked. */
+/** Those that an issuer opened. Call after the member was changed. */
+export async function deleteSessionsOnMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
+  await db.query('delete from session where workspace_id = $1 and uid = $2', [workspaceId, uid]);
+}
+
+/** Those that stand on the member, and those on keys that act as them or that they made. Call after the keys were revoked. */
 export async function deleteSessionsOfMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
   await db.query(
     `delete from session where workspace_id = $1 and (uid = $2 or key_id in
-       (select id from api_key where workspace_id = $1 and coalesce(uid, made_by) = $2))`,
+       (select id from api_key where workspace_id = $1 and (uid = $2 or made_by = $2)))`,
     [workspaceId, uid],
   );
 }

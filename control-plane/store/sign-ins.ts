@@ -2,15 +2,17 @@
 import { type SignIn, signInsMax } from '../domain/access/sign-in.ts';
 import type { Queryable } from './transaction.ts';
 
-/** False where too many are under way. */
-export async function insertSignIn(db: Queryable, signIn: SignIn, now: Date): Promise<boolean> {
+/** Forgets the oldest ones beyond the most that are kept: nobody can keep others from signing in by beginning many. */
+export async function insertSignIn(db: Queryable, signIn: SignIn): Promise<void> {
   const { stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt } = signIn;
-  const { rowCount } = await db.query(
+  await db.query('delete from sign_in where state_hash in (select state_hash from sign_in order by expires_at desc offset $1)', [
+    signInsMax - 1,
+  ]);
+  await db.query(
     `insert into sign_in (state_hash, browser_hash, workspace, verifier, nonce, return_to, expires_at)
-     select $1, $2, $3, $4, $5, $6, $7 where (select count(*) from sign_in where expires_at > $8) < $9`,
-    [stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt, now, signInsMax],
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt],
   );
-  return rowCount === 1;
 }
 
 /** Null where there is none such of that browser, or it was taken. */

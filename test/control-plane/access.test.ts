@@ -11,10 +11,13 @@ interface Row {
   readonly scope: Scope;
   readonly who: readonly Role[];
   readonly body?: object;
+  /** What its actor must have besides, since nobody gives what they lack. */
+  readonly gives?: readonly Scope[];
 }
 
 const all: readonly Role[] = ['owner', 'admin', 'member'];
 const leads: readonly Role[] = ['owner', 'admin'];
+const ofMembers: readonly Scope[] = ['agents.read', 'agents.write', 'policies.read', 'policies.write'];
 const admin = '/acme/admin';
 const type = `${admin}/agentTypePolicies/${encodeURIComponent('claude-code::api::')}`;
 const question = { role: 'member', agentType: 'claude-code::api::', tier: 'api', tool: 'github.create_issue' };
@@ -58,7 +61,14 @@ const rows: readonly Row[] = [
   { method: 'GET', path: `${admin}/usage`, scope: 'admin.audit.read', who: all },
   { method: 'GET', path: `${admin}/events`, scope: 'admin.audit.read', who: leads },
   { method: 'GET', path: `${admin}/members`, scope: 'members.write', who: leads },
-  { method: 'POST', path: `${admin}/members`, scope: 'members.write', who: leads, body: { uid: 'dup', email: 'a@b', role: 'member' } },
+  {
+    method: 'POST',
+    path: `${admin}/members`,
+    scope: 'members.write',
+    who: leads,
+    gives: ofMembers,
+    body: { uid: 'dup', email: 'a@b', role: 'member' },
+  },
   { method: 'GET', path: `${admin}/members/owner`, scope: 'members.write', who: leads },
   { method: 'PATCH', path: `${admin}/members/bystander`, scope: 'members.write', who: leads, body: {} },
   { method: 'DELETE', path: `${admin}/members/nobody`, scope: 'members.write', who: leads },
@@ -96,7 +106,7 @@ describe.each(rows)('$method $path', (row) => {
   });
 
   test('its scope alone suffices, any other does not', async () => {
-    const needed = await rest.keyOf('owner', [row.scope]);
+    const needed = await rest.keyOf('owner', [row.scope, ...(row.gives ?? [])]);
     expect([200, 400, 404, 409]).toContain(await statusOf(row, 'owner', needed));
     const others = (
       [

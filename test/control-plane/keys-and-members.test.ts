@@ -100,17 +100,39 @@ describe('keys', () => {
     }
   });
 
-  test('a personal key stands on its member, not on who issued it', async () => {
+  test('a personal key has its member’s power, and goes with who issued it, who may have kept it', async () => {
     const issuer = await rest.keyOf('admin', ['*'], 'issuer');
     await rest.keyOf('member', ['*'], 'holder');
     const made = await rest.ask('POST', keys, { key: issuer, body: { name: 'x', scopes: ['*'], uid: 'holder' } });
     expect(await shown(field(made, 'id'))).toMatchObject({ uid: 'holder', madeBy: 'issuer' });
-    await rest.ask('DELETE', `${members}/issuer`);
     const key = field(made, 'key');
     expect((await rest.ask('GET', '/acme/admin/userPolicies/holder', { key })).status).toBe(200);
     expect((await rest.ask('GET', members, { key })).status).toBe(403);
-    await rest.ask('DELETE', `${members}/holder`);
+    const session = await rest.ask('POST', '/acme/admin/session', { key });
+    const cookie = String(session.headers['set-cookie']).split(';', 1)[0] ?? '';
+    expect((await rest.ask('GET', '/api/v1/agents', { key: null, headers: { cookie } })).status).toBe(200);
+    await rest.ask('DELETE', `${members}/issuer`);
     expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(401);
+    expect((await rest.ask('GET', '/api/v1/agents', { key: null, headers: { cookie } })).status).toBe(401);
+  });
+
+  test('a role that is raised leaves behind the keys that somebody below it made or rotated for the member', async () => {
+    const admin = await rest.keyOf('admin', ['*'], 'maker');
+    const own = await rest.keyOf('admin', ['*'], 'riser');
+    const issue = (key: string) => rest.ask('POST', keys, { key, body: { name: 'x', scopes: ['*'], uid: 'riser' } });
+    const [byMaker, byThemselves, byOwner] = [await issue(admin), await issue(own), await issue(rest.owner)];
+    const rotated = await rest.ask('POST', `${keys}/${field(byOwner, 'id')}/rotate`, { key: admin });
+    const stands = async () =>
+      Promise.all(
+        [own, field(byThemselves, 'key'), field(byMaker, 'key'), field(rotated, 'key')].map(
+          async (key) => (await rest.ask('GET', '/api/v1/agents', { key })).status,
+        ),
+      );
+    expect((await rest.ask('PATCH', `${members}/riser`, { body: { role: 'member' } })).status).toBe(200);
+    expect((await rest.ask('PATCH', `${members}/riser`, { body: { role: 'admin' } })).status).toBe(200);
+    expect(await stands()).toEqual([200, 200, 200, 200]);
+    expect((await rest.ask('PATCH', `${members}/riser`, { body: { role: 'owner' } })).status).toBe(200);
+    expect(await stands()).toEqual([200, 200, 401, 401]);
   });
 
   test('admin.audit.read alone suffices for the audit, whatever the role; without it no role does', async () => {
@@ -248,6 +270,52 @@ describe('members', () => {
     ]);
   });
 
+  test('nobody gives what they lack: a member, a role or an e-mail needs all that a session of the member may', async () => {
+    const ofMember = ['agents.read', 'agents.write', 'policies.read', 'policies.write', 'members.write'] as const;
+    await rest.keyOf('member', ['*'], 'target');
+    const make = (key: string, role: string) =>
+      rest.ask('POST', members, { key, body: { uid: `new-${role}`, email: `${role}@new.test`, role } });
+    const change = (key: string, body: object) => rest.ask('PATCH', `${members}/target`, { key, body });
+    const keyOf = async (fields: object) =>
+      field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['*'], uid: 'owner', ...fields } }), 'key');
+
+    const narrow = await keyOf({ scopes: ['members.write'] });
+    for (const answer of [
+      await make(narrow, 'member'),
+      await change(narrow, { email: 'else@new.test' }),
+      await change(narrow, { role: 'admin' }),
+    ])
+      expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining('lacks the scope') } });
+    // What gives nothing needs nothing.
+    expect((await change(narrow, { role: 'member', email: 'target@acme.test' })).status).toBe(200);
+
+    const wide = await keyOf({ scopes: ofMember });
+    expect((await make(wide, 'member')).status).toBe(200);
+    expect((await change(wide, { email: 'wide@new.test' })).status).toBe(200);
+    for (const answer of [await make(wide, 'admin'), await make(wide, 'owner'), await change(wide, { role: 'admin' })])
+      expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining('lacks the scope *') } });
+
+    for (const [fields, what] of [
+      [{ tier: 'api' }, 'pin of tier'],
+      [{ expiresAt: '2030-01-01T00:00:00Z' }, 'expiresAt'],
+    ] as const) {
+      const key = await keyOf(fields);
+      for (const answer of [await make(key, 'admin'), await change(key, { email: 'again@new.test' }), await change(key, { role: 'owner' })])
+        expect(answer).toMatchObject({ status: 403, body: { error: expect.stringContaining(what) } });
+    }
+  });
+
+  test('an e-mail that another member has, in any case of ASCII, is 409; their own in another case is not', async () => {
+    await rest.keyOf('member', ['*'], 'kit');
+    await rest.keyOf('member', ['*'], 'kate');
+    const make = (email: string) => rest.ask('POST', members, { body: { uid: 'late', email, role: 'member' } });
+    expect(await make('KIT@acme.test')).toMatchObject({ status: 409, body: { error: 'another member has that e-mail already' } });
+    expect((await rest.ask('PATCH', `${members}/kate`, { body: { email: 'Kit@Acme.Test' } })).status).toBe(409);
+    expect((await rest.ask('PATCH', `${members}/kit`, { body: { email: 'KIT@acme.test' } })).status).toBe(200);
+    // The Kelvin sign is another letter, whatever Unicode folds it to.
+    expect((await make('\u212Ait@acme.test')).status).toBe(200);
+  });
+
   test('a uid that is taken is 409', async () => {
     expect((await rest.ask('POST', members, { body: { uid: 'owner', email: 'x@y', role: 'member' } })).status).toBe(409);
   });
@@ -296,7 +364,9 @@ describe('members', () => {
   test('of two owners who leave at once one stays', async () => {
     const fresh = await createRest();
     try {
-      const second = await fresh.keyOf('owner', ['*'], 'second');
+      const issued = await fresh.keyOf('owner', ['*'], 'second');
+      // Of their own making: one that the other owner made goes with them.
+      const second = field(await fresh.ask('POST', keys, { key: issued, body: { name: 'own', scopes: ['*'], uid: 'second' } }), 'key');
       const both = await Promise.all([
         fresh.ask('DELETE', `${members}/owner`),
         fresh.ask('PATCH', `${members}/second`, { key: second, body: { role: 'admin' } }),
@@ -352,4 +422,41 @@ test('every write leaves an event: who, what, when, at which revision; paged new
   } finally {
     await fresh.close();
   }
+});
+
+test.each([['__proto__'], ['.'], ['..']])('%s can be no member', async (uid) => {
+  const answer = await rest.ask('POST', members, { body: { uid, email: 'x@y.z', role: 'member' } });
+  expect(answer.status).toBe(400);
+  expect(errorOf(answer)).toBe('uid must not be __proto__, ., ..: neither a path nor a document could name it');
+});
+
+test.each([
+  ['agent', ' agent', 'must not begin or end with a blank'],
+  ['agent', 'a\u200bb', 'must hold no control, format or unpaired surrogate character'],
+  ['client', 'cli\nent', 'must hold no control, format or unpaired surrogate character'],
+  ['client', 'a::b', 'must hold no "::"'],
+])('a pin of %s to %j is 400 at its place', async (pin, value, words) => {
+  const answer = await rest.ask('POST', keys, { body: { name: 'k', scopes: ['govern'], [pin]: value } });
+  expect(answer.status).toBe(400);
+  expect(errorOf(answer)).toBe(`${pin} ${words}`);
+});
+
+test('events are counted within their workspace, whatever others do', async () => {
+  const { rows } = await rest.pool.query<{ revision: string }>(`select revision from workspace where slug = 'other'`);
+  await rest.ask('PUT', '/other/admin/workspacePolicy', { key: rest.other, body: {} });
+  await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: {} });
+  await rest.ask('PUT', '/other/admin/workspacePolicy', { key: rest.other, body: {} });
+  const first = Number(rows[0]?.revision) + 1;
+  const { body } = await rest.ask('GET', '/other/admin/events?limit=2', { key: rest.other });
+  expect(Object(body).events.map(({ id }: { readonly id: string }) => id)).toEqual([`${first + 1}.1`, `${first}.1`]);
+});
+
+test('a page of events may end within a revision', async () => {
+  await rest.ask('POST', '/acme/admin/policies/apply', {
+    body: { rolePolicies: { member: { mode: 'audit' }, admin: { mode: 'audit' }, owner: { mode: 'audit' } } },
+  });
+  const all = Object((await rest.ask('GET', '/acme/admin/events?limit=3')).body).events as readonly { readonly id: string }[];
+  expect(all.map(({ id }) => id.split('.')[1])).toEqual(['3', '2', '1']);
+  const page = await rest.ask('GET', '/acme/admin/events?limit=2');
+  expect(Object((await rest.ask('GET', `/acme/admin/events?limit=1&cursor=${field(page, 'next')}`)).body).events).toEqual(all.slice(2));
 });

@@ -51,13 +51,18 @@ describe('POST session', () => {
   });
 
   test.each([
-    ['https://tollgate.test', true],
-    ['http://127.0.0.1:8080', false],
-  ])('reached by %s, the cookie is Secure: %s', async (publicUrl, secure) => {
+    ['https://tollgate.test', '__Host-tollgate_session', 'tollgate_session', true],
+    ['http://127.0.0.1:8080', 'tollgate_session', '__Host-tollgate_session', false],
+  ])('reached by %s, the cookie is %s and not %s, and Secure: %s', async (publicUrl, name, other, secure) => {
     const app = createApp({ ...rest.deps, registry: new Registry(), config: { ...rest.deps.config, publicUrl } });
     const answer = await app.inject({ method: 'POST', url: session, headers: { authorization: `Bearer ${rest.owner}` } });
     expect(answer.statusCode).toBe(200);
-    expect(String(answer.headers['set-cookie']).includes('; Secure')).toBe(secure);
+    const set = String(answer.headers['set-cookie']);
+    expect(set).toMatch(new RegExp(`^${name}=[\\w-]{43}; Max-Age=43200; Path=/; HttpOnly; ${secure ? 'Secure; ' : ''}SameSite=Strict$`));
+    const token = set.split(';', 1)[0]?.split('=')[1] ?? '';
+    const asked = async (cookie: string) => (await app.inject({ url: session, headers: { cookie } })).statusCode;
+    expect([await asked(`${name}=${token}`), await asked(`${other}=${token}`)]).toEqual([200, 401]);
+    expect((await app.inject('/openapi.json')).json()).toMatchObject({ components: { securitySchemes: { session: { name } } } });
     await app.close();
   });
 

@@ -1,10 +1,18 @@
 // Keys: how one is made and what is known of it afterwards. The key itself is shown once and never stored.
-import { hashKey, type Tier } from '@tollgate/proto/contract';
+import { hashKey, nameProblem, type Tier } from '@tollgate/proto/contract';
+import { type Problem, problem } from '../shape.ts';
 
 export interface KeyPins {
   readonly tier: Tier | null;
   readonly agent: string | null;
   readonly client: string | null;
+}
+
+/** A pin that no call can have would make a key that opens nothing. */
+export function checkPins({ agent, client }: Pick<KeyPins, 'agent' | 'client'>): readonly Problem[] {
+  const wrongAgent = agent === null ? null : nameProblem(agent);
+  const wrongClient = client === null ? null : (nameProblem(client) ?? (client.includes('::') ? 'must hold no "::"' : null));
+  return [...(wrongAgent === null ? [] : problem('agent', wrongAgent)), ...(wrongClient === null ? [] : problem('client', wrongClient))];
 }
 
 export interface ApiKey {

@@ -9,12 +9,24 @@ export interface Member {
   readonly createdAt: Date;
 }
 
-const email = /^[^\s@\p{Cc}\p{Cf}]+@[^\s@\p{Cc}\p{Cf}]+$/u;
+const email = /^[^\s@\p{Cc}\p{Cf}\p{Cs}]+@[^\s@\p{Cc}\p{Cf}\p{Cs}]+$/u;
 const emailLengthMax = 320;
 
-export const uidForm = '1 to 128 of A-Z a-z 0-9 _ . @ | -';
+const uidForm = '1 to 128 of A-Z a-z 0-9 _ . @ | -';
 
-export const checkUid = (uid: string): readonly Problem[] => (isUid(uid) ? [] : [{ path: 'uid', message: `must be ${uidForm}` }]);
+/** No segment of a path can be `.` or `..`, and no key of a JSON body that we take `__proto__`. */
+const unusable: ReadonlySet<string> = new Set(['__proto__', '.', '..']);
+
+/** What keeps a uid from being a member's, in words that follow its place; null when nothing does. */
+export function uidProblem(uid: string): string | null {
+  if (!isUid(uid)) return `must be ${uidForm}`;
+  return unusable.has(uid) ? `must not be ${[...unusable].join(', ')}: neither a path nor a document could name it` : null;
+}
+
+export function checkUid(uid: string): readonly Problem[] {
+  const message = uidProblem(uid);
+  return message === null ? [] : [{ path: 'uid', message }];
+}
 
 export const checkEmail = (value: string): readonly Problem[] =>
   value.length <= emailLengthMax && email.test(value) ? [] : [{ path: 'email', message: 'must be an e-mail address' }];

@@ -1,9 +1,11 @@
 // Signing in with an OpenID Connect issuer: what an issuer is asked, and what of its answers matters to us.
+import { isUid } from '@tollgate/proto/contract';
 import type { RandomBytes } from './key.ts';
+import { checkEmail } from './member.ts';
 import { hashToken, makeToken } from './session.ts';
 
 export const signInMs = 10 * 60_000;
-/** That may be under way at once, in all workspaces: whoever reaches the port may begin one. */
+/** That are kept at once, of all workspaces: whoever reaches the port may begin one. The oldest goes when another begins. */
 export const signInsMax = 10_000;
 
 /** What only the browser, the issuer and we know of one sign-in. */
@@ -28,11 +30,20 @@ export interface SignIn {
   readonly expiresAt: Date;
 }
 
-/** Whom the issuer says it was. */
+/** Whom the issuer says it was, as far as a member of ours could be that. */
 export interface Identity {
-  readonly sub: string;
-  /** Null unless the issuer has verified it. */
+  /** Null where it can be nobody's uid. */
+  readonly sub: string | null;
+  /** Null unless the issuer has verified it, and it is one. */
   readonly email: string | null;
+}
+
+/** `claims`: as the issuer made them; they may hold anything. */
+export function identityFrom({ sub, email, email_verified: verified }: Readonly<Record<string, unknown>>): Identity {
+  return {
+    sub: typeof sub === 'string' && isUid(sub) ? sub : null,
+    email: typeof email === 'string' && verified === true && checkEmail(email).length === 0 ? email : null,
+  };
 }
 
 /** Throws `upstream_failed` where the issuer does not answer as it should. */

@@ -1,7 +1,7 @@
 import { scopes } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { parseInstant } from '../../domain/instant.ts';
+import { instantWords, parseInstant } from '../../domain/instant.ts';
 import type { ApiKey } from '../../domain/access/key.ts';
 import { badRequest } from '../../domain/refusal.ts';
 import { revokeKey, rotateKey } from '../../operations/access/change-key.ts';
@@ -86,7 +86,7 @@ export function addKeyRoutes(app: FastifyInstance, deps: AppDeps): void {
 
 function instantOf(text: string): Date {
   const instant = parseInstant(text);
-  if (instant === null) throw badRequest('expiresAt must be an ISO 8601 date-time');
+  if (instant === null) throw badRequest(`expiresAt ${instantWords}`);
   return instant;
 }
 

@@ -34,6 +34,8 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'createMember',
     tag: 'Access',
     summary: 'Adds a member',
+    description:
+      'Nobody gives what they lack: it needs every scope that a session of that role has (`*` for owners and admins), by a key without pins and expiry or a session without them. Another member must not have that e-mail.',
     answers: written({ uid: text }),
     refusals: ['conflict', 'stale_revision'],
     operation: createMember,
@@ -60,7 +62,8 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'changeMember',
     tag: 'Access',
     summary: "Changes a member's e-mail or role",
-    description: 'A workspace keeps at least one owner, and only owners touch owners.',
+    description:
+      'A workspace keeps at least one owner, and only owners touch owners. Raising a role or changing an e-mail needs what adding such a member does. A role that is raised revokes personal keys of the member that somebody below it made; an e-mail that is changed ends the sessions that an issuer opened.',
     answers: written(),
     refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: changeMember,
@@ -74,6 +77,7 @@ export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'removeMember',
     tag: 'Access',
     summary: 'Removes a member, with the power of their keys',
+    description: 'Keys that they made for others are revoked too: whoever made a key may have kept it.',
     answers: written(),
     refusals: ['not_found', 'conflict', 'stale_revision'],
     operation: removeMember,

@@ -7,7 +7,7 @@ import { authenticate, authenticateRequest, requireWorkspace } from '../../opera
 import { endSession } from '../../operations/access/end-session.ts';
 import { openSession } from '../../operations/access/open-session.ts';
 import { readSession } from '../../operations/access/read-session.ts';
-import { cookieOptions, sessionCookie, shownBy } from '../cookies.ts';
+import { cookieOptions, sessionCookieOf, shownBy } from '../cookies.ts';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
 import { ok } from '../route.ts';
@@ -22,6 +22,7 @@ const schemas = {
   open: describe(
     {
       id: 'openSession',
+      method: 'POST',
       tag,
       summary: 'Opens a session of the console with a key',
       description: 'Its cookie has the scopes, pins and role of the key, lasts 12 hours, and ends with the key.',
@@ -51,15 +52,19 @@ const schemas = {
     { params: inWorkspace },
     [{ key: [] }, { session: [] }],
   ),
-  end: describe({ id: 'endSession', tag, summary: 'Ends the session whose cookie is sent', answers: okAnd() }, { params: inWorkspace }, [
-    { session: [] },
-  ]),
+  end: describe(
+    { id: 'endSession', method: 'DELETE', tag, summary: 'Ends the session whose cookie is sent', answers: okAnd() },
+    { params: inWorkspace },
+    [{ session: [] }],
+  ),
 };
 
 export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
-  const { session: options } = cookieOptions(deps.config.publicUrl);
+  const { publicUrl } = deps.config;
+  const { session: options } = cookieOptions(publicUrl);
+  const sessionCookie = sessionCookieOf(publicUrl);
   const byKey = recognising(async ({ headers }) => authenticate(deps, headers.authorization));
-  const byEither = recognising(async (request) => authenticateRequest(deps, shownBy(request)));
+  const byEither = recognising(async (request) => authenticateRequest(deps, shownBy(request, publicUrl)));
 
   app.post(url, { schema: schemas.open, onRequest: byKey.onRequest }, async (request, reply) => {
     const { slug: workspace, sub, role, keyId, ...actor } = byKey.actorOf(request);
@@ -72,7 +77,7 @@ export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
   app.get(url, { schema: schemas.read, onRequest: byEither.onRequest }, async (request, reply) => {
     const actor = byEither.actorOf(request);
     const { expiresAt, ...who } = await readSession(deps, actor);
-    const { cookie } = shownBy(request);
+    const { cookie } = shownBy(request, publicUrl);
     void reply.header('Cache-Control', 'no-store');
     const csrf = actor.credential.kind === 'session' && cookie !== undefined ? { csrf: csrfOf(cookie) } : {};
     return ok({ ...who, expiresAt: expiresAt?.toISOString() ?? null, ...csrf });

@@ -6,11 +6,14 @@ import Type, { type Static } from 'typebox';
 import { badRequest } from '../../domain/refusal.ts';
 import { loggable } from '../../loggable.ts';
 import { beginSignIn, finishSignIn } from '../../operations/access/sign-in.ts';
-import { callbackPath, cookieOptions, sessionCookie, signInCookie } from '../cookies.ts';
+import { callbackPath, cookieOptions, sessionCookieOf, signInCookie } from '../cookies.ts';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
+import { createRateLimit } from '../rate-limit.ts';
 import { inWorkspace } from '../shapes.ts';
 
+/** Each takes a row for ten minutes, and anybody may begin one. */
+const signInsPerMinute = 30;
 const tag = 'Access';
 const refusals = ['not_found', 'forbidden', 'upstream_failed'] as const;
 const whither = Type.Object(
@@ -41,7 +44,8 @@ const schemas = {
       id: 'finishSignIn',
       tag,
       summary: 'Where the issuer sends the browser back',
-      description: 'Opens a session of the member whose uid is the `sub` of the token, else of the one with its verified e-mail.',
+      description:
+        'Opens a session of the member whose uid is the `sub` of the token, or who has its verified e-mail. Where these are two members it is 403.',
       answers: { redirects: 'To where the sign-in was begun for, with the cookie of a session' },
       refusals,
     },
@@ -52,10 +56,11 @@ const schemas = {
 
 export function addSignInRoutes(app: FastifyInstance, deps: AppDeps): void {
   const options = cookieOptions(deps.config.publicUrl);
+  const beginnings = createRateLimit(deps.clock, signInsPerMinute, 'sign-ins a minute from each address');
 
   app.get<{ Params: Static<typeof inWorkspace>; Querystring: Static<typeof whither> }>(
     '/:workspace/admin/session/oidc',
-    { schema: schemas.begin, exposeHeadRoute: false },
+    { schema: schemas.begin, exposeHeadRoute: false, onRequest: async ({ ip }) => beginnings.take(ip) },
     async ({ params: { workspace }, query }, reply) => {
       if (!isSlug(workspace)) throw badRequest('there can be no workspace of that slug');
       const { url, browser } = await beginSignIn(deps, { workspace, returnTo: query.return ?? '/console/' });
@@ -72,7 +77,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: AppDeps): void {
     const { token, returnTo, workspace, uid } = await signedIn;
     request.log.info({ workspace, sub: uid }, 'a member signed in');
     return reply
-      .setCookie(sessionCookie, token, options.session)
+      .setCookie(sessionCookieOf(deps.config.publicUrl), token, options.session)
       .clearCookie(signInCookie, options.signIn)
       .header('Cache-Control', 'no-store')
       .redirect(returnTo, 302);

@@ -32,7 +32,7 @@ export const rotateKey = writeOperation('key.rotate', async (write, id: string) 
   requireScopes(actor, key.scopes);
   requireBounds(actor, key);
   const secret = makeSecret(deps.random, actor.slug);
-  await replaceSecret(client, workspaceId, id, secret);
+  await replaceSecret(client, workspaceId, id, secret, actor.memberUid);
   await deleteSessionsOfKey(client, workspaceId, id);
   return { result: { id, key: secret.key }, target: `key/${id}` };
 });

@@ -1,13 +1,16 @@
-// Changes and removes members. A workspace always keeps an owner, and only owners touch owners.
+// Changes and removes members. A workspace always keeps an owner, and only owners touch owners. Who raises a role or
+// changes an e-mail has all that the member could have afterwards (`requireMembership`); no key that somebody below made
+// for the member rises along, and no session that an e-mail may have opened outlives it.
 import { type Part, parts, type Role } from '@tollgate/proto/contract';
 import { isAtMost } from '../../domain/access/access.ts';
 import { checkEmail, type Member } from '../../domain/access/member.ts';
 import { conflict, forbidden, refuseIfAny } from '../../domain/refusal.ts';
-import { revokeKeysOf } from '../../store/keys.ts';
+import { revokeKeysFromBelow, revokeKeysOf } from '../../store/keys.ts';
 import { countOwners, deleteMember, updateMember } from '../../store/members.ts';
 import { deleteDocument } from '../../store/policies.ts';
-import { deleteSessionsOfMember } from '../../store/sessions.ts';
+import { deleteSessionsOfKey, deleteSessionsOfMember, deleteSessionsOnMember } from '../../store/sessions.ts';
 import { type Write, writeOperation } from '../operation.ts';
+import { requireMembership, requireOwnEmail, requireRole } from './give-membership.ts';
 import { requireMember } from './read-members.ts';
 import { authorship } from '../policies/write-policy.ts';
 
@@ -33,14 +36,27 @@ export const changeMember = writeOperation('member.change', async (write, { uid,
   const { client, actor, workspaceId } = write;
   const member = await touchable(write, uid);
   refuseIfAny(email === undefined ? [] : checkEmail(email));
-  if (role !== undefined && !isAtMost(role, actor.role)) throw forbidden(`an ${actor.role} cannot make an ${role}`);
-  if (role !== undefined && role !== 'owner') await keepAnOwner(write, member);
+  if (role !== undefined) requireRole(actor, role);
   const changed = { uid, email: email ?? member.email, role: role ?? member.role };
+  const fields = (['email', 'role'] as const).filter((field) => changed[field] !== member[field]);
+  const raised = !isAtMost(changed.role, member.role);
+  if (raised || fields.includes('email')) requireMembership(actor, changed.role);
+  if (fields.includes('email')) await requireOwnEmail(write, uid, changed.email);
+  if (role !== undefined && role !== 'owner') await keepAnOwner(write, member);
   await updateMember(client, workspaceId, changed);
-  return { result: {}, target: `member/${uid}`, detail: { role: changed.role } };
+  if (fields.includes('email')) await deleteSessionsOnMember(client, workspaceId, uid);
+  if (raised) await dropKeysFromBelow(write, uid);
+  return { result: {}, target: `member/${uid}`, detail: { role: changed.role, fields } };
 });
 
-/** Their sessions, the power of their keys and both parts of their policy go with them: the next holder of the uid inherits nothing. */
+async function dropKeysFromBelow({ client, workspaceId, now }: Write, uid: string): Promise<void> {
+  for (const id of await revokeKeysFromBelow(client, workspaceId, uid, now)) await deleteSessionsOfKey(client, workspaceId, id);
+}
+
+/**
+ * Their sessions, the keys that act as them or that they made, for whomever, and both parts of their policy go with them:
+ * they may know the secrets of what they made, and the next holder of the uid inherits nothing.
+ */
 export const removeMember = writeOperation('member.remove', async (write, uid: string) => {
   const { client, workspaceId, now } = write;
   await keepAnOwner(write, await touchable(write, uid));

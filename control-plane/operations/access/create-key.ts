@@ -3,9 +3,9 @@
 import type { Scope, Tier } from '@tollgate/proto/contract';
 import { isAtMost, lackingScope } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
-import { makeId, makeSecret } from '../../domain/access/key.ts';
+import { checkPins, makeId, makeSecret } from '../../domain/access/key.ts';
 import { brokenBound, inheritBounds, type KeyBounds } from '../../domain/access/key-bounds.ts';
-import { badRequest, forbidden } from '../../domain/refusal.ts';
+import { badRequest, forbidden, refuseIfAny } from '../../domain/refusal.ts';
 import { insertKey } from '../../store/keys.ts';
 import { findMember } from '../../store/members.ts';
 import { type Write, writeOperation } from '../operation.ts';
@@ -24,6 +24,7 @@ export interface NewKey {
 export const createKey = writeOperation('key.create', async (write, input: NewKey) => {
   const { client, deps, actor, workspaceId, now } = write;
   const { name, scopes, uid = null, tier = null, agent = null, client: pinnedClient = null, expiresAt = null } = input;
+  refuseIfAny(checkPins({ agent, client: pinnedClient }));
   const bounds = inheritBounds(actor, { pins: { tier, agent, client: pinnedClient }, expiresAt });
   requireScopes(actor, scopes);
   requireBounds(actor, bounds);

@@ -1,9 +1,10 @@
+// Adds a member. The one who adds them has all that they could: `requireMembership`.
 import type { Role } from '@tollgate/proto/contract';
-import { isAtMost } from '../../domain/access/access.ts';
 import { checkEmail, checkUid } from '../../domain/access/member.ts';
-import { conflict, forbidden, refuseIfAny } from '../../domain/refusal.ts';
+import { conflict, refuseIfAny } from '../../domain/refusal.ts';
 import { findMember, insertMember } from '../../store/members.ts';
 import { writeOperation } from '../operation.ts';
+import { requireMembership, requireOwnEmail } from './give-membership.ts';
 
 interface NewMember {
   readonly uid: string;
@@ -11,13 +12,12 @@ interface NewMember {
   readonly role: Role;
 }
 
-export const createMember = writeOperation(
-  'member.create',
-  async ({ client, actor, workspaceId, now }, { uid, email, role }: NewMember) => {
-    refuseIfAny([...checkUid(uid), ...checkEmail(email)]);
-    if (!isAtMost(role, actor.role)) throw forbidden(`an ${actor.role} cannot make an ${role}`);
-    if ((await findMember(client, workspaceId, uid)) !== null) throw conflict('there is a member of that uid already');
-    await insertMember(client, workspaceId, { uid, email, role, createdAt: now });
-    return { result: { uid }, target: `member/${uid}`, detail: { role } };
-  },
-);
+export const createMember = writeOperation('member.create', async (write, { uid, email, role }: NewMember) => {
+  const { client, actor, workspaceId, now } = write;
+  refuseIfAny([...checkUid(uid), ...checkEmail(email)]);
+  requireMembership(actor, role);
+  if ((await findMember(client, workspaceId, uid)) !== null) throw conflict('there is a member of that uid already');
+  await requireOwnEmail(write, uid, email);
+  await insertMember(client, workspaceId, { uid, email, role, createdAt: now });
+  return { result: { uid }, target: `member/${uid}`, detail: { role } };
+});

@@ -25,10 +25,10 @@ export async function beginSignIn(
   if (!isLocalPath(returnTo)) throw badRequest('return must be a path on this server: one / first, then printable ASCII without \\');
   const secrets = makeSecrets(deps.random);
   const url = await issuer.authorizationUrl(secrets);
-  const now = deps.clock();
-  const signIn = signInOf(secrets, { workspace, returnTo, expiresAt: new Date(now.getTime() + signInMs) });
-  if (!(await insertSignIn(deps.pool, signIn, now)))
-    throw new AppError({ code: 'rate_limited', publicMessage: 'too many sign-ins are under way; try again', retryAfterSeconds: 60 });
+  // Nobody comes back from a workspace that is none: what a stranger chose as the way is not kept.
+  const known = (await findWorkspaceId(deps.pool, workspace)) !== null;
+  const expiresAt = new Date(deps.clock().getTime() + signInMs);
+  await insertSignIn(deps.pool, signInOf(secrets, { workspace, returnTo: known ? returnTo : '/', expiresAt }));
   return { url, browser: secrets.browser };
 }
 
@@ -59,6 +59,7 @@ function openSessionOf(
 ): Promise<{ readonly uid: string; readonly session: OpenSession }> {
   return inTransaction(deps.pool, async (client) => {
     const workspaceId = await findWorkspaceId(client, slug);
+    // Where `sub` is one member's uid and the e-mail another's, one of them would get the other's session: neither does.
     const [member, ...more] = workspaceId === null ? [] : await findMembersOf(client, workspaceId, identity);
     // The same words whether there is such a workspace or not.
     if (workspaceId === null || member === undefined || more.length > 0)
