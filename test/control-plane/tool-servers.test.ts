@@ -49,7 +49,11 @@ beforeEach(async () => {
 const register = (body: object = {}) => rest.ask('POST', list, { body: { name: 'files', url: fake.url, ...body } });
 const listed = async (): Promise<unknown> => (await rest.ask('GET', list)).body;
 const eventsOf = async (): Promise<unknown> =>
-  (await rest.pool.query('select action, target, detail from admin_event where target like $1 order by id', ['tool-server/%'])).rows;
+  (
+    await rest.pool.query('select action, target, detail from admin_event where target like $1 order by revision, position', [
+      'tool-server/%',
+    ])
+  ).rows;
 
 describe('registering', () => {
   test('answers the tools it found, with the scopes that the definition asks for', async () => {
@@ -70,7 +74,7 @@ describe('registering', () => {
       ],
     });
     // A model reads a schema in the order in which it was written.
-    expect(JSON.stringify(await listed())).toContain('{"z":{},"a":{}}');
+    expect(JSON.stringify((await rest.ask('GET', `${list}/files`)).body)).toContain('{"z":{},"a":{}}');
   });
 
   test('is seen in the list and by name, with the names of its headers alone', async () => {
@@ -87,7 +91,10 @@ describe('registering', () => {
         createdAt: rest.clock.now.toISOString(),
       },
     });
-    expect(await listed()).toEqual({ ok: true, servers: [Object(body).server] });
+    const { tools, ...server } = Object(body).server;
+    // `toEqual` takes an undefined key for an absent one.
+    const listedTools = tools.map((one: object) => ({ ...one, inputSchema: undefined }));
+    expect(await listed()).toEqual({ ok: true, servers: [{ ...server, tools: listedTools }] });
   });
 
   test('sends the headers with every request, and reads every page', async () => {
@@ -187,6 +194,15 @@ describe('a definition that is refused, with its place', () => {
     expect(fake.asked).toEqual([]);
   });
 
+  test.each(
+    'LUA_INIT ERL_FLAGS DOTNET_STARTUP_HOOKS OPENSSL_CONF OPENSSL_MODULES BUN_INSTALL PERL5OPT PERLLIB RUBYOPT CLASSPATH JAVA_TOOL_OPTIONS XDG_CONFIG_HOME HTTPS_PROXY SSL_CERT_FILE USER LOGNAME SHELL TERM GIT_SSH BASH_ENV ENV IFS PS4 TMPDIR LD_PRELOAD PATH HOME NPM_CONFIG_REGISTRY UV_INDEX path Path http_proxy npm_config_registry BASH_FUNC_x%% _JAVA_OPTIONS A-B 1A A=B'.split(
+      ' ',
+    ),
+  )('the variable %s', async (name) => {
+    const answer = await register({ url: undefined, command: { program: process.execPath, env: { [name]: 'x' } } });
+    expect({ status: answer.status, error: errorOf(answer) }).toEqual({ status: 400, error: expect.stringContaining('variable') });
+  });
+
   test('every problem is named at once', async () => {
     expect((await register({ name: 'A', url: 'x', extra: 1 })).body).toMatchObject({
       details: [expect.any(String), expect.any(String), expect.any(String)],
@@ -264,9 +280,17 @@ describe('addresses that are not public', () => {
     expect(fake.connections).toBe(connections);
   });
 
-  test('a name that resolves to nothing is 502', async () => {
+  test('a name that resolves to nothing is answered as one that resolves to a private address', async () => {
+    reach.resolve = async () => [{ address: '10.1.2.3', family: 4 }];
+    const inside = await register({ url: 'https://name.test/' });
+    for (const resolve of [() => Promise.reject(new Error('ENOTFOUND')), async () => []]) {
+      reach.resolve = resolve;
+      const nowhere = await register({ url: 'https://name.test/' });
+      expect([nowhere.status, nowhere.body]).toEqual([inside.status, inside.body]);
+    }
+    reach.allowPrivate = true;
     reach.resolve = () => Promise.reject(new Error('ENOTFOUND'));
-    expect(await register({ url: 'https://nowhere.test/' })).toMatchObject({
+    expect(await register({ url: 'https://name.test/' })).toMatchObject({
       status: 502,
       body: { error: 'the tool server has a name that does not resolve' },
     });
@@ -274,7 +298,7 @@ describe('addresses that are not public', () => {
 
   test('a server that was registered is refused when its name has come to lead inside, or it was allowed before', async () => {
     reach.allowPrivate = true;
-    await register({ headers: { Authorization: secret } });
+    await register();
     reach.allowPrivate = false;
     const { connections } = fake;
     expect((await rest.ask('POST', `${list}/files/refresh`)).status).toBe(400);
@@ -366,6 +390,17 @@ describe('a server that fails is 502 in plain words, and nothing is stored', () 
       return true;
     };
     await failing('answered more than 4194304 bytes');
+  });
+
+  test('that answers more in all than one answer may be, each of them short', async () => {
+    fake.instead = ({ rpc }, response) => {
+      if (rpc.method !== 'tools/list') return false;
+      const result = { tools: [], nextCursor: 'again', _meta: { pad: 'x'.repeat(1_048_576) } };
+      response.writeHead(200, json).end(JSON.stringify({ jsonrpc: '2.0', id: rpc.id, result }));
+      return true;
+    };
+    await failing('answered more than 4194304 bytes');
+    expect(fake.asked.filter(({ rpc }) => rpc.method === 'tools/list').length).toBeLessThan(5);
   });
 
   test('that answers HTML', async () => {
@@ -560,6 +595,64 @@ describe('secrets', () => {
     expect((await rest.ask('POST', `${list}/other/refresh`)).status).toBe(409);
   });
 
+  test.each([
+    ['another address', "url = 'https://evil.test/mcp'"],
+    ['a program', `url = null, program = '${process.execPath}', args = '{-e,0}'`],
+  ])('with %s in their row they open nowhere, and nobody is asked', async (_what, change) => {
+    await register({ headers: { Authorization: secret } });
+    await rest.pool.query(`update tool_server set ${change}`);
+    await refused();
+  });
+
+  test('with other arguments of their program they open nowhere', async () => {
+    await rest.ask('POST', list, {
+      body: { name: 'files', command: { program: process.execPath, args: [everything, 'stdio'], env: { TOKEN: 'x' } } },
+    });
+    await rest.pool.query("update tool_server set args = '{-e,0}'");
+    await refused();
+  });
+
+  test.each<readonly [string, (...asked: Parameters<FakeServer['instead']>) => void]>([
+    ['the body of a 400', ({ headers }, response) => void response.writeHead(400).end(`you said ${headers.authorization}`)],
+    ['the words of its status', ({ headers }, response) => void response.writeHead(400, String(headers.authorization)).end()],
+    [
+      'an error of the protocol',
+      ({ rpc, headers }, response) =>
+        void response.writeHead(200, { 'content-type': 'application/json' }).end(
+          JSON.stringify({
+            jsonrpc: '2.0',
+            id: rpc.id ?? null,
+            error: { code: -32000, message: String(headers.authorization), data: headers },
+          }),
+        ),
+    ],
+    [
+      'what is no message',
+      ({ headers }, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(headers)),
+    ],
+    [
+      'its media type',
+      ({ headers }, response) => void response.writeHead(200, { 'content-type': `text/${headers.authorization}` }).end('x'),
+    ],
+  ])('a server that says them again in %s gets them neither into answers nor into the log', async (_what, instead) => {
+    await register({ headers: { Authorization: secret } });
+    for (const only of [undefined, 'tools/list']) {
+      fake.instead = (asked, response) => {
+        if (only !== undefined && asked.rpc.method !== only) return false;
+        instead(asked, response);
+        return true;
+      };
+      rest.lines.length = 0;
+      const answers = [
+        await register({ name: 'again', headers: { Authorization: secret } }),
+        await rest.ask('POST', `${list}/files/refresh`),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([502, 502]);
+      expect(rest.lines.join('')).toContain('another server failed us');
+      expect(JSON.stringify([answers, rest.lines])).not.toContain('the-secret-of-acme');
+    }
+  });
+
   test('moved to the server of that name in another workspace, they open nowhere', async () => {
     await register({ headers: { Authorization: secret } });
     await rest.pool.query("update tool_server set workspace_id = (select id from workspace where slug = 'other')");
@@ -721,7 +814,8 @@ describe('who may', () => {
 
   test.each(requests.filter(([, url]) => url !== list))('%s %s is 404 for a name that is not there', async (method, url) => {
     expect((await rest.ask(method, url)).status).toBe(404);
-    expect((await rest.ask(method, url.replace('files', encodeURIComponent("'; drop table tool_server; --")))).status).toBe(404);
+    for (const name of ["'; drop table tool_server; --", '\0', 'fi\0les', 'Files', '__proto__'])
+      expect((await rest.ask(method, url.replace('files', encodeURIComponent(name)))).status).toBe(404);
   });
 
   test('a server of one workspace is neither seen nor changed by another, which may use its name', async () => {

@@ -1,6 +1,7 @@
 // What the definition of a tool server may say, as far as that can be told without asking the server.
 import { bounds, nameProblem } from '@tollgate/proto/contract';
 import type { Checked } from '../refusal.ts';
+import { isSteering } from './steering-variables.ts';
 import { described, either, entries, isObject, type JsonSchema, list, type Problem, problem, record, type Shape, text } from '../shape.ts';
 import { type Secrets, type Target, type ToolServerDefinition, toolServerBounds } from './tool-server.ts';
 
@@ -13,16 +14,16 @@ export interface ToolServerRules {
 }
 
 const serverName = /^[a-z0-9][a-z0-9-]{0,62}$/;
+/** Whether a text may be a name of a server at all: what may not is not looked for. */
+export const isServerName = (text: string): boolean => serverName.test(text);
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 // What a header can carry without meaning something else to a parser: no control character but the tab.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** The transport's own, and those that say how a message is framed or where it goes. */
 const ownHeader =
   /^(?:accept(?:-encoding)?|connection|content-.*|expect|host|keep-alive|last-event-id|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
-const envName = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
-/** Variables by which a program that may be started would be made to run something else. */
-const loaderEnv =
-  /^(?:BASH_ENV|BASH_FUNC.*|DYLD_.*|ENV|GCONV_PATH|GIT_.*|HOME|IFS|JAVA_.*|JDK_.*|LD_.*|NODE_.*|NPM_CONFIG_.*|PATH|PERL5.*|PHP.*|PYTHON.*|RUBY.*|SHELL.*|UV_.*|_JAVA_.*)$/i;
+/** In one case, and no `_` first: what another system reads in any case, or a shell as a function, has no such name. */
+const envName = /^[A-Z][A-Z0-9_]{0,99}$/;
 
 const storable = (value: string): string | null => (/[\0\p{Cs}]/u.test(value) ? 'must hold no NUL and no unpaired surrogate' : null);
 const named = (value: string): string | null => nameProblem(value);
@@ -40,7 +41,11 @@ const headers = entries(
 const env = entries(
   {
     problem: (key) =>
-      !envName.test(key) ? 'is not the name of a variable' : loaderEnv.test(key) ? 'is a variable that changes what a program runs' : null,
+      !envName.test(key)
+        ? 'is not the name of a variable: A-Z first, then A-Z 0-9 and _'
+        : isSteering(key)
+          ? 'is a variable that changes what a program runs'
+          : null,
     schema: { type: 'string' },
     max: toolServerBounds.secrets,
   },
@@ -79,7 +84,7 @@ const definitionOf = (rules: ToolServerRules): Shape =>
     {
       name: described(
         'unique in the workspace; its tools are `<name>.<tool>`',
-        text(63, (value) => (serverName.test(value) ? null : 'must be 1 to 63 of a-z 0-9 and -, not - first')),
+        text(63, (value) => (isServerName(value) ? null : 'must be 1 to 63 of a-z 0-9 and -, not - first')),
       ),
       url: described(
         'Streamable HTTP; either this or `command`',

@@ -46,15 +46,23 @@ export interface DiscoveredTool {
   readonly inputSchema: JsonSchema;
 }
 
-export interface ToolServer {
+export interface RegisteredToolServer {
   readonly name: string;
   readonly target: Target;
   readonly scopes: ToolScopes;
-  readonly tools: readonly DiscoveredTool[];
   /** That of the last write of it. */
   readonly revision: number;
   readonly discoveredAt: Date;
   readonly createdAt: Date;
+}
+
+export interface ToolServer extends RegisteredToolServer {
+  readonly tools: readonly DiscoveredTool[];
+}
+
+/** As it is listed with others: a tool's schema is for who asks for this server. */
+export interface ListedToolServer extends RegisteredToolServer {
+  readonly tools: readonly Omit<DiscoveredTool, 'inputSchema'>[];
 }
 
 /** Scopes that a definition asks for tools that its server does not have. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Actor } from '../../domain/access/actor.ts';
-import type { ToolServer } from '../../domain/tool-servers/tool-server.ts';
+import type { ListedToolServer, ToolServer } from '../../domain/tool-servers/tool-server.ts';
 import { toolServerSchema } from '../../domain/tool-servers/tool-server-definition.ts';
 import { deleteToolServer } from '../../operations/tool-servers/delete-tool-server.ts';
 import { listToolServers, readToolServer } from '../../operations/tool-servers/read-tool-servers.ts';
@@ -9,7 +9,18 @@ import { registerToolServer } from '../../operations/tool-servers/register-tool-
 import type { AppDeps } from '../deps.ts';
 import { createRateLimit } from '../rate-limit.ts';
 import { addRoute, ok } from '../route.ts';
-import { anyObject, inWorkspace, listOf, okAnd, text, toolRef, toolServerRef, workspaceAnd, written } from '../shapes.ts';
+import {
+  anyObject,
+  inWorkspace,
+  listedToolServerRef,
+  listOf,
+  okAnd,
+  text,
+  toolRef,
+  toolServerRef,
+  workspaceAnd,
+  written,
+} from '../shapes.ts';
 
 const list = '/:workspace/admin/toolServers';
 const one = `${list}/:name`;
@@ -27,7 +38,8 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'listToolServers',
     tag: 'Tools',
     summary: 'Lists tool servers by name, never the values of their headers',
-    answers: okAnd({ servers: listOf(toolServerRef) }),
+    description: 'Without the schemas of their tools: those are in the answer of a server by its name, and of discovery.',
+    answers: okAnd({ servers: listOf(listedToolServerRef) }),
     operation: listToolServers,
     schema: { params: inWorkspace },
     input: () => undefined,
@@ -97,7 +109,7 @@ const shownTools = ({ server, revision }: { readonly server: ToolServer; readonl
   ok({ revision, name: server.name, tools: toolsOf(server) });
 
 /** Of headers and variables the names only. */
-function shownServer(server: ToolServer): object {
+function shownServer(server: ToolServer | ListedToolServer): object {
   const { name, target, discoveredAt, createdAt } = server;
   const place =
     target.kind === 'url'
@@ -106,12 +118,12 @@ function shownServer(server: ToolServer): object {
   return { name, ...place, tools: toolsOf(server), discoveredAt: discoveredAt.toISOString(), createdAt: createdAt.toISOString() };
 }
 
-function toolsOf({ name, scopes, tools }: ToolServer): readonly object[] {
+function toolsOf({ name, scopes, tools }: ToolServer | ListedToolServer): readonly object[] {
   const required = new Map(scopes);
   return tools.map((tool) => ({
     name: `${name}.${tool.name}`,
     description: tool.description,
     requiredScopes: required.get(tool.name) ?? [],
-    inputSchema: tool.inputSchema,
+    ...('inputSchema' in tool ? { inputSchema: tool.inputSchema } : {}),
   }));
 }

@@ -2,10 +2,10 @@
 // stay, also for tools that it has no more: they may come back.
 import { conflict } from '../../domain/refusal.ts';
 import type { DiscoveredTool } from '../../domain/tool-servers/tool-server.ts';
-import { discoverTools } from '../../runs/mcp/discover.ts';
+import { isServerName } from '../../domain/tool-servers/tool-server-definition.ts';
 import { findSealedToolServer, updateTools } from '../../store/tool-servers.ts';
 import { readOperation, writeOperation } from '../operation.ts';
-import { refuseMissing, requireToolServer } from './read-tool-servers.ts';
+import { refuseMissing } from './read-tool-servers.ts';
 import { openSecrets } from './tool-server-secrets.ts';
 
 interface Found {
@@ -17,14 +17,15 @@ interface Found {
 
 export const refreshToolServer = readOperation('tool-server.write', async (deps, actor, name: string, circumstances) => {
   const { workspaceId } = actor;
-  const { server, sealed } = (await findSealedToolServer(deps.pool, workspaceId, name)) ?? refuseMissing();
-  const secrets = openSecrets(deps, workspaceId, name, sealed);
-  const tools = await discoverTools({ name, target: server.target, secrets }, deps.reach);
+  const stored = isServerName(name) ? await findSealedToolServer(deps.pool, workspaceId, name) : null;
+  const { server, sealed } = stored ?? refuseMissing();
+  const secrets = openSecrets(deps, { workspaceId, name, target: server.target }, sealed);
+  const tools = await deps.discover({ name, target: server.target, secrets });
   return storeTools(deps, actor, { name, asked: server.revision, tools }, circumstances);
 });
 
 const storeTools = writeOperation('tool-server.write', async ({ client, workspaceId, now, revision }, { name, asked, tools }: Found) => {
-  const before = await requireToolServer(client, workspaceId, name);
+  const before = (await findSealedToolServer(client, workspaceId, name))?.server ?? refuseMissing();
   if (before.revision !== asked) throw conflict('the tool server was changed while it was asked; try again');
   const found = { tools, revision, discoveredAt: now };
   await updateTools(client, workspaceId, name, found);

@@ -3,8 +3,7 @@
 import { accepted, conflict, refuseIfAny } from '../../domain/refusal.ts';
 import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../../domain/tool-servers/tool-server.ts';
 import { checkToolServer } from '../../domain/tool-servers/tool-server-definition.ts';
-import { discoverTools } from '../../runs/mcp/discover.ts';
-import { countToolServers, findToolServer, insertToolServer } from '../../store/tool-servers.ts';
+import { countToolServers, hasToolServer, insertToolServer } from '../../store/tool-servers.ts';
 import type { Queryable } from '../../store/transaction.ts';
 import { readOperation, writeOperation } from '../operation.ts';
 import { sealSecrets } from './tool-server-secrets.ts';
@@ -17,9 +16,10 @@ interface Answering {
 
 export const registerToolServer = readOperation('tool-server.write', async (deps, actor, body: unknown, circumstances) => {
   const definition = accepted(checkToolServer(body, deps.reach));
-  const sealed = sealSecrets(deps, actor.workspaceId, definition.name, definition.secrets);
-  await requireRoom(deps.pool, actor.workspaceId, definition.name);
-  const tools = await discoverTools(definition, deps.reach);
+  const { name, target, secrets } = definition;
+  const sealed = sealSecrets(deps, { workspaceId: actor.workspaceId, name, target }, secrets);
+  await requireRoom(deps.pool, actor.workspaceId, name);
+  const tools = await deps.discover(definition);
   refuseIfAny(undiscovered(definition, tools));
   return storeToolServer(deps, actor, { definition, tools, sealed }, circumstances);
 });
@@ -34,7 +34,7 @@ const storeToolServer = writeOperation('tool-server.write', async (write, { defi
 });
 
 async function requireRoom(db: Queryable, workspaceId: number, name: string): Promise<void> {
-  if ((await findToolServer(db, workspaceId, name)) !== null) throw conflict('there is a tool server of that name already');
+  if (await hasToolServer(db, workspaceId, name)) throw conflict('there is a tool server of that name already');
   if ((await countToolServers(db, workspaceId)) >= toolServerBounds.serversInWorkspace)
     throw conflict(`a workspace has at most ${toolServerBounds.serversInWorkspace} tool servers`);
 }

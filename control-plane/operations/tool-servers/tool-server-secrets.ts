@@ -1,26 +1,36 @@
-// The secrets of a tool server on their way into the database and out of it. They are bound to their workspace and to
-// the server's name, so that a row moved elsewhere opens nowhere.
+// The secrets of a tool server on their way into the database and out of it. They are bound to their workspace, to the
+// server's name and to where it is, so that a row that was moved or led elsewhere opens nowhere.
 import { badRequest, conflict } from '../../domain/refusal.ts';
 import { isObject } from '../../domain/shape.ts';
-import type { Secrets } from '../../domain/tool-servers/tool-server.ts';
+import type { Secrets, Target } from '../../domain/tool-servers/tool-server.ts';
 import type { Deps } from '../operation.ts';
 
-const placeOf = (workspaceId: number, name: string): string => `tool-server/${workspaceId}/${name}`;
+interface Place {
+  readonly workspaceId: number;
+  readonly name: string;
+  readonly target: Target;
+}
+
+/** As JSON, in which no two places are alike. */
+function placeOf({ workspaceId, name, target }: Place): string {
+  const where = target.kind === 'url' ? [target.url] : [target.program, target.args];
+  return JSON.stringify(['tool-server', workspaceId, name, target.kind, ...where]);
+}
 
 /** Null where there are none. */
-export function sealSecrets({ sealer }: Pick<Deps, 'sealer'>, workspaceId: number, name: string, secrets: Secrets): Uint8Array | null {
+export function sealSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
   if (Object.keys(secrets).length === 0) return null;
   if (sealer === null)
     throw badRequest('headers and env are kept encrypted, and this control plane has no key for that: set TOLLGATE_SECRET_KEY');
-  return sealer.seal(JSON.stringify(secrets), placeOf(workspaceId, name));
+  return sealer.seal(JSON.stringify(secrets), placeOf(place));
 }
 
-export function openSecrets({ sealer }: Pick<Deps, 'sealer'>, workspaceId: number, name: string, sealed: Uint8Array | null): Secrets {
+export function openSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, sealed: Uint8Array | null): Secrets {
   if (sealed === null) return {};
-  const text = sealer?.open(sealed, placeOf(workspaceId, name)) ?? null;
+  const text = sealer?.open(sealed, placeOf(place)) ?? null;
   if (text === null)
     throw conflict(
-      'its headers or env cannot be decrypted: TOLLGATE_SECRET_KEY is not the one they were kept under; delete the server and register it again',
+      'its headers or env cannot be decrypted: TOLLGATE_SECRET_KEY is not the one they were kept under, or its row was changed since; delete the server and register it again',
     );
   const secrets: unknown = JSON.parse(text);
   if (!isObject(secrets)) throw new Error('sealed secrets are no object');

@@ -46,9 +46,12 @@ export function createConnection(target: Target, secrets: Secrets, reach: Reach)
     open: (signal) => client.connect(way.transport, { signal }),
     trouble: way.trouble,
     close: async () => {
-      await Promise.race([way.leave(), wait(leaveMs, undefined, { ref: false })]);
-      await client.close();
-      await way.release();
+      try {
+        await Promise.race([way.leave(), wait(leaveMs, undefined, { ref: false })]);
+        await client.close();
+      } finally {
+        await way.release();
+      }
     },
   };
 }

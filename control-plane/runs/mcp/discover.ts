@@ -9,6 +9,10 @@ import type { Reach } from './reach.ts';
 
 /** Far more than a server of so many tools needs, and an end for one whose list has none. */
 const pagesMax = 100;
+/** Of what is listed; fields that we do not keep are in it. */
+const listedBytesMax = toolServerBounds.toolsBytes;
+
+export type Discover = (discovery: Discovery) => Promise<readonly DiscoveredTool[]>;
 
 export interface Discovery {
   readonly name: string;
@@ -44,10 +48,13 @@ const defaultWords = {
 async function listTools({ client, open }: Connection, signal: AbortSignal): Promise<readonly unknown[]> {
   await open(signal);
   const tools: unknown[] = [];
+  let bytes = 0;
   let cursor: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
     // Not `listTools`, which gathers all pages first and compiles every schema.
     const answer = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, { signal });
+    bytes += Buffer.byteLength(JSON.stringify(answer.tools));
+    if (bytes > listedBytesMax) throw failed(`describes its tools in more than ${toolServerBounds.toolsBytes} bytes`);
     tools.push(...answer.tools.map((tool) => cleanJson(tool, new Set())));
     cursor = answer.nextCursor;
     if (cursor === undefined || tools.length > toolServerBounds.tools) return tools;
@@ -63,5 +70,25 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   });
 }
 
-const failed = (words: string, cause?: unknown): AppError =>
-  new AppError({ code: 'upstream_failed', publicMessage: `the tool server ${words}`, cause });
+const failed = (words: string, reason?: unknown): AppError =>
+  new AppError({
+    code: 'upstream_failed',
+    publicMessage: `the tool server ${words}`,
+    cause: reason === undefined ? undefined : tracedOf(reason),
+  });
+
+/**
+ * For the log: what kind of error it was, and by what. Never its message, and so not its stack either: they quote what
+ * the server said, which may be the very headers that it was sent.
+ */
+function tracedOf(reason: unknown): Error {
+  const kinds: string[] = [];
+  for (let one = reason; one instanceof Error && kinds.length < 4; one = one.cause) {
+    const code = 'code' in one && typeof one.code === 'string' && ownCode.test(one.code) ? ` ${one.code}` : '';
+    kinds.push(`${one.constructor.name}${code}`);
+  }
+  return new Error(`discovery ended by ${kinds.join(', by ') || typeof reason}`);
+}
+
+/** Node's, undici's and the client's; a server's are numbers. */
+const ownCode = /^[A-Z][A-Z_]{1,40}$/;

@@ -1,6 +1,6 @@
 // `fetch` for one tool server of a tenant. It goes to the server's own origin only, to addresses that are public when
 // the connection is made (so that neither a name that resolves anew nor a redirect leads inside), follows no redirect,
-// and stops reading an answer that is too long. It remembers what went wrong in plain words, since what is thrown passes
+// and stops reading when the answers are too long in all. It remembers what went wrong in plain words, since what is thrown passes
 // through the MCP client, which puts other words around it.
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
@@ -21,12 +21,17 @@ export interface GuardedFetch {
   readonly close: () => Promise<void>;
 }
 
+/** Of all answers of one connection: many short ones are as much to read as a long one. */
 const answerBytesMax = 4 * 1_048_576;
 const notPublic = 'is not at a public address; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow it';
+// One text: which names there are inside is nobody's business outside.
+const notPublicName =
+  'is not at a public address, or has a name that does not resolve; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
 export function createGuardedFetch(origin: string, { allowPrivate, resolve }: Pick<Reach, 'allowPrivate' | 'resolve'>): GuardedFetch {
   let ending: Trouble | null = null;
   let passing: Trouble | null = null;
+  let bytes = 0;
   const end = (by: Trouble['by'], words: string): Error => {
     ending ??= { by, words };
     return new Error(words);
@@ -34,10 +39,10 @@ export function createGuardedFetch(origin: string, { allowPrivate, resolve }: Pi
 
   const findAddresses = callbackify(async (hostname: string): Promise<readonly Address[]> => {
     const all = await resolve(hostname).catch(() => {
-      throw end('server', 'has a name that does not resolve');
+      throw allowPrivate ? end('server', 'has a name that does not resolve') : end('us', notPublicName);
     });
     // One among several is enough: which of them is connected to is not said here.
-    if (!allowPrivate && !all.every(({ address }) => isPublicAddress(address))) throw end('us', notPublic);
+    if (!allowPrivate && (all.length === 0 || !all.every(({ address }) => isPublicAddress(address)))) throw end('us', notPublicName);
     return all;
   });
 
@@ -59,7 +64,6 @@ export function createGuardedFetch(origin: string, { allowPrivate, resolve }: Pi
   }
 
   function bounded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    let bytes = 0;
     return body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform: (chunk, controller) => {
