@@ -37,7 +37,7 @@ interface HistoryRow extends DocumentRow {
   readonly found: string;
 }
 
-/** What a page may weigh, as stored; a single write may be more. */
+/** What the documents of a page may weigh as text; a single write may be more. */
 const pageBytesMax = 4 * 1_048_576;
 
 /** Newest first, in pages that `limit` and their weight end. */
@@ -49,24 +49,38 @@ export async function listHistory(
   const only = document === null ? null : placeOf(document);
   const from = after === null ? null : placeOf(after.id);
   const { rows } = await db.query<HistoryRow>(
-    `with newest as (
-       select revision, layer, key, part, document, sub, at from policy_history
+    `with recursive newest as materialized (
+       select revision, layer, key, part, row_number() over (order by revision desc, layer desc, key desc, part desc) as position
+       from policy_history
        where workspace_id = $1
          and ($2::text is null or (layer, key, part) = ($2, $3, $4))
          and ($5::bigint is null or (revision, layer, key, part) < ($5, $6, $7, $8))
        order by revision desc, layer desc, key desc, part desc limit $9 + 1
-     ), weighed as (
-       select *, count(*) over () as found, row_number() over page as position,
-         sum(coalesce(pg_column_size(document), 0)) over page - coalesce(pg_column_size(document), 0) as weight_before
-       from newest window page as (order by revision desc, layer desc, key desc, part desc rows unbounded preceding)
+     ), page as (
+       select 0::bigint as position, 0::bigint as weight
+       union all
+       -- One at a time: what does not come on the page is not read.
+       select n.position, page.weight + heavy.weight
+       from page join newest n on n.position = page.position + 1 cross join lateral (
+         select coalesce(sum(octet_length(document::text)), 0)::bigint as weight from (
+           select document from policy_history h
+           where h.workspace_id = $1 and h.layer = n.layer and h.key = n.key and h.part = n.part and h.revision <= n.revision
+           order by h.revision desc limit 2
+         ) as both_documents
+       ) as heavy
+       where n.position <= $9 and (n.position = 1 or page.weight + heavy.weight <= $10)
      )
-     select w.revision, w.layer, w.key, w.part, w.document, w.sub, w.at, w.found, earlier.document as before
-     from weighed w left join lateral (
-       select document from policy_history h
-       where h.workspace_id = $1 and h.layer = w.layer and h.key = w.key and h.part = w.part and h.revision < w.revision
-       order by h.revision desc limit 1
+     select h.revision, h.layer, h.key, h.part, h.document, h.sub, h.at, earlier.document as before,
+       (select count(*) from newest) as found
+     from page join newest n using (position)
+     join policy_history h on h.workspace_id = $1
+       and (h.revision, h.layer, h.key, h.part) = (n.revision, n.layer, n.key, n.part)
+     left join lateral (
+       select document from policy_history e
+       where e.workspace_id = $1 and e.layer = n.layer and e.key = n.key and e.part = n.part and e.revision < n.revision
+       order by e.revision desc limit 1
      ) as earlier on true
-     where w.position <= $9 and w.weight_before < $10 order by w.position`,
+     order by n.position`,
     [workspaceId, only?.layer, only?.key, only?.part, after?.revision, from?.layer, from?.key, from?.part, limit, pageBytesMax],
   );
   return { writes: rows.map(pastWriteFromRow), more: Number(rows[0]?.found ?? 0) > rows.length };

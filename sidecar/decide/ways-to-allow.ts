@@ -42,7 +42,8 @@ export function obstaclesOf(
   const frozen = index.settings.frozen ? [ofWorkspace('frozen', 'unfreeze the workspace')] : [];
   const ofAgent =
     profiles.length === 0 && index.settings.unknownAgents === 'deny'
-      ? [ofWorkspace('unknownAgents', `set "allow", or register an agent ${JSON.stringify(name)}`)]
+      ? // An agent of no name cannot be registered.
+        [ofWorkspace('unknownAgents', name === '' ? 'set "allow"' : `set "allow", or register an agent ${JSON.stringify(name)}`)]
       : leastOf(
           profiles.map((profile) => {
             const change = (path: string, words: string): Change => ({ layer: 'agent', document: profile.name, path, change: words });

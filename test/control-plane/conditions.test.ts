@@ -70,7 +70,7 @@ const things: readonly (readonly [string, Thing])[] = [
     {
       make: async () => {
         const uid = `m${await present()}`;
-        await rest.ask('POST', `${admin}/members`, { body: { uid, email: 'm@acme.test', role: 'member' } });
+        await rest.ask('POST', `${admin}/members`, { body: { uid, email: `${uid}@acme.test`, role: 'member' } });
         return `${admin}/members/${uid}`;
       },
       change: ['PATCH', '', { role: 'admin' }],
@@ -81,7 +81,7 @@ const things: readonly (readonly [string, Thing])[] = [
     {
       make: async () => {
         const uid = `m${await present()}`;
-        await rest.ask('POST', `${admin}/members`, { body: { uid, email: 'm@acme.test', role: 'member' } });
+        await rest.ask('POST', `${admin}/members`, { body: { uid, email: `${uid}@acme.test`, role: 'member' } });
         return `${admin}/members/${uid}`;
       },
       change: ['DELETE', ''],

@@ -1,7 +1,7 @@
 // Explaining a call, over HTTP. That every explanation decides as the reference does, and that what it advises leads to an
 // allow: test/semantics/explain.test.ts.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createRest, field, type Rest } from './rest.ts';
+import { createRest, errorOf, field, type Rest } from './rest.ts';
 
 let rest: Rest;
 beforeEach(async () => {
@@ -203,4 +203,10 @@ describe('who may ask', () => {
     expect(await statusOf({ sub: 'nobody' }, key)).toBe(400);
     expect(await statusOf({ sub: 'olga' }, key)).toBe(400);
   });
+});
+
+test('of a sub that is an agent it is said whom to ask about', async () => {
+  const answer = await rest.ask('POST', `${admin}/explain`, { body: { sub: 'agent:x', agentType, tier: 'api', tool } });
+  expect(answer.status).toBe(400);
+  expect(errorOf(answer)).toBe('sub is an agent, which has no policy of its own: ask with the originSub of the entry');
 });

@@ -272,3 +272,61 @@ describe('explain', () => {
     expect((await as('owner')).status).toBe(403);
   });
 });
+
+describe('a write that tightens by taking away answers with the overrides that still loosen it', () => {
+  const allow = { permission: 'allow' };
+  const exception = { ...allow, override: true };
+  const put = (path: string, body: object) => rest.ask('PUT', `${admin}/${path}`, { body });
+
+  beforeEach(async () => {
+    await rest.ask('POST', `${admin}/policies/apply`, {
+      body: { workspacePolicy: null, rolePolicies: {}, agentTypePolicies: {}, userPolicies: {} },
+    });
+  });
+
+  test('an allow that is gone leaves the word to the default of its document', async () => {
+    await put('workspacePolicy', { defaults: { api: deny }, tools: { a: { api: allow } } });
+    await put('rolePolicies/member', { tools: { a: { api: exception }, b: { api: exception } } });
+    expect(await put('workspacePolicy', { tools: { a: null } })).toMatchObject({
+      status: 200,
+      body: { overrides: [{ document: 'role:member', path: 'tools["a"].api', rule: exception }] },
+    });
+  });
+
+  test('and so does a limit', async () => {
+    const wide = { rateLimit: 900, override: true };
+    await put('workspacePolicy', { defaults: { api: { rateLimit: 5 } }, tools: { a: { api: { rateLimit: 500 } } } });
+    await put('rolePolicies/member', { tools: { a: { api: wide } } });
+    expect(await put('workspacePolicy', { tools: { a: { api: { rateLimit: null } } } })).toMatchObject({
+      status: 200,
+      body: { overrides: [{ document: 'role:member', path: 'tools["a"].api', rule: wide }] },
+    });
+  });
+
+  test.each([
+    ['removed', () => rest.ask('DELETE', `${admin}/rolePolicies/member`)],
+    ['emptied', () => put('rolePolicies/member', { defaults: null })],
+    ['made an ordinary rule', () => put('rolePolicies/member', { defaults: { api: { override: null } } })],
+    ['switched to audit', () => put('rolePolicies/member', { mode: 'audit' })],
+    ['removed by apply', () => rest.ask('POST', `${admin}/policies/apply`, { body: { rolePolicies: {} } })],
+    ['removed by apply, not yet', () => rest.ask('POST', `${admin}/policies/apply`, { body: { rolePolicies: {}, dryRun: true } })],
+  ])('an exception that is %s leaves the word to the broader document', async (_, write) => {
+    await put('workspacePolicy', { defaults: { api: deny } });
+    await put('rolePolicies/member', { defaults: { api: exception } });
+    await put('userPolicies/mem', { defaults: { api: exception } });
+    await put('rolePolicies/admin', { defaults: { api: exception } });
+    const answer = await write();
+    const { overrides } = Object(answer.body);
+    const ofUser = { document: 'user:mem:organisation', path: 'defaults.api', rule: exception };
+    expect(overrides.filter(({ document }: { readonly document: string }) => document.startsWith('user'))).toEqual([ofUser]);
+    expect(JSON.stringify(overrides)).not.toContain('role:member');
+  });
+
+  test('what gives way to nothing stricter is not told of', async () => {
+    await put('workspacePolicy', { defaults: { api: allow }, tools: { a: { api: deny } } });
+    await put('rolePolicies/member', { defaults: { api: exception } });
+    await put('userPolicies/mem', { tools: { b: { api: exception } } });
+    expect((await put('workspacePolicy', { tools: null })).body).not.toHaveProperty('overrides');
+    expect((await rest.ask('DELETE', `${admin}/rolePolicies/member`)).body).not.toHaveProperty('overrides');
+  });
+});

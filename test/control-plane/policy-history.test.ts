@@ -144,6 +144,16 @@ describe('pages', () => {
     expect(page.next).toBeDefined();
     expect((await readAll(14, document)).map(({ action }) => action)).toEqual([...Array.from({ length: 13 }, () => 'update'), 'create']);
   });
+
+  test('hold at most 4 MiB of documents, before and after, however well they compress', async () => {
+    const heavy = (n: number) => Object.fromEntries(Array.from({ length: 4_000 }, (_, i) => [`${'a'.repeat(190)}.${n}.${i}`, {}]));
+    for (let n = 0; n < 60; n += 1) expect((await put('agentTypePolicies/plain%3A%3Aapi%3A%3A', { tools: heavy(n) })).status).toBe(200);
+    const answer = await rest.ask('GET', `${url}?limit=1000&document=agent-type%3Aplain%3A%3Aapi%3A%3A`);
+    const bytes = Buffer.byteLength(JSON.stringify(answer.body));
+    expect([answer.status, bytes > 1_048_576, bytes <= 4 * 1_048_576]).toEqual([200, true, true]);
+    const lines = await readAll(1000, '&document=agent-type%3Aplain%3A%3Aapi%3A%3A');
+    expect(lines.map(({ action }) => action)).toEqual([...Array.from({ length: 59 }, () => 'update'), 'create']);
+  }, 60_000);
 });
 
 test.each([

@@ -9,6 +9,7 @@ let member: string;
 beforeAll(async () => {
   rest = await createRest();
   member = await rest.keyOf('member');
+  await rest.ask('POST', '/acme/admin/members', { body: { uid: 'someone@here', email: 'someone@acme.test', role: 'member' } });
 });
 afterAll(() => rest.close());
 
@@ -19,7 +20,7 @@ const set = {
   workspacePolicy: { mode: 'enforce', unknownAgents: 'deny', defaults: { api: { rateLimit: 100 } } },
   rolePolicies: { member: { tools: { 'github.*': { api: deny } } }, admin: { mode: 'audit-only' } },
   agentTypePolicies: { 'cc::api::': { defaults: { api: deny } }, 'a/b::background::100%25': { mode: 'audit' } },
-  userPolicies: { 'member-1': { agentTypes: { 'cc::api::': { api: { rateLimit: 1 } } } }, 'not.yet@here': { mode: 'enforce' } },
+  userPolicies: { 'member-1': { agentTypes: { 'cc::api::': { api: { rateLimit: 1 } } } }, 'someone@here': { mode: 'enforce' } },
 };
 const none = { workspacePolicy: {}, rolePolicies: {}, agentTypePolicies: {}, userPolicies: {} };
 
@@ -88,7 +89,7 @@ describe('POST policies/apply', () => {
       'agent-type:a/b::background::100%25',
       'agent-type:cc::api::',
       'user:member-1:organisation',
-      'user:not.yet@here:organisation',
+      'user:someone@here:organisation',
     ];
     expect(changesOf(answer)).toEqual(changed.map((document) => `create ${document}`));
     const { body: history } = await rest.ask('GET', `${admin}/policyHistory?limit=7`);
@@ -111,7 +112,7 @@ describe('POST policies/apply', () => {
       'delete role:admin',
       'create role:owner',
       'delete user:member-1:organisation',
-      'delete user:not.yet@here:organisation',
+      'delete user:someone@here:organisation',
     ]);
     expect(await documents()).toEqual({
       ...set,
@@ -356,7 +357,7 @@ describe('POST policies/rollback', () => {
     await apply({ ...none, rolePolicies: { owner: { mode: 'audit' } } });
     const answer = await rollback({ revision: then });
     expect(answer.status).toBe(400);
-    for (const place of ['rolePolicies.member.mode', 'userPolicies["member-1"].mode', 'userPolicies["not.yet@here"].mode'])
+    for (const place of ['rolePolicies.member.mode', 'userPolicies["member-1"].mode', 'userPolicies["someone@here"].mode'])
       expect(errorOf(answer)).toContain(place);
     expect(await documents()).toEqual({ ...none, rolePolicies: { owner: { mode: 'audit' } } });
   });
@@ -385,4 +386,26 @@ test('examples/policies.yaml is taken, and says what it is meant to say', async 
   expect(await explain('github.merge', 'background', 'nightly')).toMatchObject({ ...allow, shadow: 'deny' });
   expect(await explain('github.comment', 'background', 'nightly')).toMatchObject({ ...allow, shadow: 'allow' });
   expect(await explain('github.delete_branch', 'interactive', 'reviewer', { sub: 'alice' })).toEqual({ ...usual, rateLimit: 20 });
+});
+
+test('a rollback leaves out documents about who is no member', async () => {
+  await apply({ userPolicies: { gone: { mode: 'audit' }, 'member-1': { mode: 'audit' } } });
+  const then = await revision();
+  await apply({ userPolicies: { ahead: { mode: 'enforce' } } });
+  expect(changesOf(await rollback({ revision: then }))).toEqual(['create user:member-1:organisation']);
+  expect((await documents()).userPolicies).toEqual({ ahead: { mode: 'enforce' }, 'member-1': { mode: 'audit' } });
+});
+
+test.each([['x'], [1.5], [{}], [null]])('a revision of %j is 400', async (wrong) => {
+  const answer = await apply({ revision: wrong });
+  expect(answer.status).toBe(400);
+  expect(errorOf(answer)).toContain('revision must be an integer');
+});
+
+test.each([['__proto__'], ['.'], ['..']])('the user %s is 400', async (uid) => {
+  const answer = await rest.ask('POST', `${admin}/policies/apply`, {
+    body: `{"userPolicies":{${JSON.stringify(uid)}:{"mode":"audit"}}}`,
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(answer.status).toBe(400);
 });

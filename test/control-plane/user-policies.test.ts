@@ -183,3 +183,76 @@ test.each([['a:b'], ['%00'], ['a%2Fb'], ['🙂'], ['u'.repeat(129)]])('the uid %
   expect((await rest.ask('GET', `/acme/admin/userPolicies/${encodeURI(uid)}`)).status).toBe(400);
   expect((await rest.ask('PUT', `/acme/admin/userPolicies/${encodeURI(uid)}`, { body: {} })).status).toBe(400);
 });
+
+describe('a document that is sent back whole', () => {
+  const shown = async (key: string) => Object((await rest.ask('GET', url, { key })).body) as Record<string, unknown>;
+
+  test('by an admin makes none of the member’s rules the organisation’s', async () => {
+    await organisation({ defaults: { api: { permission: 'allow', rateLimit: 80 } } });
+    await self({ defaults: { api: { permission: 'deny', rateLimit: 20 } } });
+    const before = await shown(rest.owner);
+    await organisation({ ...before, tools: { 'a.b': { api: deny } } });
+    expect(await view()).toMatchObject({
+      parts: {
+        organisation: { defaults: { api: { permission: 'allow', rateLimit: 80 } }, tools: { 'a.b': { api: deny } } },
+        self: { defaults: { api: { permission: 'deny', rateLimit: 20 } } },
+      },
+    });
+  });
+
+  test('by a member makes none of the organisation’s rules theirs', async () => {
+    await organisation({ mode: 'enforce', defaults: { api: { permission: 'deny', rateLimit: 20 } } });
+    await self({ mode: 'audit', defaults: { api: { rateLimit: 10 } } });
+    await organisation({ defaults: { api: { rateLimit: 5 } } });
+    const before = await shown(member);
+    expect((await self({ ...before, tools: { 'a.b': { api: deny } } })).status).toBe(200);
+    expect(await view()).toMatchObject({
+      parts: { self: { mode: 'audit', defaults: { api: { rateLimit: 10 } }, tools: { 'a.b': { api: deny } } } },
+    });
+  });
+
+  test.each([
+    ['null', null],
+    ['{}', {}],
+    ['one of two', { self: { mode: 'audit' } }],
+    ['nothing of ours', 7],
+  ])('with parts that are %s is 400, whoever sends it', async (_, parts) => {
+    await organisation({ mode: 'enforce' });
+    await self({ mode: 'audit' });
+    for (const write of [organisation, self]) {
+      const answer = await write({ defaults: { api: deny }, parts });
+      expect(answer.status).toBe(400);
+      expect(errorOf(answer)).toBe('parts must be exactly what GET shows now, or left out: it is read, not written');
+    }
+  });
+});
+
+test('what is not a member’s to write is 403 before it is looked at', async () => {
+  for (const body of [{}, { nonsense: 1 }, [], '{'])
+    expect(
+      (await rest.ask('PUT', '/acme/admin/userPolicies/owner', { key: member, body, headers: { 'content-type': 'application/json' } }))
+        .status,
+    ).toBe(403);
+});
+
+test('__proto__ can be no member’s uid, and has no policy', async () => {
+  for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+    const answer = await rest.ask(method, '/acme/admin/userPolicies/__proto__', method === 'PUT' ? { body: {} } : {});
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toContain('the uid in the path must not be __proto__');
+  }
+});
+
+test('an admin who ends an exception of a user is told of those that still loosen what it was made from', async () => {
+  await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: deny } } });
+  const exception = { api: { permission: 'allow', override: true } };
+  await rest.ask('PUT', '/acme/admin/rolePolicies/member', { body: { tools: { a: exception } } });
+  const left = { overrides: [{ document: 'role:member', path: 'tools["a"].api', rule: exception.api }] };
+  await rest.ask('PUT', '/acme/admin/userPolicies/someone', { body: { tools: { a: exception } } });
+  await organisation({ tools: { a: exception } });
+  expect(await organisation({ tools: null })).toMatchObject({ status: 200, body: left });
+  await organisation({ tools: { a: exception } });
+  expect(await rest.ask('DELETE', url)).toMatchObject({ status: 200, body: left });
+  await rest.ask('DELETE', '/acme/admin/rolePolicies/member');
+  await rest.ask('DELETE', '/acme/admin/userPolicies/someone');
+});

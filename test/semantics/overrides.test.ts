@@ -11,6 +11,7 @@ const ids: readonly DocumentId[] = [
   { layer: 'role', role: 'member' },
   { layer: 'agent-type', agentType: 'cc::api::' },
   { layer: 'user', uid: 'u', part: 'organisation' },
+  { layer: 'user', uid: 'v', part: 'organisation' },
   { layer: 'user', uid: 'u', part: 'self' },
 ];
 const rule: fc.Arbitrary<Rule> = fc.record(
@@ -49,6 +50,20 @@ test('each rule is found that stands against another, and no other', () => {
   expect(found).toBeGreaterThan(100);
 });
 
+test('what is taken away gives way to the longest wildcard, not to a wider one', () => {
+  const wider = (short: number, long: number): PolicyDocument => ({
+    tools: { 'a.*': { api: { rateLimit: short } }, 'a.b.*': { api: { rateLimit: long } } },
+  });
+  const exception = { rateLimit: 7, override: true } as const;
+  const all = [{ id: { layer: 'role', role: 'member' }, document: { tools: { 'a.b.c': { api: exception } } } }] as const;
+  const namedAfter = (after: PolicyDocument) => {
+    const before = { tools: { ...after.tools, 'a.b.c': { api: { rateLimit: 9 } } } };
+    return looseningOverrides(all, [{ id: { layer: 'workspace' }, before, after }]).map(({ path }) => path);
+  };
+  expect(namedAfter(wider(9, 5))).toEqual(['tools["a.b.c"].api']);
+  expect(namedAfter(wider(5, 9))).toEqual([]);
+});
+
 interface Spoken {
   readonly path: string;
   /** Null: every tool. */
@@ -71,39 +86,103 @@ function spokenIn(written: PolicyDocument): readonly Spoken[] {
 const universe = [...tools, 'a.x', 'a.b.x', 'a.b.c/x', 'b:x', 'other'];
 const speaksFor = (key: string, tool: string): boolean => key === tool || (/[._/:-]\*$/.test(key) && tool.startsWith(key.slice(0, -1)));
 
-function byComparing(
-  all: readonly { readonly id: DocumentId; readonly document: PolicyDocument }[],
-  changes: readonly { readonly id: DocumentId; readonly before: PolicyDocument | null; readonly after: PolicyDocument | null }[],
-): readonly string[] {
-  const enforces = (written: PolicyDocument): boolean => written.mode !== 'audit';
+type Field = 'permission' | 'rateLimit' | 'transform';
+const fieldNames: readonly Field[] = ['permission', 'rateLimit', 'transform'];
+
+const stricter = (field: Field, a: Rule, b: Rule): boolean =>
+  field === 'permission'
+    ? a.permission === 'deny' && b.permission === 'allow'
+    : field === 'transform'
+      ? a.transform === 'redact' && b.transform === 'log'
+      : (a.rateLimit ?? Infinity) < (b.rateLimit ?? -Infinity);
+
+/** The tools that all of these speak for, out of some that tell them apart. */
+const shared = (...keys: readonly (string | null)[]): readonly string[] =>
+  universe.filter((tool) => keys.every((key) => key === null || speaksFor(key, tool)));
+
+/** Which of the document's rules says the field for a tool where the one at `place` did. */
+function nowAt(rules: readonly Spoken[], place: Spoken, field: Field): Rule | undefined {
+  const own = rules.find(({ path }) => path === place.path);
+  const wider = place.path.startsWith('tools')
+    ? rules
+        .filter(
+          ({ path, tool, tier }) =>
+            path !== place.path && !path.startsWith('agentTypes') && tier === place.tier && covers(tool, place.tool),
+        )
+        .toSorted((a, b) => (b.tool?.length ?? 0) - (a.tool?.length ?? 0))
+    : [];
+  return [...(own === undefined ? [] : [own]), ...wider].map(({ rule: one }) => one).find((one) => one[field] !== undefined);
+}
+
+const covers = (wide: string | null, narrow: string | null): boolean =>
+  wide === null ||
+  (wide.endsWith('*') && narrow !== null && wide !== narrow && universe.every((tool) => !speaksFor(narrow, tool) || speaksFor(wide, tool)));
+
+interface Stored {
+  readonly id: DocumentId;
+  readonly document: PolicyDocument;
+}
+
+interface Change {
+  readonly id: DocumentId;
+  readonly before: PolicyDocument | null;
+  readonly after: PolicyDocument | null;
+}
+
+function byComparing(all: readonly Stored[], changes: readonly Change[]): readonly string[] {
+  const enforced = (written: PolicyDocument | null): readonly Spoken[] =>
+    written === null || written.mode === 'audit' ? [] : spokenIn(written);
   const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === 'self';
-  return all.flatMap(({ id, document: written }) =>
-    enforces(written) && !isSelf(id)
-      ? spokenIn(written)
-          .filter(({ rule: exception, tool, tier }) =>
-            changes.some(
-              ({ id: changed, before, after }) =>
-                exception.override === true &&
-                after !== null &&
-                enforces(after) &&
-                breadth.indexOf(id.layer) > breadth.indexOf(changed.layer) &&
-                spokenIn(after).some((now) => {
-                  const was =
-                    (before !== null && enforces(before) ? spokenIn(before) : []).find(({ path }) => path === now.path)?.rule ?? {};
-                  if (now.tier !== tier) return false;
-                  if (tool !== null && now.tool !== null && !universe.some((one) => speaksFor(tool, one) && speaksFor(now.tool ?? '', one)))
-                    return false;
-                  const { permission, rateLimit = Infinity, transform } = now.rule;
-                  return (
-                    (permission === 'deny' && was.permission !== 'deny' && exception.permission === 'allow') ||
-                    (transform === 'redact' && was.transform !== 'redact' && exception.transform === 'log') ||
-                    (rateLimit < (was.rateLimit ?? Infinity) && (exception.rateLimit ?? -1) > rateLimit)
-                  );
-                }),
+  const broader = (a: DocumentId, b: DocumentId): boolean => breadth.indexOf(a.layer) < breadth.indexOf(b.layer);
+
+  /** A field that is stricter now where it stands. */
+  const tightens = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: Spoken): boolean =>
+    broader(changed, id) &&
+    enforced(after).some((now) => {
+      const was = enforced(before).find(({ path }) => path === now.path)?.rule ?? {};
+      const { permission, rateLimit = Infinity, transform } = now.rule;
+      return (
+        now.tier === tier &&
+        shared(tool, now.tool).length > 0 &&
+        ((permission === 'deny' && was.permission !== 'deny' && exception.permission === 'allow') ||
+          (transform === 'redact' && was.transform !== 'redact' && exception.transform === 'log') ||
+          (rateLimit < (was.rateLimit ?? Infinity) && (exception.rateLimit ?? -1) > rateLimit))
+      );
+    });
+
+  /** A field that was taken away, and leaves the word to a stricter rule. */
+  const restores = ({ id: changed, before, after }: Change, id: DocumentId, { rule: exception, tool, tier }: Spoken): boolean =>
+    !isSelf(changed) &&
+    enforced(before).some((was) =>
+      fieldNames.some((field) => {
+        if (was.tier !== tier || was.rule[field] === undefined || shared(was.tool, tool).length === 0) return false;
+        const now = nowAt(enforced(after), was, field);
+        if (broader(changed, id) && now !== undefined && stricter(field, now, was.rule) && stricter(field, now, exception)) return true;
+        if (was.rule.override !== true || now?.override === true) return false;
+        if (id.layer === changed.layer && nameOf(id) !== nameOf(changed)) return false;
+        return all.some(
+          (one) =>
+            broader(one.id, changed) &&
+            broader(one.id, id) &&
+            enforced(one.document).some(
+              (speaker) =>
+                speaker.tier === tier &&
+                shared(was.tool, tool, speaker.tool).length > 0 &&
+                stricter(field, speaker.rule, was.rule) &&
+                stricter(field, speaker.rule, exception),
             ),
+        );
+      }),
+    );
+
+  return all.flatMap(({ id, document: written }) =>
+    isSelf(id)
+      ? []
+      : enforced(written)
+          .filter(
+            (place) => place.rule.override === true && changes.some((change) => tightens(change, id, place) || restores(change, id, place)),
           )
-          .map(({ path }) => `${nameOf(id)} ${path}`)
-      : [],
+          .map(({ path }) => `${nameOf(id)} ${path}`),
   );
 }
 

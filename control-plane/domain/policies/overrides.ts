@@ -1,8 +1,9 @@
 // The explicit exceptions that take something back from a document that was just tightened: its writer is told of them.
 import { type DocumentId, documentKey, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { pathOf, placesOf, rulesByPath } from './places.ts';
-import type { PolicyDocument } from './policy.ts';
+import { enforcedOf, type PolicyDocument } from './policy.ts';
 import type { DocumentChange } from './policy-diff.ts';
+import { endedExceptions, fields, isStricter, restoredBroader, restoredWithin } from './restored.ts';
 import { indexTightened, type PlaceOf, tightenedFor } from './tightened.ts';
 
 export interface StoredDocument {
@@ -17,31 +18,43 @@ export interface LooseningOverride {
   readonly rule: Rule;
 }
 
+/** Whether there may be anything that it tightened, by what it says or by what it says no more. */
+export const tightens = (change: DocumentChange): boolean => tightenedIn(change).length > 0 || needsBroader([change]);
+
+/** Whether broader documents must be known to say what `changes` tightened. */
+export const needsBroader = (changes: readonly DocumentChange[]): boolean => endedExceptions(changes).length > 0;
+
 /**
- * Every override of a more specific document that loosens, for some call, a field that one of `changes` has tightened.
- * Linear in the size of the documents, since both may be large.
+ * Every override of a more specific document that loosens, for some call, a field that one of `changes` has tightened,
+ * by what it says or by what it says no more. `all`: every document after the changes; those without an override may be
+ * left out unless `needsBroader`. Linear in the size of the documents, since both may be large, save where exceptions
+ * were taken away: there in what they were made from.
  */
 export function looseningOverrides(all: readonly StoredDocument[], changes: readonly DocumentChange[]): readonly LooseningOverride[] {
-  const tightened = changes.flatMap(tightenedPlaces);
-  if (tightened.length === 0) return [];
+  const within = changes.flatMap(tightenedIn);
+  const ended = endedExceptions(changes);
+  if (within.length === 0 && ended.length === 0) return [];
   const overrides = all
-    .filter(({ id, document }) => enforces(document) && !isSelf(id))
-    .flatMap(({ id, document }) => placesOf(document).flatMap((place) => (place.rule.override === true ? [{ ...place, id }] : [])));
+    .filter(({ id }) => !isSelf(id))
+    .flatMap(({ id, document }) =>
+      placesOf(enforcedOf(document)).flatMap((place) => (place.rule.override === true ? [{ ...place, id }] : [])),
+    );
+  if (overrides.length === 0) return [];
+  const tightened = [...within, ...restoredBroader(all, ended)];
   const index = indexTightened(tightened, new Set(overrides.flatMap(({ key }) => wildcardPrefix(key ?? '') ?? [])));
   return overrides
     .filter((place) => tightenedFor(index, place).some((rule) => loosens(place.rule, rule)))
     .map(({ id, ...place }) => ({ document: documentKey(id), path: pathOf(place), rule: place.rule }));
 }
 
-const enforces = ({ mode }: PolicyDocument): boolean => mode === undefined || mode === 'enforce';
-
 const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === 'self';
+
+const tightenedIn = (change: DocumentChange): readonly PlaceOf[] => [...tightenedPlaces(change), ...restoredWithin(change)];
 
 /** The fields that are stricter now than what stood at their place, each as a place of its own. */
 function tightenedPlaces({ id, before, after }: DocumentChange): readonly PlaceOf[] {
-  if (after === null || !enforces(after)) return [];
-  const old = rulesByPath(before !== null && enforces(before) ? before : {});
-  return placesOf(after).flatMap((place) => {
+  const old = rulesByPath(enforcedOf(before));
+  return placesOf(enforcedOf(after)).flatMap((place) => {
     const rule = tightenedFields(old.get(pathOf(place)) ?? {}, place.rule);
     return Object.keys(rule).length === 0 ? [] : [{ ...place, rule, id }];
   });
@@ -53,7 +66,4 @@ const tightenedFields = (old: Rule, now: Rule): Rule => ({
   ...(now.transform === 'redact' && old.transform !== 'redact' ? { transform: now.transform } : {}),
 });
 
-const loosens = ({ permission, rateLimit, transform }: Rule, tight: Rule): boolean =>
-  (tight.permission === 'deny' && permission === 'allow') ||
-  (tight.rateLimit !== undefined && rateLimit !== undefined && rateLimit > tight.rateLimit) ||
-  (tight.transform === 'redact' && transform === 'log');
+const loosens = (rule: Rule, tight: Rule): boolean => fields.some((field) => isStricter(field, tight, rule));

@@ -1,7 +1,7 @@
 // The organisation's policy documents as one set: what is exported, kept as a file, and applied again. Members' own parts
 // are theirs and not in it. A section that is present is the whole of that section; `{}` and null mean: not set.
-import { childPath, type DocumentId, isRole, isUid, type Layer, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
-import { uidForm } from '../access/member.ts';
+import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
+import { uidProblem } from '../access/member.ts';
 import type { StoredDocument } from './overrides.ts';
 import { checkDocument, type PolicyDocument } from './policy.ts';
 import type { Checked } from '../refusal.ts';
@@ -29,28 +29,28 @@ export interface WantedDocuments {
 interface Section {
   readonly name: 'rolePolicies' | 'agentTypePolicies' | 'userPolicies';
   readonly layer: Layer;
-  readonly idOf: (key: string) => DocumentId | null;
-  readonly keys: string;
+  /** Or what keeps the key from naming a document, in words. */
+  readonly idOf: (key: string) => DocumentId | string;
 }
 
 const sections: readonly Section[] = [
   {
     name: 'rolePolicies',
     layer: 'role',
-    idOf: (role) => (isRole(role) ? { layer: 'role', role } : null),
-    keys: `one of ${roles.join(', ')}`,
+    idOf: (role) => (isRole(role) ? { layer: 'role', role } : `must be one of ${roles.join(', ')}`),
   },
   {
     name: 'agentTypePolicies',
     layer: 'agent-type',
-    idOf: (agentType) => (parseAgentType(agentType) === null ? null : { layer: 'agent-type', agentType }),
-    keys: `<client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`,
+    idOf: (agentType) =>
+      parseAgentType(agentType) === null
+        ? `must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`
+        : { layer: 'agent-type', agentType },
   },
   {
     name: 'userPolicies',
     layer: 'user',
-    idOf: (uid) => (isUid(uid) ? { layer: 'user', uid, part: 'organisation' } : null),
-    keys: uidForm,
+    idOf: (uid) => uidProblem(uid) ?? { layer: 'user', uid, part: 'organisation' },
   },
 ];
 const sectionNames = ['workspacePolicy', ...sections.map(({ name }) => name)];
@@ -72,7 +72,7 @@ export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
 
 /** What shall be applied, or every problem of every document with its place. */
 export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
-  const { workspacePolicy, dryRun = false } = body;
+  const { workspacePolicy, revision, dryRun = false } = body;
   const strangers = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
   const parsed = [
     ...(workspacePolicy === undefined
@@ -83,6 +83,7 @@ export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked
   const problems = [
     ...strangers.flatMap((name) => problem(childPath('', name), `is not a section; there are ${sectionNames.join(', ')}`)),
     ...(typeof dryRun === 'boolean' ? [] : problem('dryRun', 'must be true or false')),
+    ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as the export has it')),
     ...parsed.flatMap((section) => section.problems),
   ];
   if (problems.length > 0) return { problems };
@@ -100,13 +101,13 @@ interface Parsed {
   readonly documents: readonly StoredDocument[];
 }
 
-function parseSection({ name, layer, idOf, keys }: Section, value: unknown): Parsed & { readonly layer: Layer } {
+function parseSection({ name, layer, idOf }: Section, value: unknown): Parsed & { readonly layer: Layer } {
   if (!isObject(value)) return { layer, problems: problem(name, 'must be an object of documents'), documents: [] };
   const parsed = Object.entries(value).map(([key, document]) => {
     const id = idOf(key);
     const place = childPath(name, key);
-    return id === null
-      ? { problems: problem(place, `is not a key here; it must be ${keys}`), documents: [] }
+    return typeof id === 'string'
+      ? { problems: problem(place, `is not a key here: it ${id}`), documents: [] }
       : parseDocument(id, document, place);
   });
   return { layer, problems: parsed.flatMap(({ problems }) => problems), documents: parsed.flatMap(({ documents }) => documents) };

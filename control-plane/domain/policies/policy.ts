@@ -19,6 +19,12 @@ export interface PolicyDocument {
   readonly outage?: { readonly maxStalenessSeconds?: number; readonly then?: Readonly<Record<string, 'deny' | 'last_known'>> };
 }
 
+const nothing: PolicyDocument = {};
+
+/** What it says with effect: nothing in audit mode, and nothing where there is none. */
+export const enforcedOf = (document: PolicyDocument | null): PolicyDocument =>
+  document === null || (document.mode !== undefined && document.mode !== 'enforce') ? nothing : document;
+
 export type DocumentKind = 'workspace' | 'role' | 'agent-type' | 'user';
 
 const rule = (part: Part): Shape =>
@@ -84,5 +90,8 @@ export const documentSchema = (kind: DocumentKind): JsonSchema => organisationSh
 /** Every problem of a document with its place, which begins at `at`; none means it may be stored. */
 export function checkDocument(kind: DocumentKind, part: Part, value: unknown, at = ''): readonly Problem[] {
   const shape = part === 'self' ? selfShape : organisationShapes[kind];
-  return shape.check(value, at).map(({ path, message }) => ({ path: path === '' ? 'document' : path, message }));
+  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');
+  const grown =
+    bytes <= bounds.documentBytes ? [] : problem(at, `must be at most ${bounds.documentBytes} bytes of JSON, would be ${bytes}`);
+  return [...grown, ...shape.check(value, at)].map(({ path, message }) => ({ path: path === '' ? 'document' : path, message }));
 }

@@ -1,6 +1,6 @@
 // The question of `POST …/admin/simulate`: a draft of the organisation's documents, and the range of recorded calls to
 // decide again by it.
-import { parseInstant } from '../instant.ts';
+import { instantWords, parseInstant } from '../instant.ts';
 import type { StoredDocument } from './overrides.ts';
 import { parsePolicySet, type WantedDocuments } from './policy-set.ts';
 import type { Checked } from '../refusal.ts';
@@ -26,8 +26,8 @@ export function parseSimulation(body: Readonly<Record<string, unknown>>, now: Da
   const wanted = parsePolicySet(sections);
   const problems: readonly Problem[] = [
     ...('problems' in wanted ? wanted.problems : []),
-    ...(from === null ? problem('since', 'must be an ISO 8601 date-time') : []),
-    ...(to === null ? problem('until', 'must be an ISO 8601 date-time') : []),
+    ...(from === null ? problem('since', instantWords) : []),
+    ...(to === null ? problem('until', instantWords) : []),
     ...(from !== null && to !== null && from > to ? problem('since', 'must not be after until') : []),
     ...(Number.isInteger(limit) ? [] : problem('limit', 'must be an integer')),
   ];

@@ -1,9 +1,13 @@
 // What a write tightened, so that it is found at once which of it a rule of a more specific document meets. Two rules
 // meet where some tool is spoken for by both.
-import { type DocumentId, type Layer, layers, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
+import { type DocumentId, documentKey, type Layer, layers, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import type { Place } from './places.ts';
 
-export type PlaceOf = Place & { readonly id: DocumentId };
+export interface PlaceOf extends Place {
+  readonly id: DocumentId;
+  /** Only for those of whom this document speaks; absent: for all. */
+  readonly owner?: DocumentId;
+}
 
 /** The strictest of what was tightened in one layer for one tier, by the tools of which it speaks. */
 interface Tightened {
@@ -19,13 +23,14 @@ interface Tightened {
 
 export type TightenedIndex = ReadonlyMap<string, Tightened>;
 
-const indexKey = (layer: Layer, tier: string): string => `${layer}/${tier}`;
+/** `of`: whose document it is for, or a layer: all who have one there; empty: everybody. */
+const indexKey = (layer: Layer, tier: string, of: string): string => `${layer}/${tier}/${of}`;
 
 /** `prefixes`: of the wildcards that will be asked for. */
 export function indexTightened(places: readonly PlaceOf[], prefixes: ReadonlySet<string>): TightenedIndex {
   const index = new Map<string, Tightened>();
-  for (const { id, section, key, tier, rule } of places) {
-    const at = indexKey(id.layer, tier);
+  for (const place of places.flatMap(inEachIndex)) {
+    const { at, section, key, rule } = place;
     const found = index.get(at) ?? { all: {}, anyTool: {}, byKey: new Map(), byPrefix: new Map() };
     index.set(at, found);
     found.all = strictest(found.all, rule);
@@ -40,15 +45,25 @@ export function indexTightened(places: readonly PlaceOf[], prefixes: ReadonlySet
   return index;
 }
 
+function inEachIndex({ id, owner, ...place }: PlaceOf): readonly (Place & { readonly at: string })[] {
+  const owners = owner === undefined ? [''] : [owner.layer, documentKey(owner)];
+  return owners.map((of) => ({ ...place, at: indexKey(id.layer, place.tier, of) }));
+}
+
 /** What was tightened in broader layers for some tool of which the place speaks too. */
 export function tightenedFor(index: TightenedIndex, { id, section, key, tier }: PlaceOf): readonly Rule[] {
-  return layers.slice(0, layers.indexOf(id.layer)).flatMap((layer) => {
-    const found = index.get(indexKey(layer, tier));
-    if (found === undefined) return [];
-    if (section !== 'tools' || key === null) return [found.all];
-    const wider = prefixesOf(key).flatMap((prefix) => found.byKey.get(`${prefix}*`) ?? []);
-    return [found.anyTool, ...wider, found.byKey.get(key) ?? {}, found.byPrefix.get(wildcardPrefix(key) ?? '') ?? {}];
-  });
+  // Of two documents of one layer none speaks for whom the other does.
+  const owners = ['', ...layers.filter((layer) => layer !== id.layer), documentKey(id)];
+  const broader = layers.slice(0, layers.indexOf(id.layer));
+  return broader
+    .flatMap((layer) => owners.map((of) => indexKey(layer, tier, of)))
+    .flatMap((at) => {
+      const found = index.get(at);
+      if (found === undefined) return [];
+      if (section !== 'tools' || key === null) return [found.all];
+      const wider = prefixesOf(key).flatMap((prefix) => found.byKey.get(`${prefix}*`) ?? []);
+      return [found.anyTool, ...wider, found.byKey.get(key) ?? {}, found.byPrefix.get(wildcardPrefix(key) ?? '') ?? {}];
+    });
 }
 
 const strictest = (a: Rule, b: Rule): Rule => ({
@@ -60,4 +75,4 @@ const strictest = (a: Rule, b: Rule): Rule => ({
 });
 
 /** Those that a wildcard could have. */
-const prefixesOf = (key: string): readonly string[] => [...key.matchAll(/[._/:-]/g)].map(({ index }) => key.slice(0, index + 1));
+export const prefixesOf = (key: string): readonly string[] => [...key.matchAll(/[._/:-]/g)].map(({ index }) => key.slice(0, index + 1));

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Rule } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+import { invalid } from '../refusal.ts';
 import { isObject } from '../shape.ts';
 
 export interface UserPolicyView extends PolicyDocument {
@@ -25,16 +26,19 @@ export function mergedUserView(organisation: PolicyDocument | null, self: Policy
   };
 }
 
-/** `patch` without the `parts` that GET showed: they are read, not written. Other ones stay, and are refused. */
-export function stripParts(view: unknown, patch: unknown): unknown {
-  if (!isObject(patch) || !isObject(view) || !Object.hasOwn(patch, 'parts') || !Object.hasOwn(view, 'parts')) return patch;
-  const { parts, ...rest } = patch;
-  return isDeepStrictEqual(parts, view['parts']) ? rest : patch;
+/** `patch` without the `parts` that GET showed: they are read, not written. Other ones are refused. */
+export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument {
+  if (!Object.hasOwn(patch, 'parts')) return patch;
+  const { parts, ...rest }: Readonly<Record<string, unknown>> = { ...patch };
+  if (!isObject(view) || !Object.hasOwn(view, 'parts') || !isDeepStrictEqual(parts, view['parts']))
+    throw invalid([{ path: 'parts', message: 'must be exactly what GET shows now, or left out: it is read, not written' }]);
+  return rest;
 }
 
 /**
- * `patch` without what `view` shows there and `own`, the writer's part, says nothing else of: a client may send back what
- * GET showed, with what it wants changed.
+ * `patch` without what `view` shows there and `own` says nothing else of: a client may send back what GET showed, with
+ * what it wants changed. `own` is the writer's part, or null where the whole was sent back: then nothing that was shown
+ * is of its sender.
  */
 export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unknown {
   if (!isObject(patch) || !isObject(view)) return patch;

@@ -1,7 +1,9 @@
 // The documents of the four layers, each read, written and removed in the same way; the brake.
-import { isRole, isUid, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
+import { isRole, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
-import { uidForm } from '../../domain/access/member.ts';
+import { requireAccessTo } from '../../domain/access/access.ts';
+import type { Actor } from '../../domain/access/actor.ts';
+import { uidProblem } from '../../domain/access/member.ts';
 import { badRequest } from '../../domain/refusal.ts';
 import type { JsonSchema } from '../../domain/shape.ts';
 import { freezeWorkspace, unfreezeWorkspace } from '../../operations/workspaces/freeze-workspace.ts';
@@ -35,6 +37,7 @@ import {
   policyRef,
   shownUserPolicyRef,
   userPolicyPatchRef,
+  word,
   workspaceAnd,
   workspacePolicyPatchRef,
   workspacePolicyRef,
@@ -63,6 +66,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: `${admin}/rolePolicies/:role`,
     noun: 'RolePolicy',
     words: 'the policy of a role',
+    segment: word(roles),
     nameOf: (role) => accept(isRole, role, `the role in the path must be one of ${roles.join(', ')}`),
     read: readRolePolicy,
     write: putRolePolicy,
@@ -89,7 +93,8 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     noun: 'UserPolicy',
     words: 'the policy of a user',
     // It may be written before its member joins; it may not be written for what can never be a member.
-    nameOf: (uid) => accept((text): text is string => isUid(text), uid, `the uid in the path must be ${uidForm}`),
+    nameOf: acceptUid,
+    admit: (actor, uid) => requireAccessTo(actor, 'user-policy.write', uid),
     read: readUserPolicy,
     write: putUserPolicy,
     remove: deleteUserPolicy,
@@ -109,12 +114,21 @@ function accept<T extends string>(is: (text: string) => text is T, text: string,
   return text;
 }
 
+function acceptUid(uid: string): string {
+  const wrong = uidProblem(uid);
+  if (wrong !== null) throw badRequest(`the uid in the path ${wrong}`);
+  return uid;
+}
+
 interface Document<N> {
   readonly url: string;
   readonly noun: string;
   readonly words: string;
-  /** From the last segment of the path. */
+  /** The last segment of the path, as it is shown. */
+  readonly segment?: JsonSchema;
   readonly nameOf: (segment: string) => N;
+  /** Whether the actor may write what the last segment names, before it is known what. */
+  readonly admit?: (actor: Actor, segment: string) => void;
   readonly read: Operation<N, object>;
   readonly write: Operation<{ readonly name: N; readonly body: unknown }, object>;
   readonly remove: Operation<N, object>;
@@ -126,9 +140,9 @@ interface Document<N> {
 function addDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<N>): void {
   const { url, noun, words, read, write, remove, shown, body } = document;
   const variable = /:(\w+)$/.exec(url)?.[1];
-  const params = variable === undefined ? inWorkspace : workspaceAnd(variable);
-  const nameOf = (asked: { readonly params: object }): N =>
-    document.nameOf(String(Object.entries(asked.params).find(([key]) => key === variable)?.[1]));
+  const params = variable === undefined ? inWorkspace : workspaceAnd(variable, document.segment);
+  const segmentOf = (named: object): string => String(Object.entries(named).find(([key]) => key === variable)?.[1]);
+  const nameOf = (asked: { readonly params: object }): N => document.nameOf(segmentOf(asked.params));
   const tag = 'Policies';
   addRoute(app, deps, {
     method: 'GET',
@@ -153,6 +167,7 @@ function addDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<
     refusals: ['stale_revision'],
     operation: write,
     schema: { params, body: anyObject },
+    admit: (actor, named) => document.admit?.(actor, segmentOf(named)),
     shownBody: body,
     input: (asked) => ({ name: nameOf(asked), body: asked.body }),
     answer: ok,
@@ -163,7 +178,7 @@ function addDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<
     id: `delete${noun}`,
     tag,
     summary: `Removes ${words}`,
-    answers: written(),
+    answers: written({}, { overrides: listOf(overrideRef) }),
     refusals: ['stale_revision'],
     operation: remove,
     schema: { params },

@@ -1,4 +1,5 @@
 // All policy documents of the organisation at once: as a set, as they were, and back to how they were.
+import { bounds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { JsonSchema } from '../../domain/shape.ts';
@@ -37,7 +38,10 @@ const set = (shown: (document: JsonSchema) => JsonSchema): Readonly<Record<strin
 });
 
 const applied: JsonSchema = {
-  ...object({}, { ...set(orNull), revision: { description: 'ignored, so that an export can be sent back as it is' }, dryRun: flag }),
+  ...object(
+    {},
+    { ...set(orNull), revision: { ...integer, description: 'ignored, so that an export can be sent back as it is' }, dryRun: flag },
+  ),
   additionalProperties: false,
 };
 
@@ -86,6 +90,7 @@ export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
     description: `A section that is present is the whole of that section: what it does not name is removed. An absent one stays as it is. ${dry}`,
     answers: changes,
     refusals: ['stale_revision'],
+    bodyBytes: bounds.policySetBytes,
     operation: applyPolicies,
     schema: { params: inWorkspace, body: anyObject },
     shownBody: applied,
@@ -111,7 +116,8 @@ export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'rollbackPolicies',
     tag: 'Policies',
     summary: 'Makes the policy documents what they were at a revision',
-    description: `As a new revision. Keys, members, agents and members' own parts stay as they are. ${dry}`,
+    description: `As a new revision. Keys, members, agents and members' own parts stay as they are, and documents about users
+who are no members today are left out of it: they stay as they are too. ${dry}`,
     answers: changes,
     refusals: ['not_found', 'stale_revision'],
     operation: rollbackPolicies,

@@ -1,32 +1,45 @@
-// Makes the policy documents as a set says, in one transaction and at one revision, or says what that would change.
+// Makes the policy documents as a set says, in one transaction and at one revision, or says what that would change. Both
+// say what `changesOf` says; a dry run does nothing else.
 import { documentKey } from '@tollgate/proto/contract';
 import { looseningOverrides } from '../../domain/policies/overrides.ts';
-import { diffDocuments, shownChange } from '../../domain/policies/policy-diff.ts';
+import { diffDocuments, type DocumentChange, shownChange } from '../../domain/policies/policy-diff.ts';
 import { parsePolicySet, type WantedDocuments } from '../../domain/policies/policy-set.ts';
+import { draftedDocuments } from '../../domain/policies/simulation.ts';
 import { accepted } from '../../domain/refusal.ts';
-import { listDocuments, listOverridingDocuments, writeDocuments } from '../../store/policies.ts';
-import { type Write, writeOperation } from '../operation.ts';
+import { listDocuments, writeDocuments } from '../../store/policies.ts';
+import { previewOperation, readOperation, type Write, writeOperation } from '../operation.ts';
 import { authorship, documentBody } from './write-policy.ts';
 
-export const applyPolicies = writeOperation('policy.apply', async (write, body: unknown) => {
+export const applyPolicies = readOperation('policy.apply', async (deps, actor, body: unknown, circumstances) => {
   const { dryRun, ...wanted } = accepted(parsePolicySet({ ...documentBody(body) }));
-  return applyDocuments(write, wanted, dryRun);
+  return (dryRun ? preview : apply)(deps, actor, wanted, circumstances);
 });
 
-/** `wanted` has been checked. A write that changes nothing, like a dry run, leaves no trace. */
-export async function applyDocuments(write: Write, wanted: WantedDocuments, dryRun: boolean) {
-  const { client, workspaceId } = write;
-  const changes = diffDocuments(await listDocuments(client, workspaceId), wanted);
+const preview = previewOperation('policy.apply', (write, wanted: WantedDocuments) => previewDocuments(write, wanted));
+const apply = writeOperation('policy.apply', (write, wanted: WantedDocuments) => applyDocuments(write, wanted));
+
+/** `wanted` has been checked. A write that changes nothing leaves no trace. */
+export async function applyDocuments(write: Write, wanted: WantedDocuments) {
+  const { changes, ...said } = await changesOf(write, wanted, false);
   await writeDocuments(
-    client,
-    workspaceId,
+    write.client,
+    write.workspaceId,
     changes.map(({ id, after }) => ({ id, document: after })),
     authorship(write),
   );
-  const overrides = looseningOverrides(await listOverridingDocuments(client, workspaceId), changes);
+  return { ...said, kept: changes.length > 0 };
+}
+
+/** The same without a write. */
+export const previewDocuments = (write: Write, wanted: WantedDocuments) => changesOf(write, wanted, true);
+
+async function changesOf({ client, workspaceId }: Write, wanted: WantedDocuments, dryRun: boolean) {
+  const stored = await listDocuments(client, workspaceId);
+  const changes: readonly DocumentChange[] = diffDocuments(stored, wanted);
+  const overrides = looseningOverrides(draftedDocuments(stored, wanted), changes);
   return {
+    changes,
     result: { dryRun, changes: changes.map(shownChange), ...(overrides.length > 0 ? { overrides } : {}) },
     target: changes.map(({ id }) => `policy/${documentKey(id)}`),
-    kept: !dryRun && changes.length > 0,
   };
 }

@@ -7,9 +7,11 @@ import { readOperation } from '../operation.ts';
 /** Says what would be decided and why. A member may ask about themselves, about the key they ask with, and about roles. */
 export const explainCall = readOperation('policy.explain', async ({ pool, defaults }, actor, question: ExplainQuestion) => {
   if (question.sub !== undefined && question.sub !== actor.sub) requireAccessTo(actor, 'policy.explain', question.sub);
+  if (question.sub?.startsWith('agent:') === true)
+    throw badRequest('sub is an agent, which has no policy of its own: ask with the originSub of the entry');
   const state = await readWorkspaceState(pool, actor.workspaceId);
   if (state === null) throw unauthenticated('the workspace of this key is gone');
   const explanation = explainState(state, defaults, question);
-  if (explanation === null) throw badRequest('sub is nobody in this workspace');
+  if (explanation === null) throw badRequest(`${JSON.stringify(question.sub)} is no member or service key of this workspace; ask by role`);
   return explanation;
 });

@@ -2,18 +2,20 @@
 // nothing and holds nothing: it reads page by page, gives way to other requests every few dozen calls, and stops when
 // whoever asked has gone, the entries it may read are read, or its time is up.
 import { performance } from 'node:perf_hooks';
-import { setImmediate } from 'node:timers/promises';
+import { AppError } from '@tollgate/proto/contract';
 import { type Known, knownFrom, type ReplayedEntry, recordedCall } from '../../compile/recorded-call.ts';
 import { recordedPolicyOf } from '../../compile/recorded-policy.ts';
 import { type Comparison, createSimulation, type Simulation } from '../../compile/simulate.ts';
 import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
 import { requireAccess } from '../../domain/access/access.ts';
-import type { AuditPosition } from '../../domain/audit/audit-query.ts';
 import { accepted, unauthenticated } from '../../domain/refusal.ts';
 import { draftedDocuments, parseSimulation, type SimulationQuestion } from '../../domain/policies/simulation.ts';
-import { type ReplayedPage, readReplay } from '../../store/audit-replay.ts';
+import { readReplay } from '../../store/audit-replay.ts';
 import { readWorkspaceState } from '../../store/workspace-state.ts';
-import { readOperation } from '../operation.ts';
+import { createStanding } from '../access/standing.ts';
+import { type ReplayDeps, replayTurns, takeTurn } from '../audit/replay.ts';
+import { type Operation, readOperation } from '../operation.ts';
+import { createSeats, type Seats } from '../turns.ts';
 import { documentBody } from './write-policy.ts';
 
 export interface SimulationResult extends Comparison {
@@ -31,39 +33,60 @@ export type SimulationLine =
 
 const workMs = 30_000;
 const progress = { entries: 1_000, ms: 250 } as const;
-/** How long other requests wait at most, and how many calls are taken before they have their turn anyway. */
-const turn = { ms: 10, calls: 50 } as const;
+/** Of one workspace; each takes a part of one core. */
+const atOnce = 2;
 
-export const simulatePolicies = readOperation(
-  'policy.simulate',
-  async ({ pool, clock, defaults }, actor, body: unknown, { signal }): Promise<AsyncIterable<SimulationLine>> => {
+/** All that are asked of the operation that is answered are counted together. */
+export function createSimulatePolicies(): Operation<unknown, AsyncIterable<SimulationLine>> {
+  const seats = createSeats<number>({ each: atOnce });
+  return readOperation('policy.simulate', async (deps, actor, body: unknown, { signal }) => {
+    const { readingPool, clock, defaults } = deps;
+    const { workspaceId } = actor;
     requireAccess(actor, 'audit.read');
     const question = accepted(parseSimulation({ ...documentBody(body) }, clock()));
-    const state = await readWorkspaceState(pool, actor.workspaceId);
-    if (state === null) throw unauthenticated('the workspace of this key is gone');
-    return simulate(
-      {
-        read: (since, until, after) => readReplay(pool, actor.workspaceId, { since, until, after }),
-        stopwatch: () => performance.now(),
-        ...(signal === undefined ? {} : { signal }),
-      },
-      state,
-      defaults,
-      question,
-    );
-  },
-);
+    const replay: SimulationDeps = {
+      read: (since, until, after) => readReplay(readingPool, workspaceId, { since, until, after }),
+      stopwatch: () => performance.now(),
+      requireStanding: createStanding(deps, actor, 'policy.simulate'),
+      ...(signal === undefined ? {} : { signal }),
+    };
+    return seated(seats, workspaceId, async () => {
+      const state = await readWorkspaceState(readingPool, workspaceId);
+      if (state === null) throw unauthenticated('the workspace of this key is gone');
+      return simulate(replay, state, defaults, question);
+    });
+  });
+}
 
-export interface ReplayDeps {
-  readonly read: (since: Date, until: Date, after: AuditPosition | null) => Promise<ReplayedPage>;
-  /** Ms, never goes back. */
-  readonly stopwatch: () => number;
+/** Takes the seat when the first line is asked for, so that who never asks takes none. */
+async function* seated(
+  seats: Seats<number>,
+  workspaceId: number,
+  begin: () => Promise<AsyncIterable<SimulationLine>>,
+): AsyncGenerator<SimulationLine> {
+  const seat = seats.take(workspaceId);
+  if ('taken' in seat)
+    throw new AppError({
+      code: 'rate_limited',
+      publicMessage: `at most ${atOnce} simulations of a workspace run at once; try again when one has ended`,
+      retryAfterSeconds: 5,
+    });
+  try {
+    yield* await begin();
+  } finally {
+    seat.leave();
+  }
+}
+
+export interface SimulationDeps extends ReplayDeps {
   readonly signal?: AbortSignal;
+  /** Throws where who asked may not any more. */
+  readonly requireStanding?: () => Promise<void>;
 }
 
 /** Exactly one result or failure ends it; nothing does where the one who asked has gone. */
 export async function* simulate(
-  deps: ReplayDeps,
+  deps: SimulationDeps,
   state: WorkspaceState,
   defaults: PolicyDefaults,
   question: SimulationQuestion,
@@ -76,12 +99,12 @@ export async function* simulate(
 }
 
 async function* replayed(
-  deps: ReplayDeps,
+  deps: SimulationDeps,
   state: WorkspaceState,
   defaults: PolicyDefaults,
   { wanted, since, until, limit }: SimulationQuestion,
 ): AsyncGenerator<SimulationLine> {
-  const { stopwatch, signal } = deps;
+  const { stopwatch, signal, requireStanding = async () => {} } = deps;
   const endsAt = stopwatch() + workMs;
   const known = knownFrom(state);
   const today = recordedPolicyOf(state, state.documents, defaults);
@@ -93,11 +116,12 @@ async function* replayed(
   const run = { simulation, known, since, limit, entries: 0 };
   const said = { entries: 0, at: stopwatch() };
   let truncated = false;
-  for await (const entriesOfTurn of turnsOf(deps, warmFrom, until)) {
+  for await (const turn of replayTurns(deps, warmFrom, until)) {
+    await requireStanding();
     if (signal?.aborted === true) return;
-    truncated = !(await takeTurn(run, entriesOfTurn, stopwatch)) || stopwatch() >= endsAt;
+    truncated = !(await takeTurn(turn, stopwatch, (entry) => takeEntry(run, entry))) || stopwatch() >= endsAt;
     if (truncated) break;
-    const last = entriesOfTurn.at(-1);
+    const last = turn.entries.at(-1);
     const { entries } = run;
     if (last === undefined || (entries < said.entries + progress.entries && stopwatch() < said.at + progress.ms)) continue;
     Object.assign(said, { entries, at: stopwatch() });
@@ -106,20 +130,6 @@ async function* replayed(
   // Whoever asked may have gone while a page was read.
   if (signal?.aborted === true) return;
   yield { result: { since: since.toISOString(), until: until.toISOString(), truncated, ...simulation.compare() } };
-}
-
-/** A few entries at a time, oldest first; between two turns everybody else has theirs. */
-async function* turnsOf({ read }: ReplayDeps, since: Date, until: Date): AsyncGenerator<readonly ReplayedEntry[]> {
-  for (let after: AuditPosition | null = null; ; ) {
-    const page: ReplayedPage = await read(since, until, after);
-    // A page may hold nothing of interest; whether to go on is asked all the same.
-    for (let at = 0; at === 0 || at < page.entries.length; at += turn.calls) {
-      yield page.entries.slice(at, at + turn.calls);
-      await setImmediate();
-    }
-    if (page.after === null) return;
-    after = page.after;
-  }
 }
 
 interface Run {
@@ -131,21 +141,14 @@ interface Run {
 }
 
 /** False where there are more entries than may be decided. */
-async function takeTurn(run: Run, entries: readonly ReplayedEntry[], stopwatch: () => number): Promise<boolean> {
-  let startedAt = stopwatch();
-  for (const entry of entries) {
-    if (stopwatch() >= startedAt + turn.ms) {
-      await setImmediate();
-      startedAt = stopwatch();
-    }
-    const call = recordedCall(entry, run.known);
-    if (entry.ts < run.since) {
-      run.simulation.warmUp(call);
-      continue;
-    }
-    if (run.entries >= run.limit) return false;
-    run.entries += 1;
-    run.simulation.take(call);
+function takeEntry(run: Run, entry: ReplayedEntry): boolean {
+  const call = recordedCall(entry, run.known);
+  if (entry.ts < run.since) {
+    run.simulation.warmUp(call);
+    return true;
   }
+  if (run.entries >= run.limit) return false;
+  run.entries += 1;
+  run.simulation.take(call);
   return true;
 }

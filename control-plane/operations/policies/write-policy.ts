@@ -2,11 +2,12 @@
 // be stored; nothing of an invalid one is stored.
 import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
 import { mergePatch } from '../../domain/policies/merge.ts';
-import { looseningOverrides } from '../../domain/policies/overrides.ts';
+import { looseningOverrides, needsBroader, tightens } from '../../domain/policies/overrides.ts';
+import type { DocumentChange } from '../../domain/policies/policy-diff.ts';
 import { checkDocument, type PolicyDocument } from '../../domain/policies/policy.ts';
 import { isObject } from '../../domain/shape.ts';
 import { invalid, refuseIfAny } from '../../domain/refusal.ts';
-import { deleteDocument, listOverridingDocuments, readDocument, writeDocument } from '../../store/policies.ts';
+import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, writeDocument } from '../../store/policies.ts';
 import { type Write, writeOperation } from '../operation.ts';
 
 export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>) => ({ revision, sub: actor.sub, at: now });
@@ -19,13 +20,19 @@ export function documentBody(body: unknown): PolicyDocument {
 
 type PolicyId = Exclude<DocumentId, { layer: 'user' }>;
 
-/** Stores `document`; where it tightens something, the answer has the exceptions that still loosen it. */
+/** For the answer to a write that tightened something, once it is written: the exceptions that still loosen it. */
+export async function overridesLeft({ client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>, change: DocumentChange) {
+  if (!tightens(change)) return {};
+  const documents = await (needsBroader([change]) ? listDocuments(client, workspaceId) : listOverridingDocuments(client, workspaceId));
+  const overrides = looseningOverrides(documents, [change]);
+  return overrides.length > 0 ? { overrides } : {};
+}
+
 async function store({ client, workspaceId, ...write }: Write, id: PolicyId, before: PolicyDocument | null, document: unknown) {
   const after = documentBody(document);
   refuseIfAny(checkDocument(id.layer, 'organisation', after));
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  const overrides = looseningOverrides(await listOverridingDocuments(client, workspaceId), [{ id, before, after }]);
-  return { result: overrides.length > 0 ? { overrides } : {}, target: `policy/${documentKey(id)}` };
+  return { result: await overridesLeft({ client, workspaceId }, { id, before, after }), target: `policy/${documentKey(id)}` };
 }
 
 /** RFC 7396: what is sent changes, `null` removes. */
@@ -40,8 +47,9 @@ async function replace(write: Write, id: PolicyId, document: unknown) {
 }
 
 async function remove(write: Write, id: PolicyId) {
+  const before = await readDocument(write.client, write.workspaceId, id);
   await deleteDocument(write.client, write.workspaceId, id, authorship(write));
-  return { result: {}, target: `policy/${documentKey(id)}` };
+  return { result: await overridesLeft(write, { id, before, after: null }), target: `policy/${documentKey(id)}` };
 }
 
 /** What a write names, and what it says of it. */

@@ -1,6 +1,6 @@
 // A user's document has two parts with two authors. Owners and admins always write `organisation`, about themselves too;
 // a member writes `self`, and only what is at least as strict as what the organisation says there.
-import type { Part } from '@tollgate/proto/contract';
+import type { DocumentId, Part } from '@tollgate/proto/contract';
 import { indexOf } from '../../compile/index-of.ts';
 import { isLead, requireAccessTo } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
@@ -13,7 +13,7 @@ import { deleteDocument, writeDocument } from '../../store/policies.ts';
 import { collectWorkspaceState } from '../../store/workspace-state.ts';
 import { type Write, writeOperation } from '../operation.ts';
 import { readUserParts } from './read-policies.ts';
-import { authorship, documentBody } from './write-policy.ts';
+import { authorship, documentBody, overridesLeft } from './write-policy.ts';
 
 interface UserPolicyChange {
   /** The member's uid. */
@@ -33,12 +33,13 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   // What an admin writes by itself is theirs, also where the member says the same today; only a document that is sent
   // back whole, with its `parts`, holds fields that its sender did not write.
   const sentBack = written !== body;
-  const patch = part === 'self' || sentBack ? stripUnchanged(view, parts[part], written) : written;
+  const patch = sentBack ? stripUnchanged(view, null, written) : part === 'self' ? stripUnchanged(view, parts[part], written) : written;
   const after = documentBody(mergePatch(parts[part] ?? {}, patch));
   refuseIfAny(checkDocument('user', part, after));
   if (part === 'self') await refuseLooser(write, uid, parts.self, after);
-  await writeDocument(client, workspaceId, { id: { layer: 'user', uid, part }, document: after }, authorship(write));
-  return { result: {}, target: `policy/user:${uid}:${part}` };
+  const id: DocumentId = { layer: 'user', uid, part };
+  await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
+  return { result: await overridesLeft(write, { id, before: parts[part], after }), target: `policy/user:${uid}:${part}` };
 });
 
 async function refuseLooser(
@@ -57,6 +58,10 @@ export const deleteUserPolicy = writeOperation('user-policy.delete', async (writ
   const { client, actor, workspaceId } = write;
   requireAccessTo(actor, 'user-policy.delete', uid);
   const reached: readonly Part[] = isLead(actor.role) ? ['organisation', 'self'] : ['self'];
+  const parts = await readUserParts(client, workspaceId, uid);
   for (const part of reached) await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
-  return { result: {}, target: reached.map((part) => `policy/user:${uid}:${part}`) };
+  // What a member writes of themselves neither makes an exception nor ends one.
+  const id: DocumentId = { layer: 'user', uid, part: 'organisation' };
+  const result = isLead(actor.role) ? await overridesLeft(write, { id, before: parts.organisation, after: null }) : {};
+  return { result, target: reached.map((part) => `policy/user:${uid}:${part}`) };
 });

@@ -1,0 +1,117 @@
+// What a write tightened by taking something away: a looser rule that is gone gives way to what speaks in its place, in
+// its own document or, where it was an explicit exception, in broader ones.
+import { type DocumentId, layers, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
+import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
+import { enforcedOf, type PolicyDocument } from './policy.ts';
+import type { DocumentChange } from './policy-diff.ts';
+import { type PlaceOf, prefixesOf } from './tightened.ts';
+
+type Field = 'permission' | 'rateLimit' | 'transform';
+export const fields: readonly Field[] = ['permission', 'rateLimit', 'transform'];
+
+/** Whether `a` holds back more than `b` says. */
+export function isStricter(field: Field, a: Rule, b: Rule): boolean {
+  switch (field) {
+    case 'permission':
+      return a.permission === 'deny' && b.permission === 'allow';
+    case 'rateLimit':
+      return a.rateLimit !== undefined && b.rateLimit !== undefined && a.rateLimit < b.rateLimit;
+    case 'transform':
+      return a.transform === 'redact' && b.transform === 'log';
+  }
+}
+
+/** A field of a place that was taken away, and what the document says there now. */
+interface Taken {
+  readonly id: DocumentId;
+  readonly place: Place;
+  readonly field: Field;
+  readonly now: Rule | null;
+}
+
+/** Only of documents that were enforced: the others held nothing back and let nothing through. */
+function takenFrom({ id, before, after }: DocumentChange): readonly Taken[] {
+  if (id.layer === 'user' && id.part === 'self') return [];
+  const rules = rulesByPath(enforcedOf(after));
+  return placesOf(enforcedOf(before)).flatMap((place) =>
+    fields.flatMap((field) => (place.rule[field] === undefined ? [] : [{ id, place, field, now: speaking(rules, place, field) }])),
+  );
+}
+
+/** The rule that says something of the field for the tools of the place: its own, the longest wildcard, the default. */
+function speaking(rules: ReadonlyMap<string, Rule>, place: Place, field: Field): Rule | null {
+  const { section, key, tier } = place;
+  const wider =
+    section === 'tools' && key !== null
+      ? [
+          ...prefixesOf(key)
+            .toReversed()
+            .map((prefix) => rulePath('tools', `${prefix}*`, tier)),
+          rulePath('defaults', null, tier),
+        ]
+      : [];
+  for (const path of [pathOf(place), ...wider]) {
+    const rule = rules.get(path);
+    if (rule?.[field] !== undefined) return rule;
+  }
+  return null;
+}
+
+/** The same document speaks more strictly where the rule was. */
+export const restoredWithin = (change: DocumentChange): readonly PlaceOf[] =>
+  takenFrom(change).flatMap(({ id, place, field, now }) =>
+    now !== null && isStricter(field, now, place.rule) ? [{ ...place, id, rule: only(field, now) }] : [],
+  );
+
+/** Exceptions from broader documents that are none any more. */
+export const endedExceptions = (changes: readonly DocumentChange[]): readonly Taken[] =>
+  changes.flatMap(takenFrom).filter(({ place, now }) => place.rule.override === true && now?.override !== true);
+
+interface Stored {
+  readonly id: DocumentId;
+  readonly document: PolicyDocument;
+}
+
+/** Where a broader document speaks again, for those for whom the exception was made. */
+export function restoredBroader(all: readonly Stored[], ended: readonly Taken[]): readonly PlaceOf[] {
+  const broader = all.flatMap(({ id, document }) => placesOf(enforcedOf(document)).map((place) => ({ ...place, id })));
+  const speakers = byReach(broader, (one) => one);
+  const exceptions = byReach(ended, ({ place }) => place);
+  // Of two rules that meet, one speaks for all tools of the other.
+  return [
+    ...ended.flatMap((one) => reaching(speakers, one.place).flatMap((speaker) => restored(one, speaker, one.place))),
+    ...broader.flatMap((speaker) => reaching(exceptions, speaker).flatMap((one) => restored(one, speaker, speaker))),
+  ];
+}
+
+function restored({ id, place, field }: Taken, speaker: PlaceOf, narrower: Place): readonly PlaceOf[] {
+  if (layers.indexOf(speaker.id.layer) >= layers.indexOf(id.layer) || !isStricter(field, speaker.rule, place.rule)) return [];
+  const { section, key, tier } = narrower;
+  return [{ section, key, tier, rule: only(field, speaker.rule), id: speaker.id, owner: id }];
+}
+
+const only = (field: Field, rule: Rule): Rule => ({ [field]: rule[field] });
+
+type ByReach<T> = ReadonlyMap<string, readonly T[]>;
+
+const reachKey = (tier: Tier, tool: string | null): string => JSON.stringify([tier, tool]);
+const toolOf = ({ section, key }: Place): string | null => (section === 'tools' ? key : null);
+
+function byReach<T>(all: readonly T[], placeOf: (one: T) => Place): ByReach<T> {
+  const found = new Map<string, T[]>();
+  for (const one of all) {
+    const place = placeOf(one);
+    const at = reachKey(place.tier, toolOf(place));
+    const others = found.get(at);
+    if (others === undefined) found.set(at, [one]);
+    else others.push(one);
+  }
+  return found;
+}
+
+/** Those that speak for every tool of the place. */
+function reaching<T>(index: ByReach<T>, place: Place): readonly T[] {
+  const tool = toolOf(place);
+  const tools = tool === null ? [null] : [...new Set([null, ...prefixesOf(tool).map((prefix) => `${prefix}*`), tool])];
+  return tools.flatMap((one) => index.get(reachKey(place.tier, one)) ?? []);
+}
