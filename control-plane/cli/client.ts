@@ -12,6 +12,8 @@ interface Question {
   readonly body?: unknown;
   /** The revision that must still be the last one. */
   readonly ifMatch?: number;
+  /** Asked by POST, and changes nothing. */
+  readonly asksOnly?: boolean;
 }
 
 interface StreamQuestion extends Question {
@@ -40,12 +42,16 @@ export interface ClientConfig {
   readonly note: (text: string) => void;
 }
 
+/** Of answers that go on. A page of something else would be read as one that is cut off. */
+const streamTypes = /^(?:application\/x-ndjson|text\/event-stream)\b/;
+
 const retriesMax = 3;
 const waitMsMax = 30_000;
 const answerCharsMax = 256 * 1024 * 1024;
 
 export function createClient(world: Pick<World, 'wait' | 'version'>, config: ClientConfig): Client {
   const { url, key, workspace, timeoutMs } = config;
+  let answered = false;
   const place = (path: string): string => path.replace('{workspace}', encodeURIComponent(workspace));
 
   async function send(method: Method, path: string, question: StreamQuestion, signal: AbortSignal): Promise<Response> {
@@ -69,6 +75,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
+      answered = true;
       const busy = response.status === 429 || response.status === 503;
       if (!busy || method !== 'GET' || attempt > retriesMax) return response;
       const waitMs = retryAfterMs(response.headers.get('retry-after')) ?? 500 * 2 ** attempt;
@@ -80,14 +87,14 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
   }
 
   /** Runs `exchange` within the time limit, and says in words what went wrong with the network. */
-  async function within<T>(exchange: (signal: AbortSignal) => Promise<T>, until?: AbortSignal): Promise<T> {
+  async function within<T>(asked: Asked, exchange: (signal: AbortSignal) => Promise<T>, until?: AbortSignal): Promise<T> {
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(new DOMException('too late', 'TimeoutError')), timeoutMs);
     try {
       return await exchange(until === undefined ? limit.signal : AbortSignal.any([limit.signal, until]));
     } catch (error) {
       if (error instanceof Failure || until?.aborted === true) throw error;
-      throw explainNetworkError(error, { url, timeoutMs });
+      throw explainNetworkError(error, { url, timeoutMs, answered, perhapsDone: perhapsDone(asked) });
     } finally {
       clearTimeout(timer);
     }
@@ -102,7 +109,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
     url,
     workspace,
     ask: (method, path, question = {}) =>
-      within(async (signal) => {
+      within({ method, path, asksOnly: question.asksOnly === true }, async (signal) => {
         const response = await send(method, path, question, signal);
         await refuseUnlessOk(method, path, response);
         const body = parseJson(await readBounded(response));
@@ -110,20 +117,41 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
         return body;
       }),
     probe: (path) =>
-      within(async (signal) => {
+      within({ method: 'GET', path, asksOnly: true }, async (signal) => {
         const response = await send('GET', path, {}, signal);
         if (response.status >= 500 || response.status === 429) await refuseUnlessOk('GET', path, response);
         await response.body?.cancel();
         return response.status;
       }),
     stream: (method, path, question = {}) =>
-      within(async (signal) => {
-        const response = await send(method, path, question, signal);
-        await refuseUnlessOk(method, path, response);
-        if (response.body === null) throw noControlPlane(url, response);
-        return unbroken(pieces(response.body), url);
-      }, question.signal),
+      within(
+        { method, path, asksOnly: true },
+        async (signal) => {
+          const response = await send(method, path, question, signal);
+          await refuseUnlessOk(method, path, response);
+          const { body } = response;
+          if (body === null || !streamTypes.test(response.headers.get('content-type') ?? '')) {
+            await body?.cancel();
+            throw noControlPlane(url, response);
+          }
+          return unbroken(pieces(body), url);
+        },
+        question.signal,
+      ),
   };
+}
+
+interface Asked {
+  readonly method: Method;
+  readonly path: string;
+  readonly asksOnly: boolean;
+}
+
+/** A write whose answer is lost may have been done. */
+function perhapsDone({ method, path, asksOnly }: Asked): readonly string[] {
+  if (method === 'GET' || asksOnly) return [];
+  const look = path.includes('{workspace}') ? 'tollgate events' : 'tollgate workspace list';
+  return [`it may have been done all the same: look with ${look} before you repeat it`];
 }
 
 async function* pieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -152,7 +180,7 @@ async function readBounded(response: Response): Promise<string> {
 }
 
 const noControlPlane = (url: string, response: Response): Failure =>
-  new Failure(`${url} answered ${response.status} with what is no JSON object; is it the REST address of a control plane?`);
+  new Failure(`${url} answered ${response.status} with what is no JSON of ours; is it the REST address of a control plane?`);
 
 function parseJson(text: string): unknown {
   try {

@@ -15,6 +15,9 @@ export async function parsePolicyText(file: string, text: string): Promise<Parse
   const lines = new yaml.LineCounter();
   const at = (offset: number, message: string): string => `${placeOf(file, lines, offset)}: ${message}`;
   const document = yaml.parseDocument(text, { lineCounter: lines, version: '1.2', schema: 'core', uniqueKeys: true, prettyErrors: false });
+  const second = document.errors.find(({ code }) => code === 'MULTIPLE_DOCS');
+  if (second !== undefined)
+    return { problems: [at(second.pos[0], 'a second document begins here; a file is one document; split it at ---')] };
   const mistakes = [...document.errors, ...document.warnings].map(({ pos, message }) => at(pos[0], message));
   if (mistakes.length > 0) return { problems: mistakes };
   if (document.contents === null) return { problems: [`${file} is empty`] };

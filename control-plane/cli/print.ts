@@ -39,7 +39,7 @@ export interface Printer {
 
 export function createPrinter({ env, stdout, stderr }: Pick<World, 'env' | 'stdout' | 'stderr'>, json: boolean): Printer {
   const paint = paintOf(stdout.isTTY === true && (env['NO_COLOR'] ?? '') === '');
-  const width = stdout.isTTY === true ? (stdout.columns ?? 80) : null;
+  const width = stdout.isTTY === true ? stdout.columns || 80 : null;
   const write = (text: string): Promise<void> => writeAll(stdout, `${text}\n`);
   const note = (text: string): void => void stderr.write(`${escapeText(text)}\n`);
   return {

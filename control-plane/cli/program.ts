@@ -21,8 +21,9 @@ Beyond this machine the address must be https, unless TOLLGATE_ALLOW_PLAINTEXT=t
 
 Exit codes:
   0  done
-  1  could not; standard error says what, where, and what would be right
-  2  something differs (policy diff, --dry-run, simulate); of start: the configuration is refused`;
+  1  could not; standard error says what, where, and what would be right, or, where no command was named, which there are
+  2  something differs (policy diff, --dry-run, simulate); of start: the configuration is refused
+  130  interrupted (audit export)`;
 
 /** Runs one command; answers the exit code, and never throws. */
 export async function runCli(words: readonly string[], world: World): Promise<ExitCode> {
@@ -47,7 +48,20 @@ function createProgram(cli: Cli): Command {
     .option('--profile <name>', 'another profile than the one in use')
     .option('--timeout <seconds>', 'how long an answer may take', '30')
     .configureHelp({ showGlobalOptions: true })
-    .configureOutput({ writeOut: (text) => void world.stdout.write(text), writeErr: (text) => void world.stderr.write(text) })
+    .configureOutput({
+      writeOut: (text) => void world.stdout.write(text),
+      writeErr: (text) => void world.stderr.write(text),
+      outputError: (text, write) =>
+        write(
+          `${text
+            .replace(/^error: /, 'tollgate: ')
+            .trimEnd()
+            .split('\n')
+            .map(escapeText)
+            .join('\n  ')}\n`,
+        ),
+    })
+    .showHelpAfterError('  --help says what there is')
     .exitOverride()
     .addHelpText('after', epilogue);
   program

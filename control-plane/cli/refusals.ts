@@ -54,13 +54,22 @@ export const retryAfterMs = (header: string | null): number | null =>
 
 const tlsCodes = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|EPROTO$|HOSTNAME_MISMATCH)/;
 
-export function explainNetworkError(error: unknown, { url, timeoutMs }: { readonly url: string; readonly timeoutMs: number }): Failure {
+interface Unanswered {
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** It answered something before, so that it speaks our protocol. */
+  readonly answered: boolean;
+  /** Lines to add where what was asked may have been done. */
+  readonly perhapsDone: readonly string[];
+}
+
+export function explainNetworkError(error: unknown, { url, timeoutMs, answered, perhapsDone }: Unanswered): Failure {
   if (error instanceof DOMException && error.name === 'TimeoutError')
-    return new Outage(`${url} gave no answer within ${timeoutMs / 1_000} s; --timeout <seconds> waits longer`, [], error);
+    return new Outage(`${url} gave no answer within ${timeoutMs / 1_000} s; --timeout <seconds> waits longer`, perhapsDone, error);
   const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : null);
   switch (code) {
     case null:
-      return new Outage(`${url} could not be asked: ${causeOf(error)}`, [], error);
+      return new Outage(`${url} could not be asked: ${causeOf(error)}`, perhapsDone, error);
     case 'ECONNREFUSED':
       return new Outage(
         `nothing listens at ${url}`,
@@ -73,7 +82,7 @@ export function explainNetworkError(error: unknown, { url, timeoutMs }: { readon
     case 'ECONNRESET':
     case 'EPIPE':
     case 'UND_ERR_SOCKET':
-      return new Outage(`${url} cut the connection (${code}); a TLS port that is asked with http:// does that too`, [], error);
+      return new Outage(`${url} cut the connection (${code})${answered ? '' : tlsHint(url)}`, perhapsDone, error);
     default:
       if (tlsCodes.test(code))
         return new Failure(
@@ -81,9 +90,11 @@ export function explainNetworkError(error: unknown, { url, timeoutMs }: { readon
           ['a private authority is trusted with NODE_EXTRA_CA_CERTS=<its certificate>; a plain-text port is asked with http://'],
           error,
         );
-      return new Outage(`${url} cannot be reached (${code})`, [], error);
+      return new Outage(`${url} cannot be reached (${code})`, perhapsDone, error);
   }
 }
+
+const tlsHint = (url: string): string => (url.startsWith('http:') ? '; a TLS port that is asked with http:// does that too' : '');
 
 const codeOf = (error: unknown): string | null =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;

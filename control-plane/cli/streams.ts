@@ -1,6 +1,6 @@
 // Reads answers that go on: lines of NDJSON, and Server-Sent Events.
 import { isRow, type Row } from './answer.ts';
-import { Failure } from './failure.ts';
+import { Failure, Outage } from './failure.ts';
 
 const lineCharsMax = 16 * 1024 * 1024;
 
@@ -13,7 +13,7 @@ export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<st
     if (rest.length > lineCharsMax) throw new Failure('the answer has a line of more than 16 MiB; is it a control plane?');
     for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line;
   }
-  if (rest !== '') throw new Failure('the answer was cut off in the middle of a line');
+  if (rest !== '') throw new Outage('the answer was cut off in the middle of a line');
 }
 
 /** Each line as its object. */

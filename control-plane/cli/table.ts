@@ -1,4 +1,4 @@
-// Rows as a table without lines, as wide as the terminal at most: where it is narrower, the widest columns wrap.
+// Rows as a table without lines, as wide as the terminal at most: where it is narrower, the widest text wraps.
 import { escapeText, safeJson } from './escape.ts';
 import type { Row } from './answer.ts';
 
@@ -8,6 +8,8 @@ export interface Column {
 }
 
 const gap = 2;
+/** What is left of text that gives way, while there is something else that can. */
+const readable = 20;
 const narrowest = 8;
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}]/gu;
 
@@ -19,19 +21,22 @@ export async function drawTable(
 ): Promise<string> {
   const { default: Table } = await import('cli-table3');
   const heads = columns.map(({ head }) => head);
-  const cells = rows.map((row) => columns.map(({ of }) => shown(of(row))));
-  const least = heads.map((head) => Math.max(narrowest, cellsOf(head)) + gap);
-  const natural = heads.map((head, at) => Math.max(...[head, ...cells.map((row) => row[at] ?? '')].map(cellsOf)) + gap);
+  const cells = rows.map((row) => columns.map(({ of }) => shortTime(shown(of(row)))));
+  const natural = heads.map((head, at) => Math.max(cellsOf(head), ...cells.map((row) => cellsOf(row[at] ?? ''))));
+  const given = heads.map((head, at) => ({
+    head: cellsOf(head),
+    natural: natural[at] ?? 0,
+    isText: cells.some((row) => / /.test((row[at] ?? '').replace(shortForm, ''))),
+  }));
+  const widths = width === null ? natural : fit(given, width - gap * (heads.length - 1));
   const table = new Table({
     head: heads,
     // The last column needs no gap behind it.
-    colWidths: width === null ? natural : fit(natural, least, width + gap),
+    colWidths: widths.map((one) => one + gap),
     chars: blank,
     style: { 'padding-left': 0, 'padding-right': gap, head: [], border: [], compact: true },
-    wordWrap: true,
-    wrapOnWordBoundary: false,
   });
-  table.push(...cells);
+  table.push(...cells.map((row) => row.map((cell, at) => wrap(cell, widths[at] ?? 0))));
   const [head = '', ...lines] = table
     .toString()
     .split('\n')
@@ -47,18 +52,58 @@ export function shown(value: unknown): string {
   return typeof value === 'string' ? escapeText(value) : safeJson(value);
 }
 
+const shortForm = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}Z$/;
+
+/** An instant of the server's, to the second; `--json` has it whole. */
+const shortTime = (text: string): string => text.replace(/^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})\.\d{3}Z$/, '$1 $2Z');
+
 const cellsOf = (text: string): number => Array.from(text).length + (text.match(wide)?.length ?? 0);
 
-/** Takes from the widest that can give, so that heads stay on one line. */
-function fit(natural: readonly number[], least: readonly number[], width: number): number[] {
-  const widths = [...natural];
-  for (let sum = widths.reduce((a, b) => a + b, 0); sum > width; sum--) {
-    const widest = Math.max(...widths.filter((one, at) => one > (least[at] ?? 0)));
-    const at = widths.findIndex((one, index) => one === widest && one > (least[index] ?? 0));
-    if (at < 0) break;
-    widths[at] = widest - 1;
-  }
+interface Given {
+  readonly head: number;
+  readonly natural: number;
+  /** Some cell has words to wrap between. */
+  readonly isText: boolean;
+}
+
+/** Takes from the widest text first, so that names and times stay on one line as long as they can; heads always do. */
+function fit(columns: readonly Given[], width: number): readonly number[] {
+  const widths = columns.map(({ natural }) => natural);
+  const order = columns
+    .map((column, at) => ({ ...column, at }))
+    .toSorted((a, b) => Number(b.isText) - Number(a.isText) || b.natural - a.natural);
+  let over = widths.reduce((a, b) => a + b, 0) - width;
+  for (const least of [readable, narrowest])
+    for (const { at, head } of order) {
+      const one = widths[at] ?? 0;
+      const taken = Math.max(0, Math.min(over, one - Math.max(head, least)));
+      widths[at] = one - taken;
+      over -= taken;
+    }
   return widths;
+}
+
+/** Lines of at most `width`, ended at blanks; a word that is longer is cut. */
+function wrap(text: string, width: number): string {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (cellsOf(longer) <= width) {
+      line = longer;
+      continue;
+    }
+    if (line !== '') lines.push(line);
+    line = '';
+    for (const character of word) {
+      if (line !== '' && cellsOf(line + character) > width) {
+        lines.push(line);
+        line = '';
+      }
+      line += character;
+    }
+  }
+  return [...lines, line].join('\n');
 }
 
 const blank = {

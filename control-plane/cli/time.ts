@@ -12,6 +12,14 @@ function timeAt(option: string, text: string, now: Date, direction: 1 | -1): str
   const at = new Date(now.getTime() + direction * Number(count) * (unitMs[unit] ?? 0));
   if (count !== undefined && !Number.isNaN(at.getTime())) return at.toISOString();
   // The server has the last word on dates; this tells a date from a mistyped duration.
-  if (/^\d{4}-\d{2}-\d{2}/.test(text)) return text;
+  const [day] = /^\d{4}-\d{2}-\d{2}/.exec(text) ?? [];
+  if (day !== undefined) {
+    const midnight = new Date(`${day}T00:00:00Z`);
+    // The 30th of February would roll over into March.
+    if (Number.isNaN(midnight.getTime()) || midnight.toISOString().slice(0, 10) !== day)
+      throw new Failure(`${option} ${text} is on a day that does not exist`);
+    // As the tables write it.
+    return text.replace(/^(\S{10}) (?=\d)/, '$1T');
+  }
   throw new Failure(`${option} must be a time such as 15m, 24h or 30d, or an ISO 8601 date-time, is ${text}`);
 }

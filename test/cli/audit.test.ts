@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createRest, type Rest } from '../control-plane/rest.ts';
@@ -27,7 +27,7 @@ describe('audit query', () => {
     const all = await tollgate(['audit', 'query', '--since', '1h']);
     expect(all).toMatchObject({ code: 0, err: '' });
     expect(all.out).toMatch(
-      /^at +event +decision +tool +agent +tier +sub +reason\n2026-06-25T12:00:00.000Z +PreToolUse +allow +tool\.3 +bot +api +ann +allowed: /,
+      /^at +event +decision +tool +agent +tier +sub +reason\n2026-06-25 12:00:00Z +PreToolUse +allow +tool\.3 +bot +api +ann +allowed: /,
     );
     expect(
       (await tollgate(['audit', 'query', '--decision', 'deny', '--agent', 'bot', '--sub', 'ann', '--session', 'session-1'])).out,
@@ -138,6 +138,29 @@ async function startProxy() {
     open.clear();
   };
   return { origin: `http://127.0.0.1:${port}`, asked, cut };
+}
+
+/** Between the command line and the control plane, byte by byte: of each answer all but its last chunk, then the end. */
+async function startShortener(): Promise<string> {
+  const lastChunk = '0\r\n\r\n';
+  const { hostname, port } = new URL(rest.origin);
+  const open = new Set<Socket>();
+  const server = createTcpServer((down) => {
+    const up = connect(Number(port), hostname);
+    for (const socket of [down, up]) open.add(socket.on('error', () => undefined));
+    down.on('data', (bytes) => void up.write(bytes));
+    up.on('data', (bytes) => {
+      const text = bytes.toString('latin1');
+      if (!text.endsWith(lastChunk)) return void down.write(bytes);
+      down.end(Buffer.from(text.slice(0, -lastChunk.length), 'latin1'));
+    });
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 describe('audit tail', () => {
@@ -274,6 +297,44 @@ describe('audit export', () => {
     });
   });
 
+  test('one whose connection ends between two lines, with a plain FIN and no last chunk, is an error too', async () => {
+    await ship(
+      rest,
+      spool('a'),
+      records(1, 50, () => entry()),
+    );
+    const path = join(folder(), 'audit.ndjson');
+    const origin = await startShortener();
+    expect(await tollgate(['audit', 'export', '-o', path], { env: { TOLLGATE_URL: origin } })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('cut the answer off before its end'),
+    });
+    expect({ file: existsSync(path), lines: readFileSync(`${path}.partial`, 'utf8').trimEnd().split('\n').length }).toEqual({
+      file: false,
+      lines: 50,
+    });
+  });
+
+  test('one that is interrupted says what there is and where, and exits 130', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      response.write('{"id":"1"}\n{"id":"2"}\n');
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const env = { TOLLGATE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, TOLLGATE_KEY: rest.owner };
+    const path = join(folder(), 'audit.ndjson');
+    const stop = new AbortController();
+    const ended = run(['audit', 'export', '-o', path], { env, signal: stop.signal });
+    await expect.poll(() => existsSync(`${path}.partial`) && readFileSync(`${path}.partial`, 'utf8')).toContain('"2"');
+    stop.abort();
+    expect(await ended).toEqual({ code: 130, out: '', err: `interrupted; 2 entries are in ${path}.partial\n` });
+    expect(existsSync(path)).toBe(false);
+  });
+
   test('a file that cannot be written is named', async () => {
     const path = join(folder(), 'none', 'audit.ndjson');
     expect(await tollgate(['audit', 'export', '-o', path])).toMatchObject({
@@ -314,6 +375,15 @@ describe('simulate', () => {
       err: expect.stringContaining('no decision would change'),
     });
     expect((await rest.ask('GET', '/acme/admin/workspacePolicy')).body).toEqual({});
+  });
+
+  test('on no recorded call it says that nothing was tried', async () => {
+    expect(await simulate([], draft)).toEqual({ code: 0, out: '', err: 'no call was recorded in this time; nothing was tried\n' });
+  });
+
+  test('one whose connection ends before its last chunk is an error', async () => {
+    const ran = await tollgate(['simulate', '-f', '-'], { stdin: draft, env: { TOLLGATE_URL: await startShortener() } });
+    expect(ran).toMatchObject({ code: 1, out: '', err: expect.stringContaining('cut the answer off before its end') });
   });
 
   test('a draft that is wrong is refused with its places', async () => {

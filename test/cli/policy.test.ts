@@ -176,7 +176,7 @@ describe('policy files', () => {
     ['a key that is no text', 'workspacePolicy:\n  tools:\n    1.0: {}\n', /:3:5: the key 1\.0 is read as no text; write it in quotes/],
     ['a number that JSON has not', 'workspacePolicy:\n  x: .inf\n', /:2:6: \.inf is no number/],
     ['an unknown tag', 'workspacePolicy: !!js/function x\n', /:1:18: /],
-    ['two documents', 'workspacePolicy: {}\n---\nrolePolicies: {}\n', /:2:1: /],
+    ['two documents', 'workspacePolicy: {}\n---\nrolePolicies: {}\n', /:2:1: a second document .* a file is one document; split it at ---/],
     ['a list', '- workspacePolicy\n', /:1:1: must be a mapping of workspacePolicy/],
     ['a section that is no mapping', 'rolePolicies: [member]\n', /rolePolicies must be a mapping/],
     ['nothing', '\n', / is empty/],
@@ -264,7 +264,12 @@ describe('policy history and rollback', () => {
 
     const words = ['policy', 'rollback', String(first['revision'])];
     expect(await tollgate([...words, '--dry-run'])).toMatchObject({ code: 2, out: '~ workspace\n    defaults.api.rateLimit: 5 → 30\n' });
-    expect(await tollgate(words)).toMatchObject({ code: 0, out: '~ workspace\n    defaults.api.rateLimit: 5 → 30\n' });
+    expect(await tollgate(words)).toEqual({
+      code: 1,
+      out: '',
+      err: 'tollgate: there is no terminal to ask at; nothing is changed\n  say --yes to roll back, or --dry-run to see what would change\n',
+    });
+    expect(await tollgate([...words, '--yes'])).toMatchObject({ code: 0, out: '~ workspace\n    defaults.api.rateLimit: 5 → 30\n' });
     expect(await tollgate(at(['policy', 'diff'], file(policies)))).toMatchObject({ code: 0 });
     expect(await tollgate([...words, '--dry-run'])).toMatchObject({ code: 0 });
   });
@@ -274,7 +279,7 @@ describe('policy history and rollback', () => {
       code: 1,
       err: expect.stringContaining('a revision is a number'),
     });
-    expect(await tollgate(['policy', 'rollback', '999999'])).toMatchObject({ code: 1 });
+    expect(await tollgate(['policy', 'rollback', '999999', '--yes'])).toMatchObject({ code: 1 });
   });
 });
 
@@ -294,6 +299,24 @@ describe('explain', () => {
     expect((await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'owner', '--agent-type', 'ide::api::bot'])).out).toMatch(
       /^allow/,
     );
+  });
+
+  test('of an agent without a name, where such are denied, it says that one can be named', async () => {
+    await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { unknownAgents: 'deny' } });
+    const words = ['explain', '--tool', 'x', '--tier', 'api', '--role', 'member'];
+    const nameless = await tollgate(words);
+    expect(nameless).toMatchObject({ code: 0, err: 'name an agent with --agent\n' });
+    expect(nameless.out).toContain('unknownAgents: set "allow"\n');
+    const named = await tollgate([...words, '--agent', 'bot']);
+    expect(named).toMatchObject({ code: 0, err: '' });
+    expect(named.out).toContain('set "allow", or register an agent "bot"');
+  });
+
+  test('a member nobody has heard of is named, with another way to ask', async () => {
+    expect(await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'alice'])).toMatchObject({
+      code: 1,
+      err: 'tollgate: "alice" is no member or service key of this workspace; ask by role\n',
+    });
   });
 
   test('a question that is half asked is refused with what is missing', async () => {

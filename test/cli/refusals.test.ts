@@ -58,6 +58,33 @@ describe('the network', () => {
     expect(await list(origin)).toMatchObject({ code: 1, err: expect.stringContaining('cut the connection') });
   });
 
+  test.each([
+    ['is cut', (): Promise<string> => serve((request) => request.socket.destroy()), 'cut the connection'],
+    ['is late', (): Promise<string> => serve(() => undefined), 'gave no answer within 0.2 s'],
+  ])('a write whose answer %s may have been done, and says where to look; a question says no such thing', async (_what, lost, words) => {
+    const origin = await lost();
+    const perhaps = 'it may have been done all the same: look with tollgate events';
+    const dryRun = ['policy', 'apply', '--dry-run', '-f', '-'];
+    for (const write of [['freeze'], ['keys', 'create', 'x', '--scope', '*'], ['members', 'remove', 'ann']])
+      expect((await list(origin, [...write, '--timeout', '0.2'])).err).toMatch(new RegExp(`${words}.*\\n {2}${perhaps}`));
+    for (const read of [['members', 'list'], dryRun, ['explain', '--tool', 'x', '--tier', 'api', '--role', 'member']]) {
+      const { err } = await list(origin, [...read, '--timeout', '0.2'], { stdin: 'workspacePolicy: {}' });
+      expect(err).toContain(words);
+      expect(err).not.toContain('may have been done');
+    }
+  });
+
+  test('a connection that is cut after an answer came is not taken for a TLS port', async () => {
+    let asked = 0;
+    const origin = await serve((request, response) => {
+      asked += 1;
+      if (asked === 1) response.writeHead(503, { 'retry-after': '0' }).end('{"error":"busy"}');
+      else request.socket.destroy();
+    });
+    expect((await list(origin)).err).toMatch(/cut the connection \(\w+\)\n$/);
+    expect((await list(await serve((request) => request.socket.destroy()))).err).toContain('a TLS port');
+  });
+
   test('a certificate that nobody vouches for names the way to trust it, and TLS asked of a plain port too', async () => {
     const where = folder();
     const [keyFile, certFile] = [join(where, 'key.pem'), join(where, 'cert.pem')];
@@ -105,6 +132,19 @@ describe('what is no answer of ours', () => {
       code: 1,
       out: '',
       err: expect.stringMatching(/no JSON|has no members that is a list/),
+    });
+  });
+
+  test.each([
+    ['audit', 'export'],
+    ['audit', 'tail'],
+    ['simulate', '-f', '-'],
+  ])('a web page is no answer to %s %s', async (...words) => {
+    const origin = await answering(200, '<html>hello</html>', { 'content-type': 'text/html' });
+    expect(await list(origin, words, { stdin: 'workspacePolicy: {}' })).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringContaining('is it the REST address of a control plane?'),
     });
   });
 
@@ -237,10 +277,31 @@ describe('usage', () => {
   });
 
   test('a mistyped command or option is refused with the nearest one', async () => {
-    expect(await run(['polcy', 'diff'])).toMatchObject({ code: 1, err: expect.stringContaining('Did you mean policy?') });
+    expect(await run(['polcy', 'diff'])).toEqual({
+      code: 1,
+      out: '',
+      err: "tollgate: unknown command 'polcy'\n  (Did you mean policy?)\n  --help says what there is\n",
+    });
+    expect((await run(['policy', 'aply'])).err).toMatch(/^tollgate: unknown command 'aply'\n {2}\(Did you mean apply\?\)\n {2}--help/);
     expect(await run(['audit', 'query', '--sinc', '1h'])).toMatchObject({ code: 1, err: expect.stringContaining('Did you mean --since?') });
     expect(await run(['members', 'remove'])).toMatchObject({ code: 1, err: expect.stringContaining("missing required argument 'uid'") });
     expect(await run(['freeze', 'now'])).toMatchObject({ code: 1, err: expect.stringContaining('too many arguments') });
+  });
+
+  test.each([[[]], [['policy']], [['audit']]])('%j alone is no command: help on standard error, and 1', async (words) => {
+    expect(await run(words)).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^Usage: tollgate(?:.*\n)+Commands:/) });
+  });
+
+  test('a day that does not exist is named with its option', async () => {
+    for (const [option, words] of [
+      ['--expires', ['keys', 'create', 'x', '--scope', '*']],
+      ['--since', ['audit', 'query']],
+      ['--until', ['audit', 'export']],
+    ] as const)
+      expect(await list('http://127.0.0.1:1', [...words, option, '2026-02-30'])).toMatchObject({
+        code: 1,
+        err: `tollgate: ${option} 2026-02-30 is on a day that does not exist\n`,
+      });
   });
 
   test('--help documents the exit codes, --version says the version', async () => {

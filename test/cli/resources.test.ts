@@ -174,7 +174,7 @@ describe('the state of the workspace', () => {
     const id = await rest.createAgent({ name: 'triage', enabledTools: ['a', 'b'] });
     expect((await tollgate(['agents', 'list'])).out).toMatch(new RegExp(`${id} +triage +demo/echo +2`));
     expect(jsonOf(await tollgate(['agents', 'list', '--json']))).toMatchObject({ profiles: [{ name: 'triage' }] });
-    expect((await tollgate(['models'])).out).toMatch(/^model .*\n(.*\n)*demo\/echo /);
+    expect((await tollgate(['models'])).out).toMatch(/^model .* deprecated\n(.*\n)*demo\/echo /);
     expect(jsonOf(await tollgate(['models', '--json']))).toMatchObject({ ok: true, models: expect.any(Array) });
   });
 });

@@ -2,9 +2,8 @@
 // once; `export` is whole or an error.
 import { type Command, Option } from 'commander';
 import { given, type Row, rowsIn, textIn } from '../answer.ts';
-import { act, type Asked, type Cli } from '../command.ts';
+import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { safeJson } from '../escape.ts';
-import { Failure } from '../failure.ts';
 import { writeStream } from '../files.ts';
 import { type Paint, writeAll } from '../print.ts';
 import { linesOf, parseRow } from '../streams.ts';
@@ -41,7 +40,7 @@ export function addAuditCommands(program: Command, cli: Cli): void {
     .option('--from <id>', 'first everything after this place, which tail names when it ends; 0: all that is kept')
     .action(act(cli, tailAudit));
   withFilters(group.command('export').description('entries as NDJSON'))
-    .option('-o, --output <file>', 'write there; what a broken export leaves is in <file>.partial')
+    .option('-o, --output <file>', 'write there; what a broken or interrupted export leaves is in <file>.partial')
     .option('--since <time>', 'from when: ISO 8601, or before now, as 7d')
     .option('--until <time>', 'until when')
     .action(act(cli, exportAudit));
@@ -96,24 +95,32 @@ function entryLine(entry: Row, paint: Paint): string {
   return `${shown(entry['ts'])}  ${decision}  ${words.join('  ')}  ${shown(entry['decisionReason'])}`;
 }
 
-async function exportAudit({ world, options, print, client }: Asked<Query>): Promise<void> {
+async function exportAudit({ world, options, print, client }: Asked<Query>): Promise<ExitCode> {
   const signal = world.interruption();
   const now = world.now();
   const since = options.since === undefined ? undefined : timeAgo('--since', options.since, now);
   const until = options.until === undefined ? undefined : timeAgo('--until', options.until, now);
-  const pieces = await (await client()).stream('GET', `${path}/export`, { query: { ...filtersOf(options), since, until }, signal });
-  let count = 0;
-  const copy = async (write: (text: string) => Promise<void>): Promise<void> => {
-    for await (const line of linesOf(pieces)) {
-      if (line === '') continue;
-      const entry = parseRow(line);
-      if (typeof entry['error'] === 'string') throw new Failure(`the export was cut off: ${entry['error']}`);
-      await write(`${safeJson(entry)}\n`);
-      count += 1;
-    }
-  };
+  const { stream } = await client();
   const { output } = options;
-  if (output === undefined) await copy((text) => writeAll(world.stdout, text));
-  else await writeStream(output, copy);
+  let count = 0;
+  try {
+    const pieces = await stream('GET', `${path}/export`, { query: { ...filtersOf(options), since, until }, signal });
+    const copy = async (write: (text: string) => Promise<void>): Promise<void> => {
+      for await (const line of linesOf(pieces)) {
+        if (line === '') continue;
+        const entry = parseRow(line);
+        await write(`${safeJson(entry)}\n`);
+        count += 1;
+      }
+    };
+    if (output === undefined) await copy((text) => writeAll(world.stdout, text));
+    else await writeStream(output, copy);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    const place = output === undefined ? 'written' : `in ${output}.partial`;
+    print.note(count === 0 ? 'interrupted; nothing is written' : `interrupted; ${count} entries are ${place}`);
+    return 130;
+  }
   print.note(`${count} entries${output === undefined ? '' : ` in ${output}`}`);
+  return 0;
 }

@@ -35,8 +35,13 @@ async function explain({ options, print, client }: Asked<Question>): Promise<voi
   const { tool, tier, sub, role } = options;
   if (sub === undefined && role === undefined) throw new Failure('for whom? give --sub <uid> or --role <role>');
   const agentType = options.agentType ?? agentTypeKey({ client: options.client ?? 'tollgate', tier, name: options.agent ?? '' });
-  const answer = await (await client()).ask('POST', '/{workspace}/admin/explain', { body: given({ tool, tier, sub, role, agentType }) });
+  const answer = await (await client()).ask('POST', '/{workspace}/admin/explain', {
+    body: given({ tool, tier, sub, role, agentType }),
+    asksOnly: true,
+  });
   await print.lines(answer, print.json ? [] : explanationLines(answer, print.paint));
+  if (options.agentType === undefined && options.agent === undefined && shown(answer['reason']).startsWith('agent_unknown'))
+    print.note('name an agent with --agent');
 }
 
 function explanationLines(answer: Row, paint: Paint): readonly string[] {

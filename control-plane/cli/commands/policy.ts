@@ -40,7 +40,9 @@ export function addPolicyCommands(program: Command, cli: Cli): void {
     .action(act(cli, diffPolicies));
   group
     .command('apply')
-    .description('apply the files in one transaction; a section they hold becomes the whole of that section. Asks first on a terminal')
+    .description(
+      'apply the files in one transaction; a section they hold becomes the whole of that section. Asks first on a terminal; without one, as in a pipeline, it does not',
+    )
     .requiredOption(filesFlag, filesWords)
     .option('--dry-run', 'only show what would change; exit code 2 when something')
     .option('-y, --yes', 'do not ask')
@@ -54,7 +56,7 @@ export function addPolicyCommands(program: Command, cli: Cli): void {
     .action(act(cli, listHistory));
   group
     .command('rollback')
-    .description('bring the policy documents back to a revision; asks first on a terminal')
+    .description('bring the policy documents back to a revision; asks first, and without a terminal wants --yes')
     .argument('<revision>', 'from tollgate policy history')
     .option('--dry-run', 'only show what would change; exit code 2 when something')
     .option('-y, --yes', 'do not ask')
@@ -94,9 +96,14 @@ async function applyPolicies(asked: Asked<Files & Change>): Promise<ExitCode> {
 
 async function rollbackPolicies(asked: Asked<Change>): Promise<ExitCode> {
   const [revision = ''] = asked.words;
+  const { world, options } = asked;
   if (!/^\d{1,15}$/.test(revision)) throw new Failure(`a revision is a number, from tollgate policy history, and ${revision} is none`);
+  if (world.prompts === null && options.yes !== true && options.dryRun !== true)
+    throw new Failure('there is no terminal to ask at; nothing is changed', [
+      `say --yes to roll back, or --dry-run to see what would change`,
+    ]);
   return change(asked, (client, { dryRun, ifMatch }) =>
-    client.ask('POST', `${admin}/policies/rollback`, { body: { revision: Number(revision), dryRun }, ...ifMatch }),
+    client.ask('POST', `${admin}/policies/rollback`, { body: { revision: Number(revision), dryRun }, asksOnly: dryRun, ...ifMatch }),
   );
 }
 
@@ -110,7 +117,7 @@ type Send = (client: Client, how: How) => Promise<Row>;
 const applying =
   (documents: Row): Send =>
   (client, { dryRun, ifMatch }) =>
-    client.ask('POST', `${admin}/policies/apply`, { body: { ...documents, dryRun }, ...ifMatch });
+    client.ask('POST', `${admin}/policies/apply`, { body: { ...documents, dryRun }, asksOnly: dryRun, ...ifMatch });
 
 /** With a person there: shows what would change, asks, and changes only what was shown. */
 async function change({ world, options, print, client: connect }: Asked<Change>, send: Send): Promise<ExitCode> {

@@ -13,7 +13,9 @@ export function addProfileCommands(program: Command, cli: Cli): void {
   const group = program.command('profile').description('control planes and keys, by a name');
   group
     .command('add')
-    .description('try a key and keep it; asks for the key unless it comes on standard input. Give the address with --url')
+    .description(
+      'try a key and keep it; asks for the key on a terminal, without one pipe it in with --key-stdin. Give the address with --url',
+    )
     .argument('<name>', 'what to call it')
     .option('--key-stdin', 'read the key from standard input')
     .action(act(cli, addProfile));

@@ -37,9 +37,10 @@ async function simulate({ world, options, print, client }: Asked<Question>): Pro
   const pieces = await (await client()).stream('POST', '/{workspace}/admin/simulate', { body: given({ ...drafts, since, until, limit }) });
   const result = await readResult(pieces, world);
   const newly = rowIn(result, 'newly');
+  const tried = numberIn(result, 'entries') > 0;
   const groups = rowsIn(result, 'groups');
   await print.table(result, groups, {
-    empty: 'no decision would change',
+    empty: tried ? 'no decision would change' : 'no call was recorded in this time; nothing was tried',
     columns: [
       { head: 'change', of: (row) => row['change'] },
       { head: 'count', of: (row) => row['count'] },
@@ -51,7 +52,7 @@ async function simulate({ world, options, print, client }: Asked<Question>): Pro
       { head: 'for example', of: exampleOf },
     ],
   });
-  print.note(summaryOf(result, newly));
+  if (tried) print.note(summaryOf(result, newly));
   return groups.length > 0 || Object.values(newly).some((count) => typeof count === 'number' && count > 0) ? 2 : 0;
 }
 

@@ -79,7 +79,7 @@ async function listModels({ print, client }: Asked<object>): Promise<void> {
       { head: 'in ¢/M', of: (row) => row['inputCentsPerMillionTokens'] },
       { head: 'out ¢/M', of: (row) => row['outputCentsPerMillionTokens'] },
       { head: 'context', of: (row) => row['contextWindow'] },
-      { head: '', of: (row) => (row['deprecated'] === true ? 'deprecated' : '') },
+      { head: 'deprecated', of: (row) => (row['deprecated'] === true ? 'deprecated' : '') },
     ],
   });
 }
