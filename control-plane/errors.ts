@@ -1,7 +1,8 @@
 // The one place of this program where a refusal becomes a status. Whatever is thrown enters here: ours as it is, the
 // database's outages and the HTTP framework's refusals by their kind, and everything else as a bug.
 import { status } from '@grpc/grpc-js';
-import { AppError, codes, type ErrorCode } from '@tollgate/proto/contract';
+import { AppError, bounds, codes, type ErrorCode } from '@tollgate/proto/contract';
+import { shownLines } from './domain/refusal.ts';
 import { isUnavailable } from './store/unavailable.ts';
 
 export const httpStatus = (code: ErrorCode): number => codes[code].http;
@@ -23,7 +24,8 @@ export const errorBody = ({ publicMessage, details }: AppError): ErrorBody => ({
   ...(details.length > 0 ? { details } : {}),
 });
 
-export function refusalOf(reason: unknown): AppError {
+/** `bodyBytes`: what the route takes that refused a body as too large. */
+export function refusalOf(reason: unknown, bodyBytes: number = bounds.bodyBytes): AppError {
   if (reason instanceof AppError) return reason;
   if (isUnavailable(reason))
     return new AppError({
@@ -32,7 +34,7 @@ export function refusalOf(reason: unknown): AppError {
       retryAfterSeconds: 1,
       cause: reason,
     });
-  return frameworkRefusal(reason) ?? AppError.from(reason);
+  return frameworkRefusal(reason, bodyBytes) ?? AppError.from(reason);
 }
 
 interface SchemaProblem {
@@ -42,16 +44,18 @@ interface SchemaProblem {
 }
 
 /** Fastify's own errors carry a status, and those of a schema also the places. */
-function frameworkRefusal(reason: unknown): AppError | null {
+function frameworkRefusal(reason: unknown, bodyBytes: number): AppError | null {
   if (!(reason instanceof Error) || !('statusCode' in reason)) return null;
   if ('validation' in reason && Array.isArray(reason.validation)) {
     const context = 'validationContext' in reason ? String(reason.validationContext) : 'body';
-    const details = [...new Set(reason.validation.map((problem: SchemaProblem) => schemaProblemLine(context, problem)))];
+    const details = shownLines([
+      ...new Set<string>(reason.validation.map((problem: SchemaProblem) => schemaProblemLine(context, problem))),
+    ]);
     return new AppError({ code: 'bad_request', publicMessage: details.join('; '), details });
   }
   switch (reason.statusCode) {
     case 413:
-      return new AppError({ code: 'too_large', publicMessage: 'the body is larger than 1 MiB' });
+      return new AppError({ code: 'too_large', publicMessage: `the body is larger than ${bodyBytes / 1_048_576} MiB` });
     case 415:
       return new AppError({ code: 'unsupported_media', publicMessage: 'the body must be application/json' });
     case 400:

@@ -13,25 +13,26 @@ import { createSyncMetrics } from './grpc/metrics.ts';
 import { startGrpcServer } from './grpc/server.ts';
 import { createApp } from './http/app.ts';
 import { callbackPath } from './http/cookies.ts';
+import { streamBounds } from './http/streams.ts';
 import { authenticate, stillStands } from './operations/access/authenticate.ts';
 import { createIngest } from './operations/audit/ingest-batch.ts';
 import type { Deps } from './operations/operation.ts';
 import { seedFirstWorkspace } from './operations/workspaces/seed-first-workspace.ts';
 import { tendPartitions } from './operations/audit/tend-partitions.ts';
 import { tendSessions } from './operations/access/tend-sessions.ts';
+import { createDiscover } from './operations/tool-servers/discover.ts';
 import { loggable } from './loggable.ts';
 import { createIssuer } from './oidc/issuer.ts';
 import { createPublisher } from './publish/publisher.ts';
 import { createReach } from './runs/mcp/reach.ts';
 import { startEmbedded } from './store/embedded/start.ts';
 import { migrate } from './store/migrate.ts';
-import { createPool } from './store/pool.ts';
+import { createPool, poolMax } from './store/pool.ts';
 import { createSealer } from './store/sealed.ts';
+import { watchHeads } from './store/watch-heads.ts';
 import { watchRevisions } from './store/watch-revisions.ts';
 import { readWorkspaceState } from './store/workspace-state.ts';
-
-/** Steps to undo a start, last first. */
-type Undo = (() => Promise<unknown> | void)[];
+import { type Undo, undoAll } from './undo.ts';
 
 const hourMs = 3_600_000;
 /** How long requests under way may take to end. */
@@ -63,11 +64,11 @@ export async function runControlPlane(env: Readonly<Record<string, string | unde
     return 0;
   } catch (error) {
     if (stopped.signal.aborted) return 0;
-    if (isAddressTaken(error)) return complain([error.message]);
+    if (error instanceof AddressTaken) return complain([error.message]);
     log.fatal(loggable(error), 'the control plane could not start');
     return 1;
   } finally {
-    for (const step of undo.reverse()) await step();
+    await undoAll(undo, log);
   }
 }
 
@@ -78,20 +79,29 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   await migrate(connection);
   const pool = createPool(connection, log);
   undo.push(() => pool.end());
+  const readingPool = createPool(connection, log, poolMax.reading);
+  undo.push(() => readingPool.end());
+  const heads = watchHeads(pool);
+  undo.push(() => heads.close());
+  const reach = createReach({ allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) });
   const deps: Deps = {
     pool,
+    readingPool,
+    heads,
     clock: () => new Date(),
     random: (size) => randomBytes(size),
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
-    reach: createReach({ allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) }),
+    reach,
+    discover: createDiscover(reach),
     sealer: config.secretKey === null ? null : createSealer(config.secretKey, randomBytes),
   };
   const { workspace, ownerEmail, ownerKey } = config;
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
-  await tendPartitions(deps, config.auditRetentionDays);
+  const tending = { ...deps, log };
+  await tendPartitions(tending, config.auditRetentionDays);
   const tend = async (): Promise<void> => {
-    await tendPartitions(deps, config.auditRetentionDays).catch((error: unknown) =>
+    await tendPartitions(tending, config.auditRetentionDays).catch((error: unknown) =>
       log.error(loggable(error), 'partitions were not tended'),
     );
     await tendSessions(deps).catch((error: unknown) => log.error(loggable(error), 'expired sessions were not removed'));
@@ -117,18 +127,19 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
       ingest: createIngest(deps),
     },
     { host: config.host, port: config.grpcPort },
-  );
+  ).catch(explainTaken(config.host, config.grpcPort, 'TOLLGATE_GRPC_PORT'));
   undo.push(() => grpc.close());
   const app = createApp({
     ...deps,
     config,
+    streamBounds,
     issuer: issuerOf(config),
     log,
     registry,
     readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
   });
   undo.push(() => closeWithin(app, drainMs));
-  const rest = await app.listen({ host: config.host, port: config.port });
+  const rest = await app.listen({ host: config.host, port: config.port }).catch(explainTaken(config.host, config.port, 'TOLLGATE_PORT'));
   announce(rest, `${config.host}:${grpc.port}`, seeded.kind === 'created' ? seeded.key : null);
   return null;
 }
@@ -159,7 +170,17 @@ function announce(rest: string, grpc: string, ownerKey: string | null): void {
   if (ownerKey !== null) process.stdout.write(`  owner key, shown this once:\n  ${ownerKey}\n`);
 }
 
-const isAddressTaken = (error: unknown): error is Error => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+class AddressTaken extends Error {
+  override readonly name = 'AddressTaken';
+}
+
+/** gRPC has the code of it in its message only. */
+const explainTaken =
+  (host: string, port: number, variable: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof Error && /\bEADDRINUSE\b/.test(error.message))) throw error;
+    throw new AddressTaken(`${host}:${port} is taken by another program; set ${variable} to another port`, { cause: error });
+  };
 
 function complain(problems: readonly string[]): number {
   process.stderr.write(`tollgate cannot start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);

@@ -75,6 +75,8 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       log,
       onTaken: (message) => keeper.save(message),
       onRefused: () => keeper.drop(),
+      // Not to wait out what it waits because the control plane was away.
+      onOpen: () => shipper.retryNow(),
       onState: () => {
         for (const listener of listeners) listener();
       },

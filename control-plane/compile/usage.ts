@@ -28,7 +28,12 @@ export interface UsageCount {
   take(call: RecordedCall): void;
   /** Those with the least left first. */
   usedAt(now: number): readonly UsedLimit[];
+  /** Whether there were more limits than are counted. */
+  cut(): boolean;
 }
+
+/** Of what is counted, and of calls whose limits are known without looking again. */
+const max = { counted: 50_000, known: 10_000 } as const;
 
 interface UsageFilter {
   readonly sub: string | null;
@@ -49,16 +54,23 @@ export function createUsageCount(policy: RecordedPolicy, { sub: onlySub, agent: 
   const limitsByCall = new Map<string, readonly Counted[]>();
   const counted = new Map<string, Counted>();
 
+  let cut = false;
+
   const countedFor = (caller: Caller, sub: string, tool: string): readonly Counted[] =>
-    enforcedFold(caller, tool).limits.map((limit) => {
+    enforcedFold(caller, tool).limits.flatMap((limit) => {
       const key = JSON.stringify([sub, limit.id]);
       const one = counted.get(key) ?? { sub, limit, set: { limits: [limit], found: null }, wanted: false };
+      if (!counted.has(key) && counted.size >= max.counted) {
+        cut = true;
+        return [];
+      }
       counted.set(key, one);
-      return one;
+      return [one];
     });
   const limitsOf = (recorded: RecordedCaller, tool: string): readonly Counted[] => {
     const key = JSON.stringify([recorded, tool]);
     const known = limitsByCall.get(key) ?? countedFor(bind(recorded), recorded.sub, tool);
+    if (limitsByCall.size >= max.known) limitsByCall.clear();
     limitsByCall.set(key, known);
     return known;
   };
@@ -77,6 +89,7 @@ export function createUsageCount(policy: RecordedPolicy, { sub: onlySub, agent: 
         .map(({ sub, limit, set }) => usedLimit(sub, limit, counters.allowanceOf(sub, 'enforced').usedOf(set, now)[0] ?? 0))
         .filter(({ used }) => used > 0)
         .toSorted((a, b) => a.left - b.left || b.used - a.used),
+    cut: () => cut,
   };
 }
 

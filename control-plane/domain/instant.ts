@@ -2,6 +2,9 @@
 const form =
   /^(?!0000)(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(?:Z|[+ -](?:0\d|1[0-4]):?[0-5]\d)?)?$/i;
 
+const firstMs = Date.parse('0001-01-01T00:00:00.000Z');
+const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
+
 /**
  * The instant, or null when the text is none. Without an offset: UTC. A blank stands for the `+` that it was before a
  * query string was decoded.
@@ -14,8 +17,14 @@ export function parseInstant(text: string): Date | null {
   const local = new Date(`${date}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}Z`);
   // The 30th of February would roll over into March.
   if (Number.isNaN(local.getTime()) || local.toISOString().slice(0, 10) !== date) return null;
-  return new Date(local.getTime() - offsetMs(text));
+  const instant = new Date(local.getTime() - offsetMs(text));
+  return isInstant(instant.getTime()) ? instant : null;
 }
+
+/** Year 0 has no name in ISO 8601 for us, and what comes after 9999 needs a sign: the database takes neither. */
+export const isInstant = (ms: number): boolean => ms >= firstMs && ms <= lastMs;
+
+export const instantWords = 'must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z';
 
 function offsetMs(text: string): number {
   const [, sign, hours, minutes] = /T.*([+ -])(\d{2}):?(\d{2})$/i.exec(text) ?? [];

@@ -15,7 +15,22 @@ export function refuseIfAny(problems: readonly Problem[]): void {
   if (problems.length > 0) throw invalid(problems);
 }
 
-const lineOf = ({ path, message }: Problem): string => `${path} ${message}`;
+/** A request can hold 90,000 mistakes, each as long as the request: what is answered of them stays readable. */
+const shownMax = { lines: 100, line: 300, message: 200 } as const;
+
+/** Some of the lines, and how many more there are. */
+export const shownLines = (lines: readonly string[]): readonly string[] => [
+  ...lines.slice(0, shownMax.lines).map((line) => cut(line, shownMax.line)),
+  ...(lines.length > shownMax.lines ? [`and ${lines.length - shownMax.lines} more`] : []),
+];
+
+/** What is wrong matters more than all of where. */
+function lineOf({ path, message }: Problem): string {
+  const said = cut(message, shownMax.message);
+  return `${cut(path, shownMax.line - 1 - said.length)} ${said}`;
+}
+
+const cut = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max - 1)}…`);
 
 /** Every problem with its place. */
 export const invalid = (problems: readonly Problem[]): AppError => placed('bad_request', problems);
@@ -30,6 +45,6 @@ export const conflict = (publicMessage: string): AppError => new AppError({ code
 export const unauthenticated = (publicMessage: string): AppError => new AppError({ code: 'unauthenticated', publicMessage });
 
 function placed(code: 'bad_request' | 'forbidden', problems: readonly Problem[]): AppError {
-  const details = problems.map(lineOf);
+  const details = shownLines(problems.map(lineOf));
   return new AppError({ code, publicMessage: details.join('; '), details });
 }

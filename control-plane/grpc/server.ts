@@ -64,6 +64,8 @@ function authenticated<Request, Response>(
     const [header] = stream.metadata.get('authorization');
     authenticate(typeof header === 'string' ? header : undefined)
       .then((actor) => {
+        // It has said so already, and will not again.
+        if (stream.cancelled || stream.destroyed) return;
         if (!hasScope(actor.scopes, 'sidecar.sync'))
           return void stream.emit('error', { code: status.PERMISSION_DENIED, details: 'the key lacks the scope sidecar.sync' });
         serve(stream, actor);

@@ -1,7 +1,7 @@
 // Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
 import cookie from '@fastify/cookie';
 import { bounds } from '@tollgate/proto/contract';
-import { type FastifyInstance, fastify, LogController } from 'fastify';
+import { type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
 import { refusalOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
 import { parseBody } from './json-body.ts';
@@ -10,6 +10,8 @@ import type { AppDeps } from './deps.ts';
 import { answerMissing } from './missing.ts';
 import { addDocument } from './openapi.ts';
 import { sendRefusal } from './refuse.ts';
+import { createOpenStreams } from './streams.ts';
+import { shownKeyword } from './shapes.ts';
 import { addAgentRoutes } from './routes/agents.ts';
 import { addAuditRoutes } from './routes/audit.ts';
 import { addExplainRoute } from './routes/explain.ts';
@@ -39,14 +41,16 @@ export function createApp(deps: AppDeps): FastifyInstance {
     requestTimeout: requestTimeoutMs,
     routerOptions: { maxParamLength: pathParameterMax },
     // Ours is to refuse what is wrong, not to drop or bend it.
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true } },
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true, keywords: [shownKeyword] } },
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
     return503OnClosing: true,
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) => parseBody(bytes));
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async ({ routeOptions }: FastifyRequest, bytes: Buffer) =>
+    parseBody(bytes, routeOptions.bodyLimit > bounds.bodyBytes ? bounds.policySetNodes : bounds.jsonNodes),
+  );
   app.setErrorHandler((error, request, reply) => {
-    const refusal = refusalOf(error);
+    const refusal = refusalOf(error, request.routeOptions.bodyLimit);
     if (refusal.code === 'internal') request.log.error({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'a request failed');
     if (refusal.code === 'unavailable')
       request.log.warn({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'the database was not available');
@@ -55,18 +59,18 @@ export function createApp(deps: AppDeps): FastifyInstance {
     return sendRefusal(reply, refusal);
   });
   answerMissing(app);
-  observeRequests(app, deps.registry);
+  const streaming = { ...deps, streams: createOpenStreams(deps.streamBounds), countBroken: observeRequests(app, deps.registry) };
   void app.register(cookie);
   void app.register(async (api) => {
-    await addDocument(api, { operator: deps.config.operatorKey !== null });
+    await addDocument(api, { operator: deps.config.operatorKey !== null, publicUrl: deps.config.publicUrl });
     addHealthRoutes(api, deps);
     addAgentRoutes(api, deps);
     addPolicyRoutes(api, deps);
     addPolicySetRoutes(api, deps);
     addExplainRoute(api, deps);
-    addSimulateRoute(api, deps);
+    addSimulateRoute(api, streaming);
     addUsageRoute(api, deps);
-    addAuditRoutes(api, deps);
+    addAuditRoutes(api, streaming);
     addMemberRoutes(api, deps);
     addKeyRoutes(api, deps);
     addSessionRoutes(api, deps);

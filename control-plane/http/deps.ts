@@ -1,11 +1,13 @@
 // What the REST surface is built from.
-import type { FastifyBaseLogger } from 'fastify';
+import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Config } from '../config.ts';
 import type { Issuer } from '../domain/access/sign-in.ts';
 import type { Deps } from '../operations/operation.ts';
+import type { OpenStreams, StreamBounds } from './streams.ts';
 
 export interface AppDeps extends Deps {
+  readonly streamBounds: StreamBounds;
   readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl'>;
   /** Where members may sign in; null while none is configured. */
   readonly issuer: Issuer | null;
@@ -13,4 +15,11 @@ export interface AppDeps extends Deps {
   readonly registry: Registry;
   /** Why this process cannot serve; empty when it can. */
   readonly readiness: () => readonly string[];
+}
+
+/** What the routes of answers that go on need besides, one for them all. */
+export interface StreamDeps extends AppDeps {
+  readonly streams: OpenStreams;
+  /** Counts an answer that broke off after its beginning. */
+  readonly countBroken: (reply: FastifyReply) => void;
 }

@@ -1,6 +1,6 @@
 // What the API document says of a route, from the words it was added with.
 import { bounds, type ErrorCode } from '@tollgate/proto/contract';
-import type { FastifySchema } from 'fastify';
+import type { FastifySchema, HTTPMethods } from 'fastify';
 import type { JsonSchema } from '../domain/shape.ts';
 import { httpStatus } from '../errors.ts';
 import { errorRef } from './shapes.ts';
@@ -25,6 +25,10 @@ export interface Described {
   readonly answers: JsonSchema | { readonly mediaType: string; readonly text: string } | { readonly redirects: string };
   /** Besides those of authentication and of the request's form. */
   readonly refusals?: readonly ErrorCode[];
+  /** Absent: GET. */
+  readonly method?: HTTPMethods;
+  /** The largest body that it takes; absent: what every route takes. */
+  readonly bodyBytes?: number;
   /** A body that `domain/` checks, with every problem and its place: shown here, not checked by Fastify. */
   readonly shownBody?: JsonSchema;
 }
@@ -36,7 +40,7 @@ const reasons: Readonly<Record<ErrorCode, string>> = {
   not_found: 'There is no such thing in this workspace.',
   conflict: 'It stands against what there is.',
   stale_revision: 'What would be changed was changed after the revision in If-Match.',
-  too_large: `The body is larger than ${bounds.bodyBytes} bytes.`,
+  too_large: 'The body is larger than this operation takes.',
   unsupported_media: 'The body is not application/json.',
   rate_limited: 'Too many requests; Retry-After says when to come back.',
   upstream_failed: 'A server that was asked on behalf of the caller did not answer as it should.',
@@ -46,12 +50,14 @@ const reasons: Readonly<Record<ErrorCode, string>> = {
 
 /** The schema that Fastify is given: what it checks, and what @fastify/swagger shows. */
 export function describe(route: Described, checked: FastifySchema, security: readonly object[]): FastifySchema {
-  const { id, tag, summary, description, answers, refusals = [], shownBody } = route;
-  const asks = checked.body !== undefined || checked.querystring !== undefined || checked.params !== undefined;
+  const { id, tag, summary, description, answers, refusals = [], shownBody, method = 'GET', bodyBytes = bounds.bodyBytes } = route;
+  // A body that is sent is read, also where none is asked for.
+  const reads = method !== 'GET' || checked.body !== undefined;
+  const asks = reads || checked.querystring !== undefined || checked.params !== undefined;
   const given: readonly ErrorCode[] = [
     ...(asks ? (['bad_request'] as const) : []),
     ...(security.length > 0 ? (['unauthenticated', 'forbidden'] as const) : []),
-    ...(checked.body === undefined ? [] : (['too_large', 'unsupported_media'] as const)),
+    ...(reads ? (['too_large', 'unsupported_media'] as const) : []),
     ...refusals,
     'internal',
     'unavailable',
@@ -66,7 +72,7 @@ export function describe(route: Described, checked: FastifySchema, security: rea
     summary,
     ...(description === undefined ? {} : { description }),
     security: [...security],
-    response: { ...success(answers), ...Object.fromEntries(given.map((code) => [httpStatus(code), refused(code)])) },
+    response: { ...success(answers), ...Object.fromEntries(given.map((code) => [httpStatus(code), refused(code, bodyBytes)])) },
   } as FastifySchema;
 }
 
@@ -85,8 +91,8 @@ function success(answers: Described['answers']): object {
   return { 200: { description: 'Success', content: { 'application/json': { schema: answers } } } };
 }
 
-const refused = (code: ErrorCode): object => ({
-  description: reasons[code],
+const refused = (code: ErrorCode, bodyBytes: number): object => ({
+  description: code === 'too_large' ? `The body is larger than ${bodyBytes} bytes.` : reasons[code],
   content: { 'application/json': { schema: errorRef } },
   ...(code === 'rate_limited' ? { headers: { 'Retry-After': { type: 'integer', description: 'seconds' } } } : {}),
 });

@@ -7,11 +7,11 @@ import { placeOfError } from './json-place.ts';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const unstorable = /[\0\p{Cs}]/u;
 
-/** Undefined for an empty body; throws `bad_request`. */
-export function parseBody(bytes: Uint8Array): unknown {
+/** Undefined for an empty body; throws `bad_request`. `nodesMax`: how many values it may have. */
+export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
   if (bytes.length === 0) return undefined;
   const value = parseJson(decode(bytes));
-  refuseUnstorable(value);
+  refuseUnstorable(value, nodesMax);
   return value;
 }
 
@@ -40,13 +40,13 @@ interface Visit {
 }
 
 /** Walks with a list of its own: JSON may be deeper than the stack. */
-function refuseUnstorable(root: unknown): void {
+function refuseUnstorable(root: unknown, nodesMax: number): void {
   const open: Visit[] = [{ value: root, path: '', depth: 1 }];
   let nodes = 0;
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
     const { value, path, depth } = visit;
     nodes += 1;
-    if (nodes > bounds.jsonNodes) throw badRequest(`the body has more than ${bounds.jsonNodes} values`);
+    if (nodes > nodesMax) throw badRequest(`the body has more than ${nodesMax} values`);
     if (typeof value === 'string') refuseText(value, path);
     if (typeof value !== 'object' || value === null) continue;
     if (depth > bounds.jsonDepth) throw badRequest(`${shown(path)} is nested deeper than ${bounds.jsonDepth}`);

@@ -3,9 +3,10 @@
 import swagger from '@fastify/swagger';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
-import { sessionCookie } from './cookies.ts';
+import { isObject } from '../domain/shape.ts';
+import { sessionCookieOf } from './cookies.ts';
 import { tags } from './describe.ts';
-import { components } from './shapes.ts';
+import { components, shownKeyword } from './shapes.ts';
 
 const title = 'Tollgate';
 const version = '2026-06-25';
@@ -16,8 +17,14 @@ Every answer that is not 2xx is \`{"error": "<reason>"}\`; branch on the status.
 names the revision it saw in \`ETag\`; send one in \`If-Match\`, and a write holds only while what it changes is unchanged since.
 Clients must tolerate unknown keys.`;
 
-/** Call before the routes are added. `operator`: whether there are routes for one. */
-export async function addDocument(app: FastifyInstance, { operator }: { readonly operator: boolean }): Promise<void> {
+interface Circumstances {
+  /** Whether there are routes for one. */
+  readonly operator: boolean;
+  readonly publicUrl: string | null;
+}
+
+/** Call before the routes are added. */
+export async function addDocument(app: FastifyInstance, { operator, publicUrl }: Circumstances): Promise<void> {
   for (const schema of components) app.addSchema(schema);
   // What is sent is what the operation answered, whole; that it is what the document says, the tests hold.
   app.setSerializerCompiler(() => (data: unknown) => JSON.stringify(data));
@@ -36,7 +43,7 @@ export async function addDocument(app: FastifyInstance, { operator }: { readonly
           session: {
             type: 'apiKey',
             in: 'cookie',
-            name: sessionCookie,
+            name: sessionCookieOf(publicUrl),
             description:
               'For the console. What changes something also needs the header `X-CSRF-Token`: `csrf` of `GET /{workspace}/admin/session`.',
           },
@@ -46,11 +53,17 @@ export async function addDocument(app: FastifyInstance, { operator }: { readonly
     refResolver: {
       buildLocalReference: (json, _base, _fragment, index) => (typeof json['$id'] === 'string' ? json['$id'] : `def-${index}`),
     },
-    // Bodies that domain/ checks are shown as it sees them.
+    // What domain/ checks is shown as it sees it.
     transform: ({ schema, url }) => {
-      if (schema === undefined || !('shownBody' in schema)) return { schema, url };
-      const { shownBody, ...rest } = schema;
-      return { schema: { ...rest, body: shownBody }, url };
+      if (schema === undefined) return { schema, url };
+      const { querystring, params, ...rest } = schema;
+      const named = {
+        ...(querystring === undefined ? {} : { querystring: asShown(querystring) }),
+        ...(params === undefined ? {} : { params: asShown(params) }),
+      };
+      if (!('shownBody' in rest)) return { schema: { ...rest, ...named }, url };
+      const { shownBody, ...others } = rest;
+      return { schema: { ...others, ...named, body: shownBody }, url };
     },
   });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
@@ -70,6 +83,16 @@ export async function addDocument(app: FastifyInstance, { operator }: { readonly
   app.addHook('onSend', async (request, reply) => {
     if (request.url.startsWith('/docs')) void reply.header('Content-Security-Policy', ownOriginOnly);
   });
+}
+
+/** The parameters, each as what it says it is shown as. */
+function asShown(parameters: unknown): unknown {
+  if (!isObject(parameters) || !isObject(parameters['properties'])) return parameters;
+  const shown = Object.entries(parameters['properties']).map(([name, schema]) => [
+    name,
+    isObject(schema) && shownKeyword in schema ? schema[shownKeyword] : schema,
+  ]);
+  return { ...parameters, properties: Object.fromEntries(shown) };
 }
 
 const ownOriginOnly =

@@ -1,8 +1,9 @@
 // At most so many requests of a key in any minute. In memory of this replica; keys that were quiet for a minute are
-// forgotten, so it holds at most what one minute of authenticated requests can name.
+// forgotten, and so are those that were quiet longest when there are more than `keysMax`.
 import { AppError } from '@tollgate/proto/contract';
 
 const windowMs = 60_000;
+const keysMax = 10_000;
 
 export interface RateLimit {
   /** Counts a request of `key`; throws `rate_limited` with the seconds to wait. */
@@ -10,7 +11,12 @@ export interface RateLimit {
 }
 
 /** `what`: after the number, in the words of the refusal. */
-export function createRateLimit(clock: () => Date, perMinute: number, what = 'PATCH requests a minute for each key'): RateLimit {
+export function createRateLimit(
+  clock: () => Date,
+  perMinute: number,
+  what = 'PATCH requests a minute for each key',
+  max = keysMax,
+): RateLimit {
   const taken = new Map<string, readonly number[]>();
   let sweptAt = 0;
 
@@ -36,7 +42,11 @@ export function createRateLimit(clock: () => Date, perMinute: number, what = 'PA
           retryAfterSeconds,
         });
       }
+      // To the end of the map, where the latest are.
+      taken.delete(key);
       taken.set(key, [...recent, now]);
+      const [quietest] = taken.keys();
+      if (taken.size > max && quietest !== undefined) taken.delete(quietest);
     },
   };
 }

@@ -6,9 +6,12 @@ import type { Static, TSchema } from 'typebox';
 import { requireAccess } from '../domain/access/access.ts';
 import type { Actor } from '../domain/access/actor.ts';
 import { authenticateRequest, requireWorkspace } from '../operations/access/authenticate.ts';
-import type { Deps, Operation } from '../operations/operation.ts';
+import type { Operation } from '../operations/operation.ts';
+import { refusalOf } from '../errors.ts';
+import { loggable } from '../loggable.ts';
 import { conditionOf } from './condition.ts';
 import { shownBy } from './cookies.ts';
+import type { AppDeps, StreamDeps } from './deps.ts';
 import { type Described, describe } from './describe.ts';
 
 interface RouteSchema {
@@ -34,8 +37,8 @@ interface Asking<S extends RouteSchema, I, R> extends Described {
   readonly operation: Operation<I, R>;
   readonly schema: S;
   readonly input: (asked: Asked<S>) => I;
-  /** Asked once the actor is known and may do it, before the body is read. */
-  readonly admit?: (actor: Actor) => void;
+  /** Asked once the actor is known and may do it, before the body is read. `params`: as the path has them. */
+  readonly admit?: (actor: Actor, params: TypeOf<S, 'params'>) => void;
 }
 
 interface Route<S extends RouteSchema, I, R> extends Asking<S, I, R> {
@@ -53,14 +56,13 @@ const lastWordsMs = 1_000;
 
 const security = [{ key: [] }, { session: [] }] as const;
 
-export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance, deps: Deps, route: Route<S, I, R>): void {
+export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance, deps: AppDeps, route: Route<S, I, R>): void {
   const { method, url, operation, input, answer } = route;
-  const { schema, onRequest, actorOf } = joined(deps, route);
+  const { actorOf, ...options } = joined(deps, route);
   app.route({
     method,
     url,
-    schema,
-    onRequest,
+    ...options,
     handler: async (request, reply) => {
       const actor = actorOf(request);
       const ifMatch = method === 'GET' ? null : conditionOf(request.headers['if-match']);
@@ -73,52 +75,95 @@ export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance
 }
 
 /** The same for an operation that answers one item after the other, until its end or until the client leaves. */
-export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstance, deps: Deps, route: StreamRoute<S, I, T>): void {
+export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstance, deps: StreamDeps, route: StreamRoute<S, I, T>): void {
   const { method, url, operation, input, frame, answers } = route;
-  const { schema, onRequest, actorOf } = joined(deps, route);
+  const { actorOf, ...options } = joined(deps, { ...route, refusals: [...(route.refusals ?? []), 'rate_limited'] });
   const stopping = new AbortController();
   app.addHook('preClose', async () => stopping.abort());
   app.route({
     method,
     url,
-    schema,
-    onRequest,
+    ...options,
     handler: async (request, reply) => {
+      const actor = actorOf(request);
+      const close = deps.streams.open(actor.keyId);
       const left = new AbortController();
-      reply.raw.once('close', () => left.abort());
+      const leave = (): void => {
+        close();
+        left.abort();
+      };
+      reply.raw.once('close', leave);
+      // It has said so already, and will not again.
+      if (reply.raw.destroyed) leave();
       // By a reset: over HTTP/1.0, which proxies speak, a connection that just closes looks like a whole answer.
       const cut = (): void => void request.raw.socket.resetAndDestroy();
       // A client that does not read cannot be told the end, and would hold up the stop.
       const cutSoon = (): void => void setTimeout(cut, lastWordsMs).unref();
       stopping.signal.addEventListener('abort', cutSoon, { signal: left.signal });
       const signal = AbortSignal.any([left.signal, stopping.signal]);
-      const items = await operation(deps, actorOf(request), input(asked(request)), { signal });
+      const items = await operation(deps, actor, input(asked(request)), { signal });
       void reply.type(answers.mediaType).header('Cache-Control', 'no-store').header('X-Accel-Buffering', 'no');
-      // Kept alive, it would outlive the stream, and hold up a stop.
-      void reply.header('Connection', 'close');
-      const body = Readable.from(framed(items, frame), { objectMode: false, highWaterMark: 65_536 });
-      // Before the first byte there is still a refusal to send.
-      body.once('error', () => (reply.raw.headersSent ? cut() : undefined));
+      // Kept alive, it would outlive the stream, and hold up a stop. Not by `Connection: close`: with it a client takes
+      // a body that lacks its last chunk for whole.
+      reply.raw.once('finish', () => request.raw.socket.end());
+      const unread = (): void => {
+        request.log.info({ route: url, workspace: actor.slug }, 'a stream was cut: its client does not read');
+        cut();
+      };
+      const body = Readable.from(framed(items, frame, { ms: deps.streams.undrainedMs, unread }), {
+        objectMode: false,
+        highWaterMark: 65_536,
+      });
+      body.once('error', (error) => {
+        // Before the first byte there is still a refusal to send.
+        if (!reply.raw.headersSent) return;
+        if (!signal.aborted) {
+          logBroken(request, error);
+          deps.countBroken(reply);
+        }
+        cut();
+      });
       return reply.send(body);
     },
   });
 }
 
-async function* framed<T>(items: AsyncIterable<T>, frame: (item: T) => string): AsyncGenerator<string> {
-  for await (const item of items) yield frame(item);
+interface Patience {
+  readonly ms: number;
+  /** What was given was not taken for so long. */
+  readonly unread: () => void;
 }
 
-function joined<S extends RouteSchema, I, R>(deps: Deps, route: Asking<S, I, R>) {
+async function* framed<T>(items: AsyncIterable<T>, frame: (item: T) => string, { ms, unread }: Patience): AsyncGenerator<string> {
+  for await (const item of items) {
+    const timer = setTimeout(unread, ms);
+    try {
+      yield frame(item);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** The framework says nothing of an answer that has begun. */
+function logBroken(request: FastifyRequest, error: unknown): void {
+  const { code, cause } = refusalOf(error);
+  const level = code === 'internal' ? 'error' : code === 'unavailable' ? 'warn' : 'info';
+  request.log[level]({ ...loggable(cause ?? error), route: request.routeOptions.url }, 'an answer broke off after its beginning');
+}
+
+function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: Asking<S, I, R>) {
   const checked: FastifySchema = route.schema;
   const actors = new WeakMap<FastifyRequest, Actor>();
   return {
     schema: describe(route, checked, security),
+    ...(route.bodyBytes === undefined ? {} : { bodyLimit: route.bodyBytes }),
     onRequest: async (request: FastifyRequest): Promise<void> => {
-      const actor = await authenticateRequest(deps, shownBy(request));
+      const actor = await authenticateRequest(deps, shownBy(request, deps.config.publicUrl));
       const workspace = pathWorkspace(request.params);
       if (workspace !== null) requireWorkspace(actor, workspace);
       requireAccess(actor, route.operation.action);
-      route.admit?.(actor);
+      route.admit?.(actor, asked<S>(request).params);
       actors.set(request, actor);
     },
     actorOf: (request: FastifyRequest): Actor => {

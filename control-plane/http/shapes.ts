@@ -12,13 +12,28 @@ export const oneOf = <const T extends string>(values: readonly T[]) => Type.Unsa
 export const roleShape = oneOf(roles);
 export const tierShape = oneOf(tiers);
 export const anyObject = Type.Object({}, { additionalProperties: true });
-export const pageLimit = Type.String({ description: 'integer; default 200, clamped to 1–1000' });
+
+/** The keyword of a schema that is shown in the place of the one it stands in; to the check it says nothing. */
+export const shownKeyword = 'shown';
+
+/** A text of a path or query string that we read ourselves, and what a client is told that it is. */
+export const shownAs = (schema: JsonSchema) => Type.String({ [shownKeyword]: schema });
+
+export const pageLimit = shownAs({
+  type: 'integer',
+  minimum: 1,
+  maximum: 1000,
+  default: 200,
+  description: 'what is below or above is clamped',
+});
 export const pageCursor = Type.String({ description: '`next` of the page before' });
 
 const path = { workspace: Type.String({ description: 'the slug in the key' }) };
 export const inWorkspace = Type.Object(path);
-export const workspaceAnd = <const K extends string>(name: K) =>
-  Type.Unsafe<{ readonly workspace: string } & { readonly [P in K]: string }>(Type.Object({ ...path, [name]: Type.String() }));
+export const workspaceAnd = <const K extends string>(name: K, shown?: JsonSchema) =>
+  Type.Unsafe<{ readonly workspace: string } & { readonly [P in K]: string }>(
+    Type.Object({ ...path, [name]: shown === undefined ? Type.String() : shownAs(shown) }),
+  );
 
 // In what is answered.
 
@@ -183,26 +198,23 @@ const event = named(
   object({ id: text, at: dateTime, sub: text, keyId: text, action: text, target: text, revision: integer, detail: { type: 'object' } }),
 );
 
-const tool = named(
-  'Tool',
-  object({
-    name: { ...text, description: '`<server>.<tool>`' },
-    description: { ...text, description: "the server's own words" },
-    requiredScopes: { ...texts, description: 'that an agent needs for it' },
-    inputSchema: { type: 'object' },
-  }),
-);
-const toolServer = named(
-  'ToolServer',
+const listedTool = {
+  name: { ...text, description: '`<server>.<tool>`' },
+  description: { ...text, description: "the server's own words" },
+  requiredScopes: { ...texts, description: 'that an agent needs for it' },
+};
+const tool = named('Tool', object({ ...listedTool, inputSchema: { type: 'object' } }));
+const serverWith = (tools: JsonSchema): JsonSchema =>
   object(
-    { name: text, tools: listOf(refOf(tool)), discoveredAt: dateTime, createdAt: dateTime },
+    { name: text, tools, discoveredAt: dateTime, createdAt: dateTime },
     {
       url: text,
       headers: { ...texts, description: 'names; the values are never shown' },
       command: object({ program: text, args: texts, env: { ...texts, description: 'names; the values are never shown' } }),
     },
-  ),
-);
+  );
+const toolServer = named('ToolServer', serverWith(listOf(refOf(tool))));
+const listedToolServer = named('ListedToolServer', serverWith(listOf(object(listedTool))));
 
 export const components = [
   error,
@@ -222,6 +234,7 @@ export const components = [
   event,
   tool,
   toolServer,
+  listedToolServer,
 ];
 
 export const errorRef = refOf(error);
@@ -240,3 +253,4 @@ export const entryRef = refOf(entry);
 export const eventRef = refOf(event);
 export const toolRef = refOf(tool);
 export const toolServerRef = refOf(toolServer);
+export const listedToolServerRef = refOf(listedToolServer);

@@ -8,20 +8,27 @@ import { type Action, requireAccess } from '../domain/access/access.ts';
 import type { Actor } from '../domain/access/actor.ts';
 import type { RandomBytes } from '../domain/access/key.ts';
 import { unauthenticated } from '../domain/refusal.ts';
+import type { Discover } from '../runs/mcp/discover.ts';
 import type { Reach } from '../runs/mcp/reach.ts';
 import { findActor } from '../store/actors.ts';
 import { findChangedSince, insertEvents } from '../store/events.ts';
 import { raiseRevision } from '../store/revision.ts';
 import type { Sealer } from '../store/sealed.ts';
 import { inTransaction } from '../store/transaction.ts';
+import type { HeadWatch } from '../store/watch-heads.ts';
 
 export interface Deps {
   readonly pool: pg.Pool;
+  /** For reads that may be slow: however many there are, `pool` has connections for all else. */
+  readonly readingPool: pg.Pool;
+  /** Tells live streams that there is more. */
+  readonly heads: HeadWatch;
   readonly clock: () => Date;
   readonly random: RandomBytes;
   readonly defaults: PolicyDefaults;
   /** How far we go for tool servers. */
   readonly reach: Reach;
+  readonly discover: Discover;
   /** Encrypts tenants' secrets; null while the operator has given no key for that. */
   readonly sealer: Sealer | null;
 }
@@ -55,7 +62,7 @@ interface Written<R> {
   /** What was changed, e.g. `agent/<id>`; one event for each. */
   readonly target: string | readonly string[];
   readonly detail?: Readonly<Record<string, unknown>>;
-  /** False: it changed nothing, or was to say only what it would change. It leaves no trace, and no new revision. */
+  /** False: it changed nothing. It leaves no trace, and no new revision. */
   readonly kept?: boolean;
 }
 
@@ -88,6 +95,25 @@ export function writeOperation<I, R extends object>(
       return { kept, answer: { ...result, revision: kept ? revision : revision - 1 } };
     };
     return (await inTransaction(deps.pool, write, 'write', ({ kept }) => kept)).answer;
+  });
+}
+
+/** What the write would answer, by a transaction that can write nothing. Its revision is the present one. */
+export function previewOperation<I, R extends object>(
+  action: Action,
+  run: (write: Write, input: I) => Promise<Written<R>>,
+): Operation<I, R & { readonly revision: number }> {
+  return readOperation(action, (deps, asker, input, { ifMatch = null }) => {
+    const preview = async (client: pg.PoolClient) => {
+      const now = deps.clock();
+      const actor = await stillActor(client, asker, now);
+      requireAccess(actor, action);
+      const { workspaceId, revision: present } = actor;
+      const { result, target } = await run({ client, deps, actor, workspaceId, now, revision: present + 1 }, input);
+      if (ifMatch !== null) await requireUnchanged(client, workspaceId, [target].flat(), { since: ifMatch, present });
+      return { ...result, revision: present };
+    };
+    return inTransaction(deps.pool, preview, 'read');
   });
 }
 

@@ -1,10 +1,12 @@
 // Reads the audit log oldest first, page by page, each a short query of its own: nothing is held between two pages. What
 // arrives meanwhile is read where it lies ahead. Inputs are not read.
+import type pg from 'pg';
 import type { AuditPosition } from '../domain/audit/audit-query.ts';
 import type { ReplayedEntry } from '../compile/recorded-call.ts';
 import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
-import { patientQuery, type Queryable } from './transaction.ts';
+import { queryPatiently } from './patience.ts';
+import { patienceMs } from './transaction.ts';
 
 export interface ReplayedPage {
   /** `PreToolUse` entries only. */
@@ -37,7 +39,12 @@ interface ReplayRow {
 const pageRows = 1_000;
 const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
 
-export async function readReplay(db: Queryable, workspaceId: number, { since, until, after }: Range): Promise<ReplayedPage> {
+export async function readReplay(
+  pool: pg.Pool,
+  workspaceId: number,
+  { since, until, after }: Range,
+  timeoutMs = patienceMs,
+): Promise<ReplayedPage> {
   const values: unknown[] = [workspaceId, after?.ts ?? since, until, pageRows];
   if (after !== null) values.push(after.spoolId, after.sequence);
   const sql = `select ts, spool_id, sequence, tool, decision, agent_name, sub,
@@ -45,7 +52,7 @@ export async function readReplay(db: Queryable, workspaceId: number, { since, un
      from audit_entry where workspace_id = $1 and ts >= $2 and ts <= $3
      ${after === null ? '' : 'and (ts, spool_id, sequence) > ($2, $5, $6)'}
      order by ts, spool_id, sequence limit $4`;
-  const { rows } = await db.query<ReplayRow>(patientQuery(sql, values));
+  const rows = await queryPatiently<ReplayRow>(pool, { text: sql, values }, timeoutMs);
   const last = rows.at(-1);
   return {
     entries: rows.flatMap((row) => (row.fields === null ? [] : [entryFromRow(row, rowIs(isObject, row.fields))])),
@@ -108,22 +115,25 @@ export interface RecordedRuns {
 const origin = `coalesce(entry->>'originSub', sub)`;
 
 /** Runs that were active lately, the latest first. */
-export async function readRuns(db: Queryable, workspaceId: number, question: RunQuestion): Promise<RecordedRuns> {
+export async function readRuns(pool: pg.Pool, workspaceId: number, question: RunQuestion, timeoutMs: number): Promise<RecordedRuns> {
   const { active, counted, attempts, sub, agent, max } = question;
-  const recent = await db.query<{ session_id: string; read: number }>(
-    patientQuery(
-      `select session_id, (sum(count(*)) over ())::int as read from (
+  const recent = await queryPatiently<{ session_id: string; read: number }>(
+    pool,
+    {
+      text: `select session_id, (sum(count(*)) over ())::int as read from (
          select session_id, ts from audit_entry
          where workspace_id = $1 and ts >= $2 and ($4::text is null or agent_name = $4) and ($5::text is null or ${origin} = $5)
          order by ts desc, spool_id desc, sequence desc limit $3) as latest
        group by session_id order by max(ts) desc limit $6`,
-      [workspaceId, active, max.entries, agent, sub, max.sessions + 1],
-    ),
+      values: [workspaceId, active, max.entries, agent, sub, max.sessions + 1],
+    },
+    timeoutMs,
   );
-  const sessions = recent.rows.slice(0, max.sessions).map(({ session_id }) => session_id);
-  const found = await db.query<RunRow>(
-    patientQuery(
-      `with latest as (
+  const sessions = recent.slice(0, max.sessions).map(({ session_id }) => session_id);
+  const found = await queryPatiently<RunRow>(
+    pool,
+    {
+      text: `with latest as (
          select session_id, agent_name, sub, ts, entry from audit_entry
          where workspace_id = $1 and session_id = any($2) and ts >= $3 order by ts desc, spool_id desc, sequence desc limit $5)
        select session_id, entry->>'agentId' as agent_id, ${origin} as origin,
@@ -132,27 +142,28 @@ export async function readRuns(db: Queryable, workspaceId: number, question: Run
        where entry->>'hookEvent' = 'PreToolUse' and entry ? 'agentId'
          and ($6::text is null or agent_name = $6) and ($7::text is null or ${origin} = $7)
        group by session_id, agent_id, origin, entry->>'keyId', entry->'chain' order by max(ts) desc, session_id`,
-      [workspaceId, sessions, counted, attempts, max.entries, agent, sub],
-    ),
+      values: [workspaceId, sessions, counted, attempts, max.entries, agent, sub],
+    },
+    timeoutMs,
   );
   return {
-    runs: found.rows.map((row) => ({
+    runs: found.map((row) => ({
       sessionId: row.session_id,
       agentId: row.agent_id,
       sub: row.origin,
       attempts: row.attempts,
       since: row.first_at,
     })),
-    cut: recent.rows.length > max.sessions || (recent.rows[0]?.read ?? 0) >= max.entries || (found.rows[0]?.read ?? 0) >= max.entries,
+    cut: recent.length > max.sessions || (recent[0]?.read ?? 0) >= max.entries || (found[0]?.read ?? 0) >= max.entries,
   };
 }
 
 /** When the newest of the newest entries arrived: how far what is recorded reaches. */
-export async function readNewestReceived(db: Queryable, workspaceId: number): Promise<Date | null> {
-  const { rows } = await db.query<{ received_at: Date | null }>(
-    `select max(received_at) as received_at from (
+export async function readNewestReceived(pool: pg.Pool, workspaceId: number): Promise<Date | null> {
+  const rows = await queryPatiently<{ received_at: Date | null }>(pool, {
+    text: `select max(received_at) as received_at from (
        select received_at from audit_entry where workspace_id = $1 order by ts desc, spool_id desc, sequence desc limit 1000) as latest`,
-    [workspaceId],
-  );
+    values: [workspaceId],
+  });
   return rows[0]?.received_at ?? null;
 }

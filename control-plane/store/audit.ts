@@ -3,7 +3,8 @@ import type pg from 'pg';
 import type { AuditFilters, AuditPosition, AuditQuery } from '../domain/audit/audit-query.ts';
 import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
-import { patientQuery, queryPatiently, type Queryable } from './transaction.ts';
+import { queryPatiently } from './patience.ts';
+import type { Queryable } from './transaction.ts';
 
 /** An entry as the API shows it, and where it stands. */
 export interface ReadEntry {
@@ -49,6 +50,8 @@ export interface IngestPage {
 
 /** Rows that one page holds; and rows it looks at to find them, so that a rare tool does not make one query of the whole log. */
 const pageRows = { held: 500, lookedAt: 2000 };
+/** What a page may weigh, as stored; a single entry may be more. */
+const pageBytesMax = 4 * 1_048_576;
 
 const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
   tool: 'tool',
@@ -85,7 +88,7 @@ export async function readAudit(pool: pg.Pool, workspaceId: number, query: Audit
   }
   const sql = `select ${shown} from audit_entry where ${conditions.join(' and ')}
      order by ts desc, spool_id desc, sequence desc limit ${place(query.limit + 1)}`;
-  const rows = await queryPatiently<EntryRow>(pool, sql, values);
+  const rows = await queryPatiently<EntryRow>(pool, { text: sql, values });
   return rows.map((row) => ({ position: positionOf(row), entry: entryFromRow(row) }));
 }
 
@@ -104,13 +107,13 @@ export async function readHeads(db: Queryable, workspaceIds: readonly number[]):
 }
 
 /** Oldest first. */
-export async function readIngested(db: Queryable, workspaceId: number, range: IngestRange): Promise<IngestPage> {
-  const { text, values } = ingestedQuery(workspaceId, range);
-  const { rows } = await db.query<IngestedRow>(patientQuery(text, values));
+export async function readIngested(pool: pg.Pool, workspaceId: number, range: IngestRange): Promise<IngestPage> {
+  const rows = await queryPatiently<IngestedRow>(pool, ingestedQuery(workspaceId, range));
   const entries = rows.flatMap((row) => (row.ingest === null ? [] : [{ ingest: Number(row.ingest), entry: entryFromRow(row) }]));
   const scanned = rows[0]?.scanned ?? null;
   const last = entries.at(-1);
-  if (last !== undefined && entries.length === pageRows.held) return { entries, reached: last.ingest };
+  const full = entries.length === pageRows.held || entries.length < Number(rows[0]?.matching ?? 0);
+  if (last !== undefined && full) return { entries, reached: last.ingest };
   return { entries, reached: scanned === null ? range.upTo : Number(scanned) };
 }
 
@@ -119,6 +122,8 @@ interface IngestedRow extends EntryRow {
   readonly ingest: string | null;
   /** Null where there is nothing more in the range. */
   readonly scanned: string | null;
+  /** Rows that would be in the page, were it not for their weight. */
+  readonly matching: string;
 }
 
 /**
@@ -140,10 +145,15 @@ export function ingestedQuery(workspaceId: number, { after, upTo, since, until, 
   }
   const rows = place(wanted.length === 0 ? pageRows.held : pageRows.lookedAt);
   const text = `with page as materialized (
-       select ingest, ${shown} from audit_entry where ${within.join(' and ')} order by ingest limit ${rows})
-     select one.scanned, found.* from (select max(ingest) as scanned from page) one
-     left join lateral (select * from page where ${['true', ...wanted].join(' and ')} order by ingest limit ${place(pageRows.held)}) found on true
-     order by found.ingest`;
+       select ingest, ${shown} from audit_entry where ${within.join(' and ')} order by ingest limit ${rows}
+     ), matching as (
+       select * from page where ${['true', ...wanted].join(' and ')} order by ingest limit ${place(pageRows.held)}
+     ), weighed as (
+       select *, sum(pg_column_size(entry)) over (order by ingest rows unbounded preceding) - pg_column_size(entry) as weight_before
+       from matching
+     )
+     select one.*, found.* from (select (select max(ingest) from page) as scanned, (select count(*) from matching) as matching) one
+     left join weighed found on found.weight_before < ${place(pageBytesMax)} order by found.ingest`;
   return { text, values };
 }
 

@@ -3,20 +3,25 @@ import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
-export interface AdminEvent {
-  readonly id: number;
+/** Counted within the workspace: from a sequence that all share, each would see how busy the others are. */
+export interface EventPosition {
+  readonly revision: number;
+  /** Among those of the revision, from 1. */
+  readonly position: number;
+}
+
+export interface AdminEvent extends EventPosition {
   readonly at: Date;
   readonly sub: string;
   readonly keyId: string;
   readonly action: string;
   /** What was changed, e.g. `agent/<id>`. */
   readonly target: string;
-  readonly revision: number;
   /** Names of what changed; never a secret. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-interface NewEvents extends Omit<AdminEvent, 'id' | 'target'> {
+interface NewEvents extends Omit<AdminEvent, 'position' | 'target'> {
   readonly targets: readonly string[];
 }
 
@@ -24,8 +29,8 @@ interface NewEvents extends Omit<AdminEvent, 'id' | 'target'> {
 export async function insertEvents(db: Queryable, workspaceId: number, events: NewEvents): Promise<void> {
   const { at, sub, keyId, action, targets, revision, detail } = events;
   await db.query(
-    `insert into admin_event (workspace_id, at, sub, key_id, action, target, revision, detail)
-     select $1, $2, $3, $4, $5, target, $7, $8 from unnest($6::text[]) with ordinality as changed(target, position) order by position`,
+    `insert into admin_event (workspace_id, at, sub, key_id, action, target, revision, position, detail)
+     select $1, $2, $3, $4, $5, target, $7, position, $8 from unnest($6::text[]) with ordinality as changed(target, position)`,
     [workspaceId, at, sub, keyId, action, targets, revision, JSON.stringify(detail)],
   );
 }
@@ -45,30 +50,36 @@ export async function findChangedSince(
   return rows[0] === undefined ? null : { target: rows[0].target, revision: Number(rows[0].revision) };
 }
 
-/** Newest first; `before`: only events of lower ids. */
-export async function listEvents(db: Queryable, workspaceId: number, limit: number, before: number | null): Promise<readonly AdminEvent[]> {
+/** Newest first; `before`: only events before that one. */
+export async function listEvents(
+  db: Queryable,
+  workspaceId: number,
+  limit: number,
+  before: EventPosition | null,
+): Promise<readonly AdminEvent[]> {
   const { rows } = await db.query<{
-    id: string;
     at: Date;
     sub: string;
     key_id: string;
     action: string;
     target: string;
     revision: string;
+    position: number;
     detail: unknown;
   }>(
-    `select id, at, sub, key_id, action, target, revision, detail from admin_event
-     where workspace_id = $1 and ($2::bigint is null or id < $2) order by id desc limit $3`,
-    [workspaceId, before, limit],
+    `select at, sub, key_id, action, target, revision, position, detail from admin_event
+     where workspace_id = $1 and ($2::bigint is null or (revision, position) < ($2, $3::integer))
+     order by revision desc, position desc limit $4`,
+    [workspaceId, before?.revision, before?.position, limit],
   );
   return rows.map((row) => ({
-    id: Number(row.id),
     at: row.at,
     sub: row.sub,
     keyId: row.key_id,
     action: row.action,
     target: row.target,
     revision: Number(row.revision),
+    position: row.position,
     detail: rowIs(isObject, row.detail),
   }));
 }

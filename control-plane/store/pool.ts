@@ -9,8 +9,15 @@ interface PoolLog {
 const connectTimeoutMs = 700;
 const queryTimeoutMs = 1200;
 
+export const poolMax = {
+  /** For who must not wait: authentication, writes, short reads. */
+  standard: 20,
+  /** For reads that may be slow, apart, so that however many there are the others go on. */
+  reading: 6,
+} as const;
+
 /** `log` hears of connections that broke while idle. */
-export function createPool(connection: pg.PoolConfig, log: PoolLog, max = 20): pg.Pool {
+export function createPool(connection: pg.PoolConfig, log: PoolLog, max: number = poolMax.standard): pg.Pool {
   const pool = new pg.Pool({
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: queryTimeoutMs,

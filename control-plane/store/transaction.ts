@@ -1,5 +1,4 @@
 // Where SQL runs. Everything in store/ takes a `Queryable` first; operations decide what stands in one transaction.
-import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '@tollgate/proto/contract';
 import pg from 'pg';
 
@@ -8,13 +7,13 @@ export type Queryable = Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>;
 /** `patient`: for work that nobody looks at while it waits for locks; its slow queries are `patientQuery`s. */
 type Kind = 'write' | 'read' | 'patient';
 
+export const beginRead = 'begin isolation level repeatable read, read only';
 const begin: Readonly<Record<Kind, string>> = {
   write: 'begin',
-  read: 'begin isolation level repeatable read, read only',
+  read: beginRead,
   patient: 'begin; set local lock_timeout = 15000',
 };
 export const patienceMs = 20_000;
-const probeEveryMs = 500;
 
 /** A query that may take longer than the pool allows. pg reads `query_timeout`; its types do not know it. */
 export function patientQuery(text: string, values: readonly unknown[], queryTimeoutMs = patienceMs): pg.QueryConfig {
@@ -22,45 +21,11 @@ export function patientQuery(text: string, values: readonly unknown[], queryTime
   return config;
 }
 
-/**
- * The same for somebody who waits for the rows: it is given up as soon as the database does not answer others either,
- * as one that is frozen, so that nobody waits for that until patience ends.
- */
-export async function queryPatiently<R extends pg.QueryResultRow>(
-  pool: pg.Pool,
-  text: string,
-  values: readonly unknown[],
-): Promise<readonly R[]> {
-  const client = await pool.connect();
-  client.on('error', ignore);
-  const done = new AbortController();
-  try {
-    const { rows } = await Promise.race([client.query<R>(patientQuery(text, values)), failWhenSilent(pool.options, done.signal)]);
-    release(client, false);
-    return rows;
-  } catch (reason) {
-    release(client, !(reason instanceof pg.DatabaseError));
-    throw reason;
-  } finally {
-    done.abort();
-  }
-}
-
-/** By connections of its own: that the pool has none left says nothing about the database, and a refusal is an answer. */
-async function failWhenSilent(options: pg.ClientConfig, signal: AbortSignal): Promise<never> {
-  for (;;) {
-    await delay(probeEveryMs, undefined, { signal });
-    const probe = new pg.Client(options);
-    probe.on('error', ignore);
-    try {
-      await probe.connect();
-    } catch (reason) {
-      if (!(reason instanceof pg.DatabaseError)) throw reason;
-    } finally {
-      void probe.end().catch(ignore);
-    }
-  }
-}
+/** `client`, all of whose queries may take longer than the pool allows. */
+export const patiently = (client: pg.PoolClient): Queryable => {
+  const query = (text: string, values: readonly unknown[] = []) => client.query(patientQuery(text, values));
+  return { query } as unknown as Queryable;
+};
 
 /** What `run` did stays where `kept` says so of its result; otherwise it is as if it had not been. */
 export async function inTransaction<T>(

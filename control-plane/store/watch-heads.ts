@@ -2,13 +2,15 @@
 // workspaces, and none while nobody waits. Not by NOTIFY: taking entries in is a hot path, and a NOTIFY in it would make
 // every commit wait for a lock of the whole server.
 //
-// States: resting (nobody waits, no timer) and polling (a timer, or a query under way).
+// States: resting (nobody waits, no timer), polling (a timer, or a query under way) and closed (for good).
 import { readHeads } from './audit.ts';
 import type { Queryable } from './transaction.ts';
 
 export interface HeadWatch {
   /** The head once it is beyond `ingest`; null when it is not within `ms`, or when the signal comes first. */
   waitBeyond(place: { readonly workspaceId: number; readonly ingest: number }, ms: number, signal: AbortSignal): Promise<number | null>;
+  /** Who waits is told null, and nothing is asked any more. */
+  close(): void;
 }
 
 interface Waiter {
@@ -22,6 +24,8 @@ const standardPollMs = 250;
 export function watchHeads(db: Queryable, pollMs = standardPollMs): HeadWatch {
   const waiters = new Set<Waiter>();
   let polling = false;
+  let closed = false;
+  let turn: NodeJS.Timeout | undefined;
 
   const poll = async (): Promise<void> => {
     // A stream that came back for more within the last turn keeps the beat; without any, it ends.
@@ -36,13 +40,13 @@ export function watchHeads(db: Queryable, pollMs = standardPollMs): HeadWatch {
       const head = heads.get(workspaceId) ?? 0;
       if (head > ingest) settle(head);
     }
-    setTimeout(() => void poll(), pollMs);
+    if (!closed) turn = setTimeout(() => void poll(), pollMs);
   };
 
   return {
     waitBeyond: ({ workspaceId, ingest }, ms, signal) =>
       new Promise((resolve) => {
-        if (signal.aborted) return resolve(null);
+        if (closed || signal.aborted) return resolve(null);
         const settle = (head: number | null): void => {
           waiters.delete(waiter);
           clearTimeout(timer);
@@ -56,8 +60,13 @@ export function watchHeads(db: Queryable, pollMs = standardPollMs): HeadWatch {
         waiters.add(waiter);
         if (!polling) {
           polling = true;
-          setTimeout(() => void poll(), pollMs);
+          turn = setTimeout(() => void poll(), pollMs);
         }
       }),
+    close: () => {
+      closed = true;
+      clearTimeout(turn);
+      for (const { settle } of waiters) settle(null);
+    },
   };
 }

@@ -7,12 +7,21 @@ import { listStandingKeys } from './keys.ts';
 import { listMembers } from './members.ts';
 import { listDocuments } from './policies.ts';
 import { listServerScopes } from './tool-servers.ts';
-import { inTransaction, type Queryable } from './transaction.ts';
+import { readPatiently } from './patience.ts';
+import { beginRead, patiently, type Queryable } from './transaction.ts';
 import { findWorkspace } from './workspaces.ts';
 
-/** One read-only transaction, so that all parts are of the same revision. Null where the workspace is gone. */
+/**
+ * One read-only transaction, so that all parts are of the same revision; with patience, since a workspace may be large.
+ * Null where the workspace is gone.
+ */
 export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<WorkspaceState | null> {
-  return inTransaction(pool, (client) => findState(client, workspaceId), 'read');
+  return readPatiently(pool, async (client) => {
+    await client.query(beginRead);
+    const state = await findState(patiently(client), workspaceId);
+    await client.query('commit');
+    return state;
+  });
 }
 
 /** The same within a transaction that holds the workspace's row, where nothing else can write. */

@@ -59,10 +59,12 @@ const deleteTimeoutMs = 10 * 60_000;
 
 /** Removes it with everything in it; false where there is none of that slug. */
 export async function deleteWorkspace(db: Queryable, slug: string): Promise<boolean> {
-  const { rows } = await db.query<{ id: string }>('delete from workspace where slug = $1 returning id', [slug]);
+  await db.query('set local statement_timeout = 0');
+  const { rows } = await db.query<{ id: string }>(
+    patientQuery('delete from workspace where slug = $1 returning id', [slug], deleteTimeoutMs),
+  );
   if (rows[0] === undefined) return false;
   // Entries have no foreign key, for the sake of speed.
-  await db.query('set local statement_timeout = 0');
   await db.query(patientQuery('delete from audit_entry where workspace_id = $1', [rows[0].id], deleteTimeoutMs));
   return true;
 }

@@ -3,6 +3,11 @@ export const bounds = {
   bodyBytes: 1_048_576,
   jsonDepth: 64,
   jsonNodes: 100_000,
+  /** One policy document, as JSON. */
+  documentBytes: 1_048_576,
+  /** A body that is a whole set of them. */
+  policySetBytes: 16 * 1_048_576,
+  policySetNodes: 2_000_000,
   nameLength: 200,
   toolKeysInDocument: 10_000,
   toolOutputBytes: 200 * 1024,

@@ -14,6 +14,8 @@ import { createShipment, type Shipment, type ShipmentEnd, type ShipStream } from
 
 export interface Shipper {
   status(): ShipperStatus;
+  /** The control plane is there again: waits no longer, and begins with the shortest wait. */
+  retryNow(): void;
   /** Ships what it can until the deadline, then closes the spool and everything adopted. */
   close(options: { readonly deadlineMs: number }): Promise<void>;
 }
@@ -157,5 +159,10 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
     setLink('closed');
   }
 
-  return { status, close: ({ deadlineMs }) => (closed ??= drain(deadlineMs)) };
+  function retryNow(): void {
+    backoff.reset();
+    stopWaiting();
+  }
+
+  return { status, retryNow, close: ({ deadlineMs }) => (closed ??= drain(deadlineMs)) };
 }

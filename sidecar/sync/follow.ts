@@ -22,6 +22,8 @@ export interface FollowDeps {
   readonly onTaken: (message: SnapshotMessage) => void;
   /** The control plane refuses this sidecar's key. */
   readonly onRefused: () => void;
+  /** The control plane answers again after it did not. */
+  readonly onOpen: () => void;
   /** The control plane answered, or could not be reached. */
   readonly onState: () => void;
 }
@@ -96,7 +98,10 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     opened.on('data', (message: SyncResponse__Output) => {
       if (stream !== opened) return;
       watch(opened);
-      if (problem !== null) log.info({ address: channel.address }, 'policy stream open');
+      if (problem !== null) {
+        log.info({ address: channel.address }, 'policy stream open');
+        deps.onOpen();
+      }
       problem = null;
       backoff.reset();
       leaving?.end();

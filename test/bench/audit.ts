@@ -14,6 +14,8 @@ import { exportAudit } from '../../control-plane/operations/audit/export-audit.t
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import type { Deps } from '../../control-plane/operations/operation.ts';
 import { queryAudit } from '../../control-plane/operations/audit/query-audit.ts';
+import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
+import { watchHeads } from '../../control-plane/store/watch-heads.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { copyEntries, type SequencedEntry } from '../../control-plane/store/audit-ingest.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
@@ -56,12 +58,17 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
   await withClient(server.connection, (client) => client.query(`create database ${database}`));
   const connection = { ...server.connection, database };
   await migrate(connection);
+  const pool = createPool(connection, console, 8);
+  const reach = createReach({ allowPrivate: false, commands: [] });
   const deps: Deps = {
-    pool: createPool(connection, console, 8),
+    pool,
+    readingPool: pool,
+    heads: watchHeads(pool),
     clock: () => end,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
-    reach: createReach({ allowPrivate: false, commands: [] }),
+    reach,
+    discover: createDiscover(reach),
     sealer: null,
   };
   const { key } = await createWorkspace(deps, { slug: 'bench', owner: { uid: 'ann', email: 'ann@bench.test' } });

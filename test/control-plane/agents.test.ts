@@ -341,3 +341,9 @@ describe('suspended, the brake of owners and admins', () => {
     expect(await suspendedOf(field(answer, 'id'))).toBe(true);
   });
 });
+
+test('of a cap that no number of ours can be the words name the largest', async () => {
+  const answer = await rest.ask('PUT', `${list}/${await rest.createAgent()}`, { body: { maxToolCalls: 2 ** 53 } });
+  expect(answer.status).toBe(400);
+  expect(errorOf(answer)).toContain('maxToolCalls must be at most 9007199254740991');
+});

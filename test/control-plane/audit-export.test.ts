@@ -195,9 +195,9 @@ describe('parameters are read as they came', () => {
     const wrong = ['2026-02-30', '2026-02-29T12:00:00Z', '2026-13-01', '2026-06-25T24:00:00Z', '2026-06-25T12:60:00Z', 'now', ''];
     const forms = ['1782388800', '2026-06-25 12:00:00Z', '2026-6-5', '+002026-06-25T12:00:00Z'];
     for (const at of [...wrong, ...forms].map(encodeURIComponent)) {
-      expect(await refused('', `since=${at}`), at).toBe('since must be an ISO 8601 date-time');
-      expect(await refused('/export', `since=${at}`), at).toBe('since must be an ISO 8601 date-time');
-      expect(await refused('/export', `until=${at}`), at).toBe('until must be an ISO 8601 date-time');
+      expect(await refused('', `since=${at}`), at).toBe('since must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');
+      expect(await refused('/export', `since=${at}`), at).toBe('since must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');
+      expect(await refused('/export', `until=${at}`), at).toBe('until must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');
     }
   });
 

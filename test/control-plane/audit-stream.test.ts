@@ -124,7 +124,7 @@ describe('Last-Event-ID', () => {
 
   test('the greeting names where a client stands that has seen nothing yet', async () => {
     await ship(rest, spool('a'), records(1, 7));
-    const answer = createTailAudit(rest.deps);
+    const answer = createTailAudit();
     const items = await answer(rest.deps, await ownerActor(), { parameters: {}, lastEventId: undefined });
     const first = await items[Symbol.asyncIterator]().next();
     expect(first.value).toEqual({ kind: 'note', text: 'listening', ingest: 7 });
@@ -189,15 +189,8 @@ describe('an open stream', () => {
         records(n * 1000 + 1, n * 1000 + 1000, () => entry({ input: big })),
       );
     let reads = 0;
-    const query = rest.pool.query.bind(rest.pool);
-    const counted = Object.assign(Object.create(rest.pool) as typeof rest.pool, {
-      query: ((config: { text?: string }, ...more: []) => {
-        if (config.text?.startsWith('with page')) reads += 1;
-        return (query as (...all: unknown[]) => unknown)(config, ...more);
-      }) as typeof rest.pool.query,
-    });
-    const deps = { ...rest.deps, pool: counted };
-    const items = await createTailAudit(deps, { keepAliveMs: 15_000, recheckMs: 0 })(deps, await authenticate(rest.deps, `Bearer ${key}`), {
+    rest.deps.readingPool.on('acquire', () => (reads += 1));
+    const items = await createTailAudit({ keepAliveMs: 15_000, recheckMs: 0 })(rest.deps, await authenticate(rest.deps, `Bearer ${key}`), {
       parameters: {},
       lastEventId: '0',
     });
@@ -213,7 +206,7 @@ describe('an open stream', () => {
   test('says that it is alive while nothing happens, and where it stands', async () => {
     await ship(rest, spool('a'), records(1, 3));
     const stop = new AbortController();
-    const items = await createTailAudit(rest.deps, { keepAliveMs: 20, recheckMs: 2_000 })(
+    const items = await createTailAudit({ keepAliveMs: 20, recheckMs: 2_000 })(
       rest.deps,
       await ownerActor(),
       { parameters: { tool: 'none' }, lastEventId: '0' },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createRest, type Rest } from './rest.ts';
+import { createRest, errorOf, type Rest } from './rest.ts';
 import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';
 
 let rest: Rest;
@@ -217,4 +217,15 @@ test('the newest 200 are found by an index, for a common, a rare and an absent t
     expect(plan).not.toMatch(/Seq Scan|Sort Key/);
     expect(plan).toContain('Index');
   }
+});
+
+test('a time outside the years 1 to 9999 is 400, also where only its offset leads there, and so is a cursor from there', async () => {
+  const refused = async (query: string) => errorOf(await rest.ask('GET', `/acme/admin/audit?${query}`));
+  for (const since of ['0001-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'])
+    expect(await refused(`since=${encodeURIComponent(since)}`)).toBe('since must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');
+  expect(await page({ since: '0001-01-01T00:00:00Z' })).toMatchObject({ since: '0001-01-01T00:00:00.000Z' });
+  const cursor = (ts: number) => Buffer.from(`0.${'0'.repeat(32)}.1.${ts}`).toString('base64url');
+  for (const ms of [Date.parse('0001-01-01T00:00:00Z') - 1, Date.parse('9999-12-31T23:59:59.999Z') + 1])
+    expect(await refused(`cursor=${cursor(ms)}`)).toContain('cursor must be');
+  expect((await rest.ask('GET', `/acme/admin/audit?cursor=${cursor(Date.parse('0001-01-01T00:00:00Z'))}`)).status).toBe(200);
 });

@@ -66,3 +66,26 @@ test('the page works without anything from elsewhere: the browser is told to loa
     expect((await fetch(source)).status).toBe(200);
   }
 });
+
+test('whatever may carry a body says that it may be too large or of the wrong type', () => {
+  const writes = rest.document.operations.filter(({ method }) => ['POST', 'PUT', 'PATCH', 'DELETE'].includes(method));
+  expect(writes.length).toBeGreaterThan(20);
+  for (const { operationId, responses } of writes)
+    expect(Object.keys(responses), operationId).toEqual(expect.arrayContaining(['400', '413', '415']));
+});
+
+test('parameters are shown as what they are', () => {
+  const shown = (id: string) =>
+    Object.fromEntries(
+      (rest.document.operations.find(({ operationId }) => operationId === id)?.parameters ?? []).map(({ name, schema }) => [name, schema]),
+    );
+  const limit = { type: 'integer', minimum: 1, maximum: 1000, default: 200 };
+  expect(shown('queryAudit')).toMatchObject({
+    limit,
+    since: { type: 'string', format: 'date-time' },
+    decision: { type: 'string', enum: ['allow', 'deny'] },
+  });
+  expect(shown('exportAudit')).toMatchObject({ since: { format: 'date-time' }, until: { format: 'date-time' } });
+  for (const id of ['listEvents', 'readPolicyHistory']) expect(shown(id)).toMatchObject({ limit });
+  expect(shown('writeRolePolicy')).toMatchObject({ role: { type: 'string', enum: ['owner', 'admin', 'member'] } });
+});

@@ -76,6 +76,7 @@ async function createCutApp({ deps, owner, pool }: Rest, { folder }: Wire) {
   const cutDeps: AppDeps = {
     ...deps,
     pool: cutPool,
+    readingPool: cutPool,
     registry: new Registry(),
     log: pino({}, { write: (line: string) => void lines.push(line) }),
   };

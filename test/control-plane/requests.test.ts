@@ -257,3 +257,76 @@ describe('over a socket', () => {
     expect(await answer.json()).toMatchObject({ error: expect.stringContaining('1 MiB') });
   });
 });
+
+describe('a body with more mistakes than anybody reads', () => {
+  const many = (keyLength = 0) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: 90_000 }, (_, at) => [`f${at}`.padEnd(keyLength, 'x'), 1])));
+
+  test.each([
+    ['PATCH', async (): Promise<string> => `/api/v1/agents/${await rest.createAgent()}`],
+    ['PUT', async (): Promise<string> => url],
+    ['PUT', async (): Promise<string> => '/acme/admin/rolePolicies/member'],
+    ['POST', async (): Promise<string> => '/acme/admin/keys'],
+    ['POST', async (): Promise<string> => '/acme/admin/policies/apply'],
+  ] as const)('%s is answered with a hundred of them', async (method, urlOf) => {
+    const answer = await rest.ask(method, await urlOf(), { body: many(), headers });
+    expect(answer.status).toBe(400);
+    const { details } = Object(answer.body) as { readonly details: readonly string[] };
+    expect(details).toHaveLength(101);
+    expect(details.at(-1)).toMatch(/^and 8\d{4} more$/);
+    expect(errorOf(answer)).toMatch(/and 8\d{4} more$/);
+    expect(JSON.stringify(answer.body).length).toBeLessThan(100_000);
+  });
+
+  test('a line that would be as long as the request is cut, and still says what is wrong', async () => {
+    const answer = await put(JSON.stringify({ tools: { t: { api: { ['x'.repeat(100_000)]: 1 } } } }));
+    const line = errorOf(answer);
+    expect(line.length).toBeLessThanOrEqual(300);
+    expect(line).toContain('is not a field here; there are permission');
+  });
+});
+
+describe('a whole set of documents', () => {
+  const apply = '/acme/admin/policies/apply';
+  const padded = (bytes: number) => `{"dryRun":true}${' '.repeat(bytes - 15)}`;
+
+  test('may be of 16 MiB; one byte more is 413, which names that limit', async () => {
+    expect((await rest.ask('POST', apply, { body: padded(bounds.policySetBytes), headers })).status).toBe(200);
+    const answer = await rest.ask('POST', apply, { body: padded(bounds.policySetBytes + 1), headers });
+    expect(answer.status).toBe(413);
+    expect(errorOf(answer)).toBe('the body is larger than 16 MiB');
+  });
+
+  test('may have more values than another body: what several writes have made can be applied at once', async () => {
+    const tools = Object.fromEntries(Array.from({ length: 8_000 }, (_, at) => [`t${at}`, { api: { permission: 'deny', rateLimit: 1 } }]));
+    const userPolicies = Object.fromEntries(Array.from({ length: 4 }, (_, at) => [`u${at}`, { tools }]));
+    const answer = await rest.ask('POST', apply, { body: { dryRun: true, userPolicies } });
+    expect(answer.status, JSON.stringify(answer.body).slice(0, 300)).toBe(200);
+    expect((await rest.ask('PUT', url, { body: { a: Array.from({ length: bounds.jsonNodes }, () => 1) } })).status).toBe(400);
+  });
+
+  test('the document says what each operation takes', () => {
+    const said = (id: string) => JSON.stringify(rest.document.operations.find(({ operationId }) => operationId === id)?.responses['413']);
+    expect(said('applyPolicies')).toContain(String(bounds.policySetBytes));
+    expect(said('simulatePolicies')).toContain(String(bounds.policySetBytes));
+    expect(said('createKey')).toContain(String(bounds.bodyBytes));
+  });
+});
+
+test('a document does not grow past 1 MiB, neither by merging nor by being applied', async () => {
+  const tools = (from: number) =>
+    Object.fromEntries(Array.from({ length: 2_500 }, (_, at) => [`${from + at}`.padStart(150, 'x'), { api: { permission: 'deny' } }]));
+  const role = '/acme/admin/rolePolicies/owner';
+  expect((await rest.ask('PUT', role, { body: { tools: tools(0) } })).status).toBe(200);
+  const grown = await rest.ask('PUT', role, { body: { tools: tools(2_500) } });
+  expect(grown.status).toBe(200);
+  const answer = await rest.ask('PUT', role, { body: { tools: tools(5_000) } });
+  expect(answer.status).toBe(400);
+  expect(errorOf(answer)).toMatch(/^document must be at most 1048576 bytes of JSON, would be \d{7}$/);
+  const applied = await rest.ask('POST', '/acme/admin/policies/apply', {
+    body: { rolePolicies: { owner: { tools: { ...tools(0), ...tools(2_500), ...tools(5_000) } } } },
+  });
+  expect(applied.status).toBe(400);
+  expect(errorOf(applied)).toContain('rolePolicies.owner must be at most 1048576 bytes');
+  await rest.ask('DELETE', role);
+});

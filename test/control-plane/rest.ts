@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Role, Scope } from '@tollgate/proto/contract';
+import { Pool } from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
@@ -9,7 +10,10 @@ import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
 import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
+import { streamBounds } from '../../control-plane/http/streams.ts';
+import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
+import { watchHeads } from '../../control-plane/store/watch-heads.ts';
 import { createApiDocument } from '../support/api-document.ts';
 import { createTestDatabase } from '../support/database.ts';
 
@@ -30,17 +34,25 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 export const operatorKey = 'operator-key-of-at-least-32-characters';
 
 export async function createRest(
-  overrides: Partial<Pick<AppDeps, 'defaults' | 'readiness' | 'issuer' | 'config' | 'reach' | 'sealer'>> = {},
+  overrides: Partial<Pick<AppDeps, 'defaults' | 'readiness' | 'issuer' | 'config' | 'reach' | 'sealer' | 'streamBounds'>> = {},
 ) {
   const database = await createTestDatabase();
   const clock = { now: new Date('2026-06-25T12:00:00.000Z') };
   const lines: string[] = [];
+  const readingPool = new Pool({ ...database.connection, max: 2 });
+  readingPool.on('error', () => {});
+  const heads = watchHeads(database.pool);
+  const reach = overrides.reach ?? createReach({ allowPrivate: false, commands: [] });
   const deps: AppDeps = {
     pool: database.pool,
+    readingPool,
+    heads,
     clock: () => clock.now,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
-    reach: createReach({ allowPrivate: false, commands: [] }),
+    reach,
+    discover: createDiscover(reach),
+    streamBounds,
     sealer: null,
     config: { publicUrl: null, operatorKey, patchPerMinute: 30 },
     issuer: null,
@@ -85,6 +97,8 @@ export async function createRest(
 
   const close = async (): Promise<void> => {
     await app.close();
+    heads.close();
+    await readingPool.end();
     await database.close();
   };
   return { app, origin, document, deps, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };

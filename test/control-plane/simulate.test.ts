@@ -450,3 +450,10 @@ describe('what ends a run early', () => {
     expect(rest.lines.some((line) => line.includes('a simulation failed'))).toBe(true);
   });
 });
+
+test('whoever may not read the audit log is told so before what they sent is read', async () => {
+  const key = await rest.keyOf('admin', ['policies.write', 'policies.read'], 'drafter');
+  const answer = await rest.ask('POST', '/acme/admin/simulate', { key, body: '{', headers: { 'content-type': 'application/json' } });
+  expect(answer.status).toBe(403);
+  expect(JSON.stringify(answer.body)).toContain('admin.audit.read');
+});

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readComponents } from '../support/api-document.ts';
-import { type GeneratedRequest, requestOf } from '../support/generated-requests.ts';
+import { awkwardUrlsOf, type GeneratedRequest, requestOf } from '../support/generated-requests.ts';
 import { createRest, field, operatorKey, type Rest } from './rest.ts';
 
 const casesEach = Number(process.env['TOLLGATE_TEST_WALK'] ?? 60);
@@ -66,6 +66,19 @@ test('every operation, with generated input, answers as the document says and ne
       }),
       { numRuns: casesEach, seed },
     );
+  }
+}, 120_000);
+
+test('no text in any variable of a path is more than a 4xx', async () => {
+  for (const operation of rest.document.operations) {
+    const names = await makeNames();
+    const key = operation.security.some((one) => 'operator' in one) ? operatorKey : rest.owner;
+    const headers: Readonly<Record<string, string>> = operation.body === null ? {} : { 'content-type': 'application/json' };
+    for (const url of awkwardUrlsOf(operation, names)) {
+      const slug = decodeURIComponent(url.split('/').at(-1) ?? '');
+      for (const body of operation.body === null ? [undefined] : [{}, { slug }])
+        expect(await send(operation.method, { url, headers, body }, key), `${operation.method} ${url}`).toBeLessThan(500);
+    }
   }
 }, 120_000);
 

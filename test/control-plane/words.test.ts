@@ -10,7 +10,7 @@ import { cleanJson } from '../../control-plane/domain/audit/clean-json.ts';
 import { parseInstant } from '../../control-plane/domain/instant.ts';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
 import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
-import { inTurns, inTurnsByKey } from '../../control-plane/operations/audit/turns.ts';
+import { inTurns, inTurnsByKey } from '../../control-plane/operations/turns.ts';
 import { daysBetween } from '../../control-plane/store/partitions.ts';
 
 const now = new Date('2026-06-25T12:00:00.000Z');

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
 import { migrate } from '../../control-plane/store/migrate.ts';
 import { createTestDatabase, withClient } from '../support/database.ts';
+
+const positions = new URL('../../control-plane/store/migrations/0010_event_position.sql', import.meta.url);
 
 const readApplied = (connection: object) =>
   withClient(connection, async (client) => (await client.query('SELECT name FROM migrations ORDER BY id')).rows.map(({ name }) => name));
@@ -27,4 +30,45 @@ test('of several that migrate an empty database at once, all succeed and each mi
   } finally {
     await withClient(address, (client) => client.query(`DROP DATABASE ${database}`));
   }
+});
+
+test('events that there are keep their order when they are counted anew, and when that is undone', async () => {
+  const { connection, close } = await createTestDatabase();
+  const [, up = '', down = ''] = /-- Up Migration\n(.*)-- Down Migration\n(.*)/s.exec(readFileSync(positions, 'utf8')) ?? [];
+  await withClient(connection, async (client) => {
+    await client.query(`insert into workspace (slug, created_at) values ('a', now()), ('b', now())`);
+    await client.query(down);
+    for (const [slug, revision, target] of [
+      ['a', 1, 'x'],
+      ['b', 1, 'y'],
+      ['a', 2, 'z'],
+      ['b', 2, 'y'],
+      ['a', 2, 'w'],
+      ['a', 2, 'v'],
+    ])
+      await client.query(
+        `insert into admin_event (workspace_id, at, sub, key_id, action, target, revision, detail)
+         select id, now(), '', '', '', $3, $2, '{}' from workspace where slug = $1`,
+        [slug, revision, target],
+      );
+    const order = async () =>
+      (
+        await client.query(
+          `select revision::int, position, target from admin_event join workspace on workspace.id = workspace_id and slug = 'a'
+           order by revision desc, position desc`.replaceAll(' revision', ' admin_event.revision'),
+        )
+      ).rows;
+    const wanted = [
+      { revision: 2, position: 3, target: 'v' },
+      { revision: 2, position: 2, target: 'w' },
+      { revision: 2, position: 1, target: 'z' },
+      { revision: 1, position: 1, target: 'x' },
+    ];
+    await client.query(up);
+    expect(await order()).toEqual(wanted);
+    await client.query(down);
+    await client.query(up);
+    expect(await order()).toEqual(wanted);
+  });
+  await close();
 });

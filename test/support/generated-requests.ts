@@ -50,18 +50,8 @@ export function valueOf(schema: Schema, names: Names, depth = 0): fc.Arbitrary<u
 }
 
 const instants = fc.constantFrom('2026-06-25T11:00:00Z', '2030-01-01T00:00:00.000Z', '2026-06-25', 'yesterday');
-const awkward = fc.constantFrom(
-  '',
-  '__proto__',
-  'constructor',
-  '\u0000',
-  '😀',
-  '\ud800',
-  'a'.repeat(201),
-  "'; drop table agent; --",
-  '../..',
-  '%2F',
-);
+const awkwardTexts = ['', '__proto__', 'constructor', '\u0000', '😀', '\ud800', 'a'.repeat(201), "'; drop table agent; --", '../..', '%2F'];
+const awkward = fc.constantFrom(...awkwardTexts);
 
 function text(schema: Schema): fc.Arbitrary<string> {
   if (schema['format'] === 'date-time' || String(schema['description']).includes('ISO 8601')) return instants;
@@ -155,6 +145,14 @@ export function requestOf(operation: ApiOperation, names: Names): fc.Arbitrary<G
       body: made.sent,
     };
   });
+}
+
+/** Each variable of a path with each awkward text, all else being good: too few of them come by chance. */
+export function awkwardUrlsOf({ parameters, path }: ApiOperation, names: Names): readonly string[] {
+  const variables = parameters.filter((one) => one.in === 'path').map(({ name }) => name);
+  const filled = (awkwardOne: string, text: string): string =>
+    path.replaceAll(/\{([^}]+)\}/g, (_whole, name: string) => encode(name === awkwardOne ? text : (names.path[name]?.[0] ?? 'x')));
+  return variables.flatMap((name) => awkwardTexts.map((text) => filled(name, text)));
 }
 
 /** A lone surrogate has no encoding. */

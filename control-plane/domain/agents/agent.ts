@@ -105,9 +105,12 @@ export const capBounds = {
 } as const;
 
 const cap = ({ min, max }: { readonly min: number; readonly max: number }, description: string): FieldRule => ({
-  type: (value) => (Number.isSafeInteger(value) && Number(value) >= 0 ? null : 'must be an integer of at least 0'),
+  type: (value) => {
+    if (!Number.isInteger(value) || Number(value) < 0) return 'must be an integer of at least 0';
+    return Number(value) > Number.MAX_SAFE_INTEGER ? `must be at most ${Number.MAX_SAFE_INTEGER}` : null;
+  },
   bound: (value) => (Number(value) < min || Number(value) > max ? `must be from ${min} to ${max}` : null),
-  schema: { type: { type: 'integer', minimum: 0 }, bound: { minimum: min, maximum: max } },
+  schema: { type: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }, bound: { minimum: min, maximum: max } },
   description,
 });
 

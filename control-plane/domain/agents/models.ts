@@ -119,8 +119,23 @@ const dependsOnHour = ({ prices }: ModelInfo): boolean =>
 const demo: Model = { id: demoModel, provider: 'demo', name: 'echo', aliases: [] };
 const free: Price = { inputCentsPerMillionTokens: 0, outputCentsPerMillionTokens: 0 };
 
-const models = catalogueOf([demo, ...sources.flatMap(modelsOf)]);
-const byName = new Map(models.flatMap((model) => namesOf(model).map((name) => [name, model] as const)));
+interface Catalogue {
+  readonly models: readonly Model[];
+  readonly byName: ReadonlyMap<string, Model>;
+}
+
+/** Made when it is first asked for, so that whoever imports this does not wait for it. */
+let made: Catalogue | null = null;
+
+function catalogue(): Catalogue {
+  made ??= makeCatalogue();
+  return made;
+}
+
+function makeCatalogue(): Catalogue {
+  const models = catalogueOf([demo, ...sources.flatMap(modelsOf)]);
+  return { models, byName: new Map(models.flatMap((model) => namesOf(model).map((name) => [name, model] as const))) };
+}
 
 /** Sorted by id. A name that several providers have is nobody's alias. */
 function catalogueOf(all: readonly Model[]): readonly Model[] {
@@ -137,7 +152,7 @@ function namesOf({ id, provider, aliases }: Model): readonly string[] {
 
 /** The model that a name means, or null. */
 function findModel(name: string): Model | null {
-  return byName.get(name) ?? (released.test(name) ? findReleased(name) : null);
+  return catalogue().byName.get(name) ?? (released.test(name) ? findReleased(name) : null);
 }
 
 /** `claude-haiku-4-5-20251001`: the price data says of which model that is a release. */
@@ -145,7 +160,7 @@ function findReleased(text: string): Model | null {
   const [name = '', provider = null] = text.split('/').reverse();
   const found = sources
     .filter((source) => provider === null || source.provider === provider)
-    .flatMap((source) => byName.get(`${source.provider}/${quote(source.dataId, name, someDay)?.model.id}`) ?? []);
+    .flatMap((source) => catalogue().byName.get(`${source.provider}/${quote(source.dataId, name, someDay)?.model.id}`) ?? []);
   return found.length === 1 ? (found[0] ?? null) : null;
 }
 
@@ -159,9 +174,19 @@ export function priceOf(name: string, at: Date): Price | null {
   return source === undefined ? free : priceFrom(source.dataId, model.name, at);
 }
 
+/** Where prices depend on the hour, they change at whole and half hours. */
+const pricesLastMs = 30 * 60_000;
+let listed: { readonly from: number; readonly models: readonly PricedModel[] } | null = null;
+
 /** All models by id, with what they cost at `at`. */
-export const listModels = (at: Date): readonly PricedModel[] =>
-  models.flatMap((model) => {
+export function listModels(at: Date): readonly PricedModel[] {
+  const from = Math.floor(at.getTime() / pricesLastMs) * pricesLastMs;
+  if (listed?.from !== from) listed = { from, models: priceAll(new Date(from)) };
+  return listed.models;
+}
+
+const priceAll = (at: Date): readonly PricedModel[] =>
+  catalogue().models.flatMap((model) => {
     const price = priceOf(model.id, at);
     return price === null ? [] : [{ ...model, ...price }];
   });

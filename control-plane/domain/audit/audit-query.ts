@@ -1,6 +1,6 @@
 // The questions of `GET …/audit`, of its stream and its export, read from their query strings as they came, and the
 // cursor that carries the first from page to page.
-import { parseInstant } from '../instant.ts';
+import { instantWords, isInstant, parseInstant } from '../instant.ts';
 import type { Problem } from '../shape.ts';
 import type { Checked } from '../refusal.ts';
 
@@ -48,7 +48,6 @@ const windowMs = 15 * 60_000;
 const limits = { standard: 200, max: 1000 };
 const filterNames = ['tool', 'decision', 'agent', 'sub', 'session'] as const;
 export const lastEventIdWords = 'must be the id of an event of this stream';
-const instantWords = 'must be an ISO 8601 date-time';
 
 /** A number out of range is clamped; anything else that is wrong is a problem. */
 export function parseAuditQuery(query: Parameters, now: Date): Checked<AuditQuery> {
@@ -135,7 +134,7 @@ interface Cursor {
   readonly since: Date;
 }
 
-const cursorForm = /^(\d{1,16})\.([0-9a-f]{32})\.(\d{1,16})\.(-?\d{1,16})$/;
+const cursorForm = /^(-?\d{1,16})\.([0-9a-f]{32})\.(\d{1,16})\.(-?\d{1,16})$/;
 
 export const cursorOf = ({ ts, spoolId, sequence }: AuditPosition, since: Date): string =>
   Buffer.from(`${ts.getTime()}.${spoolId}.${sequence}.${since.getTime()}`).toString('base64url');
@@ -146,5 +145,4 @@ function parseCursor(text: string): Cursor | null {
   return { position: { ts: new Date(Number(ts)), spoolId, sequence: Number(sequence) }, since: new Date(Number(since)) };
 }
 
-/** 8.64 × 10¹⁵ is the end of time for `Date`, and year 9999 for ISO 8601 and for us. */
-const isDateNumber = (text: string | undefined): boolean => text !== undefined && Math.abs(Number(text)) <= Date.UTC(9999, 11, 31);
+const isDateNumber = (text: string | undefined): boolean => text !== undefined && isInstant(Number(text));

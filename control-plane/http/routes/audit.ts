@@ -4,32 +4,45 @@ import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { parseLimit } from '../../domain/audit/audit-query.ts';
 import { badRequest } from '../../domain/refusal.ts';
-import { type AdminEvent, listEvents } from '../../operations/audit/list-events.ts';
+import { type AdminEvent, type EventPosition, eventIdOf, listEvents } from '../../operations/audit/list-events.ts';
 import { exportAudit } from '../../operations/audit/export-audit.ts';
 import { queryAudit } from '../../operations/audit/query-audit.ts';
 import { createTailAudit, type TailItem } from '../../operations/audit/tail-audit.ts';
-import type { AppDeps } from '../deps.ts';
+import type { StreamDeps } from '../deps.ts';
 import { addRoute, addStream } from '../route.ts';
-import { dateTime, entryRef, eventRef, integer, inWorkspace, listOf, object, pageCursor, pageLimit, text } from '../shapes.ts';
+import {
+  dateTime,
+  entryRef,
+  eventRef,
+  integer,
+  inWorkspace,
+  listOf,
+  object,
+  pageCursor,
+  pageLimit,
+  shownAs,
+  text,
+  word,
+} from '../shapes.ts';
 
 const filters = {
   tool: Type.Optional(Type.String({ description: 'exact tool name' })),
-  decision: Type.Optional(Type.String({ description: 'allow or deny' })),
+  decision: Type.Optional(shownAs(word(['allow', 'deny']))),
   agent: Type.Optional(Type.String({ description: 'exact agent name' })),
   sub: Type.Optional(Type.String()),
   session: Type.Optional(Type.String()),
 };
 
 const auditQuery = Type.Object({
-  since: Type.Optional(Type.String({ description: 'ISO 8601 date-time; default: 15 minutes before now' })),
+  since: Type.Optional(shownAs({ ...dateTime, description: 'default: 15 minutes before now' })),
   limit: Type.Optional(pageLimit),
   cursor: Type.Optional(pageCursor),
   ...filters,
 });
 
 const exportQuery = Type.Object({
-  since: Type.Optional(Type.String({ description: 'ISO 8601 date-time; default: everything that is kept' })),
-  until: Type.Optional(Type.String({ description: 'ISO 8601 date-time, exclusive' })),
+  since: Type.Optional(shownAs({ ...dateTime, description: 'default: everything that is kept' })),
+  until: Type.Optional(shownAs({ ...dateTime, description: 'exclusive' })),
   ...filters,
 });
 
@@ -39,7 +52,7 @@ const lastEventId = Type.Object({
 
 const eventQuery = Type.Object({ limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) }, { additionalProperties: false });
 
-export function addAuditRoutes(app: FastifyInstance, deps: AppDeps): void {
+export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addRoute(app, deps, {
     method: 'GET',
     url: '/:workspace/admin/audit',
@@ -66,7 +79,7 @@ export function addAuditRoutes(app: FastifyInstance, deps: AppDeps): void {
       mediaType: 'text/event-stream',
       text: '`event: entry`, `id: <place in the ingest sequence>`, an AuditEntry as one line of `data`',
     },
-    operation: createTailAudit(deps),
+    operation: createTailAudit(),
     schema: { params: inWorkspace, querystring: Type.Object(filters), headers: lastEventId },
     input: ({ query, headers }) => ({ parameters: { ...query }, lastEventId: headers['last-event-id'] }),
     frame: eventOf,
@@ -116,9 +129,14 @@ function limitOf(text: string): number {
   return limit;
 }
 
-function beforeOf(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw badRequest('cursor must be the `next` of an earlier answer');
-  return Number(text);
+function beforeOf(text: string): EventPosition {
+  const [, revision, position] = /^(\d{1,15})\.(\d{1,9})$/.exec(text) ?? [];
+  if (revision === undefined || position === undefined) throw badRequest('cursor must be the `next` of an earlier answer');
+  return { revision: Number(revision), position: Number(position) };
 }
 
-const shownEvent = ({ at, id, ...event }: AdminEvent) => ({ id: String(id), ...event, at: at.toISOString() });
+const shownEvent = ({ at, position, ...event }: AdminEvent) => ({
+  id: eventIdOf({ revision: event.revision, position }),
+  ...event,
+  at: at.toISOString(),
+});

@@ -1,12 +1,13 @@
 // What a draft of the policy would have made of the calls that were recorded.
-import { layers, parts, tiers } from '@tollgate/proto/contract';
+import { bounds, layers, parts, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { changes } from '../../compile/simulate.ts';
+import { requireAccess } from '../../domain/access/access.ts';
 import { simulationLimits } from '../../domain/policies/simulation.ts';
 import { refusalOf } from '../../errors.ts';
 import { loggable } from '../../loggable.ts';
-import { type SimulationLine, simulatePolicies } from '../../operations/policies/simulate-policies.ts';
-import type { AppDeps } from '../deps.ts';
+import { createSimulatePolicies, type SimulationLine } from '../../operations/policies/simulate-policies.ts';
+import type { StreamDeps } from '../deps.ts';
 import { addStream } from '../route.ts';
 import {
   anyObject,
@@ -70,7 +71,7 @@ export const simulationLine = {
   oneOf: [object({ progress: object({ entries: integer, until: dateTime }) }), object({ result }), object({ error: text })],
 };
 
-export function addSimulateRoute(app: FastifyInstance, deps: AppDeps): void {
+export function addSimulateRoute(app: FastifyInstance, deps: StreamDeps): void {
   const lineOf = (line: SimulationLine): object => {
     if (!('failure' in line)) return line;
     const { code, publicMessage, cause } = refusalOf(line.failure);
@@ -88,9 +89,11 @@ scope \`admin.audit.read\` besides. Each line is \`{progress: {entries, until}}\
 the draft alone: recorded calls are decided by the documents of today and by the draft, limits counted over the recorded times in both, one
 window before \`since\` included. \`notPolicy\`: refused before any document was read, and so they stay. \`approximate\`: the entry does not name
 every hop of its chain, or not who called. \`drift\`: recorded otherwise than today's documents decide. An entry of a group is told by the
-rule of the draft, in \`allowed\` by the rule of today. \`truncated\`: there were more entries than \`limit\`, or than 30 s were enough for.`,
+rule of the draft, in \`allowed\` by the rule of today. \`truncated\`: there were more entries than \`limit\`, or than 30 s were enough for. At most two of a workspace run at once.`,
     answers: { mediaType: 'application/x-ndjson', text: 'JSON objects, one a line: {progress}, …, then {result} or {error}' },
-    operation: simulatePolicies,
+    operation: createSimulatePolicies(),
+    bodyBytes: bounds.policySetBytes,
+    admit: (actor) => requireAccess(actor, 'audit.read'),
     schema: { params: inWorkspace, body: anyObject },
     shownBody,
     input: ({ body }) => body,

@@ -38,7 +38,7 @@ export function addUsageRoute(app: FastifyInstance, deps: AppDeps): void {
     description: `Counted from what is recorded: calls that sidecars have not delivered yet are not in it, and \`asOf\` says when the newest that are
 arrived (null: none). \`limits\`: for each caller the rules that its allowed calls of the last window count in, those with the least left
 first, at most 1,000; \`tier\` is that of the rule. \`caps\`: runs with a call in the last hour, the latest first, at most 1,000 sessions.
-\`truncated\`: there was more than is read (100,000 entries) or shown.`,
+\`truncated\`: there was more than is read (100,000 entries, within 10 s) or shown.`,
     answers: object({
       now: dateTime,
       asOf: orNull(dateTime),

@@ -72,14 +72,17 @@ export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
       })),
     });
   });
-  app.post<{ Body: Static<typeof newWorkspace> }>(list, { onRequest, schema: schemas.create }, async ({ body }) =>
-    ok(await createWorkspace(deps, body)),
-  );
+  app.post<{ Body: Static<typeof newWorkspace> }>(list, { onRequest, schema: schemas.create }, async ({ body, log }) => {
+    const created = await createWorkspace(deps, body);
+    log.info({ workspace: created.slug, owner: body.owner.uid }, 'the operator made a workspace');
+    return ok(created);
+  });
   app.delete<{ Params: Static<typeof params>; Body: Static<typeof confirmation> }>(
     `${list}/:slug`,
     { onRequest, schema: schemas.remove },
     async (request) => {
       await deleteWorkspace(deps, request.params.slug, request.body.slug);
+      request.log.info({ workspace: request.params.slug }, 'the operator removed a workspace');
       return ok({});
     },
   );

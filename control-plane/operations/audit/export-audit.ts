@@ -27,7 +27,7 @@ interface Export {
 async function* entriesUpTo(upTo: number, { deps, actor, query, signal }: Export): AsyncGenerator<Entry> {
   const requireStanding = createStanding(deps, actor, 'audit.read');
   for (let after = 0; after < upTo; ) {
-    const { entries, reached } = await readIngested(deps.pool, actor.workspaceId, { ...query, after, upTo });
+    const { entries, reached } = await readIngested(deps.readingPool, actor.workspaceId, { ...query, after, upTo });
     for (const { entry } of entries) {
       await requireStanding();
       signal?.throwIfAborted();

@@ -6,7 +6,7 @@ import { cleanText } from '../../domain/audit/clean-json.ts';
 import { advanceSpool, copyEntries, type Gap, insertGap, lockSpool, type SequencedEntry, type SpoolId } from '../../store/audit-ingest.ts';
 import { dayOf, makeDays } from '../../store/partitions.ts';
 import { inTransaction } from '../../store/transaction.ts';
-import { inTurns, inTurnsByKey } from './turns.ts';
+import { inTurns, inTurnsByKey } from '../turns.ts';
 import type { Deps } from '../operation.ts';
 
 type IngestDeps = Pick<Deps, 'pool' | 'clock'>;

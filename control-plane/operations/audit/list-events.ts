@@ -1,18 +1,20 @@
-import { listEvents as listStored } from '../../store/events.ts';
+import { type EventPosition, listEvents as listStored } from '../../store/events.ts';
 import { readOperation } from '../operation.ts';
 
-export type { AdminEvent } from '../../store/events.ts';
+export type { AdminEvent, EventPosition } from '../../store/events.ts';
 
 interface EventQuery {
   readonly limit: number;
   /** `next` of the page before. */
-  readonly before: number | null;
+  readonly before: EventPosition | null;
 }
+
+export const eventIdOf = ({ revision, position }: EventPosition): string => `${revision}.${position}`;
 
 /** Who changed what, newest first. */
 export const listEvents = readOperation('event.read', async ({ pool }, actor, { limit, before }: EventQuery) => {
   const found = await listStored(pool, actor.workspaceId, limit + 1, before);
   const events = found.slice(0, limit);
   const last = events.at(-1);
-  return { events, ...(last !== undefined && found.length > limit ? { next: String(last.id) } : {}) };
+  return { events, ...(last !== undefined && found.length > limit ? { next: eventIdOf(last) } : {}) };
 });

@@ -1,17 +1,18 @@
 // What is left of limits and caps, as far as sidecars have told: entries that they still hold are not counted. Limits are
 // counted by the evaluator's own windows over the calls of one window, caps over the attempts of each run that was
 // active within the hour.
-import { setImmediate } from 'node:timers/promises';
+import { performance } from 'node:perf_hooks';
 import { compileAgent } from '../../compile/compile.ts';
 import { knownFrom, recordedCall } from '../../compile/recorded-call.ts';
 import { recordedPolicyOf } from '../../compile/recorded-policy.ts';
 import type { WorkspaceState } from '../../compile/state.ts';
 import { createUsageCount, type UsageCount, type UsedLimit } from '../../compile/usage.ts';
-import type { AuditPosition } from '../../domain/audit/audit-query.ts';
 import { unauthenticated } from '../../domain/refusal.ts';
 import { type RecordedRuns, readNewestReceived, readReplay, readRuns } from '../../store/audit-replay.ts';
 import { readWorkspaceState } from '../../store/workspace-state.ts';
+import { isUnavailable } from '../../store/unavailable.ts';
 import { type Deps, readOperation } from '../operation.ts';
+import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
 
 export interface UsageFilters {
   /** Of the caller that a call began with. */
@@ -33,6 +34,8 @@ export interface UsedCap {
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
+/** All of it, and then what there is by then. */
+const workMs = 10_000;
 const max = { entries: 100_000, limits: 1_000, sessions: 1_000 } as const;
 
 /** A decision that got as far as the caps counts as an attempt. */
@@ -47,51 +50,92 @@ const attempts = [
   'cap_budget',
 ] as const;
 
-export const readUsage = readOperation('usage.read', async (deps, actor, { sub = null, agent = null }: Nullable<UsageFilters>) => {
-  const { pool, clock, defaults } = deps;
+export const readUsage = readOperation('usage.read', async (deps, actor, filters: Nullable<UsageFilters>, { signal }) => {
+  const { readingPool, clock, defaults } = deps;
+  const { sub = null, agent = null } = filters;
   const now = clock();
-  const state = await readWorkspaceState(pool, actor.workspaceId);
+  const endsAt = performance.now() + workMs;
+  const question: Question = {
+    workspaceId: actor.workspaceId,
+    now,
+    leftMs: () => endsAt - performance.now(),
+    ...(signal === undefined ? {} : { signal }),
+  };
+  const state = await readWorkspaceState(readingPool, actor.workspaceId);
   if (state === null) throw unauthenticated('the workspace of this key is gone');
   const count = createUsageCount(recordedPolicyOf(state, state.documents, defaults), { sub, agent });
-  const truncated = await countWindow(deps, actor.workspaceId, { state, now, count });
+  const truncated = await withinTime(question, () => countWindow(deps, question, state, count), true);
   const limits: readonly UsedLimit[] = count.usedAt(now.getTime());
-  // No run is longer than a day.
-  const active = new Date(now.getTime() - hourMs);
-  const counted = new Date(now.getTime() - dayMs);
-  const runs = await readRuns(pool, actor.workspaceId, { active, counted, attempts, sub, agent, max });
-  const asOf = await readNewestReceived(pool, actor.workspaceId);
+  const runs = await withinTime(question, () => runsOf(deps, question, { sub, agent }), { runs: [], cut: true });
+  const asOf = await readNewestReceived(readingPool, actor.workspaceId);
   return {
     now: now.toISOString(),
     asOf: asOf?.toISOString() ?? null,
     windowSeconds: defaults.windowSeconds,
     limits: limits.slice(0, max.limits),
     caps: capsOf(state, runs),
-    truncated: truncated || limits.length > max.limits || runs.cut,
+    truncated: truncated || count.cut() || limits.length > max.limits || runs.cut,
   };
 });
 
 type Nullable<T> = { readonly [K in keyof T]?: T[K] | null };
 
-interface Window {
-  readonly state: WorkspaceState;
+interface Question {
+  readonly workspaceId: number;
   readonly now: Date;
-  readonly count: UsageCount;
+  /** Of the time that the whole answer may take. */
+  readonly leftMs: () => number;
+  readonly signal?: AbortSignal;
+}
+
+/** What `read` finds, or `otherwise` where the time is up first. Throws where nobody waits any more. */
+async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T>, otherwise: T): Promise<T> {
+  signal?.throwIfAborted();
+  if (leftMs() <= 0) return otherwise;
+  try {
+    return await read();
+  } catch (reason) {
+    if (leftMs() <= 0 && isUnavailable(reason)) return otherwise;
+    throw reason;
+  }
 }
 
 /** Whether there were more entries than may be read. */
-async function countWindow({ pool, defaults }: Deps, workspaceId: number, { state, now, count }: Window): Promise<boolean> {
+async function countWindow(
+  { readingPool, defaults }: Deps,
+  { workspaceId, now, leftMs, signal }: Question,
+  state: WorkspaceState,
+  count: UsageCount,
+): Promise<boolean> {
   const known = knownFrom(state);
-  const since = new Date((Math.floor(now.getTime() / 1000) - defaults.windowSeconds) * 1000);
+  const windowFrom = new Date((Math.floor(now.getTime() / 1000) - defaults.windowSeconds) * 1000);
+  const replay: ReplayDeps = {
+    read: (since, until, after) => readReplay(readingPool, workspaceId, { since, until, after }, Math.max(1, leftMs())),
+    stopwatch: () => performance.now(),
+  };
   let read = 0;
-  for (let after: AuditPosition | null = null; ; ) {
-    const page = await readReplay(pool, workspaceId, { since, until: now, after });
-    for (const entry of page.entries) count.take(recordedCall(entry, known));
-    read += page.rows;
-    if (page.after === null) return false;
-    if (read >= max.entries) return true;
-    after = page.after;
-    await setImmediate();
+  for await (const turn of replayTurns(replay, windowFrom, now)) {
+    signal?.throwIfAborted();
+    // More follow, or the turns would have ended.
+    if (leftMs() <= 0 || (turn.rows > 0 && read >= max.entries)) return true;
+    read += turn.rows;
+    await takeTurn(turn, replay.stopwatch, (entry) => {
+      count.take(recordedCall(entry, known));
+      return true;
+    });
   }
+  return false;
+}
+
+function runsOf(
+  { readingPool }: Deps,
+  { workspaceId, now, leftMs }: Question,
+  filters: { readonly sub: string | null; readonly agent: string | null },
+) {
+  const active = new Date(now.getTime() - hourMs);
+  // No run is longer than a day.
+  const counted = new Date(now.getTime() - dayMs);
+  return readRuns(readingPool, workspaceId, { active, counted, attempts, ...filters, max }, Math.max(1, leftMs()));
 }
 
 /** Of agents that there are no longer, no caps hold. */

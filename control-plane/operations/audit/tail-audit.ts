@@ -8,7 +8,6 @@ import type { Actor } from '../../domain/access/actor.ts';
 import { lastEventIdWords, parseTailQuery, type TailQuery } from '../../domain/audit/audit-query.ts';
 import { accepted, badRequest } from '../../domain/refusal.ts';
 import { readHead, readIngested } from '../../store/audit.ts';
-import { type HeadWatch, watchHeads } from '../../store/watch-heads.ts';
 import { type Deps, type Operation, readOperation } from '../operation.ts';
 import { createStanding, recheckMs } from '../access/standing.ts';
 
@@ -25,28 +24,25 @@ export interface TailInput {
 
 const standardPace = { keepAliveMs: 15_000, recheckMs };
 
-/** All streams of the operation that is answered share one watch of the heads. */
-export function createTailAudit({ pool }: Pick<Deps, 'pool'>, pace = standardPace): Operation<TailInput, AsyncIterable<TailItem>> {
-  const heads = watchHeads(pool);
+export function createTailAudit(pace = standardPace): Operation<TailInput, AsyncIterable<TailItem>> {
   return readOperation('audit.read', async (deps, actor, { parameters, lastEventId }, { signal = new AbortController().signal }) => {
     const { after, filters } = accepted(parseTailQuery(parameters, lastEventId));
     const head = await readHead(deps.pool, actor.workspaceId);
     if (after !== null && after > head) throw badRequest(`Last-Event-ID ${lastEventIdWords}; the newest is ${head}`);
-    return follow({ deps, actor, heads, filters, pace, signal }, { at: after ?? head, head });
+    return follow({ deps, actor, filters, pace, signal }, { at: after ?? head, head });
   });
 }
 
 interface Tail {
   readonly deps: Deps;
   readonly actor: Actor;
-  readonly heads: HeadWatch;
   readonly filters: TailQuery['filters'];
   readonly pace: typeof standardPace;
   readonly signal: AbortSignal;
 }
 
 async function* follow(tail: Tail, start: { readonly at: number; readonly head: number }): AsyncGenerator<TailItem> {
-  const { deps, actor, heads, filters, pace, signal } = tail;
+  const { deps, actor, filters, pace, signal } = tail;
   const { workspaceId } = actor;
   const requireStanding = createStanding(deps, actor, 'audit.read', pace.recheckMs);
   let { at, head } = start;
@@ -59,7 +55,7 @@ async function* follow(tail: Tail, start: { readonly at: number; readonly head: 
   try {
     while (!signal.aborted) {
       if (at < head) {
-        const page = await readIngested(deps.pool, workspaceId, { after: at, upTo: head, since: null, until: null, filters });
+        const page = await readIngested(deps.readingPool, workspaceId, { after: at, upTo: head, since: null, until: null, filters });
         for (const item of page.entries) {
           await requireStanding();
           if (signal.aborted) return;
@@ -70,7 +66,7 @@ async function* follow(tail: Tail, start: { readonly at: number; readonly head: 
         at = page.reached;
       } else {
         const quietMs = pace.keepAliveMs - (performance.now() - spokeAt);
-        head = (await heads.waitBeyond({ workspaceId, ingest: at }, Math.max(0, Math.min(quietMs, pace.recheckMs)), signal)) ?? head;
+        head = (await deps.heads.waitBeyond({ workspaceId, ingest: at }, Math.max(0, Math.min(quietMs, pace.recheckMs)), signal)) ?? head;
       }
       await requireStanding();
       if (performance.now() - spokeAt >= pace.keepAliveMs) yield note('alive');

@@ -8,8 +8,12 @@ import type { Deps } from '../operation.ts';
 
 const dayMs = 24 * 3_600_000;
 
+interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
+  readonly log: { warn(fields: object, message: string): void };
+}
+
 /** Returns the days that were dropped, as `YYYYMMDD`. */
-export async function tendPartitions({ pool, clock }: Pick<Deps, 'pool' | 'clock'>, retentionDays: number): Promise<readonly string[]> {
+export async function tendPartitions({ pool, clock, log }: TendDeps, retentionDays: number): Promise<readonly string[]> {
   const now = clock();
   const ahead = new Date(now.getTime() + bounds.auditFutureMs + dayMs);
   await inTransaction(pool, (client) => ensureDays(client, daysBetween(now, ahead)));
@@ -18,7 +22,9 @@ export async function tendPartitions({ pool, clock }: Pick<Deps, 'pool' | 'clock
     return await inTransaction(pool, (client) => dropDaysBefore(client, oldest));
   } catch (error) {
     // Dropping waits for every reader of the log, and gives up soon: there is another hour.
-    if (isUnavailable(error)) return [];
-    throw error;
+    if (!isUnavailable(error)) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ reason, retentionDays }, 'audit entries out of retention are still there');
+    return [];
   }
 }

@@ -1,4 +1,5 @@
 // For the operator, who is no member of any.
+import { isSlug } from '@tollgate/proto/contract';
 import { badRequest, notFound } from '../../domain/refusal.ts';
 import { inTransaction } from '../../store/transaction.ts';
 import { deleteWorkspace as deleteStored } from '../../store/workspaces.ts';
@@ -7,6 +8,6 @@ import type { Deps } from '../operation.ts';
 /** `confirm` must be the slug again: everything in the workspace goes. */
 export async function deleteWorkspace({ pool }: Pick<Deps, 'pool'>, slug: string, confirm: string): Promise<void> {
   if (confirm !== slug) throw badRequest('slug must be given again, to confirm');
-  const deleted = await inTransaction(pool, (client) => deleteStored(client, slug));
+  const deleted = isSlug(slug) && (await inTransaction(pool, (client) => deleteStored(client, slug)));
   if (!deleted) throw notFound('there is no such workspace');
 }

@@ -222,6 +222,34 @@ test('a server that fails is tried again with growing patience, which starts ove
   expect(waits).toEqual([50, 100, 200, 250, 50]);
 });
 
+test('told that the control plane is there again, it waits no longer, and begins with the shortest wait', async () => {
+  const server = await startAuditServer();
+  const { onBatch } = server;
+  server.onBatch = (stream) => server.fail(stream);
+  const clock = createManualClock();
+  const spool = await openTestSpool({ folder: temporaryFolder(), clock });
+  spool.append('1');
+  const shipper = startShipper({
+    spool,
+    openStream: server.openStream,
+    clock,
+    random: () => 0.5,
+    reconnectMs: { first: 100, max: 30_000 },
+  });
+  for (const wait of [50, 100, 200, 400]) {
+    await shipper.reaches('waiting');
+    expect(clock.waits[0]).toBe(wait);
+    clock.advance(wait);
+  }
+  await shipper.reaches('waiting');
+  shipper.retryNow();
+  await shipper.reaches('waiting');
+  expect(clock.waits[0]).toBe(50);
+  server.onBatch = onBatch;
+  shipper.retryNow();
+  await spool.whenAcknowledged(1);
+});
+
 test('what is left when the deadline passes is shipped by the next process, under the spool it was written to', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder });

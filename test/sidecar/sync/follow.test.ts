@@ -47,6 +47,7 @@ function follow(
       },
       onTaken: (message) => void taken.push(message),
       onRefused: () => undefined,
+      onOpen: () => undefined,
       onState: wake,
     },
     { sidecarId: 'sidecar-1', bootId: 'boot-1', form: 'FORM_LIBRARY' },

@@ -1,0 +1,15 @@
+// Undoing a start: every step is taken, last first, whatever became of those before.
+import { loggable } from './loggable.ts';
+
+export type Undo = (() => Promise<unknown> | void)[];
+
+/** Those that fail are logged. */
+export async function undoAll(steps: Undo, log: { error(fields: object, message: string): void }): Promise<void> {
+  for (const step of steps.toReversed()) {
+    try {
+      await step();
+    } catch (error) {
+      log.error(loggable(error), 'a step of the stop failed; going on');
+    }
+  }
+}

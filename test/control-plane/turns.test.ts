@@ -1,0 +1,87 @@
+// Small parts that keep a process in bounds, each by itself.
+import { expect, test } from 'vitest';
+import { linesOf } from '../../control-plane/cli/streams.ts';
+import { Outage } from '../../control-plane/cli/failure.ts';
+import { listModels } from '../../control-plane/domain/agents/models.ts';
+import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
+import { createSeats, inTurns } from '../../control-plane/operations/turns.ts';
+import { watchHeads } from '../../control-plane/store/watch-heads.ts';
+import { undoAll } from '../../control-plane/undo.ts';
+
+test('turns: when as many wait as may, the next one is refused, and those who wait have their turn', async () => {
+  let go = (): void => {};
+  const held = new Promise<void>((done) => (go = done));
+  const run = inTurns(1, (n: number) => held.then(() => n), { waitingMax: 1, full: () => new Error('full') });
+  const [first, second] = [run(1), run(2)];
+  await expect(run(3)).rejects.toThrow('full');
+  go();
+  expect(await Promise.all([first, second])).toEqual([1, 2]);
+  expect(await run(4)).toBe(4);
+});
+
+test('seats: so many for each, so many in all; who leaves twice makes room once', () => {
+  const seats = createSeats<string>({ each: 2, all: 3 });
+  const [a] = [seats.take('a'), seats.take('a')];
+  expect(seats.take('a')).toEqual({ taken: 'by the key' });
+  expect(seats.take('b')).toHaveProperty('leave');
+  expect(seats.take('b')).toEqual({ taken: 'by all' });
+  if (!('leave' in a)) throw new Error('no seat');
+  a.leave();
+  a.leave();
+  expect(seats.take('b')).toHaveProperty('leave');
+  expect(seats.take('c')).toEqual({ taken: 'by all' });
+});
+
+test('a rate limit forgets the key that was quiet longest when there are too many', () => {
+  const limit = createRateLimit(() => new Date(0), 1, 'of a test', 2);
+  for (const key of ['a', 'b', 'c']) limit.take(key);
+  expect(() => limit.take('c')).toThrow('at most 1 of a test');
+  expect(() => limit.take('b')).toThrow('at most 1 of a test');
+  limit.take('a');
+});
+
+test('a stop takes every step, last first, whatever fails', async () => {
+  const taken: string[] = [];
+  const failed: string[] = [];
+  const log = { error: (fields: object) => void failed.push(JSON.stringify(fields)) };
+  const steps = [
+    () => void taken.push('first'),
+    () => {
+      throw new Error('second failed');
+    },
+    async () => {
+      taken.push('third');
+      throw new Error('third failed');
+    },
+  ];
+  await undoAll(steps, log);
+  expect(taken).toEqual(['third', 'first']);
+  expect(failed).toEqual([expect.stringContaining('third failed'), expect.stringContaining('second failed')]);
+});
+
+test('a closed watch of heads tells who waits, and whoever comes later, at once', async () => {
+  const heads = watchHeads({ query: () => Promise.reject(new Error('asked')) }, 1);
+  const { signal } = new AbortController();
+  const waiting = heads.waitBeyond({ workspaceId: 1, ingest: 0 }, 60_000, signal);
+  heads.close();
+  expect(await waiting).toBeNull();
+  expect(await heads.waitBeyond({ workspaceId: 1, ingest: 0 }, 60_000, signal)).toBeNull();
+});
+
+test('the list of models is made once for as long as prices last', () => {
+  const models = listModels(new Date('2026-06-25T12:00:00Z'));
+  expect(listModels(new Date('2026-06-25T12:29:59Z'))).toBe(models);
+  expect(listModels(new Date('2026-06-25T12:30:00Z'))).not.toBe(models);
+});
+
+test('an answer that ends in the middle of a line is an outage, so that who follows goes on', async () => {
+  async function* pieces() {
+    yield 'whole\nhal';
+  }
+  const seen: string[] = [];
+  const read = async (): Promise<void> => {
+    for await (const line of linesOf(pieces())) seen.push(line);
+  };
+  await expect(read()).rejects.toBeInstanceOf(Outage);
+  expect(seen).toEqual(['whole']);
+});
