@@ -3,6 +3,7 @@
 import { type Row, given, isRow } from './answer.ts';
 import { Failure, Outage } from './failure.ts';
 import { explainNetworkError, explainRefusal, retryAfterMs } from './refusals.ts';
+import { type Received, receive } from './receive.ts';
 import type { World } from './world.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -54,18 +55,16 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
   let answered = false;
   const place = (path: string): string => path.replace('{workspace}', encodeURIComponent(workspace));
 
-  async function send(method: Method, path: string, question: StreamQuestion, signal: AbortSignal): Promise<Response> {
+  async function send(method: Method, path: string, question: StreamQuestion, signal: AbortSignal): Promise<Received> {
     const { query = {}, body, ifMatch, headers = {} } = question;
     const search = new URLSearchParams(
       Object.entries(given(query)).map(([name, value]): [string, string] => [name, String(value)]),
     ).toString();
     const target = `${url}${place(path)}${search === '' ? '' : `?${search}`}`;
     for (let attempt = 1; ; attempt++) {
-      const response = await fetch(target, {
+      const response = await receive(target, {
         method,
         signal,
-        // A key follows nobody elsewhere.
-        redirect: 'manual',
         headers: {
           authorization: `Bearer ${key}`,
           'user-agent': `tollgate/${world.version}`,
@@ -73,14 +72,14 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
           ...(ifMatch === undefined ? {} : { 'if-match': `"${ifMatch}"` }),
           ...headers,
         },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        body: body === undefined ? null : JSON.stringify(body),
       });
       answered = true;
       const busy = response.status === 429 || response.status === 503;
       if (!busy || method !== 'GET' || attempt > retriesMax) return response;
       const waitMs = retryAfterMs(response.headers.get('retry-after')) ?? 500 * 2 ** attempt;
       if (waitMs > waitMsMax) return response;
-      await response.body?.cancel();
+      response.leave();
       config.note(`${url} answered ${response.status}; asking again in ${Math.ceil(waitMs / 1_000)} s`);
       await world.wait(waitMs, signal);
     }
@@ -100,9 +99,9 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
     }
   }
 
-  async function refuseUnlessOk(method: Method, path: string, response: Response): Promise<void> {
-    if (response.ok) return;
-    throw explainRefusal({ ...config, method, path: place(path), response, body: parseJson(await response.text()) });
+  async function refuseUnlessOk(method: Method, path: string, response: Received): Promise<void> {
+    if (isOk(response.status)) return;
+    throw explainRefusal({ ...config, method, path: place(path), response, body: parseJson(await readBounded(response)) });
   }
 
   return {
@@ -120,7 +119,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
       within({ method: 'GET', path, asksOnly: true }, async (signal) => {
         const response = await send('GET', path, {}, signal);
         if (response.status >= 500 || response.status === 429) await refuseUnlessOk('GET', path, response);
-        await response.body?.cancel();
+        response.leave();
         return response.status;
       }),
     stream: (method, path, question = {}) =>
@@ -129,12 +128,11 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
         async (signal) => {
           const response = await send(method, path, question, signal);
           await refuseUnlessOk(method, path, response);
-          const { body } = response;
-          if (body === null || !streamTypes.test(response.headers.get('content-type') ?? '')) {
-            await body?.cancel();
+          if (!streamTypes.test(response.headers.get('content-type') ?? '')) {
+            response.leave();
             throw noControlPlane(url, response);
           }
-          return unbroken(pieces(body), url);
+          return unbroken(pieces(response.body), url);
         },
         question.signal,
       ),
@@ -167,8 +165,7 @@ async function* unbroken(stream: AsyncIterable<string>, url: string): AsyncGener
   }
 }
 
-async function readBounded(response: Response): Promise<string> {
-  if (response.body === null) return '';
+async function readBounded(response: Received): Promise<string> {
   const read: string[] = [];
   let size = 0;
   for await (const piece of pieces(response.body)) {
@@ -179,7 +176,9 @@ async function readBounded(response: Response): Promise<string> {
   return read.join('');
 }
 
-const noControlPlane = (url: string, response: Response): Failure =>
+const isOk = (status: number): boolean => status >= 200 && status < 300;
+
+const noControlPlane = (url: string, response: Received): Failure =>
   new Failure(`${url} answered ${response.status} with what is no JSON of ours; is it the REST address of a control plane?`);
 
 function parseJson(text: string): unknown {

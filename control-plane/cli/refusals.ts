@@ -1,13 +1,14 @@
 // Turns what a control plane or the network refused into words: what, where, and what would be right.
 import { isRow } from './answer.ts';
 import { Failure, Outage } from './failure.ts';
+import type { Received } from './receive.ts';
 
 interface Refused {
   readonly url: string;
   readonly keyFrom: string;
   readonly method: string;
   readonly path: string;
-  readonly response: Response;
+  readonly response: Received;
   readonly body: unknown;
 }
 

@@ -1,5 +1,5 @@
 // The gRPC server: every stream is authenticated by its key before a message of it is read.
-import { type handleBidiStreamingCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { type handleBidiStreamingCall, logVerbosity, Server, ServerCredentials, setLogVerbosity, status } from '@grpc/grpc-js';
 import { auditService, policyService, type ShipRequest__Output, type ShipResponse, type SyncRequest__Output } from '@tollgate/proto';
 import { bounds, hasScope } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
@@ -19,6 +19,8 @@ export interface GrpcServer {
 }
 
 export async function startGrpcServer(deps: Deps, { host, port }: { readonly host: string; readonly port: number }): Promise<GrpcServer> {
+  // What it would print, it throws as well.
+  setLogVerbosity(logVerbosity.NONE);
   const server = new Server({
     'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.auditEntryBytes,
     'grpc.max_send_message_length': bounds.grpcMessageBytes,

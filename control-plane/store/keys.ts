@@ -59,19 +59,21 @@ export async function findKey(db: Queryable, workspaceId: number, id: string): P
 export async function insertKey(db: Queryable, workspaceId: number, key: ApiKey, secret: FreshSecret): Promise<void> {
   const { id, name, scopes, uid, madeBy, pins, expiresAt, createdAt } = key;
   await db.query(
-    `insert into api_key (workspace_id, id, hash, last4, name, scopes, uid, made_by, pin_tier, pin_agent, pin_client, expires_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    `insert into api_key (workspace_id, id, hash, last4, name, scopes, uid, made_by, secret_by, pin_tier, pin_agent, pin_client, expires_at, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11, $12, $13)`,
     [workspaceId, id, secret.hash, secret.last4, name, scopes, uid, madeBy, pins.tier, pins.agent, pins.client, expiresAt, createdAt],
   );
 }
 
-/** `by`: the member who has the new secret. A personal key is of their making from now on; a service key stands on its maker still. */
+/** `by`: the member who is shown the new secret. */
 export async function replaceSecret(db: Queryable, workspaceId: number, id: string, secret: FreshSecret, by: string): Promise<void> {
-  await db.query(
-    `update api_key set hash = $3, last4 = $4, made_by = case when uid is null then made_by else $5 end
-     where workspace_id = $1 and id = $2`,
-    [workspaceId, id, secret.hash, secret.last4, by],
-  );
+  await db.query('update api_key set hash = $3, last4 = $4, secret_by = $5 where workspace_id = $1 and id = $2', [
+    workspaceId,
+    id,
+    secret.hash,
+    secret.last4,
+    by,
+  ]);
 }
 
 export async function revokeKey(db: Queryable, workspaceId: number, id: string, at: Date): Promise<void> {
@@ -84,22 +86,28 @@ export async function holdKey(db: Queryable, hash: string): Promise<boolean> {
   return rowCount === 1;
 }
 
-/** All keys that act as the member or that they made, so that none wakes up when the uid returns. */
+/** A key that the member ($2) leaves nothing of: it acts as them, has its role from them, or they were shown its secret. */
+export const isOfMember = '(coalesce(uid, made_by) = $2 or secret_by = $2)';
+
+/** All keys of the member, so that none wakes up when the uid returns. */
 export async function revokeKeysOf(db: Queryable, workspaceId: number, uid: string, at: Date): Promise<void> {
-  await db.query('update api_key set revoked_at = $3 where workspace_id = $1 and (uid = $2 or made_by = $2) and revoked_at is null', [
+  await db.query(`update api_key set revoked_at = $3 where workspace_id = $1 and ${isOfMember} and revoked_at is null`, [
     workspaceId,
     uid,
     at,
   ]);
 }
 
-/** The member's personal keys whose maker is below them, or is a member no more: who made them may have kept them. Answers their ids. */
+/**
+ * The keys that stand on the member and whose secret was shown to somebody who is below them, or a member no more: they
+ * may have kept it. Answers their ids.
+ */
 export async function revokeKeysFromBelow(db: Queryable, workspaceId: number, uid: string, at: Date): Promise<readonly string[]> {
   const { rows } = await db.query<{ id: string }>(
     `update api_key k set revoked_at = $3 from member m
-     where k.workspace_id = $1 and k.uid = $2 and k.revoked_at is null and m.workspace_id = $1 and m.uid = $2
-       and not exists (select 1 from member maker where maker.workspace_id = $1 and maker.uid = k.made_by
-         and array_position($4::text[], maker.role) <= array_position($4::text[], m.role))
+     where k.workspace_id = $1 and coalesce(k.uid, k.made_by) = $2 and k.revoked_at is null and m.workspace_id = $1 and m.uid = $2
+       and not exists (select 1 from member knows where knows.workspace_id = $1 and knows.uid = k.secret_by
+         and array_position($4::text[], knows.role) <= array_position($4::text[], m.role))
      returning k.id`,
     [workspaceId, uid, at, roles],
   );

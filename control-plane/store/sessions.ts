@@ -1,5 +1,6 @@
 // Console sessions. What one stands for is in actors.ts.
 import { sessionsMax } from '../domain/access/session.ts';
+import { isOfMember } from './keys.ts';
 import type { Queryable } from './transaction.ts';
 
 export interface NewSession {
@@ -45,11 +46,11 @@ export async function deleteSessionsOnMember(db: Queryable, workspaceId: number,
   await db.query('delete from session where workspace_id = $1 and uid = $2', [workspaceId, uid]);
 }
 
-/** Those that stand on the member, and those on keys that act as them or that they made. Call after the keys were revoked. */
+/** Those that stand on the member, and those on their keys. Call after the keys were revoked. */
 export async function deleteSessionsOfMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
   await db.query(
     `delete from session where workspace_id = $1 and (uid = $2 or key_id in
-       (select id from api_key where workspace_id = $1 and (uid = $2 or made_by = $2)))`,
+       (select id from api_key where workspace_id = $1 and ${isOfMember}))`,
     [workspaceId, uid],
   );
 }

@@ -309,10 +309,11 @@ describe('audit export', () => {
       code: 1,
       err: expect.stringContaining('cut the answer off before its end'),
     });
-    expect({ file: existsSync(path), lines: readFileSync(`${path}.partial`, 'utf8').trimEnd().split('\n').length }).toEqual({
-      file: false,
-      lines: 50,
-    });
+    expect(existsSync(path)).toBe(false);
+    // What had come and was not read yet goes with the connection; what is there is whole lines of it.
+    const lines = readFileSync(`${path}.partial`, 'utf8').split('\n').slice(0, -1);
+    expect(lines.length).toBeLessThanOrEqual(50);
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ tool: expect.any(String) });
   });
 
   test('one that is interrupted says what there is and where, and exits 130', async () => {

@@ -135,6 +135,25 @@ describe('keys', () => {
     expect(await stands()).toEqual([200, 200, 401, 401]);
   });
 
+  test('who was shown a secret does not keep it: a service key that an admin rotated ends when its maker rises, and when they go', async () => {
+    const maker = await rest.keyOf('admin', ['*'], 'service-maker');
+    const rotator = await rest.keyOf('admin', ['*'], 'service-rotator');
+    const rotated = async (): Promise<string> => {
+      const made = await rest.ask('POST', keys, { key: maker, body: { name: 'service', scopes: ['*'] } });
+      return field(await rest.ask('POST', `${keys}/${field(made, 'id')}/rotate`, { key: rotator }), 'key');
+    };
+    const [first, second] = [await rotated(), await rotated()];
+    const status = async (key: string) => (await rest.ask('GET', '/api/v1/agents', { key })).status;
+    expect([await status(first), await status(second)]).toEqual([200, 200]);
+    await rest.ask('PATCH', `${members}/service-maker`, { body: { role: 'owner' } });
+    expect([await status(first), await status(second)]).toEqual([401, 401]);
+    await rest.ask('PATCH', `${members}/service-maker`, { body: { role: 'admin' } });
+    const third = await rotated();
+    expect(await status(third)).toBe(200);
+    await rest.ask('DELETE', `${members}/service-rotator`);
+    expect(await status(third)).toBe(401);
+  });
+
   test('admin.audit.read alone suffices for the audit, whatever the role; without it no role does', async () => {
     for (const role of ['owner', 'admin', 'member'] as const) {
       const uid = `auditor-${role}`;

@@ -388,12 +388,12 @@ test('examples/policies.yaml is taken, and says what it is meant to say', async 
   expect(await explain('github.delete_branch', 'interactive', 'reviewer', { sub: 'alice' })).toEqual({ ...usual, rateLimit: 20 });
 });
 
-test('a rollback leaves out documents about who is no member', async () => {
-  await apply({ userPolicies: { gone: { mode: 'audit' }, 'member-1': { mode: 'audit' } } });
+test('a rollback gives nothing back to who is no member, and undoes what was written ahead since', async () => {
+  await apply({ userPolicies: { gone: { mode: 'audit' }, kept: { mode: 'audit' }, 'member-1': { mode: 'audit' } } });
   const then = await revision();
-  await apply({ userPolicies: { ahead: { mode: 'enforce' } } });
-  expect(changesOf(await rollback({ revision: then }))).toEqual(['create user:member-1:organisation']);
-  expect((await documents()).userPolicies).toEqual({ ahead: { mode: 'enforce' }, 'member-1': { mode: 'audit' } });
+  await apply({ userPolicies: { ahead: { mode: 'enforce' }, kept: { mode: 'enforce' } } });
+  expect(changesOf(await rollback({ revision: then }))).toEqual(['delete user:ahead:organisation', 'create user:member-1:organisation']);
+  expect((await documents()).userPolicies).toEqual({ kept: { mode: 'enforce' }, 'member-1': { mode: 'audit' } });
 });
 
 test.each([['x'], [1.5], [{}], [null]])('a revision of %j is 400', async (wrong) => {

@@ -1,6 +1,6 @@
 // Brings the organisation's policy documents back to what they were at a revision, as a new one. Keys, members, agents,
-// what members wrote about themselves, and documents about who is no member today stay as they are.
-import { layers } from '@tollgate/proto/contract';
+// and what members wrote about themselves stay as they are; to who is no member today nothing is given back.
+import { documentKey, layers } from '@tollgate/proto/contract';
 import type { StoredDocument } from '../../domain/policies/overrides.ts';
 import { checkDocuments, isOfSet, type WantedDocuments } from '../../domain/policies/policy-set.ts';
 import { notFound, refuseIfAny } from '../../domain/refusal.ts';
@@ -36,12 +36,16 @@ async function documentsAt(write: Write, revision: number): Promise<WantedDocume
   return { layers, documents };
 }
 
-/** The next holder of a uid inherits nothing of the one before, and what was written ahead for one stays. */
+/**
+ * The next holder of a uid inherits nothing of the one before: nothing is given back to who is no member. What was
+ * written ahead for one stays as it is today if it was there then, and goes if it was not.
+ */
 async function membersAsThen({ client, workspaceId }: Write, past: readonly StoredDocument[]): Promise<readonly StoredDocument[]> {
   const uids = new Set((await listMembers(client, workspaceId)).map(({ uid }) => uid));
   const ofStranger = ({ id }: StoredDocument): boolean => id.layer === 'user' && !uids.has(id.uid);
+  const then = new Set(past.map(({ id }) => documentKey(id)));
   return [
     ...past.filter((one) => !ofStranger(one)),
-    ...(await listDocuments(client, workspaceId, 'user')).filter((one) => ofStranger(one) && isOfSet(one)),
+    ...(await listDocuments(client, workspaceId, 'user')).filter((one) => ofStranger(one) && isOfSet(one) && then.has(documentKey(one.id))),
   ];
 }
