@@ -154,16 +154,31 @@ function logBroken(request: FastifyRequest, error: unknown): void {
 
 function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: Asking<S, I, R>) {
   const checked: FastifySchema = route.schema;
-  const actors = new WeakMap<FastifyRequest, Actor>();
   return {
     schema: describe(route, checked, security),
     ...(route.bodyBytes === undefined ? {} : { bodyLimit: route.bodyBytes }),
+    ...recognising(
+      (request) => authenticateRequest(deps, shownBy(request, deps.config.publicUrl)),
+      (actor, request) => {
+        requireAccess(actor, route.operation.action);
+        route.admit?.(actor, asked<S>(request).params);
+      },
+    ),
+  };
+}
+
+/** Who asks, of which workspace and whether they may, is settled before a body is read; the handler asks for it afterwards. */
+export function recognising(
+  recognise: (request: FastifyRequest) => Promise<Actor>,
+  permit?: (actor: Actor, request: FastifyRequest) => void,
+) {
+  const actors = new WeakMap<FastifyRequest, Actor>();
+  return {
     onRequest: async (request: FastifyRequest): Promise<void> => {
-      const actor = await authenticateRequest(deps, shownBy(request, deps.config.publicUrl));
+      const actor = await recognise(request);
       const workspace = pathWorkspace(request.params);
       if (workspace !== null) requireWorkspace(actor, workspace);
-      requireAccess(actor, route.operation.action);
-      route.admit?.(actor, asked<S>(request).params);
+      permit?.(actor, request);
       actors.set(request, actor);
     },
     actorOf: (request: FastifyRequest): Actor => {
@@ -174,14 +189,14 @@ function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: Asking<S, I, 
   };
 }
 
-/** The schema has passed it; Fastify's own types know nothing of it. */
-const asked = <S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): Asked<S> =>
-  ({ params, query, body, headers }) as Asked<S>;
-
 /** The slug in a governance path; the agents' paths have none. */
 function pathWorkspace(params: unknown): string | null {
   return typeof params === 'object' && params !== null && 'workspace' in params ? String(params.workspace) : null;
 }
+
+/** The schema has passed it; Fastify's own types know nothing of it. */
+const asked = <S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): Asked<S> =>
+  ({ params, query, body, headers }) as Asked<S>;
 
 /** The answer to a write. */
 export const ok = (result: object): object => ({ ok: true, ...result });

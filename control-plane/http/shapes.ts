@@ -244,7 +244,7 @@ export const workspacePolicyPatchRef = refOf(workspacePolicyPatch);
 export const policyRef = refOf(policy);
 export const policyPatchRef = refOf(policyPatch);
 export const userPolicyPatchRef = refOf(userPolicyPatch);
-export const userPolicyRef = refOf(userPolicy);
+const userPolicyRef = refOf(userPolicy);
 export const shownUserPolicyRef = refOf(shownUserPolicy);
 export const overrideRef = refOf(override);
 export const memberRef = refOf(member);
@@ -254,3 +254,11 @@ export const eventRef = refOf(event);
 export const toolRef = refOf(tool);
 export const toolServerRef = refOf(toolServer);
 export const listedToolServerRef = refOf(listedToolServer);
+
+/** The sections of all policy documents at once. */
+export const policySet = (shown: (document: JsonSchema) => JsonSchema): Readonly<Record<string, JsonSchema>> => ({
+  workspacePolicy: shown(workspacePolicyRef),
+  rolePolicies: { ...mapOf(shown(policyRef)), description: 'by role' },
+  agentTypePolicies: { ...mapOf(shown(policyRef)), description: 'by agent-type key' },
+  userPolicies: { ...mapOf(shown(userPolicyRef)), description: "by uid; the organisation's parts, members' own are theirs" },
+});

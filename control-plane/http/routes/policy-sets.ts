@@ -16,31 +16,21 @@ import {
   integer,
   inWorkspace,
   listOf,
-  mapOf,
   object,
   orNull,
   overrideRef,
   pageCursor,
   pageLimit,
-  policyRef,
+  policySet,
   text,
-  userPolicyRef,
   word,
-  workspacePolicyRef,
   written,
 } from '../shapes.ts';
-
-const set = (shown: (document: JsonSchema) => JsonSchema): Readonly<Record<string, JsonSchema>> => ({
-  workspacePolicy: shown(workspacePolicyRef),
-  rolePolicies: mapOf(shown(policyRef)),
-  agentTypePolicies: mapOf(shown(policyRef)),
-  userPolicies: { ...mapOf(shown(userPolicyRef)), description: "the organisation's parts; members' own are theirs" },
-});
 
 const applied: JsonSchema = {
   ...object(
     {},
-    { ...set(orNull), revision: { ...integer, description: 'ignored, so that an export can be sent back as it is' }, dryRun: flag },
+    { ...policySet(orNull), revision: { ...integer, description: 'ignored, so that an export can be sent back as it is' }, dryRun: flag },
   ),
   additionalProperties: false,
 };
@@ -75,7 +65,7 @@ export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'exportPolicies',
     tag: 'Policies',
     summary: "Reads all of the organisation's policy documents, as `apply` takes them",
-    answers: object({ ...set((one) => one), revision: integer }),
+    answers: object({ ...policySet((one) => one), revision: integer }),
     operation: exportPolicies,
     schema: { params: inWorkspace },
     input: () => undefined,

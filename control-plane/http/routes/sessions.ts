@@ -1,16 +1,15 @@
 // Console sessions: a key becomes a cookie, which no script can read. Nothing of the workspace is changed by one.
 import { roles, scopes } from '@tollgate/proto/contract';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Actor } from '../../domain/access/actor.ts';
+import type { FastifyInstance } from 'fastify';
 import { csrfOf } from '../../domain/access/session.ts';
-import { authenticate, authenticateRequest, requireWorkspace } from '../../operations/access/authenticate.ts';
+import { authenticate, authenticateRequest } from '../../operations/access/authenticate.ts';
 import { endSession } from '../../operations/access/end-session.ts';
 import { openSession } from '../../operations/access/open-session.ts';
 import { readSession } from '../../operations/access/read-session.ts';
 import { cookieOptions, sessionCookieOf, shownBy } from '../cookies.ts';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
-import { ok } from '../route.ts';
+import { ok, recognising } from '../route.ts';
 import { dateTime, inWorkspace, listOf, okAnd, orNull, text, word } from '../shapes.ts';
 
 const url = '/:workspace/admin/session';
@@ -88,21 +87,4 @@ export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
     void reply.clearCookie(sessionCookie, options);
     return ok({});
   });
-}
-
-/** Who asks is settled before a body is read, as everywhere. */
-function recognising(recognise: (request: FastifyRequest) => Promise<Actor>) {
-  const actors = new WeakMap<FastifyRequest, Actor>();
-  return {
-    onRequest: async (request: FastifyRequest): Promise<void> => {
-      const actor = await recognise(request);
-      requireWorkspace(actor, String(Object(request.params).workspace));
-      actors.set(request, actor);
-    },
-    actorOf: (request: FastifyRequest): Actor => {
-      const actor = actors.get(request);
-      if (actor === undefined) throw new Error('a route was reached without an actor');
-      return actor;
-    },
-  };
 }

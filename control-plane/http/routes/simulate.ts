@@ -9,29 +9,12 @@ import { loggable } from '../../loggable.ts';
 import { createSimulatePolicies, type SimulationLine } from '../../operations/policies/simulate-policies.ts';
 import type { StreamDeps } from '../deps.ts';
 import { addStream } from '../route.ts';
-import {
-  anyObject,
-  dateTime,
-  flag,
-  integer,
-  inWorkspace,
-  listOf,
-  mapOf,
-  object,
-  policyRef,
-  text,
-  userPolicyRef,
-  word,
-  workspacePolicyRef,
-} from '../shapes.ts';
+import { anyObject, dateTime, flag, integer, inWorkspace, listOf, object, orNull, policySet, text, word } from '../shapes.ts';
 
 const shownBody = object(
   {},
   {
-    workspacePolicy: workspacePolicyRef,
-    rolePolicies: { ...mapOf(policyRef), description: 'by role' },
-    agentTypePolicies: { ...mapOf(policyRef), description: 'by agent-type key' },
-    userPolicies: { ...mapOf(userPolicyRef), description: "by uid; the organisation's parts" },
+    ...policySet(orNull),
     since: { ...dateTime, description: 'default: 24 hours before now' },
     until: { ...dateTime, description: 'default: now' },
     limit: { ...integer, description: `entries; default ${simulationLimits.standard}, clamped to 1–${simulationLimits.max}` },
