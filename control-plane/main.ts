@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type Config, configSchema, parseCommands, signInProblems } from './config.ts';
 import type { Issuer } from './domain/access/sign-in.ts';
-import { createSyncMetrics } from './grpc/metrics.ts';
+import { createGrpcMetrics } from './grpc/metrics.ts';
 import { startGrpcServer } from './grpc/server.ts';
 import { createApp } from './http/app.ts';
 import { callbackPath } from './http/cookies.ts';
@@ -120,7 +120,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
       publisher,
       wall: Date.now,
       random: Math.random,
-      metrics: createSyncMetrics(registry),
+      metrics: createGrpcMetrics(registry),
       log,
       authenticate: (header) => authenticate(deps, header),
       stillStands: (actor) => stillStands(deps, actor),

@@ -4,17 +4,16 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
 import { AppError, parseKey } from '@tollgate/proto/contract';
-import { adoptDead } from './audit/adoption.ts';
-import { systemClock } from './audit/clock.ts';
-import type { Log } from './audit/log.ts';
-import { createShipper } from './audit/shipper.ts';
-import { openSpool, randomSpoolId } from './audit/spool.ts';
-import { diskFs } from './audit/spool-fs.ts';
-import type { Clock } from './gateway/govern.ts';
+import { systemClock } from './clock.ts';
 import { createCounters } from './limits/counters.ts';
+import type { Log } from './log.ts';
+import { createShipper } from './ship/shipper.ts';
 import type { Sidecar } from './sidecar.ts';
 import { createPolicyCell } from './snapshot/cell.ts';
 import { keepOnDisk } from './snapshot/keep.ts';
+import { adoptDead } from './spool/adoption.ts';
+import { openSpool, randomSpoolId } from './spool/spool.ts';
+import { diskFs } from './spool/spool-fs.ts';
 import { createChannel } from './sync/channel.ts';
 import { followPolicy } from './sync/follow.ts';
 
@@ -42,7 +41,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   if (workspace === undefined)
     throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
   const channel = createChannel(options);
-  const clock: Clock = { now: () => performance.now(), wall: Date.now };
+  const clock = systemClock;
   const cell = createPolicyCell(clock, workspace);
   const counters = createCounters(60);
   cell.onSwap(({ settings }) => counters.setWindow(settings.windowSeconds));
@@ -50,7 +49,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   sweeper.unref();
 
   const folder = resolve(options.spoolDir);
-  const audit = { clock: systemClock, log };
+  const audit = { clock, log };
   const spool = await openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax });
   const keeper = await keepOnDisk({ cell, clock, log }, join(folder, snapshotName(options, workspace)));
 
@@ -64,7 +63,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       openStream: () => auditClient.ship(channel.metadata()),
       onStatus: ({ link, lastError }) => log.info({ link, lastError }, 'audit stream'),
     },
-    { sidecarId, spool },
+    { sidecarId, spool: spool.backlog },
   );
   const listeners = new Set<() => void>();
   const follower = followPolicy(
@@ -121,11 +120,10 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     unrecorded: 0,
     shipping: () => shipper.status(),
     notReady: () => {
-      const { failure } = spool.status();
       return [
         ...(held() ? [] : [`no policy is held: ${follower.problem ?? 'none was received'}`]),
         ...(cell.refused === null ? [] : [`the control plane refuses the key: ${cell.refused}`]),
-        ...(failure === undefined ? [] : [`the spool cannot be written: ${failure}`]),
+        ...(spool.failure === undefined ? [] : [`the spool cannot be written: ${spool.failure}`]),
       ];
     },
     ready,

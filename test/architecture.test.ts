@@ -14,6 +14,7 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto/contract': 'proto/contract/index.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
   '@tollgate/sidecar/decide': 'sidecar/decide/index.ts',
+  '@tollgate/sidecar/redact': 'sidecar/redact/index.ts',
 };
 
 interface Import {
@@ -111,6 +112,7 @@ const pureFolders = [
   'sidecar/limits',
   'sidecar/redact',
   'control-plane/compile',
+  'control-plane/evaluate',
   'control-plane/domain',
   'proto/contract',
 ];
@@ -122,6 +124,7 @@ const pureImports: Readonly<Record<string, readonly string[]>> = {
   'node:net': ['isIP'],
   'node:util': ['isDeepStrictEqual'],
   'lru-cache': ['LRUCache'],
+  re2js: ['RE2JS', 'RE2JSException'],
 };
 
 test.each(pureFolders)('%s is pure: of modules it takes only functions of their arguments', (folder) => {
@@ -174,17 +177,18 @@ test('the control plane knows a sidecar by its entry points only', () => {
 });
 
 test('within the sidecar only the gateway, and what puts it together, may use everything', () => {
+  const vocabulary = ['sidecar/backoff.ts', 'sidecar/clock.ts', 'sidecar/log.ts'];
   const may: Readonly<Record<string, readonly string[]>> = {
     redact: ['proto'],
     limits: ['proto', 'sidecar/decide'],
-    snapshot: ['proto', 'sidecar/decide'],
+    snapshot: ['proto', 'sidecar/decide', 'sidecar/redact'],
     sync: ['proto', 'sidecar/decide', 'sidecar/snapshot'],
-    audit: ['proto', 'sidecar/sync/backoff.ts'],
+    spool: ['proto'],
+    ship: ['proto', 'sidecar/spool'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
-    expect(breaches(inFolder(`sidecar/${folder}`), ({ file }) => file === null || within(file, `sidecar/${folder}`, ...allowed))).toEqual(
-      [],
-    );
+    const paths = [...allowed, ...vocabulary, `sidecar/${folder}`];
+    expect(breaches(inFolder(`sidecar/${folder}`), ({ file }) => file === null || within(file, ...paths))).toEqual([]);
   }
 });
 
@@ -195,7 +199,7 @@ test('what puts a sidecar together is known to its entry points only', () => {
 
 test('edges speak to operations; they touch no table, and of the publisher its words only', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
-    http: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'compile', 'config.ts'],
+    http: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'evaluate', 'config.ts'],
     grpc: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'compile', 'publish'],
     // It speaks REST; of the control plane it has its start.
     cli: ['main.ts'],
@@ -210,10 +214,11 @@ test('the way through the control plane goes forward only', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
     domain: [],
     compile: ['domain'],
-    store: ['domain', 'compile', 'loggable.ts'],
+    evaluate: ['domain', 'compile'],
+    store: ['domain', 'compile', 'evaluate', 'loggable.ts'],
     publish: ['compile', 'domain', 'loggable.ts'],
     oidc: ['domain'],
-    operations: ['domain', 'compile', 'store', 'publish', 'runs'],
+    operations: ['domain', 'compile', 'evaluate', 'store', 'publish', 'runs'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, folder].map((name) => `control-plane/${name}`);
@@ -222,7 +227,7 @@ test('the way through the control plane goes forward only', () => {
         inFolder(`control-plane/${folder}`),
         ({ file, typeOnly }) =>
           file === null ||
-          within(file, 'proto', 'sidecar/decide', ...paths) ||
+          within(file, 'proto', 'sidecar/decide', 'sidecar/redact', ...paths) ||
           (folder === 'publish' && typeOnly && within(file, 'control-plane/store')),
       ),
     ).toEqual([]);
@@ -255,7 +260,7 @@ test('fastify is for http and the gateway of the process, grpc-js for sync, grpc
       .filter(({ path, imports }) => imports.some(({ from, typeOnly }) => name.test(from) && !typeOnly) && !within(path, ...folders))
       .map(({ path }) => path);
   expect(users(/^@?fastify/, 'control-plane/http', 'sidecar/gateway')).toEqual([]);
-  expect(users(/^@grpc\//, 'control-plane/grpc', 'control-plane/errors.ts', 'sidecar/sync', 'sidecar/audit', 'proto')).toEqual([]);
+  expect(users(/^@grpc\//, 'control-plane/grpc', 'control-plane/errors.ts', 'sidecar/sync', 'sidecar/ship', 'proto')).toEqual([]);
   expect(users(/^openid-client$/, 'control-plane/oidc')).toEqual([]);
   expect(users(/^pino$/, 'control-plane/main.ts', 'sidecar/main.ts', 'control-plane/cli')).toEqual([]);
 });
@@ -285,13 +290,18 @@ test('the library loads no HTTP server, no metrics, no logger, and of packages o
       ['sidecar/gateway/server.ts', 'sidecar/gateway/hooks.ts', 'sidecar/main.ts', 'sidecar/gateway/metrics.ts'].includes(path),
     ),
   ).toEqual([]);
-  expect([...modules].filter((name) => !name.startsWith('node:')).toSorted()).toEqual(['@grpc/grpc-js', '@grpc/proto-loader', 'lru-cache']);
+  expect([...modules].filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
+    '@grpc/grpc-js',
+    '@grpc/proto-loader',
+    'lru-cache',
+    're2js',
+  ]);
   expect([...modules].filter((name) => /^node:(?:http|http2|https)$/.test(name))).toEqual([]);
 });
 
 test('what the control plane takes of the evaluator loads nothing that listens, connects or writes', () => {
   const { modules } = loadedBy('sidecar/decide/index.ts');
-  expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net']);
+  expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
 });
 
 test('nothing imports in a circle', () => {

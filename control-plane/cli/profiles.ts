@@ -7,6 +7,7 @@ import { isRow } from './answer.ts';
 import { Failure } from './failure.ts';
 import type { World } from './world.ts';
 
+/** A connection; elsewhere a profile is a registered agent. */
 export interface Profile {
   readonly url: string;
   readonly key: string;

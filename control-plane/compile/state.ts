@@ -1,14 +1,14 @@
 // What a workspace is at one revision, as the compiler takes it. `store/workspace-state.ts` reads it in one transaction.
-import type { CompiledServer, DocumentId, Permission, Role, Tier } from '@tollgate/proto/contract';
+import type { CompiledServer, Permission, Role, Tier } from '@tollgate/proto/contract';
 import type { Agent } from '../domain/agents/agent.ts';
-import type { PolicyDocument } from '../domain/policies/policy.ts';
+import type { StoredDocument } from '../domain/policies/policy.ts';
 
 export interface WorkspaceState {
   readonly workspace: string;
   readonly epoch: string;
   readonly revision: number;
   readonly frozen: boolean;
-  readonly documents: readonly { readonly id: DocumentId; readonly document: PolicyDocument }[];
+  readonly documents: readonly StoredDocument[];
   readonly agents: readonly Agent[];
   readonly members: readonly { readonly uid: string; readonly email: string; readonly role: Role }[];
   /** Every key that is not revoked and whose member is still one; expired ones may be among them. */

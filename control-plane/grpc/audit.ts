@@ -10,14 +10,14 @@ import type { Actor } from '../domain/access/actor.ts';
 import { type AuditBatch, batchProblem, type ShippedRecord } from '../domain/audit/audit-batch.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
-import type { SyncMetrics } from './metrics.ts';
+import type { GrpcMetrics } from './metrics.ts';
 
 export interface AuditEdgeDeps {
   /** Commits what is new of a batch; answers the sequence up to which everything of the spool is committed. */
   readonly ingest: (batch: AuditBatch) => Promise<number>;
   /** Null where the key that opened the stream is worth nothing any more. */
   readonly stillStands: (actor: Actor) => Promise<Actor | null>;
-  readonly metrics: SyncMetrics;
+  readonly metrics: GrpcMetrics;
   readonly log: { warn(fields: object, message: string): void };
 }
 

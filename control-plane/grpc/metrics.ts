@@ -1,7 +1,7 @@
 // What the gRPC edge counts, for `/metrics`.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-export interface SyncMetrics {
+export interface GrpcMetrics {
   connected(): void;
   disconnected(): void;
   /** Ms since the revision was raised. */
@@ -13,7 +13,7 @@ export interface SyncMetrics {
 
 const nackCodesMax = 20;
 
-export function createSyncMetrics(registry: Registry): SyncMetrics {
+export function createGrpcMetrics(registry: Registry): GrpcMetrics {
   const registers = [registry];
   const sidecars = new Gauge({ name: 'tollgate_sidecars_connected', help: 'Sidecars with an open policy stream', registers });
   const since = (name: string, help: string): Histogram =>

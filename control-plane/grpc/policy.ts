@@ -9,13 +9,13 @@ import type { WorkspaceState } from '../compile/state.ts';
 import type { View } from '../compile/view.ts';
 import type { Actor } from '../domain/access/actor.ts';
 import type { Follower, Published, Publisher } from '../publish/publisher.ts';
-import type { SyncMetrics } from './metrics.ts';
+import type { GrpcMetrics } from './metrics.ts';
 
 export interface PolicyEdgeDeps {
   readonly publisher: Publisher;
   readonly wall: () => number;
   readonly random: () => number;
-  readonly metrics: SyncMetrics;
+  readonly metrics: GrpcMetrics;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 

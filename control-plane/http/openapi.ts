@@ -24,7 +24,7 @@ interface Circumstances {
 }
 
 /** Call before the routes are added. */
-export async function addDocument(app: FastifyInstance, { operator, publicUrl }: Circumstances): Promise<void> {
+export async function addApiDocument(app: FastifyInstance, { operator, publicUrl }: Circumstances): Promise<void> {
   for (const schema of components) app.addSchema(schema);
   // What is sent is what the operation answered, whole; that it is what the document says, the tests hold.
   app.setSerializerCompiler(() => (data: unknown) => JSON.stringify(data));

@@ -12,6 +12,7 @@ import type { Discover } from '../runs/mcp/discover.ts';
 import type { Reach } from '../runs/mcp/reach.ts';
 import { findActor } from '../store/actors.ts';
 import { findChangedSince, insertEvents } from '../store/events.ts';
+import type { Authorship } from '../store/policies.ts';
 import { raiseRevision } from '../store/revision.ts';
 import type { Sealer } from '../store/sealed.ts';
 import { inTransaction } from '../store/transaction.ts';
@@ -56,6 +57,13 @@ export interface Write {
   /** The revision this write makes. */
   readonly revision: number;
 }
+
+/** For the history of what it writes. */
+export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>): Authorship => ({
+  revision,
+  sub: actor.sub,
+  at: now,
+});
 
 interface Written<R> {
   readonly result: R;

@@ -2,7 +2,7 @@
 // follows it; a raised revision is read and compiled once, encoded once for each view, and offered to every follower.
 //
 // States of a board: idle (newest is current), reading (a read is under way), and reading again (a revision was raised
-// meanwhile, so another read follows). A failed read is tried again with the next poll or after a second.
+// meanwhile, so another read follows). A failed read is tried again after a second.
 import { setTimeout as delay } from 'node:timers/promises';
 import { policyService, type Snapshot } from '@tollgate/proto';
 import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';

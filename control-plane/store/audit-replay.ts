@@ -2,10 +2,10 @@
 // arrives meanwhile is read where it lies ahead. Inputs are not read.
 import type pg from 'pg';
 import type { AuditPosition } from '../domain/audit/audit-query.ts';
-import type { ReplayedEntry } from '../compile/recorded-call.ts';
 import { isObject } from '../domain/shape.ts';
-import { rowIs } from './row.ts';
+import type { ReplayedEntry } from '../evaluate/replayed-call.ts';
 import { queryPatiently } from './patience.ts';
+import { rowIs } from './row.ts';
 import { patienceMs } from './transaction.ts';
 
 export interface ReplayedPage {
@@ -74,7 +74,7 @@ function entryFromRow(row: ReplayRow, fields: ReplayedEntry['fields']): Replayed
 }
 
 /** A run as far as its entries tell: calls of one key, subject, session and chain of agents. */
-interface RecordedRun {
+interface ReplayedRun {
   readonly sessionId: string;
   readonly agentId: string;
   readonly sub: string;
@@ -106,8 +106,8 @@ interface RunQuestion {
   readonly max: { readonly sessions: number; readonly entries: number };
 }
 
-export interface RecordedRuns {
-  readonly runs: readonly RecordedRun[];
+export interface ReplayedRuns {
+  readonly runs: readonly ReplayedRun[];
   /** Entries or sessions were left out. */
   readonly cut: boolean;
 }
@@ -115,7 +115,7 @@ export interface RecordedRuns {
 const origin = `coalesce(entry->>'originSub', sub)`;
 
 /** Runs that were active lately, the latest first. */
-export async function readRuns(pool: pg.Pool, workspaceId: number, question: RunQuestion, timeoutMs: number): Promise<RecordedRuns> {
+export async function readRuns(pool: pg.Pool, workspaceId: number, question: RunQuestion, timeoutMs: number): Promise<ReplayedRuns> {
   const { active, counted, attempts, sub, agent, max } = question;
   const recent = await queryPatiently<{ session_id: string; read: number }>(
     pool,

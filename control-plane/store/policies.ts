@@ -1,12 +1,11 @@
 // Policy documents. Each write keeps in policy_history what it left; `policy-history.ts` reads that.
 import { type DocumentId, isRole, type Layer, type Part } from '@tollgate/proto/contract';
-import type { StoredDocument } from '../domain/policies/overrides.ts';
-import type { PolicyDocument } from '../domain/policies/policy.ts';
+import type { PolicyDocument, StoredDocument } from '../domain/policies/policy.ts';
 import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
-interface Place {
+interface RowKey {
   readonly layer: Layer;
   readonly key: string;
   readonly part: Part | '';
@@ -23,7 +22,7 @@ export interface DocumentRow {
 export const isDocument = (value: unknown): value is PolicyDocument => isObject(value);
 const isPart = (value: unknown): value is Part => value === 'organisation' || value === 'self';
 
-export function placeOf(id: DocumentId): Place {
+export function rowKeyOf(id: DocumentId): RowKey {
   switch (id.layer) {
     case 'workspace':
       return { layer: 'workspace', key: '', part: '' };
@@ -52,7 +51,7 @@ export function idFromRow({ layer, key, part }: DocumentRow): DocumentId {
 }
 
 export async function readDocument(db: Queryable, workspaceId: number, id: DocumentId): Promise<PolicyDocument | null> {
-  const { layer, key, part } = placeOf(id);
+  const { layer, key, part } = rowKeyOf(id);
   const { rows } = await db.query<{ document: unknown }>(
     'select document from policy_document where workspace_id = $1 and layer = $2 and key = $3 and part = $4',
     [workspaceId, layer, key, part],
@@ -123,7 +122,7 @@ async function writeAtOnce(
   documents: readonly WrittenDocument[],
   { revision, sub, at }: Authorship,
 ): Promise<void> {
-  const rows = documents.map(({ id, document }) => ({ ...placeOf(id), document }));
+  const rows = documents.map(({ id, document }) => ({ ...rowKeyOf(id), document }));
   await db.query(
     `with changed as (
        select layer, key, part, document from jsonb_to_recordset($2::jsonb) as change(layer text, key text, part text, document jsonb)

@@ -1,9 +1,8 @@
 // What each revision made of policy documents: for whoever looks back, and for going back.
 import type { DocumentId } from '@tollgate/proto/contract';
-import type { StoredDocument } from '../domain/policies/overrides.ts';
-import type { PolicyDocument } from '../domain/policies/policy.ts';
+import type { PolicyDocument, StoredDocument } from '../domain/policies/policy.ts';
 import type { HistoryQuery } from '../domain/policies/policy-history.ts';
-import { type DocumentRow, idFromRow, isDocument, placeOf } from './policies.ts';
+import { type DocumentRow, idFromRow, isDocument, rowKeyOf } from './policies.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -46,8 +45,8 @@ export async function listHistory(
   workspaceId: number,
   { limit, document, after }: HistoryQuery,
 ): Promise<{ readonly writes: readonly PastWrite[]; readonly more: boolean }> {
-  const only = document === null ? null : placeOf(document);
-  const from = after === null ? null : placeOf(after.id);
+  const only = document === null ? null : rowKeyOf(document);
+  const from = after === null ? null : rowKeyOf(after.id);
   const { rows } = await db.query<HistoryRow>(
     `with recursive newest as materialized (
        select revision, layer, key, part, row_number() over (order by revision desc, layer desc, key desc, part desc) as position

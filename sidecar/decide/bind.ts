@@ -76,7 +76,7 @@ function bindHop(index: Index, hop: Hop, subject: Subject | null): BoundHop {
   return { hop, name, profile, agentType, tier: hop.tier, documents: subject === null ? [] : documentsFor(index, subject, agentType) };
 }
 
-/** The documents that can speak for a principal, set or not, broad to specific. */
+/** The documents that can speak for a subject, set or not, broad to specific. */
 export function documentIdsFor({ role, uid }: Pick<Subject, 'role' | 'uid'>, agentType: string): readonly DocumentId[] {
   return [
     { layer: 'workspace' },

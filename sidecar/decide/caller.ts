@@ -1,15 +1,20 @@
 // A caller under one snapshot, and what was worked out for the tools it called. `bind.ts` and `plan.ts` make them.
-import type { CompiledAgent, CompiledKey } from '@tollgate/proto/contract';
+import type { CompiledAgent, CompiledKey, Tier } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
 import type { Decision, LimitSet } from './decision.ts';
-import type { Fold, Principal } from './fold.ts';
+import type { IndexedDocument } from './document.ts';
+import type { Fold } from './fold.ts';
 
-/** One agent of the chain, resolved. `profile` is null for an agent that nobody registered. */
-export interface BoundHop extends Principal {
+/** One agent of the chain, resolved. A profile is a registered agent; null where nobody registered it. */
+export interface BoundHop {
   readonly hop: Hop;
   readonly name: string;
   readonly profile: CompiledAgent | null;
+  readonly agentType: string;
+  readonly tier: Tier;
+  /** Those that can speak for it, broad to specific. */
+  readonly documents: readonly IndexedDocument[];
 }
 
 export interface Caller {

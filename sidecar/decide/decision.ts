@@ -53,7 +53,7 @@ export interface Decision {
   /** What happens to the payload. */
   readonly transform: Transform;
   /** What happens to what is stored: `redact` also where only a layer in audit mode asks for it. */
-  readonly stored: Transform;
+  readonly storedTransform: Transform;
   readonly shadow: Shadow | null;
   readonly outage: boolean;
   /** The run's end, where a cap was reached. */

@@ -7,6 +7,7 @@ import {
   parseAgentType,
   type Part,
   type Permission,
+  type RedactionKind,
   type Tier,
   type Transform,
 } from '@tollgate/proto/contract';
@@ -18,6 +19,7 @@ import { registrationRefusal, toolRefusal } from './chain.ts';
 import type { IndexedDocument, Opinion } from './document.ts';
 import { readOpinion } from './document.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
+import { keptKinds } from './kept-kinds.ts';
 import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
 import { limitWords, ruleWords } from './words.ts';
 
@@ -63,9 +65,21 @@ interface ExplainedLayer {
   readonly fields: readonly ExplainedField[];
 }
 
+/** How the workspace adapts what `redact` does to the call; patterns by their names alone. */
+interface ExplainedRedaction {
+  readonly off: readonly RedactionKind[];
+  readonly patterns: readonly string[];
+  /** How many values stay as they are. */
+  readonly allow: number;
+  /** The kinds that calls of this tool keep, and where that is said. */
+  readonly exception: { readonly path: string; readonly kinds: readonly string[] } | null;
+}
+
 export interface Explanation {
   readonly enforced: Outcome;
   readonly shadow: Outcome;
+  /** Where what is passed on or what is stored of the call is redacted. */
+  readonly redaction?: ExplainedRedaction;
   /** Of a call by an agent of this type that has used nothing of its limits and caps. */
   readonly decision: Permission;
   readonly reason: string;
@@ -82,9 +96,9 @@ export function explain(index: Index, question: Question): Explanation {
     return { id, document, opinion: document === null ? null : readOpinion(document, tool, tier, agentType) };
   });
   const documents = speakers.flatMap(({ document }) => document ?? []);
-  const fold = (of: readonly IndexedDocument[]): Fold =>
-    foldDocuments({ documents: of, agentType, tier }, of, tool, index.settings.defaultPermission);
+  const fold = (of: readonly IndexedDocument[]): Fold => foldDocuments({ agentType, tier }, of, tool, index.settings.defaultPermission);
   const enforced = fold(documents.filter(({ enforces }) => enforces));
+  const shadow = fold(documents);
   const name = parseAgentType(agentType)?.name ?? '';
   const profiles = index.agentsByName.get(name) ?? [];
   const denial = denialOf(index, question, { name, profiles, enforced });
@@ -92,11 +106,22 @@ export function explain(index: Index, question: Question): Explanation {
   const ways = enforced.permission === 'deny' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
   return {
     enforced: outcomeOf(enforced),
-    shadow: outcomeOf(fold(documents)),
+    shadow: outcomeOf(shadow),
+    ...(enforced.transform === 'redact' || shadow.transform === 'redact' ? { redaction: redactionOf(index, tool) } : {}),
     decision: denial === null ? 'allow' : 'deny',
     reason: denial ?? `allowed: ${ruleWords('allows', enforced.permissionBy, tool, tier)}`,
     layers: speakers.map(explainLayer),
     wouldAllow: denial === null ? [] : ways.map((way) => [...obstacles, ...way]),
+  };
+}
+
+function redactionOf({ settings: { redaction } }: Index, tool: string): ExplainedRedaction {
+  const { path, kinds } = keptKinds(redaction, tool);
+  return {
+    off: redaction.off,
+    patterns: redaction.patterns.map(([name]) => name),
+    allow: redaction.allow.length,
+    exception: path === null ? null : { path, kinds },
   };
 }
 

@@ -4,13 +4,6 @@ import type { Part, Permission, Tier, Transform } from '@tollgate/proto/contract
 import type { Limit } from './decision.ts';
 import { type IndexedDocument, readOpinion, type Saying } from './document.ts';
 
-/** Who a call is decided for, as far as policy is concerned. */
-export interface Principal {
-  readonly documents: readonly IndexedDocument[];
-  readonly agentType: string;
-  readonly tier: Tier;
-}
-
 /** The document, or the built-in default, that holds the winning opinion. */
 export interface Winner {
   readonly layer: Limit['layer'] | 'default';
@@ -38,7 +31,7 @@ const builtIn: Winner = { layer: 'default', part: null, document: 'built-in defa
 
 /** `documents` broad to specific, `self` last. */
 export function foldDocuments(
-  principal: Principal,
+  { agentType, tier }: { readonly agentType: string; readonly tier: Tier },
   documents: readonly IndexedDocument[],
   tool: string,
   defaultPermission: Permission,
@@ -50,7 +43,7 @@ export function foldDocuments(
   const organisation = documents.filter((document) => document.part !== 'self');
 
   for (const document of organisation) {
-    const opinion = readOpinion(document, tool, principal.tier, principal.agentType);
+    const opinion = readOpinion(document, tool, tier, agentType);
     if (opinion === null) continue;
     permission = foldField(permission, opinion.permission, document, 'deny');
     transform = foldField(transform, opinion.transform, document, 'redact');
@@ -60,7 +53,7 @@ export function foldDocuments(
   permission ??= { value: defaultPermission, by: builtIn };
   transform ??= { value: 'log', by: builtIn };
   for (const document of self) {
-    const opinion = readOpinion(document, tool, principal.tier, principal.agentType);
+    const opinion = readOpinion(document, tool, tier, agentType);
     if (opinion === null) continue;
     permission = foldField(permission, opinion.permission, document, 'deny') ?? permission;
     transform = foldField(transform, opinion.transform, document, 'redact') ?? transform;

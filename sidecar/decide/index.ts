@@ -11,13 +11,14 @@ export type { Decision, Limit, LimitSet } from './decision.ts';
 export { type IndexedDocument, indexDocument } from './document.ts';
 export { type Explanation, explain, type Question } from './explain.ts';
 export { type Fold, foldDocuments } from './fold.ts';
+export { type Kept, keptKinds } from './kept-kinds.ts';
 export {
-  createRecordedBinder,
+  createReplayedBinder,
   enforcedFold,
   permissionStanding,
-  type RecordedCaller,
-  type RecordedHop,
-  type RecordedPolicy,
+  type ReplayedCaller,
+  type ReplayedHop,
+  type ReplayedPolicy,
   type Standing,
   transformStanding,
-} from './recorded.ts';
+} from './replayed.ts';

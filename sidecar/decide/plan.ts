@@ -20,7 +20,7 @@ export function planFor(caller: Caller, tool: string): Plan {
 
 function makePlan(caller: Caller, tool: string): Plan {
   const { enforced, shadow } = foldsOf(caller, tool);
-  const stored = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';
+  const storedTransform = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';
   const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
   const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
   const outcome: Decision = Object.freeze({
@@ -31,7 +31,7 @@ function makePlan(caller: Caller, tool: string): Plan {
     retryAfterMs: null,
     rule: entryRule(enforced.permissionBy, caller.index.revision),
     transform: enforced.transform,
-    stored,
+    storedTransform,
     shadow: null,
     outage: false,
     stop: null,

@@ -17,7 +17,7 @@ export function refuse(code: DenyCode, words: string, { stop, attempt = false }:
     retryAfterMs: null,
     rule: null,
     transform: 'redact',
-    stored: 'redact',
+    storedTransform: 'redact',
     shadow: null,
     outage: false,
     stop: stop ?? null,

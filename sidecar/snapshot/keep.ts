@@ -1,14 +1,16 @@
 // Keeps the last good snapshot on disk for the next start. Writing comes after deciding: a slow disk delays nothing,
 // and of snapshots that arrive meanwhile only the newest is written.
 import { rm } from 'node:fs/promises';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import type { PolicyCell } from './cell.ts';
 import { readSnapshotFile, touchSnapshotFile, writeSnapshotFile } from './disk.ts';
 import type { SnapshotMessage } from './verify.ts';
 
 interface Deps {
   readonly cell: PolicyCell;
-  readonly clock: { now(): number; wall(): number };
-  readonly log: { warn(fields: object, message: string): void };
+  readonly clock: Pick<Clock, 'now' | 'wall'>;
+  readonly log: Pick<Log, 'warn'>;
 }
 
 export interface Keeper {

@@ -7,10 +7,10 @@
 import { type ClientDuplexStream, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { createBackoff } from '../backoff.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Offered, PolicyCell } from '../snapshot/cell.ts';
 import type { SnapshotMessage } from '../snapshot/verify.ts';
-import { createBackoff } from './backoff.ts';
 import type { Channel } from './channel.ts';
 
 export interface FollowDeps {

@@ -4,12 +4,12 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../sidecar/audit/clock.ts';
-import { openSpool } from '../../sidecar/audit/spool.ts';
+import { systemClock } from '../../sidecar/clock.ts';
 import { startRun } from '../../sidecar/gateway/library.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
-import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
 import type { Governing } from '../../sidecar/sidecar.ts';
+import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import { openSpool } from '../../sidecar/spool/spool.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { atMost, comparePairs, percentile, type Result, timeBatch } from './measure.ts';
 import { benchSnapshot, toolName } from './world.ts';
@@ -61,7 +61,7 @@ export async function benchGovern(): Promise<readonly Result[]> {
 
 /** One call of a run whose entries go to this spool. */
 function governed(spool: Governing['spool']): (at: number) => void {
-  const clock = { now: () => performance.now(), wall: Date.now };
+  const clock = systemClock;
   const cell = createPolicyCell(clock, 'bench');
   const offered = cell.offer(benchSnapshot(tools));
   if (!offered.ok) throw new Error(offered.message);

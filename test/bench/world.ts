@@ -5,6 +5,7 @@ import {
   type CompiledKey,
   type CompiledSettings,
   documentKey,
+  plainRedaction,
   snapshotHash,
   snapshotSchemaVersion,
   type Tier,
@@ -55,6 +56,7 @@ const settings: CompiledSettings = {
   unknownAgents: 'allow',
   auditUnavailable: 'deny',
   outage: { maxStalenessSeconds: 3_600, then: { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } },
+  redaction: plainRedaction,
 };
 
 const key: CompiledKey = {

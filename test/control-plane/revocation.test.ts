@@ -4,7 +4,7 @@ import { type SyncRequest } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Registry } from 'prom-client';
-import { createSyncMetrics } from '../../control-plane/grpc/metrics.ts';
+import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
@@ -137,7 +137,7 @@ test('a key that this control plane has not heard of yet is waited for, not refu
       publisher: late,
       wall: Date.now,
       random: Math.random,
-      metrics: createSyncMetrics(new Registry()),
+      metrics: createGrpcMetrics(new Registry()),
       log: silentLog,
       authenticate: (header) => authenticate(plane.deps, header),
       stillStands: (actor) => stillStands(plane.deps, actor),

@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Group, changes } from '../../control-plane/compile/simulate.ts';
+import { type Group, changes } from '../../control-plane/evaluate/simulate.ts';
 import { simulationLine } from '../../control-plane/http/routes/simulate.ts';
 import { parseSimulation } from '../../control-plane/domain/policies/simulation.ts';
 import { type SimulationLine, type SimulationResult, simulate } from '../../control-plane/operations/policies/simulate-policies.ts';
@@ -392,7 +392,7 @@ describe('what ends a run early', () => {
     const state = await readWorkspaceState(rest.pool, await workspaceIdOf(rest));
     const question = parseSimulation({}, rest.clock.now);
     if (state === null || 'problems' in question) throw new Error('nothing to simulate');
-    return simulate({ read, stopwatch: () => 0, ...rest_ }, state, rest.deps.defaults, question.value);
+    return simulate({ read, stopwatch: () => 0, requireStanding: async () => {}, ...rest_ }, state, rest.deps.defaults, question.value);
   };
   const replayed = (id: number) => ({
     id: String(id),

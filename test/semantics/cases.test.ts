@@ -34,7 +34,7 @@ describe.each([...new Set(cases.map(({ file }) => file))])('%s', (file) => {
           ...reference.entryOf(world, call),
           decision: outcomes[i]?.decision,
           code: outcomes[i]?.code,
-          transform: outcomes[i]?.stored,
+          transform: outcomes[i]?.storedTransform,
         };
         const named = Object.entries(entry).filter(([field]) => Object.hasOwn(known, field));
         expect(known).toMatchObject(Object.fromEntries(named));

@@ -178,7 +178,7 @@ describe('2 a member cannot loosen anything', () => {
 });
 
 describe('3 audit mode changes nothing that happens', () => {
-  const enforced = (outcome: Outcome): unknown => without(outcome, 'stored', 'shadow');
+  const enforced = (outcome: Outcome): unknown => without(outcome, 'storedTransform', 'shadow');
   property(
     'a layer in audit mode decides as if it were not there',
     0.06,
@@ -198,7 +198,7 @@ describe('3 audit mode changes nothing that happens', () => {
       mapDocuments(world, (document) => ({ ...document, mode: 'enforce' })),
       calls,
     );
-    for (const { shadow, stored, transform } of outcomes) deepStrictEqual({ shadow, stored }, { shadow: null, stored: transform });
+    for (const { shadow, storedTransform, transform } of outcomes) deepStrictEqual({ shadow, storedTransform }, { shadow: null, storedTransform: transform });
   });
 });
 
@@ -216,7 +216,7 @@ describe('4 rules speak for what they name, in any order', () => {
     },
   );
   // The shadow is given only where some document is in audit mode; that one may say nothing here.
-  const withoutShadow = (outcome: Outcome): unknown => without(outcome, 'stored', 'shadow');
+  const withoutShadow = (outcome: Outcome): unknown => without(outcome, 'storedTransform', 'shadow');
 
   property('the order of keys and of writes does not reach the snapshot', 0.04, anyScene, ({ world }) => {
     const entries = subject.entriesOf(world);

@@ -279,7 +279,7 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
   const refused = {
     decision: 'deny',
     transform: 'redact',
-    stored: 'redact',
+    storedTransform: 'redact',
     rule: null,
     shadow: null,
     stop: null,
@@ -303,7 +303,7 @@ function decideCall(world: World, past: Past, call: Call): Outcome {
   const differs = would.code !== acted.code || (would.decision === 'allow' && would.transform !== acted.transform);
   return {
     ...acted,
-    stored: acted.transform === 'redact' || would.transform === 'redact' ? 'redact' : 'log',
+    storedTransform: acted.transform === 'redact' || would.transform === 'redact' ? 'redact' : 'log',
     shadow: differs ? { decision: would.decision, code: would.code, transform: would.transform } : null,
     stop: null,
     outage,

@@ -2,7 +2,7 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { changes } from '../../control-plane/compile/simulate.ts';
+import { changes } from '../../control-plane/evaluate/simulate.ts';
 import { parseSimulation } from '../../control-plane/domain/policies/simulation.ts';
 import { type SimulationResult, simulate } from '../../control-plane/operations/policies/simulate-policies.ts';
 import { type Scene, sceneOf } from './generate.ts';
@@ -67,7 +67,7 @@ async function simulated(world: World, recorded: readonly Recorded[], draft: obj
   const parsed = parseSimulation({ ...draft, since: '1970-01-01T00:00:00Z', until: '1971-01-01T00:00:00Z' }, new Date(0));
   if ('problems' in parsed) throw new Error(JSON.stringify(parsed.problems));
   const read = async () => ({ entries, rows: entries.length, after: null });
-  for await (const line of simulate({ read, stopwatch: () => 0 }, stateOf(world), world, parsed.value)) {
+  for await (const line of simulate({ read, stopwatch: () => 0, requireStanding: async () => {} }, stateOf(world), world, parsed.value)) {
     if ('failure' in line) throw line.failure;
     if ('result' in line) return line.result;
   }

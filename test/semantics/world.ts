@@ -122,7 +122,7 @@ export interface Verdict {
 
 export interface Outcome extends Verdict {
   readonly rule: Winner | null;
-  readonly stored: Transform;
+  readonly storedTransform: Transform;
   readonly shadow: Verdict | null;
   readonly stop: string | null;
   readonly retryAfterMs: number | null;

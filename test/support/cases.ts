@@ -153,7 +153,7 @@ const wantFields = [
   'path',
   'override',
   'transform',
-  'stored',
+  'storedTransform',
   'shadow',
   'stop',
   'retryAfterMs',

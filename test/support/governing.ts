@@ -4,12 +4,12 @@ import type { AuditEntry } from '@tollgate/proto/contract';
 import { type DestinationStream, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
-import { AuditUnavailable } from '../../sidecar/audit/unavailable.ts';
 import { exportSidecar } from '../../sidecar/gateway/metrics.ts';
 import { buildServer } from '../../sidecar/gateway/server.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import { AuditUnavailable } from '../../sidecar/spool/unavailable.ts';
 import { snapshotMessage, type World } from './snapshots.ts';
 import { openTestSpool, readAll, temporaryFolder } from './spools.ts';
 
@@ -59,7 +59,6 @@ export async function createTestSidecar({ world = {}, durability = 'kernel', kee
         if (problem !== null) throw problem;
         return spool.appendAsync(json);
       },
-      status: () => ({ ...spool.status(), failure: fault()?.message }),
     },
     durability,
     unrecorded: 0,
@@ -71,7 +70,7 @@ export async function createTestSidecar({ world = {}, durability = 'kernel', kee
       if (!offered.ok) throw new Error(`${offered.code}: ${offered.message}`);
     },
     entries: async () =>
-      (await readAll(spool)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
+      (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
     shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
     notReady: () => (cell.current === null ? ['no policy is held'] : []),
     ready: () => Promise.resolve(),

@@ -1,5 +1,5 @@
 // Time that moves only when a test says so.
-import type { Clock } from '../../sidecar/audit/clock.ts';
+import type { Clock } from '../../sidecar/clock.ts';
 
 export interface ManualClock extends Clock {
   /** Runs what falls due, in order. */
@@ -13,6 +13,7 @@ export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let timers: { readonly at: number; readonly run: () => void }[] = [];
 
   return {
+    now: () => nowMs,
     wall: () => nowMs,
     after(ms, run) {
       const timer = { at: nowMs + ms, run };

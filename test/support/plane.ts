@@ -12,7 +12,7 @@ import {
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
 import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
-import { createSyncMetrics } from '../../control-plane/grpc/metrics.ts';
+import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { type GrpcServer, startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
@@ -32,7 +32,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
   rest.clock.now = new Date();
   await tendPartitions(rest.deps, 90);
   const registry = new Registry();
-  const metrics = createSyncMetrics(registry);
+  const metrics = createGrpcMetrics(registry);
   const log = { info: () => undefined, warn: () => undefined };
   const publisher = createPublisher({ readState: (id) => readWorkspaceState(rest.pool, id), defaults: rest.deps.defaults, log });
   const connection = rest.pool.options;

@@ -1,3 +1,3 @@
-import type { Log } from '../../sidecar/audit/log.ts';
+import type { Log } from '../../sidecar/log.ts';
 
 export const silentLog: Log = { info: () => undefined, warn: () => undefined };

@@ -9,6 +9,7 @@ import {
   type CompiledSettings,
   documentKey,
   hashKey,
+  plainRedaction,
   type Rule,
   snapshotHash,
   snapshotSchemaVersion,
@@ -24,6 +25,7 @@ export const settings = (fields: Partial<CompiledSettings> = {}): CompiledSettin
   unknownAgents: 'allow',
   auditUnavailable: 'deny',
   outage: { maxStalenessSeconds: 3_600, then: { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } },
+  redaction: plainRedaction,
   ...fields,
 });
 

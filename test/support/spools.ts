@@ -4,12 +4,12 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { adoptDead } from '../../sidecar/audit/adoption.ts';
-import type { Backlog } from '../../sidecar/audit/backlog.ts';
-import { type Clock, systemClock } from '../../sidecar/audit/clock.ts';
-import type { SpoolRecord } from '../../sidecar/audit/record.ts';
-import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/audit/spool.ts';
-import { diskFs, type SpoolFs } from '../../sidecar/audit/spool-fs.ts';
+import { type Clock, systemClock } from '../../sidecar/clock.ts';
+import { adoptDead } from '../../sidecar/spool/adoption.ts';
+import type { Backlog } from '../../sidecar/spool/backlog.ts';
+import type { SpoolRecord } from '../../sidecar/spool/record.ts';
+import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/spool/spool.ts';
+import { diskFs, type SpoolFs } from '../../sidecar/spool/spool-fs.ts';
 import { silentLog } from './silent-log.ts';
 
 export function temporaryFolder(): string {
@@ -42,6 +42,11 @@ export async function readAll(backlog: Backlog, limits = { recordsMax: 1_000, by
     records.push(...(await backlog.readBatch(after, limits)));
   }
   return records;
+}
+
+/** Resolves when the control plane has acknowledged that far. */
+export async function acknowledgedThrough(sequence: number, backlog: Backlog): Promise<void> {
+  while (backlog.acknowledged < sequence) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** `sequence: entry`, or `sequence lost`. */

@@ -1,15 +1,10 @@
 // The explicit exceptions that take something back from a document that was just tightened: its writer is told of them.
 import { type DocumentId, documentKey, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { pathOf, placesOf, rulesByPath } from './places.ts';
-import { enforcedOf, type PolicyDocument } from './policy.ts';
+import { enforcedOf, type StoredDocument } from './policy.ts';
 import type { DocumentChange } from './policy-diff.ts';
 import { endedExceptions, fields, isStricter, restoredBroader, restoredWithin } from './restored.ts';
 import { indexTightened, type PlaceOf, tightenedFor } from './tightened.ts';
-
-export interface StoredDocument {
-  readonly id: DocumentId;
-  readonly document: PolicyDocument;
-}
 
 export interface LooseningOverride {
   /** `role:member`, `user:<uid>:organisation`, … */

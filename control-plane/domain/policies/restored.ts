@@ -2,7 +2,7 @@
 // its own document or, where it was an explicit exception, in broader ones.
 import { type DocumentId, layers, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
-import { enforcedOf, type PolicyDocument } from './policy.ts';
+import { enforcedOf, type StoredDocument } from './policy.ts';
 import type { DocumentChange } from './policy-diff.ts';
 import { type PlaceOf, prefixesOf } from './tightened.ts';
 
@@ -67,13 +67,8 @@ export const restoredWithin = (change: DocumentChange): readonly PlaceOf[] =>
 export const endedExceptions = (changes: readonly DocumentChange[]): readonly Taken[] =>
   changes.flatMap(takenFrom).filter(({ place, now }) => place.rule.override === true && now?.override !== true);
 
-interface Stored {
-  readonly id: DocumentId;
-  readonly document: PolicyDocument;
-}
-
 /** Where a broader document speaks again, for those for whom the exception was made. */
-export function restoredBroader(all: readonly Stored[], ended: readonly Taken[]): readonly PlaceOf[] {
+export function restoredBroader(all: readonly StoredDocument[], ended: readonly Taken[]): readonly PlaceOf[] {
   const broader = all.flatMap(({ id, document }) => placesOf(enforcedOf(document)).map((place) => ({ ...place, id })));
   const speakers = byReach(broader, (one) => one);
   const exceptions = byReach(ended, ({ place }) => place);

@@ -25,7 +25,7 @@ export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly 
   return placesOf(after).flatMap((place) => {
     const agentType = place.section === 'agentTypes' ? (place.key ?? '') : unnamed;
     const documents = documentsFor(index, { role, uid }, agentType).filter(({ enforces, part }) => enforces && part !== 'self');
-    const fold = foldDocuments({ documents, agentType, tier: place.tier }, documents, probe(place), index.settings.defaultPermission);
+    const fold = foldDocuments({ agentType, tier: place.tier }, documents, probe(place), index.settings.defaultPermission);
     return looserFields(place, old.get(pathOf(place)), fold);
   });
 }

@@ -1,7 +1,7 @@
 // The question of `POST …/admin/simulate`: a draft of the organisation's documents, and the range of recorded calls to
 // decide again by it.
 import { instantWords, parseInstant } from '../instant.ts';
-import type { StoredDocument } from './overrides.ts';
+import type { StoredDocument } from './policy.ts';
 import { parsePolicySet, type WantedDocuments } from './policy-set.ts';
 import type { Checked } from '../refusal.ts';
 import { type Problem, problem } from '../shape.ts';

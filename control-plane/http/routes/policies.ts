@@ -50,7 +50,7 @@ const nothing = (): undefined => undefined;
 const merges = 'JSON Merge Patch (RFC 7396): what is sent changes, `null` removes.';
 
 export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
-  addDocument(app, deps, {
+  addPolicyDocument(app, deps, {
     url: `${admin}/workspacePolicy`,
     noun: 'WorkspacePolicy',
     words: 'the policy of the workspace',
@@ -62,7 +62,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     body: workspacePolicyPatchRef,
     how: merges,
   });
-  addDocument(app, deps, {
+  addPolicyDocument(app, deps, {
     url: `${admin}/rolePolicies/:role`,
     noun: 'RolePolicy',
     words: 'the policy of a role',
@@ -75,7 +75,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     body: policyPatchRef,
     how: merges,
   });
-  addDocument(app, deps, {
+  addPolicyDocument(app, deps, {
     url: `${admin}/agentTypePolicies/:key`,
     noun: 'AgentTypePolicy',
     words: 'the policy of an agent type',
@@ -88,7 +88,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     body: policyRef,
     how: 'Replaces the whole document.',
   });
-  addDocument(app, deps, {
+  addPolicyDocument(app, deps, {
     url: `${admin}/userPolicies/:uid`,
     noun: 'UserPolicy',
     words: 'the policy of a user',
@@ -137,7 +137,7 @@ interface Document<N> {
   readonly how: string;
 }
 
-function addDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<N>): void {
+function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<N>): void {
   const { url, noun, words, read, write, remove, shown, body } = document;
   const variable = /:(\w+)$/.exec(url)?.[1];
   const params = variable === undefined ? inWorkspace : workspaceAnd(variable, document.segment);

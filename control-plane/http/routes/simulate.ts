@@ -1,10 +1,10 @@
 // What a draft of the policy would have made of the calls that were recorded.
 import { bounds, layers, parts, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
-import { changes } from '../../compile/simulate.ts';
 import { requireAccess } from '../../domain/access/access.ts';
 import { simulationLimits } from '../../domain/policies/simulation.ts';
 import { refusalOf } from '../../errors.ts';
+import { changes } from '../../evaluate/simulate.ts';
 import { loggable } from '../../loggable.ts';
 import { createSimulatePolicies, type SimulationLine } from '../../operations/policies/simulate-policies.ts';
 import type { StreamDeps } from '../deps.ts';

@@ -9,10 +9,9 @@ import { revokeKeysFromBelow, revokeKeysOf } from '../../store/keys.ts';
 import { countOwners, deleteMember, updateMember } from '../../store/members.ts';
 import { deleteDocument } from '../../store/policies.ts';
 import { deleteSessionsOfKey, deleteSessionsOfMember, deleteSessionsOnMember } from '../../store/sessions.ts';
-import { type Write, writeOperation } from '../operation.ts';
+import { authorship, type Write, writeOperation } from '../operation.ts';
 import { requireMembership, requireOwnEmail, requireRole } from './give-membership.ts';
 import { requireMember } from './read-members.ts';
-import { authorship } from '../policies/write-policy.ts';
 
 interface MemberChange {
   readonly uid: string;

@@ -3,14 +3,14 @@
 // active within the hour.
 import { performance } from 'node:perf_hooks';
 import { compileAgent } from '../../compile/compile.ts';
-import { knownFrom, recordedCall } from '../../compile/recorded-call.ts';
-import { recordedPolicyOf } from '../../compile/recorded-policy.ts';
 import type { WorkspaceState } from '../../compile/state.ts';
-import { createUsageCount, type UsageCount, type UsedLimit } from '../../compile/usage.ts';
 import { unauthenticated } from '../../domain/refusal.ts';
-import { type RecordedRuns, readNewestReceived, readReplay, readRuns } from '../../store/audit-replay.ts';
-import { readWorkspaceState } from '../../store/workspace-state.ts';
+import { knownFrom, replayedCall } from '../../evaluate/replayed-call.ts';
+import { replayedPolicyOf } from '../../evaluate/replayed-policy.ts';
+import { createUsageCount, type UsageCount, type UsedLimit } from '../../evaluate/usage.ts';
+import { type ReplayedRuns, readNewestReceived, readReplay, readRuns } from '../../store/audit-replay.ts';
 import { isUnavailable } from '../../store/unavailable.ts';
+import { readWorkspaceState } from '../../store/workspace-state.ts';
 import { type Deps, readOperation } from '../operation.ts';
 import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
 
@@ -63,7 +63,7 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
   };
   const state = await readWorkspaceState(readingPool, actor.workspaceId);
   if (state === null) throw unauthenticated('the workspace of this key is gone');
-  const count = createUsageCount(recordedPolicyOf(state, state.documents, defaults), { sub, agent });
+  const count = createUsageCount(replayedPolicyOf(state, state.documents, defaults), { sub, agent });
   const truncated = await withinTime(question, () => countWindow(deps, question, state, count), true);
   const limits: readonly UsedLimit[] = count.usedAt(now.getTime());
   const runs = await withinTime(question, () => runsOf(deps, question, { sub, agent }), { runs: [], cut: true });
@@ -120,7 +120,7 @@ async function countWindow(
     if (leftMs() <= 0 || (turn.rows > 0 && read >= max.entries)) return true;
     read += turn.rows;
     await takeTurn(turn, replay.stopwatch, (entry) => {
-      count.take(recordedCall(entry, known));
+      count.take(replayedCall(entry, known));
       return true;
     });
   }
@@ -139,7 +139,7 @@ function runsOf(
 }
 
 /** Of agents that there are no longer, no caps hold. */
-function capsOf({ agents }: WorkspaceState, { runs }: RecordedRuns): readonly UsedCap[] {
+function capsOf({ agents }: WorkspaceState, { runs }: ReplayedRuns): readonly UsedCap[] {
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   return runs.flatMap(({ sessionId, agentId, sub, attempts: toolCalls, since }) => {
     const agent = byId.get(agentId);

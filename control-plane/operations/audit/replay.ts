@@ -1,8 +1,8 @@
-// Goes through recorded calls, oldest first, page by page, so that everybody else has their turn: after every few dozen
+// Replays recorded calls, oldest first, page by page, so that everybody else has their turn: after every few dozen
 // calls, and within those after `turn.ms`.
 import { setImmediate } from 'node:timers/promises';
-import type { ReplayedEntry } from '../../compile/recorded-call.ts';
 import type { AuditPosition } from '../../domain/audit/audit-query.ts';
+import type { ReplayedEntry } from '../../evaluate/replayed-call.ts';
 import type { ReplayedPage } from '../../store/audit-replay.ts';
 
 export interface ReplayDeps {

@@ -1,6 +1,6 @@
-import { type ExplainQuestion, explainCall as explainState } from '../../compile/explain.ts';
 import { requireAccessTo } from '../../domain/access/access.ts';
 import { badRequest, unauthenticated } from '../../domain/refusal.ts';
+import { type ExplainQuestion, explainCall as explainState } from '../../evaluate/explain.ts';
 import { readWorkspaceState } from '../../store/workspace-state.ts';
 import { readOperation } from '../operation.ts';
 

@@ -1,7 +1,7 @@
 // Brings the organisation's policy documents back to what they were at a revision, as a new one. Keys, members, agents,
 // and what members wrote about themselves stay as they are; to who is no member today nothing is given back.
 import { documentKey, layers } from '@tollgate/proto/contract';
-import type { StoredDocument } from '../../domain/policies/overrides.ts';
+import type { StoredDocument } from '../../domain/policies/policy.ts';
 import { checkDocuments, isOfSet, type WantedDocuments } from '../../domain/policies/policy-set.ts';
 import { notFound, refuseIfAny } from '../../domain/refusal.ts';
 import { listMembers } from '../../store/members.ts';

@@ -3,13 +3,13 @@
 // whoever asked has gone, the entries it may read are read, or its time is up.
 import { performance } from 'node:perf_hooks';
 import { AppError } from '@tollgate/proto/contract';
-import { type Known, knownFrom, type ReplayedEntry, recordedCall } from '../../compile/recorded-call.ts';
-import { recordedPolicyOf } from '../../compile/recorded-policy.ts';
-import { type Comparison, createSimulation, type Simulation } from '../../compile/simulate.ts';
 import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
 import { requireAccess } from '../../domain/access/access.ts';
-import { accepted, unauthenticated } from '../../domain/refusal.ts';
 import { draftedDocuments, parseSimulation, type SimulationQuestion } from '../../domain/policies/simulation.ts';
+import { accepted, unauthenticated } from '../../domain/refusal.ts';
+import { type Known, knownFrom, type ReplayedEntry, replayedCall } from '../../evaluate/replayed-call.ts';
+import { replayedPolicyOf } from '../../evaluate/replayed-policy.ts';
+import { type Comparison, createSimulation, type Simulation } from '../../evaluate/simulate.ts';
 import { readReplay } from '../../store/audit-replay.ts';
 import { readWorkspaceState } from '../../store/workspace-state.ts';
 import { createStanding } from '../access/standing.ts';
@@ -81,7 +81,7 @@ async function* seated(
 export interface SimulationDeps extends ReplayDeps {
   readonly signal?: AbortSignal;
   /** Throws where who asked may not any more. */
-  readonly requireStanding?: () => Promise<void>;
+  readonly requireStanding: () => Promise<void>;
 }
 
 /** Exactly one result or failure ends it; nothing does where the one who asked has gone. */
@@ -104,11 +104,11 @@ async function* replayed(
   defaults: PolicyDefaults,
   { wanted, since, until, limit }: SimulationQuestion,
 ): AsyncGenerator<SimulationLine> {
-  const { stopwatch, signal, requireStanding = async () => {} } = deps;
+  const { stopwatch, signal, requireStanding } = deps;
   const endsAt = stopwatch() + workMs;
   const known = knownFrom(state);
-  const today = recordedPolicyOf(state, state.documents, defaults);
-  const draft = recordedPolicyOf(state, draftedDocuments(state.documents, wanted), defaults);
+  const today = replayedPolicyOf(state, state.documents, defaults);
+  const draft = replayedPolicyOf(state, draftedDocuments(state.documents, wanted), defaults);
   const simulation = createSimulation(today, draft);
 
   // A window reaches back from the first call, so the calls of one window before it are counted, and no more than that.
@@ -142,7 +142,7 @@ interface Run {
 
 /** False where there are more entries than may be decided. */
 function takeEntry(run: Run, entry: ReplayedEntry): boolean {
-  const call = recordedCall(entry, run.known);
+  const call = replayedCall(entry, run.known);
   if (entry.ts < run.since) {
     run.simulation.warmUp(call);
     return true;

@@ -3,14 +3,12 @@
 import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
 import { mergePatch } from '../../domain/policies/merge.ts';
 import { looseningOverrides, needsBroader, tightens } from '../../domain/policies/overrides.ts';
-import type { DocumentChange } from '../../domain/policies/policy-diff.ts';
 import { checkDocument, type PolicyDocument } from '../../domain/policies/policy.ts';
-import { isObject } from '../../domain/shape.ts';
+import type { DocumentChange } from '../../domain/policies/policy-diff.ts';
 import { invalid, refuseIfAny } from '../../domain/refusal.ts';
+import { isObject } from '../../domain/shape.ts';
 import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, writeDocument } from '../../store/policies.ts';
-import { type Write, writeOperation } from '../operation.ts';
-
-export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>) => ({ revision, sub: actor.sub, at: now });
+import { authorship, type Write, writeOperation } from '../operation.ts';
 
 /** A body that may be a document: `checkDocument` has the rest to say. */
 export function documentBody(body: unknown): PolicyDocument {

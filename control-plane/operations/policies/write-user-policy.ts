@@ -1,19 +1,19 @@
 // A user's document has two parts with two authors. Owners and admins always write `organisation`, about themselves too;
 // a member writes `self`, and only what is at least as strict as what the organisation says there.
 import type { DocumentId, Part } from '@tollgate/proto/contract';
-import { indexOf } from '../../compile/index-of.ts';
 import { isLead, requireAccessTo } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { mergePatch } from '../../domain/policies/merge.ts';
 import { checkDocument, type PolicyDocument } from '../../domain/policies/policy.ts';
-import { looser, refuseIfAny } from '../../domain/refusal.ts';
 import { looserPlaces } from '../../domain/policies/self-edit.ts';
 import { mergedUserView, stripParts, stripUnchanged } from '../../domain/policies/user-policy.ts';
+import { looser, refuseIfAny } from '../../domain/refusal.ts';
+import { indexOf } from '../../evaluate/index-of.ts';
 import { deleteDocument, writeDocument } from '../../store/policies.ts';
 import { collectWorkspaceState } from '../../store/workspace-state.ts';
-import { type Write, writeOperation } from '../operation.ts';
+import { authorship, type Write, writeOperation } from '../operation.ts';
 import { readUserParts } from './read-policies.ts';
-import { authorship, documentBody, overridesLeft } from './write-policy.ts';
+import { documentBody, overridesLeft } from './write-policy.ts';
 
 interface UserPolicyChange {
   /** The member's uid. */

@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import { snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { createBackoff } from '../../../sidecar/backoff.ts';
 import { createPolicyCell } from '../../../sidecar/snapshot/cell.ts';
 import type { SnapshotMessage } from '../../../sidecar/snapshot/verify.ts';
-import { createBackoff } from '../../../sidecar/sync/backoff.ts';
 import { createChannel } from '../../../sidecar/sync/channel.ts';
 import { followPolicy } from '../../../sidecar/sync/follow.ts';
 import { type PolicyServer, startPolicyServer } from '../../support/policy-server.ts';

@@ -35,7 +35,7 @@ test('of several processes that adopt at once exactly one has each spool, and af
     const spool = await openTestSpool({ folder });
     spool.append(`${n}`);
     await spool.close();
-    dead.push(spool.id);
+    dead.push(spool.backlog.id);
   }
   const adopters = await Promise.all([1, 2, 3].map(() => startAdopter(folder)));
   const first = await Promise.all(adopters.map(({ adopt }) => adopt()));
@@ -57,7 +57,7 @@ test('of many adoptions in one process, too, only one has each spool', async () 
     spool.append('1');
     await spool.close();
     const adopted = (await Promise.all(Array.from({ length: 12 }, () => adoptAll(folder)))).flat();
-    expect(adopted.map(({ id }) => id)).toEqual([spool.id]);
+    expect(adopted.map(({ id }) => id)).toEqual([spool.backlog.id]);
     adopted[0]?.acknowledge(1);
     await adopted[0]?.close();
   }
@@ -73,7 +73,7 @@ test('a spool of a living process, or of another workspace, is left alone', asyn
   await foreign.close();
   expect(await adoptAll(folder)).toEqual([]);
   const [adopted] = await adoptAll(folder, 'other');
-  expect(adopted?.id).toBe(foreign.id);
+  expect(adopted?.id).toBe(foreign.backlog.id);
   await adopted?.close();
   await living.close();
 });

@@ -8,8 +8,8 @@
 import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
 import type { ShipRequest, ShipResponse__Output } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
-import type { Backlog } from './backlog.ts';
-import type { Clock, Timer } from './clock.ts';
+import type { Clock, Timer } from '../clock.ts';
+import type { Backlog } from '../spool/backlog.ts';
 import { createLanes } from './lanes.ts';
 
 export type ShipStream = ClientDuplexStream<ShipRequest, ShipResponse__Output>;
@@ -17,8 +17,10 @@ export type ShipStream = ClientDuplexStream<ShipRequest, ShipResponse__Output>;
 export interface Shipment {
   /** The server has answered. */
   readonly isOpen: boolean;
-  /** A backlog fell behind; `urgent`: send without waiting for more. */
-  wake(urgent: boolean): void;
+  /** A backlog fell behind: what is there goes out within `flushMs`. */
+  wake(): void;
+  /** What is there goes out now. */
+  flush(): void;
   add(backlog: Backlog): void;
   remove(backlog: Backlog): void;
   /** Everything was sent and acknowledged: say good-bye. */
@@ -141,10 +143,11 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
     get isOpen() {
       return lanes.credit > 0 && !hasEnded;
     },
-    wake(urgent) {
-      if (hasEnded) return;
-      if (urgent) flush();
-      else armFlush();
+    wake() {
+      if (!hasEnded) armFlush();
+    },
+    flush() {
+      if (!hasEnded) flush();
     },
     add(backlog) {
       lanes.add(backlog);

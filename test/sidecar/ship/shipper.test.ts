@@ -3,14 +3,14 @@ import { credentials, status } from '@grpc/grpc-js';
 import { type Batch__Output, createAuditClient } from '@tollgate/proto';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Backlog } from '../../../sidecar/audit/backlog.ts';
-import { type Clock, systemClock } from '../../../sidecar/audit/clock.ts';
-import type { ShipStream } from '../../../sidecar/audit/shipment.ts';
-import { createShipper, type Shipper, type ShipperConfig, type ShipperStatus } from '../../../sidecar/audit/shipper.ts';
+import { type Clock, systemClock } from '../../../sidecar/clock.ts';
+import type { ShipStream } from '../../../sidecar/ship/shipment.ts';
+import { createShipper, type Shipper, type ShipperConfig, type ShipperStatus } from '../../../sidecar/ship/shipper.ts';
+import type { Backlog } from '../../../sidecar/spool/backlog.ts';
 import { type AuditServer, type AuditStream, startAuditServer } from '../../support/audit-server.ts';
 import { createManualClock } from '../../support/manual-clock.ts';
 import { silentLog } from '../../support/silent-log.ts';
-import { adoptAll, onlySegment, openTestSpool, temporaryFolder } from '../../support/spools.ts';
+import { acknowledgedThrough, adoptAll, onlySegment, openTestSpool, temporaryFolder } from '../../support/spools.ts';
 
 interface Started extends Shipper {
   /** Resolves when the link is as wanted, or was since the last call. */
@@ -66,25 +66,25 @@ test('everything arrives, in order; at close nothing is left, not even the folde
   const server = await startAuditServer();
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 10_000 });
-  const shipper = startShipper({ spool, openStream: server.openStream });
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream });
   const entries = entriesOf(5_000);
   for (const entry of entries) spool.append(entry);
-  await spool.whenAcknowledged(5_000);
-  expect(server.committed.get(spool.id)).toEqual(numbered(entries));
+  await acknowledgedThrough(5_000, spool.backlog);
+  expect(server.committed.get(spool.backlog.id)).toEqual(numbered(entries));
   expect(server.hellos).toEqual(['sidecar-1']);
   expect(server.violations).toEqual([]);
   spool.append('"the last"');
   await shipper.close({ deadlineMs: 10_000 });
-  expect(server.committed.get(spool.id)?.at(-1)).toBe('5001: "the last"');
+  expect(server.committed.get(spool.backlog.id)?.at(-1)).toBe('5001: "the last"');
   expect(shipper.status()).toMatchObject({ link: 'closed', records: 0, lost: 0 });
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('a few entries wait for company, for flushMs and no longer; somebody who waits for them is not kept waiting', async () => {
+test('a few entries wait for company, for flushMs and no longer, and nothing waits at close', async () => {
   const server = await startAuditServer();
   const clock = createManualClock();
   const spool = await openTestSpool({ folder: temporaryFolder(), clock });
-  const shipper = startShipper({ spool, openStream: server.openStream, clock, flushMs: 25 });
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream, clock, flushMs: 25 });
   await shipper.reaches('connected');
   for (const entry of entriesOf(3)) spool.append(entry);
   clock.advance(24);
@@ -94,7 +94,7 @@ test('a few entries wait for company, for flushMs and no longer; somebody who wa
   await server.hasCommitted(3);
   expect(server.batchSizes).toEqual([3]);
   spool.append('4');
-  await spool.whenAcknowledged(4);
+  await shipper.close({ deadlineMs: 1 });
   expect(server.batchSizes).toEqual([3, 1]);
 });
 
@@ -109,11 +109,11 @@ test('never more records are unacknowledged than the credit says, and small cred
       setImmediate(() => held.shift()?.());
     };
     const spool = await openTestSpool({ folder: temporaryFolder() });
-    startShipper({ spool, openStream: server.openStream });
+    startShipper({ spool: spool.backlog, openStream: server.openStream });
     for (const entry of entriesOf(100)) spool.append(entry);
-    await spool.whenAcknowledged(100);
+    await acknowledgedThrough(100, spool.backlog);
     expect(server.violations).toEqual([]);
-    expect(server.committed.get(spool.id)).toHaveLength(100);
+    expect(server.committed.get(spool.backlog.id)).toHaveLength(100);
   }
 });
 
@@ -130,12 +130,12 @@ test('nothing is sent before the server says its credit', async () => {
   };
   const spool = await openTestSpool({ folder: temporaryFolder() });
   for (const entry of entriesOf(50)) spool.append(entry);
-  const shipper = startShipper({ spool, openStream: server.openStream });
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream });
   await hello;
   expect(shipper.status()).toMatchObject({ link: 'connecting', records: 50 });
   expect(server.batchSizes).toEqual([]);
   streams[0]?.write({ credit: { records: 100 } });
-  await spool.whenAcknowledged(50);
+  await acknowledgedThrough(50, spool.backlog);
   expect(server.batchSizes).toEqual([50]);
 });
 
@@ -153,14 +153,14 @@ test('whatever happens to the stream, every entry arrives exactly once and in or
       const left = [...plan];
       server.onBatch = (stream, batch) => meet(server, stream, batch, left.shift() ?? 'none');
       const spool = await openTestSpool({ folder: temporaryFolder(), segmentBytes: 2_000 });
-      const shipper = startShipper({ spool, openStream: server.openStream });
+      const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream });
       const entries = entriesOf(400);
       for (const [index, entry] of entries.entries()) {
         spool.append(entry);
         if (index % 40 === 0) await new Promise((resolve) => setImmediate(resolve));
       }
-      await spool.whenAcknowledged(400);
-      expect(server.committed.get(spool.id)).toEqual(numbered(entries));
+      await acknowledgedThrough(400, spool.backlog);
+      expect(server.committed.get(spool.backlog.id)).toEqual(numbered(entries));
       expect(server.violations).toEqual([]);
       await shipper.close({ deadlineMs: 5_000 });
     }),
@@ -184,7 +184,13 @@ test('a key that is refused is tried again at the slowest pace, and the entries 
   const clock = createManualClock();
   const spool = await openTestSpool({ folder: temporaryFolder(), clock });
   spool.append('1');
-  const shipper = startShipper({ spool, openStream: server.openStream, clock, random: () => 0, reconnectMs: { first: 100, max: 30_000 } });
+  const shipper = startShipper({
+    spool: spool.backlog,
+    openStream: server.openStream,
+    clock,
+    random: () => 0,
+    reconnectMs: { first: 100, max: 30_000 },
+  });
   for (let attempt = 0; attempt < 3; attempt += 1) {
     await shipper.reaches('waiting');
     expect(clock.waits[0]).toBe(15_000);
@@ -194,7 +200,7 @@ test('a key that is refused is tried again at the slowest pace, and the entries 
   await shipper.reaches('waiting');
   server.onHello = onHello;
   clock.advance(15_000);
-  await spool.whenAcknowledged(1);
+  await acknowledgedThrough(1, spool.backlog);
   expect(shipper.status().lastError).toBeUndefined();
 });
 
@@ -204,7 +210,13 @@ test('a server that fails is tried again with growing patience, which starts ove
   const clock = createManualClock();
   const spool = await openTestSpool({ folder: temporaryFolder(), clock });
   spool.append('1');
-  const shipper = startShipper({ spool, openStream: server.openStream, clock, random: () => 0.5, reconnectMs: { first: 100, max: 500 } });
+  const shipper = startShipper({
+    spool: spool.backlog,
+    openStream: server.openStream,
+    clock,
+    random: () => 0.5,
+    reconnectMs: { first: 100, max: 500 },
+  });
   const waits: number[] = [];
   for (let attempt = 0; attempt < 5; attempt += 1) {
     await shipper.reaches('waiting');
@@ -230,7 +242,7 @@ test('told that the control plane is there again, it waits no longer, and begins
   const spool = await openTestSpool({ folder: temporaryFolder(), clock });
   spool.append('1');
   const shipper = startShipper({
-    spool,
+    spool: spool.backlog,
     openStream: server.openStream,
     clock,
     random: () => 0.5,
@@ -247,7 +259,7 @@ test('told that the control plane is there again, it waits no longer, and begins
   expect(clock.waits[0]).toBe(50);
   server.onBatch = onBatch;
   shipper.retryNow();
-  await spool.whenAcknowledged(1);
+  await acknowledgedThrough(1, spool.backlog);
 });
 
 test('what is left when the deadline passes is shipped by the next process, under the spool it was written to', async () => {
@@ -257,19 +269,19 @@ test('what is left when the deadline passes is shipped by the next process, unde
   for (const entry of entries) spool.append(entry);
   const nobody = createAuditClient('127.0.0.1:1', credentials.createInsecure(), {});
   onTestFinished(() => nobody.close());
-  const shipper = startShipper({ spool, openStream: () => nobody.ship() });
+  const shipper = startShipper({ spool: spool.backlog, openStream: () => nobody.ship() });
   await shipper.reaches('waiting');
   await shipper.close({ deadlineMs: 20 });
   expect(shipper.status()).toMatchObject({ link: 'closed', records: 100 });
-  expect(readdirSync(folder)).toEqual([spool.id]);
+  expect(readdirSync(folder)).toEqual([spool.backlog.id]);
 
   const server = await startAuditServer();
   const successor = await openTestSpool({ folder });
   successor.append('"mine"');
-  const next = startShipper({ spool: successor, openStream: server.openStream, folder });
+  const next = startShipper({ spool: successor.backlog, openStream: server.openStream, folder });
   await server.hasCommitted(101);
-  expect(server.committed.get(spool.id)).toEqual(numbered(entries));
-  expect(server.committed.get(successor.id)).toEqual(['1: "mine"']);
+  expect(server.committed.get(spool.backlog.id)).toEqual(numbered(entries));
+  expect(server.committed.get(successor.backlog.id)).toEqual(['1: "mine"']);
   await next.close({ deadlineMs: 10_000 });
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -281,13 +293,13 @@ test('spools of processes that die later are found from time to time', async () 
   const spool = await openTestSpool({ folder, clock });
   const neighbour = await openTestSpool({ folder });
   neighbour.append('"from the neighbour"');
-  const shipper = startShipper({ spool, openStream: server.openStream, clock, folder, adoptEveryMs: 60_000 });
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream, clock, folder, adoptEveryMs: 60_000 });
   await shipper.reaches('connected');
   await neighbour.close();
   while (!clock.waits.includes(60_000)) await new Promise((resolve) => setImmediate(resolve));
   clock.advance(60_000);
   await server.hasCommitted(1);
-  expect(server.committed.get(neighbour.id)).toEqual(['1: "from the neighbour"']);
+  expect(server.committed.get(neighbour.backlog.id)).toEqual(['1: "from the neighbour"']);
 });
 
 test('a record that cannot be read back is shipped as lost, and counted once however often it is sent', async () => {
@@ -295,7 +307,7 @@ test('a record that cannot be read back is shipped as lost, and counted once how
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder });
   for (const entry of entriesOf(5)) spool.append(entry);
-  const segment = onlySegment(folder, spool.id);
+  const segment = onlySegment(folder, spool.backlog.id);
   const bytes = segment.read();
   segment.write(bytes.fill(0, 30, 31));
   let drops = 2;
@@ -305,9 +317,15 @@ test('a record that cannot be read back is shipped as lost, and counted once how
     else onBatch(stream, batch);
     drops -= 1;
   };
-  const shipper = startShipper({ spool, openStream: server.openStream });
-  await spool.whenAcknowledged(5);
-  expect(server.committed.get(spool.id)).toEqual(['1: {"n":1}', '2 lost: unreadable on disk', '3: {"n":3}', '4: {"n":4}', '5: {"n":5}']);
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream });
+  await acknowledgedThrough(5, spool.backlog);
+  expect(server.committed.get(spool.backlog.id)).toEqual([
+    '1: {"n":1}',
+    '2 lost: unreadable on disk',
+    '3: {"n":3}',
+    '4: {"n":4}',
+    '5: {"n":5}',
+  ]);
   expect(shipper.status().lost).toBe(1);
 });
 
@@ -341,10 +359,10 @@ test('a transport that is full is not written to', async () => {
     };
     return stream;
   }
-  startShipper({ spool, openStream });
+  startShipper({ spool: spool.backlog, openStream });
   await full;
-  await spool.whenAcknowledged(800);
-  expect(server.committed.get(spool.id)).toHaveLength(800);
+  await acknowledgedThrough(800, spool.backlog);
+  expect(server.committed.get(spool.backlog.id)).toHaveLength(800);
   expect(writtenWhileFull).toBe(0);
 });
 
@@ -359,11 +377,11 @@ test('what a lost acknowledgement was about is not sent again once the server sa
   };
   const spool = await openTestSpool({ folder: temporaryFolder(), segmentBytes: 500 });
   for (const entry of entriesOf(400)) spool.append(entry);
-  startShipper({ spool, openStream: server.openStream });
-  await spool.whenAcknowledged(400);
+  startShipper({ spool: spool.backlog, openStream: server.openStream });
+  await acknowledgedThrough(400, spool.backlog);
   expect(server.batchSizes).toEqual([400, 10]);
   spool.append('"next"');
-  await spool.whenAcknowledged(401);
+  await acknowledgedThrough(401, spool.backlog);
   expect(server.batchSizes).toEqual([400, 10, 1]);
   expect(server.violations).toEqual([]);
 });
@@ -375,7 +393,7 @@ test('a spool that was adopted is done with, folder and all, as soon as it is ac
   dead.append('1');
   await dead.close();
   const spool = await openTestSpool({ folder });
-  const shipper = startShipper({ spool, openStream: server.openStream, folder });
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream, folder });
   await server.hasCommitted(1);
   while (readdirSync(folder).length > 1) await new Promise((resolve) => setImmediate(resolve));
   expect(shipper.status()).toMatchObject({ link: 'connected', adopted: 0, records: 0 });

@@ -1,9 +1,9 @@
 // What an entry of the audit log tells of the call behind it, for whoever decides or counts it again. An entry that was
 // mended, or is of a chain whose hops it does not name in full, is read as far as it goes and called approximate.
 import { isReasonCode, isRole, isTier, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
-import type { RecordedCaller, RecordedHop } from '@tollgate/sidecar/decide';
+import type { ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/decide';
+import type { WorkspaceState } from '../compile/state.ts';
 import { isObject } from '../domain/shape.ts';
-import type { WorkspaceState } from './state.ts';
 
 /** A `PreToolUse` entry as the store reads it. */
 export interface ReplayedEntry {
@@ -18,7 +18,7 @@ export interface ReplayedEntry {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-export interface RecordedCall {
+export interface ReplayedCall {
   readonly id: string;
   readonly at: number;
   readonly tool: string;
@@ -30,7 +30,7 @@ export interface RecordedCall {
   readonly sub: string;
   readonly code: ReasonCode | null;
   /** Null where the entry does not say who called. */
-  readonly caller: RecordedCaller | null;
+  readonly caller: ReplayedCaller | null;
   /** Something had to be guessed. */
   readonly approximate: boolean;
   readonly policyAgeMs: number;
@@ -40,7 +40,7 @@ export interface RecordedCall {
 /** Who is known today, for what an entry leaves open. */
 export interface Known {
   readonly agentNames: ReadonlySet<string>;
-  readonly roles: ReadonlyMap<string, RecordedCaller['role']>;
+  readonly roles: ReadonlyMap<string, ReplayedCaller['role']>;
   /** Keys that fix the tier of whoever calls with them. */
   readonly pinningKeys: ReadonlySet<string>;
 }
@@ -54,7 +54,7 @@ export const knownFrom = ({ agents, members, keys }: Pick<WorkspaceState, 'agent
   pinningKeys: new Set(keys.flatMap(({ id, pins }) => (pins.tier === null ? [] : [id]))),
 });
 
-export function recordedCall(entry: ReplayedEntry, known: Known): RecordedCall {
+export function replayedCall(entry: ReplayedEntry, known: Known): ReplayedCall {
   const { id, ts, tool, decision, agentName, sub, fields } = entry;
   const code = textOf(fields['code']);
   const { caller, approximate } = callerOf(entry, known);
@@ -80,7 +80,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const tierOf = (fields: ReplayedEntry['fields']): Tier => (isTier(fields['agentTier']) ? fields['agentTier'] : 'api');
 
 interface Found {
-  readonly caller: RecordedCaller | null;
+  readonly caller: ReplayedCaller | null;
   readonly approximate: boolean;
 }
 
@@ -93,14 +93,14 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: Known): Foun
   const keyId = textOf(fields['keyId']);
   const type = parseAgentType(textOf(fields['agentType']));
   const client = isObject(fields['client']) ? textOf(fields['client']['name']) : '';
-  const last: RecordedHop = {
+  const last: ReplayedHop = {
     client: type?.client ?? client,
     tier,
     name: type?.name ?? agentName,
     registered: textOf(fields['agentId']) !== '',
   };
   const ancestors = ancestorsOf(fields).map(
-    (name): RecordedHop => ({ client: chainClient(fields, client, last), tier, name, registered: known.agentNames.has(name) }),
+    (name): ReplayedHop => ({ client: chainClient(fields, client, last), tier, name, registered: known.agentNames.has(name) }),
   );
   // A claimed chain has one client and tier; of one we saw, an entry names those of its last hop only.
   const certain = type !== null && type.tier === tier && isRole(fields['role']);
@@ -117,7 +117,7 @@ function ancestorsOf(fields: ReplayedEntry['fields']): readonly string[] {
 }
 
 /** What a claimed chain's hops were claimed with; a library's agents have the client of their root. */
-const chainClient = (fields: ReplayedEntry['fields'], client: string, last: RecordedHop): string =>
+const chainClient = (fields: ReplayedEntry['fields'], client: string, last: ReplayedHop): string =>
   fields['chainClaimed'] === true ? client : last.client;
 
 const depthOf = (fields: ReplayedEntry['fields']): number => (typeof fields['depth'] === 'number' ? fields['depth'] : 0);

@@ -8,7 +8,7 @@ export type UnavailableCause =
   | 'unwritable'
   /** The record is empty or above `recordBytesMax`. */
   | 'oversized'
-  /** Too many records wait for the disk or for the control plane. */
+  /** Too many records wait for the disk. */
   | 'busy'
   | 'closed';
 

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { recordBytesMax } from '../../../sidecar/audit/record.ts';
-import { diskFs } from '../../../sidecar/audit/spool-fs.ts';
+import { recordBytesMax } from '../../../sidecar/spool/record.ts';
+import { diskFs } from '../../../sidecar/spool/spool-fs.ts';
 import { createManualClock } from '../../support/manual-clock.ts';
 import { adoptAll, openTestSpool, readAll, readLeftBehind, segmentFiles, temporaryFolder, textOf } from '../../support/spools.ts';
 
@@ -12,7 +12,7 @@ test('what is appended is read back in order, by this process and by the next', 
   const entries = ['{"a":1}', '{"ü":"日本語 😀"}', JSON.stringify({ long: 'x'.repeat(70_000) }), '{}'];
   expect(entries.map(spool.append)).toEqual([1, 2, 3, 4]);
   const wanted = entries.map((entry, index) => `${index + 1}: ${entry}`);
-  expect(textOf(await readAll(spool))).toEqual(wanted);
+  expect(textOf(await readAll(spool.backlog))).toEqual(wanted);
   await spool.close();
   expect(await readLeftBehind(folder)).toEqual(wanted);
 });
@@ -21,7 +21,7 @@ test('a lone surrogate and a NUL do not hurt the records around them', async () 
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder });
   for (const entry of ['{"a":1}', '{"a":"\ud800"}', '{"a":"\0"}', '{"a":2}']) spool.append(entry);
-  expect(textOf(await readAll(spool))).toEqual(['1: {"a":1}', '2: {"a":"\ufffd"}', '3: {"a":"\0"}', '4: {"a":2}']);
+  expect(textOf(await readAll(spool.backlog))).toEqual(['1: {"a":1}', '2: {"a":"\ufffd"}', '3: {"a":"\0"}', '4: {"a":2}']);
   await spool.close();
 });
 
@@ -44,7 +44,7 @@ test('the asynchronous door writes everything of one turn at once, in the order 
   expect(writes).toHaveLength(1);
   expect(await Promise.all([first, second, spool.appendAsync('"4"'), spool.appendAsync('"5"')])).toEqual([1, 2, 4, 5]);
   expect(writes).toHaveLength(2);
-  expect(textOf(await readAll(spool))).toEqual(['1: "1"', '2: "2"', '3: "3"', '4: "4"', '5: "5"']);
+  expect(textOf(await readAll(spool.backlog))).toEqual(['1: "1"', '2: "2"', '3: "3"', '4: "4"', '5: "5"']);
   await spool.close();
 });
 
@@ -70,11 +70,11 @@ test('with durability disk a promise resolves after a sync, which all that came 
   const first = spool.appendAsync('"1"');
   await firstAsked;
   const later = [spool.appendAsync('"2"'), spool.appendAsync('"3"')];
-  expect(await readAll(spool)).toEqual([]);
+  expect(await readAll(spool.backlog)).toEqual([]);
   const secondAsked = asked();
   syncs.shift()?.();
   expect(await first).toBe(1);
-  expect(textOf(await readAll(spool))).toEqual(['1: "1"']);
+  expect(textOf(await readAll(spool.backlog))).toEqual(['1: "1"']);
   await secondAsked;
   syncs.shift()?.();
   expect(await Promise.all(later)).toEqual([2, 3]);
@@ -87,16 +87,16 @@ test('segments rotate, and go when they are acknowledged; a spool that is acknow
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 100 });
   for (let n = 1; n <= 20; n += 1) spool.append(JSON.stringify({ n, pad: 'x'.repeat(20) }));
-  const names = segmentFiles(folder, spool.id).map(({ name }) => name);
+  const names = segmentFiles(folder, spool.backlog.id).map(({ name }) => name);
   expect(names.length).toBeGreaterThan(5);
   expect(names[0]).toBe('0000000000000001.segment');
-  expect(await readAll(spool, { recordsMax: 3, bytesMax: 1024 })).toHaveLength(20);
-  const before = spool.status().bytes;
-  spool.acknowledge(15);
-  expect(spool.status()).toMatchObject({ records: 5, lost: 0 });
-  expect(spool.status().bytes).toBeLessThan(before / 2);
-  expect(await readAll(spool)).toHaveLength(5);
-  spool.acknowledge(20);
+  expect(await readAll(spool.backlog, { recordsMax: 3, bytesMax: 1024 })).toHaveLength(20);
+  const before = spool.backlog.status().bytes;
+  spool.backlog.acknowledge(15);
+  expect(spool.backlog.status()).toMatchObject({ records: 5, lost: 0 });
+  expect(spool.backlog.status().bytes).toBeLessThan(before / 2);
+  expect(await readAll(spool.backlog)).toHaveLength(5);
+  spool.backlog.acknowledge(20);
   await spool.close();
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -105,10 +105,10 @@ test('a later process ships what was not acknowledged, and nothing from before',
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder });
   for (let n = 1; n <= 10; n += 1) spool.append(`${n}`);
-  spool.acknowledge(7);
+  spool.backlog.acknowledge(7);
   await spool.close();
   const [adopted] = await adoptAll(folder);
-  expect(adopted?.id).toBe(spool.id);
+  expect(adopted?.id).toBe(spool.backlog.id);
   expect(adopted?.status()).toMatchObject({ records: 3 });
   expect(adopted && textOf(await readAll(adopted))).toEqual(['8: 8', '9: 9', '10: 10']);
   adopted?.acknowledge(10);
@@ -119,10 +119,10 @@ test('a later process ships what was not acknowledged, and nothing from before',
 test('no batch is larger than asked for, except by a single record', async () => {
   const spool = await openTestSpool({ folder: temporaryFolder() });
   for (let n = 1; n <= 30; n += 1) spool.append(JSON.stringify('x'.repeat(98)));
-  expect(await spool.readBatch(0, { recordsMax: 7, bytesMax: 100_000 })).toHaveLength(7);
-  expect(await spool.readBatch(7, { recordsMax: 100, bytesMax: 500 })).toHaveLength(4);
-  expect(await spool.readBatch(11, { recordsMax: 100, bytesMax: 1 })).toHaveLength(1);
-  expect(await spool.readBatch(3, { recordsMax: 100, bytesMax: 100_000 })).toHaveLength(27);
+  expect(await spool.backlog.readBatch(0, { recordsMax: 7, bytesMax: 100_000 })).toHaveLength(7);
+  expect(await spool.backlog.readBatch(7, { recordsMax: 100, bytesMax: 500 })).toHaveLength(4);
+  expect(await spool.backlog.readBatch(11, { recordsMax: 100, bytesMax: 1 })).toHaveLength(1);
+  expect(await spool.backlog.readBatch(3, { recordsMax: 100, bytesMax: 100_000 })).toHaveLength(27);
   await spool.close();
 });
 
@@ -134,15 +134,15 @@ test('an acknowledgement that comes while a batch is read makes nothing lost, an
     fs: { read: (...args) => void setImmediate(() => setImmediate(() => diskFs.read(...args))) },
   });
   for (let n = 1; n <= 40; n += 1) spool.append(JSON.stringify({ n, pad: 'x'.repeat(20) }));
-  const reading = spool.readBatch(0, { recordsMax: 1_000, bytesMax: 100_000 });
-  spool.acknowledge(30);
+  const reading = spool.backlog.readBatch(0, { recordsMax: 1_000, bytesMax: 100_000 });
+  spool.backlog.acknowledge(30);
   expect((await reading).map(({ sequence }) => sequence)).toEqual([31, 32, 33, 34, 35, 36, 37, 38, 39, 40]);
-  const readingAgain = spool.readBatch(30, { recordsMax: 1_000, bytesMax: 100_000 });
-  spool.acknowledge(40);
+  const readingAgain = spool.backlog.readBatch(30, { recordsMax: 1_000, bytesMax: 100_000 });
+  spool.backlog.acknowledge(40);
   const closed = spool.close();
   await expect(readingAgain).resolves.toBeDefined();
   await closed;
-  expect(spool.status().lost).toBe(0);
+  expect(spool.backlog.status().lost).toBe(0);
 });
 
 test('a full spool refuses, and takes entries again when the control plane has caught up', async () => {
@@ -151,16 +151,18 @@ test('a full spool refuses, and takes entries again when the control plane has c
   for (let n = 1; n <= 10; n += 1) spool.append(entry);
   expect(() => spool.append(entry)).toThrow(expect.objectContaining({ kind: 'audit_unavailable', why: 'full' }));
   await expect(spool.appendAsync(entry)).rejects.toMatchObject({ why: 'full' });
-  expect(spool.status()).toMatchObject({ records: 10, bytes: 1_000, failure: 'the spool holds 1000 of 1000 bytes' });
-  spool.acknowledge(4);
-  expect(spool.status().failure).toBeUndefined();
+  expect(spool.backlog.status()).toMatchObject({ records: 10, bytes: 1_000 });
+  expect(spool.failure).toBe('the spool holds 1000 of 1000 bytes');
+  spool.backlog.acknowledge(4);
+  expect(spool.failure).toBeUndefined();
   expect(spool.append(entry)).toBe(11);
-  spool.acknowledge(11);
+  spool.backlog.acknowledge(11);
   for (let n = 12; n <= 100; n += 1) {
     expect(spool.append(entry)).toBe(n);
-    spool.acknowledge(n);
+    spool.backlog.acknowledge(n);
   }
-  expect(spool.status()).toMatchObject({ records: 0, failure: undefined });
+  expect(spool.backlog.status().records).toBe(0);
+  expect(spool.failure).toBeUndefined();
   await spool.close();
 });
 
@@ -173,7 +175,7 @@ test('an oversized record is refused and takes no sequence', async () => {
   }
   const largest = 'ü'.repeat(recordBytesMax / 2);
   expect(spool.append(largest)).toBe(2);
-  expect(textOf(await readAll(spool))).toEqual(['1: 1', `2: ${largest}`]);
+  expect(textOf(await readAll(spool.backlog))).toEqual(['1: 1', `2: ${largest}`]);
   await spool.close();
 });
 
@@ -198,24 +200,37 @@ test('more than a mebibyte behind a sync is refused, not kept in memory', async 
   const refused = (await answers).filter(({ status }) => status === 'rejected');
   expect(refused).toHaveLength(8);
   expect(refused).toContainEqual(expect.objectContaining({ reason: expect.objectContaining({ why: 'busy' }) }));
-  expect(await readAll(spool)).toHaveLength(12);
+  expect(await readAll(spool.backlog)).toHaveLength(12);
   await spool.close();
 });
 
-test('whoever waits for the control plane is told when it has the entry, or that it never will by this process', async () => {
+test('a closed spool refuses', async () => {
   const spool = await openTestSpool({ folder: temporaryFolder() });
-  spool.append('1');
-  spool.append('2');
-  const first = spool.whenAcknowledged(1);
-  const second = spool.whenAcknowledged(2);
-  spool.acknowledge(1);
-  await first;
-  await spool.whenAcknowledged(1);
-  const refused = expect(second).rejects.toMatchObject({ kind: 'audit_unavailable', why: 'closed' });
   await spool.close();
-  await refused;
-  await expect(spool.whenAcknowledged(2)).rejects.toMatchObject({ why: 'closed' });
-  expect(() => spool.append('3')).toThrow(expect.objectContaining({ why: 'closed' }));
+  expect(() => spool.append('1')).toThrow(expect.objectContaining({ kind: 'audit_unavailable', why: 'closed' }));
+  await expect(spool.appendAsync('1')).rejects.toMatchObject({ why: 'closed' });
+});
+
+test('what falls behind is told, also after records that were acknowledged without being read', async () => {
+  const { backlog, append, close } = await openTestSpool({
+    folder: temporaryFolder(),
+    fs: { read: (...args) => void setImmediate(() => diskFs.read(...args)) },
+  });
+  let told = 0;
+  backlog.onBehind(() => (told += 1));
+  append('1');
+  append('2');
+  expect(told).toBe(1);
+  backlog.acknowledge(2);
+  append('3');
+  append('4');
+  expect(told).toBe(2);
+  const reading = backlog.readBatch(2, { recordsMax: 1, bytesMax: 1024 });
+  backlog.acknowledge(4);
+  await reading;
+  append('5');
+  expect(told).toBe(3);
+  await close();
 });
 
 test('the age is that of the oldest unacknowledged record', async () => {
@@ -224,16 +239,16 @@ test('the age is that of the oldest unacknowledged record', async () => {
   for (const at of [0, 1_000, 2_000]) {
     expect(clock.wall()).toBe(at);
     spool.append(String(at));
-    await readAll(spool);
+    await readAll(spool.backlog);
     clock.advance(1_000);
   }
-  expect(spool.status().oldestAt).toBe(0);
-  spool.acknowledge(1);
-  expect(spool.status().oldestAt).toBe(1_000);
-  spool.acknowledge(3);
-  expect(spool.status().oldestAt).toBeUndefined();
+  expect(spool.backlog.status().oldestAt).toBe(0);
+  spool.backlog.acknowledge(1);
+  expect(spool.backlog.status().oldestAt).toBe(1_000);
+  spool.backlog.acknowledge(3);
+  expect(spool.backlog.status().oldestAt).toBeUndefined();
   spool.append('again');
-  expect(spool.status().oldestAt).toBe(3_000);
+  expect(spool.backlog.status().oldestAt).toBe(3_000);
   await spool.close();
 });
 
@@ -245,5 +260,5 @@ test('a spool folder may be deeper than a socket path may be long', async () => 
   expect(await adoptAll(folder)).toEqual([]);
   await spool.close();
   expect(await readLeftBehind(folder)).toEqual(['1: 1']);
-  expect(existsSync(join(folder, spool.id))).toBe(true);
+  expect(existsSync(join(folder, spool.backlog.id))).toBe(true);
 });

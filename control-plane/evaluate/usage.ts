@@ -1,17 +1,17 @@
-// What callers have used of their limits, counted from recorded calls as sidecars count them: bound, folded and put into
+// What callers have used of their limits, counted from replayed calls as sidecars count them: bound, folded and put into
 // windows by the evaluator itself. Pure.
 import { isTier, type Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
   createCounters,
-  createRecordedBinder,
+  createReplayedBinder,
   enforcedFold,
   type Limit,
   type LimitSet,
-  type RecordedCaller,
-  type RecordedPolicy,
+  type ReplayedCaller,
+  type ReplayedPolicy,
 } from '@tollgate/sidecar/decide';
-import type { RecordedCall } from './recorded-call.ts';
+import type { ReplayedCall } from './replayed-call.ts';
 
 export interface UsedLimit {
   /** As in reasons: `role:member`. */
@@ -25,7 +25,7 @@ export interface UsedLimit {
 }
 
 export interface UsageCount {
-  take(call: RecordedCall): void;
+  take(call: ReplayedCall): void;
   /** Those with the least left first. */
   usedAt(now: number): readonly UsedLimit[];
   /** Whether there were more limits than are counted. */
@@ -48,8 +48,8 @@ interface Counted {
   wanted: boolean;
 }
 
-export function createUsageCount(policy: RecordedPolicy, { sub: onlySub, agent: onlyAgent }: UsageFilter): UsageCount {
-  const bind = createRecordedBinder(policy);
+export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: onlyAgent }: UsageFilter): UsageCount {
+  const bind = createReplayedBinder(policy);
   const counters = createCounters(policy.settings.windowSeconds);
   const limitsByCall = new Map<string, readonly Counted[]>();
   const counted = new Map<string, Counted>();
@@ -67,9 +67,9 @@ export function createUsageCount(policy: RecordedPolicy, { sub: onlySub, agent: 
       counted.set(key, one);
       return [one];
     });
-  const limitsOf = (recorded: RecordedCaller, tool: string): readonly Counted[] => {
-    const key = JSON.stringify([recorded, tool]);
-    const known = limitsByCall.get(key) ?? countedFor(bind(recorded), recorded.sub, tool);
+  const limitsOf = (replayed: ReplayedCaller, tool: string): readonly Counted[] => {
+    const key = JSON.stringify([replayed, tool]);
+    const known = limitsByCall.get(key) ?? countedFor(bind(replayed), replayed.sub, tool);
     if (limitsByCall.size >= max.known) limitsByCall.clear();
     limitsByCall.set(key, known);
     return known;

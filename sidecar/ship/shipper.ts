@@ -7,8 +7,8 @@
 // key is refused or the deadline passes. Closed: what is left belongs to the next process.
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
-import { createBackoff } from '../sync/backoff.ts';
-import type { Backlog } from './backlog.ts';
+import { createBackoff } from '../backoff.ts';
+import type { Backlog } from '../spool/backlog.ts';
 import { type BacklogsDeps, createBacklogs } from './backlogs.ts';
 import { createShipment, type Shipment, type ShipmentEnd, type ShipStream } from './shipment.ts';
 
@@ -72,7 +72,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
     { adopt, clock, log, onAdopted: (backlog) => shipment?.add(backlog), onRetired: (backlog) => shipment?.remove(backlog) },
     { spool, adoptEveryMs },
   );
-  spool.onBehind((urgent) => shipment?.wake(urgent));
+  spool.onBehind(() => shipment?.wake());
   const running = run();
 
   async function run(): Promise<void> {
@@ -150,7 +150,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
       stopWaiting();
     });
     stopWaiting();
-    if (!backlogs.isShipped) shipment?.wake(true);
+    if (!backlogs.isShipped) shipment?.flush();
     else if (shipment?.isOpen) shipment.finish();
     else shipment?.cancel();
     await running;

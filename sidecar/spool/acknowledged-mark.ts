@@ -2,7 +2,7 @@
 // be behind, never ahead: the control plane skips what it has. Used by the backlog of each spool.
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 import type { SpoolFs } from './spool-fs.ts';
 import { readRange } from './spool-fs.ts';
 
@@ -10,12 +10,12 @@ const bytesLength = 12;
 /** Acknowledgements come with every batch; one write a second is enough to save most of the shipping. */
 const writeEveryMs = 1_000;
 
-export interface Acknowledgement {
+export interface AcknowledgedMark {
   note(sequence: number): void;
   close(): void;
 }
 
-export function createAcknowledgement({ fs, clock }: { fs: SpoolFs; clock: Clock }, folder: string): Acknowledgement {
+export function createAcknowledgedMark({ fs, clock }: { fs: SpoolFs; clock: Clock }, folder: string): AcknowledgedMark {
   const bytes = Buffer.alloc(bytesLength);
   let fd: number | undefined;
   let noted = 0;
@@ -50,7 +50,7 @@ export function createAcknowledgement({ fs, clock }: { fs: SpoolFs; clock: Clock
 }
 
 /** 0 if nothing is remembered, or nothing that can be trusted. */
-export async function readAcknowledgement(fs: SpoolFs, folder: string): Promise<number> {
+export async function readAcknowledgedMark(fs: SpoolFs, folder: string): Promise<number> {
   let fd: number;
   try {
     fd = fs.openSync(pathIn(folder), 'r');

@@ -1,8 +1,8 @@
 // Explains a call from a workspace's state, by the same index a sidecar builds from the same bytes.
 import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
 import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/decide';
+import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 import { indexOf } from './index-of.ts';
-import type { PolicyDefaults, WorkspaceState } from './state.ts';
 
 export interface ExplainQuestion {
   /** A member's uid or `apikey:<id>`; or a role alone. */

@@ -2,7 +2,7 @@
 // the spool's subfolder, where they outlive it.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
 import type { Segment } from './segments.ts';
 import type { SpoolFs } from './spool-fs.ts';
 

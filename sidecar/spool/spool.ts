@@ -5,10 +5,10 @@
 // Sequences count from 1 without holes. After `close`, or a kill, what is unacknowledged waits for a later process.
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import { type Appending, createAppending, type Durability } from './append.ts';
-import { type Backlog, type BacklogDeps, type BacklogStatus, createBacklog } from './backlog.ts';
-import type { Clock } from './clock.ts';
-import type { Log } from './log.ts';
+import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
 import { createSegments } from './segments.ts';
 import { makeSpoolFolder } from './spool-folder.ts';
 import { diskFs, type SpoolFs } from './spool-fs.ts';
@@ -33,13 +33,13 @@ export interface SpoolConfig {
   readonly bytesMax: number;
 }
 
-export interface Spool extends Backlog, Pick<Appending, 'append' | 'appendAsync'> {
-  readonly status: () => SpoolStatus;
-}
-
-interface SpoolStatus extends BacklogStatus {
+export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
+  /** What the shipper reads. */
+  readonly backlog: Backlog;
   /** Why the last write failed; undefined while writing works. */
   readonly failure: string | undefined;
+  /** The backlog's: closed by either, both are. */
+  readonly close: () => Promise<void>;
 }
 
 const segmentBytesDefault = 8 * 1024 * 1024;
@@ -59,7 +59,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
 
   const backlogDeps: BacklogDeps = { fs, clock, log };
   const segments = createSegments(backlogDeps, { folder: hold.folder, list: [], last: 0, acknowledged: 0 });
-  const backlog = createBacklog(backlogDeps, { id, hold, segments });
+  const backlog = createBacklog(backlogDeps, { id, hold, segments, stopWriting });
   const writer = createWriter(fs, {
     segments,
     segmentBytes: Math.min(segmentBytes, Math.ceil(bytesMax / segmentsMin)),
@@ -69,26 +69,19 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
   const appending = createAppending(writer, { durability, onAppended: backlog.noteAppended });
 
   return {
-    id,
-    get last() {
-      return backlog.last;
-    },
-    get acknowledged() {
-      return backlog.acknowledged;
-    },
+    backlog,
     append: appending.append,
     appendAsync: appending.appendAsync,
-    readBatch: backlog.readBatch,
-    acknowledge: backlog.acknowledge,
-    whenAcknowledged: backlog.whenAcknowledged,
-    onBehind: backlog.onBehind,
-    status: () => ({ ...backlog.status(), failure: writer.failure }),
-    async close() {
-      await appending.close();
-      writer.close();
-      await backlog.close();
+    get failure() {
+      return writer.failure;
     },
+    close: backlog.close,
   };
+
+  async function stopWriting(): Promise<void> {
+    await appending.close();
+    writer.close();
+  }
 
   function syncFolder(path: string): void {
     const fd = openSync(path, 'r');

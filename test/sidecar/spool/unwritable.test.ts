@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AuditUnavailable } from '../../../sidecar/audit/unavailable.ts';
-import { diskFs, type SpoolFs } from '../../../sidecar/audit/spool-fs.ts';
+import { diskFs, type SpoolFs } from '../../../sidecar/spool/spool-fs.ts';
+import { AuditUnavailable } from '../../../sidecar/spool/unavailable.ts';
 import { errnoError, openTestSpool, readAll, readLeftBehind, temporaryFolder, textOf } from '../../support/spools.ts';
 
 type Fault = 'ENOSPC' | 'EIO' | 'short' | 'all but' | 'cannot cut back' | 'no new segment' | 'no new name' | 'sync';
@@ -57,13 +57,13 @@ for (const fault of ['ENOSPC', 'EIO', 'short', 'all but', 'cannot cut back'] as 
     for (let attempt = 0; attempt < 3; attempt += 1) {
       expect(() => spool.append('{"refused":true}')).toThrow(expect.objectContaining({ kind: 'audit_unavailable', why: 'unwritable' }));
     }
-    expect(spool.status().failure).toContain('the spool cannot be written');
-    expect(textOf(await readAll(spool))).toEqual(['1: {"n":1}']);
+    expect(spool.failure).toContain('the spool cannot be written');
+    expect(textOf(await readAll(spool.backlog))).toEqual(['1: {"n":1}']);
     disk.fault = undefined;
     expect(spool.append('{"n":2}')).toBe(2);
-    expect(spool.status().failure).toBeUndefined();
+    expect(spool.failure).toBeUndefined();
     const wanted = ['1: {"n":1}', '2: {"n":2}'];
-    expect(textOf(await readAll(spool))).toEqual(wanted);
+    expect(textOf(await readAll(spool.backlog))).toEqual(wanted);
     await spool.close();
     expect(await readLeftBehind(folder)).toEqual(wanted);
   });
@@ -92,7 +92,7 @@ test('a sync that fails refuses its group and those behind it, and none of them 
   expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   disk.fault = undefined;
   expect(await spool.appendAsync('"after"')).toBe(2);
-  expect(textOf(await readAll(spool))).toEqual(['1: "before"', '2: "after"']);
+  expect(textOf(await readAll(spool.backlog))).toEqual(['1: "before"', '2: "after"']);
   await spool.close();
   expect(await readLeftBehind(folder)).toEqual(['1: "before"', '2: "after"']);
 });
@@ -119,7 +119,7 @@ test('a sync that fails refuses those, too, who came while it ran', async () => 
   const answers = Promise.allSettled([first, spool.appendAsync('2')]);
   failSync();
   expect((await answers).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  expect(await readAll(spool)).toEqual([]);
+  expect(await readAll(spool.backlog)).toEqual([]);
   await spool.close();
 });
 
@@ -169,7 +169,7 @@ for (const durability of ['kernel', 'disk'] as const) {
             if (taken !== undefined) accepted.push(`${taken}: ${entry}`);
           }
         }
-        expect(accepted).toEqual(textOf(await readAll(spool)));
+        expect(accepted).toEqual(textOf(await readAll(spool.backlog)));
         disk.fault = undefined;
         await spool.close();
         if (accepted.length > 0) expect(await readLeftBehind(folder)).toEqual(accepted);

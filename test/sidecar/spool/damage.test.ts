@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSy
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { diskFs } from '../../../sidecar/audit/spool-fs.ts';
+import { diskFs } from '../../../sidecar/spool/spool-fs.ts';
 import {
   adoptAll,
   errnoError,
@@ -33,9 +33,9 @@ async function leaveBehind(): Promise<LeftBehind> {
   const spool = await openTestSpool({ folder });
   for (const entry of entries) spool.append(entry);
   await spool.close();
-  const segment = onlySegment(folder, spool.id);
+  const segment = onlySegment(folder, spool.backlog.id);
   const offsets = entries.reduce<number[]>((sum, entry) => [...sum, (sum.at(-1) ?? 0) + 16 + Buffer.byteLength(entry)], [0]);
-  return { folder, id: spool.id, segment, intact: segment.read(), offsets };
+  return { folder, id: spool.backlog.id, segment, intact: segment.read(), offsets };
 }
 
 test('a tail torn at any byte of the last record is cut: the records before it are there, and nothing counts as lost', async () => {
@@ -106,14 +106,14 @@ test('a live process counts what its disk lost too, and goes on', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 60 });
   for (let n = 1; n <= 6; n += 1) spool.append(`{"live":${n}}`);
-  const [first, second, third] = segmentFiles(folder, spool.id);
+  const [first, second, third] = segmentFiles(folder, spool.backlog.id);
   if (!first || !second || !third) throw new Error('three segments of two records were expected');
   first.write(first.read().fill(0));
-  truncateSync(join(folder, spool.id, second.name), 30);
-  expect(textOf(await readAll(spool))).toEqual(['1 lost', '2 lost', '3: {"live":3}', '4 lost', '5: {"live":5}', '6: {"live":6}']);
+  truncateSync(join(folder, spool.backlog.id, second.name), 30);
+  expect(textOf(await readAll(spool.backlog))).toEqual(['1 lost', '2 lost', '3: {"live":3}', '4 lost', '5: {"live":5}', '6: {"live":6}']);
   spool.append('{"after":true}');
-  expect(textOf(await readAll(spool)).at(-1)).toBe('7: {"after":true}');
-  expect(spool.status().lost).toBe(3);
+  expect(textOf(await readAll(spool.backlog)).at(-1)).toBe('7: {"after":true}');
+  expect(spool.backlog.status().lost).toBe(3);
   await spool.close();
 });
 
@@ -122,8 +122,8 @@ test('a segment that is gone is counted record by record', async () => {
   const spool = await openTestSpool({ folder, segmentBytes: 80 });
   for (let n = 1; n <= 12; n += 1) spool.append(`{"n":${n}}`);
   await spool.close();
-  const [, second, third] = segmentFiles(folder, spool.id);
-  rmSync(join(folder, spool.id, second?.name ?? ''));
+  const [, second, third] = segmentFiles(folder, spool.backlog.id);
+  rmSync(join(folder, spool.backlog.id, second?.name ?? ''));
   const from = Number.parseInt(second?.name ?? '', 10);
   const to = Number.parseInt(third?.name ?? '', 10);
   expect(to - from).toBe(3);
@@ -144,7 +144,7 @@ test('an unreadable page loses the records in it, not the segment', async () => 
   });
   const pad = 'x'.repeat(500);
   for (let n = 1; n <= 40; n += 1) spool.append(JSON.stringify({ n, pad }));
-  const records = await readAll(spool);
+  const records = await readAll(spool.backlog);
   const lost = records.filter((record) => 'lost' in record).map(({ sequence }) => sequence);
   expect(records).toHaveLength(40);
   expect(lost).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16]);
@@ -164,9 +164,9 @@ test('segments that were acknowledged and deleted are not taken for lost, whatev
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder, segmentBytes: 80 });
   for (let n = 1; n <= 12; n += 1) spool.append(`{"n":${n}}`);
-  spool.acknowledge(8);
+  spool.backlog.acknowledge(8);
   await spool.close();
-  rmSync(join(folder, spool.id, 'acknowledged'));
+  rmSync(join(folder, spool.backlog.id, 'acknowledged'));
   const found = await readLeftBehind(folder);
   expect(found.length).toBeLessThan(12);
   expect(found.slice(-4)).toEqual(['9: {"n":9}', '10: {"n":10}', '11: {"n":11}', '12: {"n":12}']);
@@ -180,7 +180,7 @@ test('bytes that look like a record inside an entry are not taken for one', asyn
   spool.append(JSON.stringify({ smuggled: donor.read().toString('latin1') }));
   spool.append('{"n":2}');
   await spool.close();
-  const segment = onlySegment(folder, spool.id);
+  const segment = onlySegment(folder, spool.backlog.id);
   const damaged = segment.read();
   damaged[0] = 1;
   segment.write(damaged);

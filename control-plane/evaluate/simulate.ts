@@ -1,4 +1,4 @@
-// What a draft would have decided of recorded calls, next to what the documents of today say of them. Both sides are
+// What a draft would have decided of replayed calls, next to what the documents of today say of them. Both sides are
 // decided by the sidecars' evaluator and count limits of their own over the recorded times, so that what differs is due
 // to the draft alone. Pure; whoever feeds it holds the clock and the time it may take. Calls come oldest first.
 //
@@ -9,17 +9,17 @@ import type { ReasonCode, Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
   createCounters,
-  createRecordedBinder,
+  createReplayedBinder,
   createRunUsage,
   type Decision,
   decide,
   permissionStanding,
-  type RecordedCaller,
-  type RecordedPolicy,
+  type ReplayedCaller,
+  type ReplayedPolicy,
   type Standing,
   transformStanding,
 } from '@tollgate/sidecar/decide';
-import type { RecordedCall } from './recorded-call.ts';
+import type { ReplayedCall } from './replayed-call.ts';
 
 export const changes = ['denied', 'allowed', 'throttled', 'redacted', 'unredacted'] as const;
 type Change = (typeof changes)[number];
@@ -59,8 +59,8 @@ export interface Comparison {
 
 export interface Simulation {
   /** Counts the call in the limits of both sides, and nowhere else. */
-  warmUp(call: RecordedCall): void;
-  take(call: RecordedCall): void;
+  warmUp(call: ReplayedCall): void;
+  take(call: ReplayedCall): void;
   compare(): Comparison;
 }
 
@@ -86,14 +86,14 @@ interface OpenGroup extends Omit<Group, 'sub' | 'count' | 'examples'> {
   readonly examples: Example[];
 }
 
-export function createSimulation(today: RecordedPolicy, draft: RecordedPolicy): Simulation {
+export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): Simulation {
   const before = createSide(today);
   const after = createSide(draft);
   const groups = new Map<string, OpenGroup>();
   const totals = { entries: 0, notPolicy: 0, approximate: 0, drift: 0, groupsCut: false };
   const newly: Record<Change, number> = { denied: 0, allowed: 0, throttled: 0, redacted: 0, unredacted: 0 };
 
-  const add = (change: Change, call: RecordedCall, was: Weighed, is: Weighed): void => {
+  const add = (change: Change, call: ReplayedCall, was: Weighed, is: Weighed): void => {
     newly[change] += 1;
     const { reason: from, place: fromPlace } = wordsOf(change, was);
     const { reason: to, place: toPlace } = wordsOf(change, is);
@@ -166,27 +166,27 @@ interface Weighed {
 }
 
 interface Side {
-  weigh(call: RecordedCall, caller: RecordedCaller): Weighed;
+  weigh(call: ReplayedCall, caller: ReplayedCaller): Weighed;
 }
 
-function createSide(policy: RecordedPolicy): Side {
-  const bind = createRecordedBinder(policy);
+function createSide(policy: ReplayedPolicy): Side {
+  const bind = createReplayedBinder(policy);
   const counters = createCounters(policy.settings.windowSeconds);
   const callers = new Map<string, Caller>();
   let weighed = 0;
-  const callerOf = (recorded: RecordedCaller): Caller => {
-    const key = JSON.stringify(recorded);
+  const callerOf = (replayed: ReplayedCaller): Caller => {
+    const key = JSON.stringify(replayed);
     const known = callers.get(key);
     if (known !== undefined) return known;
     if (callers.size >= callersMax) callers.clear();
-    const caller = bind(recorded);
+    const caller = bind(replayed);
     callers.set(key, caller);
     return caller;
   };
   return {
-    weigh: ({ tool, at, code, policyAgeMs, outage }, recorded) => {
-      const caller = callerOf(recorded);
-      const usage = createRunUsage(counters, { originSub: recorded.sub, startedAt: at });
+    weigh: ({ tool, at, code, policyAgeMs, outage }, replayed) => {
+      const caller = callerOf(replayed);
+      const usage = createRunUsage(counters, { originSub: replayed.sub, startedAt: at });
       const decided = decide(caller, tool, usage, { connected: !outage, heardAt: at - policyAgeMs }, at);
       const decision = code === 'redaction_unsupported' ? unredactable(decided) : decided;
       usage.record(decision, at);

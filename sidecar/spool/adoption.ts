@@ -2,7 +2,7 @@
 // spool ids. Called by the shipper at its start and once a minute; any number of processes may do so at once.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readAcknowledgement } from './acknowledgement.ts';
+import { readAcknowledgedMark } from './acknowledged-mark.ts';
 import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
 import { readTail } from './damage.ts';
 import { type Hold, isErrno, takeHold } from './hold.ts';
@@ -58,7 +58,7 @@ async function adopt(deps: AdoptionDeps, { id, folder }: FoundSpool): Promise<Ba
 async function readSegments(deps: AdoptionDeps, { folder }: Hold, list: Segment[]): Promise<Segments> {
   const [oldest] = list;
   const newest = list.at(-1);
-  const remembered = await readAcknowledgement(deps.fs, folder);
+  const remembered = await readAcknowledgedMark(deps.fs, folder);
   // A segment is deleted only when it is acknowledged, which may be remembered less recently.
   const acknowledged = Math.max(remembered, oldest ? oldest.first - 1 : 0);
   const last = newest ? await findEnd(deps.fs, newest) : 0;

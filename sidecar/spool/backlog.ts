@@ -1,20 +1,19 @@
 // What one spool still has to ship, and how far that is acknowledged: a live process's spool or one that a dead
 // process left. The shipper knows spools only by this.
 //
-// The backlog is either caught up (everything committed has been read) or behind. It tells its listener when it
+// The backlog is either caught up (everything committed has been read or acknowledged) or behind. It tells its listener when it
 // falls behind, not at every append; a reader that is behind finds later records by itself.
-import { type Acknowledgement, createAcknowledgement } from './acknowledgement.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { createAcknowledgedMark } from './acknowledged-mark.ts';
 import { createAges } from './ages.ts';
-import type { Clock } from './clock.ts';
-import { removeSpoolFolder } from './spool-folder.ts';
 import type { Hold } from './hold.ts';
-import type { Log } from './log.ts';
 import { createLosses } from './losses.ts';
 import { type BatchLimits, createReader } from './reader.ts';
 import type { SpoolRecord } from './record.ts';
 import type { Segments } from './segments.ts';
+import { removeSpoolFolder } from './spool-folder.ts';
 import type { SpoolFs } from './spool-fs.ts';
-import { AuditUnavailable } from './unavailable.ts';
 
 export interface Backlog {
   readonly id: string;
@@ -25,10 +24,8 @@ export interface Backlog {
   /** Not to be called again before it has answered. */
   readonly readBatch: (after: number, limits: BatchLimits) => Promise<readonly SpoolRecord[]>;
   readonly acknowledge: (sequence: number) => void;
-  /** Resolves when the control plane has committed `sequence`; rejects with `AuditUnavailable`. */
-  readonly whenAcknowledged: (sequence: number) => Promise<void>;
-  /** There is one listener; `urgent` says that somebody waits. */
-  readonly onBehind: (listener: (urgent: boolean) => void) => void;
+  /** There is one listener. */
+  readonly onBehind: (listener: () => void) => void;
   /** Gives the spool up: to nobody if everything is acknowledged, else to the next process. */
   readonly close: () => Promise<void>;
 }
@@ -55,29 +52,22 @@ export interface BacklogConfig {
   readonly segments: Segments;
   /** When the oldest of the records that are there already was appended, or before. */
   readonly since?: number;
+  /** Stops what still appends to it; nothing does where its process is dead. */
+  readonly stopWriting?: () => Promise<void>;
 }
-
-interface Waiting {
-  readonly sequence: number;
-  readonly resolve: () => void;
-  readonly reject: (error: AuditUnavailable) => void;
-}
-
-const waitingMax = 10_000;
 
 /** A backlog, and what its own writer says to it: that something was committed. */
 export function createBacklog(
   { fs, clock, log }: BacklogDeps,
-  { id, hold, segments, since }: BacklogConfig,
+  { id, hold, segments, since, stopWriting }: BacklogConfig,
 ): Backlog & { readonly noteAppended: () => void } {
-  const acknowledgement: Acknowledgement = createAcknowledgement({ fs, clock }, hold.folder);
+  const mark = createAcknowledgedMark({ fs, clock }, hold.folder);
   const losses = createLosses({ fs, log }, { id, folder: hold.folder });
   const reader = createReader({ fs, onLost: losses.note }, segments);
   const ages = createAges();
   if (since !== undefined) ages.mark(segments.acknowledged + 1, since);
-  let waiting: Waiting[] = [];
   let isCaughtUp = segments.acknowledged >= segments.last;
-  let listener: (urgent: boolean) => void = () => {};
+  let listener = (): void => {};
   let reading: Promise<unknown> = Promise.resolve();
   let closing: Promise<void> | undefined;
 
@@ -85,44 +75,33 @@ export function createBacklog(
     if (!isCaughtUp) return;
     isCaughtUp = false;
     ages.mark(segments.last, clock.wall());
-    listener(false);
+    listener();
   }
 
   function acknowledge(sequence: number): void {
     const known = Math.min(sequence, segments.last);
     if (known <= segments.acknowledged) return;
     segments.acknowledge(known);
-    acknowledgement.note(known);
+    mark.note(known);
     ages.acknowledge(known);
-    for (const waiter of waiting) if (waiter.sequence <= known) waiter.resolve();
-    waiting = waiting.filter((waiter) => waiter.sequence > known);
-  }
-
-  function whenAcknowledged(sequence: number): Promise<void> {
-    if (sequence <= segments.acknowledged) return Promise.resolve();
-    if (closing) return Promise.reject(closedEarly());
-    if (waiting.length >= waitingMax) return Promise.reject(new AuditUnavailable('busy', `${waitingMax} calls wait for the control plane`));
-    listener(true);
-    return new Promise((resolve, reject) => {
-      waiting.push({ sequence, resolve, reject });
-    });
+    isCaughtUp ||= known >= segments.last;
   }
 
   async function readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]> {
     const batchRead = reader.readBatch(after, limits);
     reading = batchRead.catch(() => {});
     const batch = await batchRead;
-    isCaughtUp = (batch.at(-1)?.sequence ?? after) >= segments.last;
+    // What was acknowledged meanwhile is not read any more.
+    isCaughtUp = Math.max(batch.at(-1)?.sequence ?? after, segments.acknowledged) >= segments.last;
     return batch;
   }
 
   async function giveUp(): Promise<void> {
-    for (const { reject } of waiting) reject(closedEarly());
-    waiting = [];
+    await stopWriting?.();
     await reading;
     await Promise.all([losses.close(), segments.close()]);
     reader.close();
-    acknowledgement.close();
+    mark.close();
     try {
       if (segments.acknowledged >= segments.last) await removeSpoolFolder(hold.folder);
     } finally {
@@ -146,15 +125,10 @@ export function createBacklog(
     }),
     readBatch,
     acknowledge,
-    whenAcknowledged,
     onBehind(behind) {
       listener = behind;
     },
     close: () => (closing ??= giveUp()),
     noteAppended,
   };
-}
-
-function closedEarly(): AuditUnavailable {
-  return new AuditUnavailable('closed', 'closed before the control plane had it');
 }

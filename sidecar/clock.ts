@@ -1,4 +1,4 @@
-// Time as the audit parts see it: passed in, so that tests move it by hand.
+// Time as a sidecar's parts see it: passed in, so that tests move it by hand. A part asks for what it uses of it.
 
 export interface Timer {
   cancel(): void;
@@ -7,12 +7,15 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Ms, never goes back. */
+  now(): number;
+  /** Ms since 1970. */
   wall(): number;
   after(ms: number, run: () => void): Timer;
 }
 
 export const systemClock: Clock = {
+  now: () => performance.now(),
   wall: Date.now,
   after(ms, run) {
     const timer = setTimeout(run, ms);

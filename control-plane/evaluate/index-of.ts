@@ -1,8 +1,8 @@
 // A workspace's state as a sidecar would hold it: compiled, verified and indexed, all in this process.
 import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { buildIndex, type Index, verifySnapshot } from '@tollgate/sidecar/decide';
-import { compileSnapshot } from './compile.ts';
-import type { PolicyDefaults, WorkspaceState } from './state.ts';
+import { compileSnapshot } from '../compile/compile.ts';
+import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 
 /** The index of a workspace as every sidecar of form `process` has it. */
 export function indexOf(state: WorkspaceState, defaults: PolicyDefaults): Index {

@@ -1,7 +1,7 @@
 // The segment files of one spool and how far it has come: which records are safely written, which are acknowledged.
 // Shared by the writer, which moves the end, by acknowledgements, which move the beginning, and by the reader.
 import { join } from 'node:path';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
 import type { SpoolFs } from './spool-fs.ts';
 
 export interface Segment {

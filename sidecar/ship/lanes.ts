@@ -1,7 +1,7 @@
 // Which records go out next on one stream: keeps the server's credit, lets the backlogs take turns and lets small
 // batches wait for company. Part of the shipment.
 import { bounds } from '@tollgate/proto/contract';
-import type { Backlog } from './backlog.ts';
+import type { Backlog } from '../spool/backlog.ts';
 
 /** A backlog on this stream. */
 interface Lane {

@@ -1,5 +1,5 @@
-// A caller as audit entries recorded it, for deciding past calls again: by documents alone. Whatever stood before policy
-// (keys, profiles, tools handed down, caps) has let the recorded call pass, and is not asked again; only what documents
+// A caller as audit entries have it, for deciding past calls again: by documents alone. Whatever stood before policy
+// (keys, profiles, tools handed down, caps) has let the replayed call pass, and is not asked again; only what documents
 // say of it is: `unknownAgents` and `outage`. For the control plane, which simulates and counts.
 import { agentTypeKey, type CompiledSettings, type Layer, type Part, type Role, type Tier } from '@tollgate/proto/contract';
 import { documentsFor } from './bind.ts';
@@ -11,7 +11,7 @@ import type { Fold, Winner } from './fold.ts';
 import { foldsOf } from './plan.ts';
 import { ruleWords } from './words.ts';
 
-export interface RecordedHop {
+export interface ReplayedHop {
   readonly client: string;
   readonly tier: Tier;
   readonly name: string;
@@ -19,24 +19,24 @@ export interface RecordedHop {
   readonly registered: boolean;
 }
 
-export interface RecordedCaller {
+export interface ReplayedCaller {
   /** A member's uid or `apikey:<id>`: for a delegated call the one it began with. */
   readonly sub: string;
   readonly keyId: string;
   readonly role: Role;
   /** From the root to the caller, at least one. */
-  readonly hops: readonly RecordedHop[];
+  readonly hops: readonly ReplayedHop[];
 }
 
 /** What documents say, and nothing else of a workspace. */
-export interface RecordedPolicy {
+export interface ReplayedPolicy {
   readonly revision: number;
   readonly settings: CompiledSettings;
   readonly documents: Pick<Index['documents'], 'get'>;
 }
 
-/** Binds recorded callers to a policy. Callers are not remembered here. */
-export function createRecordedBinder({ revision, settings, documents }: RecordedPolicy): (recorded: RecordedCaller) => Caller {
+/** Binds replayed callers to a policy. Callers are not remembered here. */
+export function createReplayedBinder({ revision, settings, documents }: ReplayedPolicy): (replayed: ReplayedCaller) => Caller {
   // Nobody is known by it, nobody is ambiguous, and no tool asks for scopes.
   const index: Index = {
     epoch: '',
@@ -51,10 +51,10 @@ export function createRecordedBinder({ revision, settings, documents }: Recorded
     keysByHash: new Map(),
     requiredScopes: new Map(),
   };
-  return (recorded) => bindRecorded(index, documents, recorded);
+  return (replayed) => bindReplayed(index, documents, replayed);
 }
 
-function bindRecorded(index: Index, documents: RecordedPolicy['documents'], { sub, keyId, role, hops }: RecordedCaller): Caller {
+function bindReplayed(index: Index, documents: ReplayedPolicy['documents'], { sub, keyId, role, hops }: ReplayedCaller): Caller {
   const subject = { sub, uid: sub.startsWith('apikey:') ? null : sub, role, email: '' };
   const bound = hops.map(({ client, tier, name }): BoundHop => {
     const agentType = agentTypeKey({ client, tier, name });
@@ -62,7 +62,7 @@ function bindRecorded(index: Index, documents: RecordedPolicy['documents'], { su
     return { hop: { tier, client, agent: name }, name, profile: null, agentType, tier, documents: speaking };
   });
   const last = bound.at(-1);
-  if (last === undefined) throw new RangeError('a recorded caller has at least the calling agent');
+  if (last === undefined) throw new RangeError('a replayed caller has at least the calling agent');
   return {
     index,
     claim: { identity: { sub, keyId }, hops: bound.map(({ hop }) => hop) },

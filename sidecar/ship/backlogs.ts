@@ -1,9 +1,9 @@
 // All that this process ships: its own spool, for as long as it lives, and the spools of dead processes, from their
 // adoption until they are acknowledged to the end. Looks for dead ones at the start and every `adoptEveryMs`. Part of
 // the shipper.
-import type { Backlog, BacklogStatus } from './backlog.ts';
-import type { Clock, Timer } from './clock.ts';
-import type { Log } from './log.ts';
+import type { Clock, Timer } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Backlog, BacklogStatus } from '../spool/backlog.ts';
 
 export interface Backlogs {
   readonly all: readonly Backlog[];
