@@ -21,6 +21,14 @@ export { childPath, keyedPath, rulePath } from './path.ts';
 export { canonicalJson, digestText, NotJson, quoteJson } from './canonical.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
 export {
+  type CompiledRedaction,
+  isRedactionKind,
+  ownKindProblem,
+  plainRedaction,
+  type RedactionKind,
+  redactionKinds,
+} from './redaction.ts';
+export {
   type CompiledAgent,
   type CompiledDocument,
   type CompiledKey,

@@ -4,8 +4,14 @@ import { benchAudit } from './audit.ts';
 import { benchDecide } from './decide.ts';
 import { benchGovern } from './govern.ts';
 import type { Result } from './measure.ts';
+import { benchRedact } from './redact.ts';
 
-const benches: Readonly<Record<string, () => Promise<readonly Result[]>>> = { decide: benchDecide, govern: benchGovern, audit: benchAudit };
+const benches: Readonly<Record<string, () => Promise<readonly Result[]>>> = {
+  decide: benchDecide,
+  govern: benchGovern,
+  audit: benchAudit,
+  redact: benchRedact,
+};
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((name) => !Object.hasOwn(benches, name));

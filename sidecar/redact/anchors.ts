@@ -1,0 +1,128 @@
+// Finds every anchor of every detector in one pass over a text: an automaton after Aho and Corasick, without regard to
+// case. Its time does not depend on how many detectors there are.
+
+export interface Anchors {
+  /** Calls `visit` for each anchor, by where it ends; `detector` is the position of the detector that it belongs to. */
+  scan(text: string, visit: (detector: number, at: number, end: number) => void): void;
+}
+
+/** What ends at a state: a detector's position and its anchor's length. */
+interface Ending {
+  readonly detector: number;
+  readonly length: number;
+}
+
+export function buildAnchors(detectors: readonly { readonly anchors: readonly string[] | 'digits' }[]): Anchors {
+  const keywords = detectors.flatMap(({ anchors }, detector) =>
+    anchors === 'digits' ? [] : anchors.map((word) => ({ word: word.toLowerCase(), detector })),
+  );
+  const ofDigits = detectors.flatMap(({ anchors }, detector) => (anchors === 'digits' ? [detector] : []));
+  const { classes, width } = classesOf(keywords.map(({ word }) => word));
+  const { next, endings } = automatonOf(keywords, classes, width);
+
+  return {
+    scan: (text, visit) => {
+      let row = 0;
+      for (let at = 0; at < text.length; at++) {
+        const code = text.charCodeAt(at);
+        const entry = next[row + (classes[code] ?? 0)] ?? 0;
+        row = (entry >> 1) * width;
+        if ((entry & 1) === 1) for (const { detector, length } of endings[entry >> 1] ?? []) visit(detector, at + 1 - length, at + 1);
+        if (code <= 57 && code >= 48 && ofDigits.length > 0 && !isDigit(text.charCodeAt(at - 1))) {
+          const end = runEnd(text, at);
+          for (const detector of ofDigits) visit(detector, at, end);
+        }
+      }
+    },
+  };
+}
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+
+/** Where the run of digits that begins at `at` ends; no farther than anything with digits in it is long. */
+function runEnd(text: string, at: number): number {
+  let end = at + 1;
+  while (end < text.length && isDigit(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+/** Characters that no anchor holds are one class, 0; a letter and its capital are one. */
+function classesOf(words: readonly string[]): { readonly classes: Uint8Array; readonly width: number } {
+  const classes = new Uint8Array(65_536);
+  let width = 1;
+  for (const character of words.join('')) {
+    const code = character.charCodeAt(0);
+    if (classes[code] !== 0) continue;
+    if (width > 255) throw new RangeError('the anchors of detectors have more than 255 different characters');
+    classes[code] = width;
+    const capital = character.toUpperCase();
+    // Not `I`, which is the capital of `ı` too.
+    if (capital.length === 1 && capital.toLowerCase() === character) classes[capital.charCodeAt(0)] = width;
+    width += 1;
+  }
+  return { classes, width };
+}
+
+interface Trie {
+  /** By character class. */
+  readonly children: Map<number, Trie>;
+  /** Those of every anchor that ends here, also of shorter ones. */
+  ended: readonly Ending[];
+  state: number;
+  /** Where to go on after a mismatch. */
+  fallback: Trie | null;
+}
+
+/**
+ * A row for each state, an entry for each class: the next state, times two, plus one where an anchor ends there. States
+ * are numbered by their depth, because a text is nearly always at a shallow one: what is asked often lies together.
+ */
+function automatonOf(
+  keywords: readonly { readonly word: string; readonly detector: number }[],
+  classes: Uint8Array,
+  width: number,
+): { readonly next: Uint16Array; readonly endings: readonly (readonly Ending[])[] } {
+  const root = trieOf(keywords, classes);
+  const states = numbered(root);
+  if (states.length > 32_767) throw new RangeError('the anchors of detectors are too long together');
+  const next = new Uint16Array(states.length * width);
+  for (const node of states) {
+    // That of its fallback was written before: it is shallower.
+    if (node.fallback !== null) next.copyWithin(node.state * width, node.fallback.state * width, (node.fallback.state + 1) * width);
+    for (const [of, child] of node.children) next[node.state * width + of] = child.state * 2 + (child.ended.length > 0 ? 1 : 0);
+  }
+  return { next, endings: states.map(({ ended }) => ended) };
+}
+
+function trieOf(keywords: readonly { readonly word: string; readonly detector: number }[], classes: Uint8Array): Trie {
+  const root = emptyTrie();
+  for (const { word, detector } of keywords) {
+    let node = root;
+    for (let at = 0; at < word.length; at++) {
+      const of = classes[word.charCodeAt(at)] ?? 0;
+      const child = node.children.get(of) ?? emptyTrie();
+      node.children.set(of, child);
+      node = child;
+    }
+    node.ended = [...node.ended, { detector, length: word.length }];
+  }
+  return root;
+}
+
+const emptyTrie = (): Trie => ({ children: new Map(), ended: [], state: 0, fallback: null });
+
+/** All nodes, breadth first, numbered and linked. */
+function numbered(root: Trie): readonly Trie[] {
+  const states = [root];
+  for (const node of states) {
+    for (const [of, child] of node.children) {
+      child.state = states.length;
+      states.push(child);
+      let from = node.fallback;
+      while (from !== null && !from.children.has(of)) from = from.fallback;
+      child.fallback = from?.children.get(of) ?? root;
+      child.ended = [...child.ended, ...child.fallback.ended];
+    }
+  }
+  return states;
+}

@@ -1,0 +1,47 @@
+// Where a word begins and ends, in a text that may be prose, code, markup, or any of them escaped in another. Letters of
+// other scripts are no part of a token, so `密钥ghp_…` has a token in it; neither is the `n` of an escaped `\n`, or the
+// `3D` of `%3D`.
+
+export const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+const isLetter = (code: number): boolean => (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+export const isHex = (code: number): boolean => isDigit(code) || (code >= 65 && code <= 70) || (code >= 97 && code <= 102);
+
+/** ASCII letters and digits. */
+export const isWordCode = (code: number): boolean => isDigit(code) || isLetter(code);
+
+/** Whether what begins at `at` is no continuation of a word of ASCII letters and digits. */
+export const startsWord = (text: string, at: number): boolean => at <= 0 || !isWordCode(text.charCodeAt(at - 1)) || endsEscape(text, at);
+
+/** The same of what ends before `end`. */
+export const endsWord = (text: string, end: number): boolean => end >= text.length || !isWordCode(text.charCodeAt(end));
+
+/** Where the word begins in a run of letters and digits from `start` to `end`: behind an escape that runs into it. */
+export function wordStart(text: string, start: number, end: number): number {
+  for (let at = start + 1; at <= Math.min(start + escapeLengthMax, end); at++) if (endsEscape(text, at)) return at;
+  return start;
+}
+
+// Of what is written in letters and digits: `u0041`, `31m`.
+const escapeLengthMax = 5;
+
+/** Whether an escape ends before `at`: `\n`, `\x1b`, `\u0041`, `%3D`, `%253D`, the `=3D` of mails, or the colour of a terminal. */
+export function endsEscape(text: string, at: number): boolean {
+  const last = text.charCodeAt(at - 1);
+  if (text[at - 2] === '\\') return 'nrtbfv0'.includes(String.fromCharCode(last));
+  if (last === 109 && isTerminalColour(text, at)) return true;
+  if (!isHex(last) || !isHex(text.charCodeAt(at - 2))) return false;
+  if (text[at - 3] === '%' || text.startsWith('%25', at - 5)) return true;
+  if (text.startsWith('=3D', at - 3)) return true;
+  if (text[at - 3] === 'x' && text[at - 4] === '\\') return true;
+  return text[at - 5] === 'u' && text[at - 6] === '\\' && isHex(text.charCodeAt(at - 3)) && isHex(text.charCodeAt(at - 4));
+}
+
+/** `[31m` after an escape character, itself or written out. */
+function isTerminalColour(text: string, at: number): boolean {
+  let start = at - 2;
+  while (start > at - 12 && (isDigit(text.charCodeAt(start)) || text[start] === ';')) start -= 1;
+  return (
+    text[start] === '[' &&
+    (text[start - 1] === '\u001b' || endsEscape(text, start) || /\\e$|\\033$/.test(text.slice(Math.max(0, start - 4), start)))
+  );
+}

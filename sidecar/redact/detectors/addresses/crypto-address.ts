@@ -1,0 +1,82 @@
+// Addresses of wallets, by their checksums where they have one. Public keys, digests and transactions are none.
+import { endsWord, isDigit, isWordCode, startsWord, wordStart } from '../../boundary.ts';
+import type { Detector } from '../../detector.ts';
+import { isPlaceholder } from '../placeholders.ts';
+import { isBech32 } from './bech32.ts';
+import { isBase64Crc16, walletForms } from './wallet-forms.ts';
+
+const tokenLengthMin = 25;
+const tokenLengthMax = 112;
+
+/** Those without a telling beginning. Hardly one has no digit; it is asked at each token's first. */
+export const cryptoToken: Detector = {
+  kind: 'crypto_address',
+  anchors: 'digits',
+  reach: { before: 180, after: 180 },
+  find: (text, at, end, found) => {
+    const start = tokenStart(text, at);
+    if (start === null) return;
+    let stop = end;
+    while (stop - start <= tokenLengthMax && isWordCode(text.charCodeAt(stop))) stop += 1;
+    const length = stop - start;
+    if (length < tokenLengthMin || length > tokenLengthMax || text[stop] === '=') return;
+    const token = text.slice(start, stop);
+    const near = (): string => `${text.slice(Math.max(0, start - 64), start)} ${text.slice(stop, stop + 64)}`;
+    if (
+      walletForms.some(({ lengths: [min, max], form, holds }) => length >= min && length <= max && form.test(token) && holds(token, near))
+    )
+      found(start, stop);
+  },
+};
+
+/** Where the token begins whose first digit is at `at`, behind an escape that runs into it; null if that is not its first. */
+function tokenStart(text: string, at: number): number | null {
+  const floor = Math.max(0, at - tokenLengthMax);
+  let start = at;
+  while (start > floor && isWordCode(text.charCodeAt(start - 1))) {
+    if (isDigit(text.charCodeAt(start - 1))) return null;
+    start -= 1;
+  }
+  return wordStart(text, start, start + tokenLengthMax);
+}
+
+// Of Cosmos every chain has one of its own; these are the frequent ones.
+const bech32Prefixes = (
+  'bc tb bcrt ltc tltc addr addr_test stake stake_test cosmos cosmosvaloper osmo juno terra inj sei celestia akash kava secret thor stars axelar evmos noble neutron ' +
+  'dydx stride persistence band bnb one zil erd avax fetch agoric umee kujira regen zs u nsec'
+).split(' ');
+
+interface Prefixed {
+  readonly anchor: string;
+  readonly form: RegExp;
+  readonly holds: (address: string) => boolean;
+}
+
+const anything = (): boolean => true;
+
+const prefixed: readonly Prefixed[] = [
+  ...bech32Prefixes.map((prefix) => ({ anchor: `${prefix}1`, form: /[a-z_]{1,16}1[02-9ac-hj-np-z]{38,200}/iy, holds: isBech32 })),
+  // Checksums by case (EIP-55) are often not written: forty hex digits after `0x` are nothing else.
+  { anchor: '0x', form: /0x[0-9a-f]{40}/iy, holds: (address) => !isPlaceholder(address.slice(2)) },
+  { anchor: 'xdc', form: /xdc[0-9a-f]{40}/iy, holds: anything },
+  { anchor: 'bitcoincash:', form: /bitcoincash:[qp][02-9ac-hj-np-z]{41}/iy, holds: anything },
+  { anchor: 'kaspa:', form: /kaspa:[qp][02-9ac-hj-np-z]{60,62}/iy, holds: anything },
+  { anchor: 'nano_', form: /nano_[13][13-9a-km-uw-z]{59}/y, holds: anything },
+  ...['EQ', 'UQ', 'kQ', '0Q'].map((anchor) => ({ anchor, form: /(?:[EUk]Q|0Q)[\w-]{46}/y, holds: isBase64Crc16 })),
+];
+const byAnchor: ReadonlyMap<string, Prefixed> = new Map(prefixed.map((one) => [one.anchor.toLowerCase(), one]));
+
+export const cryptoPrefixed: Detector = {
+  kind: 'crypto_address',
+  anchors: [...byAnchor.keys()],
+  reach: { before: 8, after: 224 },
+  find: (text, at, end, found) => {
+    if (!startsWord(text, at)) return;
+    const one = byAnchor.get(text.slice(at, end).toLowerCase());
+    if (one === undefined) return;
+    one.form.lastIndex = at;
+    if (!one.form.test(text)) return;
+    const stop = one.form.lastIndex;
+    if (endsWord(text, stop) && one.holds(text.slice(at, stop))) found(at, stop);
+  },
+};

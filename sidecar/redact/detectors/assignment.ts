@@ -1,0 +1,185 @@
+// Finds what is put beside a name, in all the notations in which texts do so: `name = "value"`, `name: value`,
+// `<name>value</name>`, `--name value`, `name is value`. Says where the value stands and how surely it is one.
+import { isWide } from './name-span.ts';
+import { valueAfterWideWords, valueAfterWords } from './spoken.ts';
+import { after, bareValue, elementValue, quotedValue, type Value } from './value-span.ts';
+
+// What closes the name: quotes, also escaped, brackets, emphasis.
+const closers = /(?:\\{0,7}["'`]|&quot;|&#3[49];|&apos;|%22|\*{1,2}|__|\]|\)|」|』|”|»){1,4}/y;
+const closerBegins = '"\'`\\&%*_])」』”»';
+const sign =
+  /[ \t]{0,24}(?::=|=>|->|={1,3}|:|：|＝|→|%3[DdAa]\+?|\\u003[dD]|&#61;)(?:\*{1,2}|__)?[ \t]{0,24}(?:!![a-z]{1,8}[ \t]|[|>][+-]?[ \t]{0,2}(?=\r?\n|\\n))?/y;
+// Of a list of definitions, with its colon.
+const newLine = /(?:\r?\n|\\n){1,2}[ \t>]{0,8}(?::[ \t]{1,3})?/y;
+const lineEnds = /[ \t]{0,8}(?:\r?\n|\\n|$)/y;
+const tags = /(?:<\/?[a-z]{1,8}>\s{0,4}){1,3}/y;
+// `token: Option<String> = `, `apiKey string = `.
+const typed =
+  /(?:[ \t]{1,2}by[ \t]lazy[ \t]{0,2}\{[ \t]{0,4}(?=")|(?:[ \t]{0,2}\??:[ \t]{0,4}[&A-Za-z][\w<>[\].|?' ]{0,40}?|[ \t]{1,4}(?:string|\[\]byte|String|str|text|varchar(?:\(\d+\))?))[ \t]{0,4}:?=[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`]))/y;
+// A second argument, and what stands in where a variable is not set.
+const second = /[ \t]{0,2},[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`]|&quot;|&#39;)/y;
+const instead = /[ \t]{0,2}\)?[ \t]{0,4}(?:\|\||\?\?|\?:|or[ \t])[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`])/y;
+// `setPassword("…")`.
+const call = /\([ \t]{0,2}(?=[a-zA-Z@]{0,2}\\{0,3}["'`])/y;
+// `Your password?`, and in the next line of a chat `Sure, it's …`.
+const answered = /\?[ \t]{0,2}(?:\r?\n|\\n)(?:[^\s:?]{1,24}:[ \t])?(?:[A-Za-z]{1,8},?[ \t]){0,3}(?:it'?s|it is|is|here:?)[ \t]{1,2}/iy;
+// `By.name("password").sendKeys("…")`, of what drives a browser.
+const typing = /\.(?:send_?keys|fill|type|press_sequentially|pressSequentially|set_?value|enter|val)\([ \t]{0,2}(?=["'`])/iy;
+// `name="password" value="…"`, `secret set TOKEN --body "…"`, `- name: TOKEN\n  value: …`.
+const attribute =
+  /(?:[ \t]{1,4}(?:[\w:-]{1,20}=\\{0,3}["'][^"'<>\n]{0,40}["'][ \t]{1,4}){0,3}(?:value|content|default|defaultValue)|(?:[ \t]{1,4}--[a-z-]{1,20}[ =][^\s"'-][^\s"']{0,30}){0,3}[ \t]{1,4}--(?:body|value|secret-string|plaintext|data)|[ \t]{0,4}(?:\r?\n|\\n)[ \t]{0,16}(?:value|default|Value|ParameterValue))[ \t]{0,2}[ =:][ \t]{0,2}/y;
+// `{"option": "api_key", "given": "…"}`, `{ name = "API_KEY", value = "…" }`.
+const pair =
+  /,[ \t\r\n]{0,24}(?:\\{0,3}["'](?:value|val|given|text|answer|data|content|default|plaintext)\\{0,3}["']|value)[ \t]{0,2}[:=][ \t]{0,4}(?=\\{0,3}["'])/y;
+const block = /[ \t]{0,2}\{[^{}]{0,300}?\bdefault[ \t]{0,12}=[ \t]{0,4}(?=")/y;
+const element = /(?:[ \t]{1,2}[\w:.-]{1,24}=["'][^"'<>]{0,40}["']){0,3}[ \t]{0,2}(?:>|&gt;)(?:<!\[CDATA\[)?/y;
+// `<key>…</key><string>`, `<name>…</name><value>`; and the next cell or term of a document.
+const keyElement = /<\/(?:key|name|Key|Name|option|param-name)>\s{0,40}<(?:string|value|Value|param-value)>/y;
+const cellElement = /:?[ \t]{0,2}<\/[\w:]{1,12}>[ \t]{0,2}:?\s{0,40}(?:<\/?[\w:]{1,12}(?:[ \t][^<>]{0,60})?>\s{0,20}){0,3}/y;
+// `| Password | … |`, and at the start of a line `name,value`.
+const nextCell = /[ \t]{0,24}[|\t][ \t]{0,24}|[ \t]{0,2}[,;][ \t]{0,2}/y;
+const blank = /[ \t]{1,24}(?:\d[ \t])?(?=[^\s=:])/y;
+const flagName = /(?:^|[\s"'`,[(=|])-{1,2}$|\/$/;
+
+/** What is put beside the name that stands from `from` to `to`; null if nothing is. */
+export function valueBeside(text: string, from: number, to: number): Value | null {
+  const closed = closerBegins.includes(text.charAt(to)) ? after(closers, text, to) : to;
+  const next = text.charAt(closed);
+  if (next === ' ' || next === '\t') return afterBlank(text, from, to, closed);
+  if (isWideNext(text, closed)) return byWords(text, to, closed);
+  if (next === '' || !valueBegins.includes(next)) return null;
+  if (next === '?') {
+    const answer = after(answered, text, closed);
+    if (answer > closed) return bareValue(text, answer, 'spoken');
+  }
+  if (next === '.') return closed === to ? null : quotedValue(text, after(typing, text, closed), 'quoted');
+  return inMarkup(text, from, to, closed) ?? bySign(text, from, closed, signNotations) ?? besides(text, from, to, closed);
+}
+
+// What may follow a name at once, where something is put beside it.
+const valueBegins = ':=：＝→%\\&-<>(,;|?{.\n\r';
+const isWideNext = (text: string, at: number): boolean => isWide(text.charCodeAt(at)) && !'：＝'.includes(text.charAt(at));
+
+// By what can follow a name at once, and what after a blank.
+const signNotations = [attribute, pair, second, instead, call, block] as const;
+const blankNotations = [typed, attribute, second, instead, block] as const;
+
+/** Most names in prose and code are followed by a blank and a word: that is seen first. */
+function afterBlank(text: string, from: number, to: number, closed: number): Value | null {
+  const at = blanksEnd(text, closed);
+  if (isWideNext(text, at)) return byWords(text, to, closed);
+  if (
+    closed === to &&
+    text[from - 1] !== '<' &&
+    isWordStart(text.charCodeAt(at)) &&
+    !/^(?:string|String|str|text|varchar|or|by)[ \t(]/.test(text.slice(at, at + 8))
+  )
+    return besides(text, from, to, closed);
+  return inMarkup(text, from, to, closed) ?? bySign(text, from, closed, blankNotations) ?? besides(text, from, to, closed);
+}
+
+const isWordStart = (code: number): boolean =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 34 || code === 39;
+
+function blanksEnd(text: string, at: number): number {
+  let end = at;
+  while (end < at + 24 && (text.charCodeAt(end) === 32 || text.charCodeAt(end) === 9)) end += 1;
+  return end;
+}
+
+function inMarkup(text: string, from: number, to: number, closed: number): Value | null {
+  const isTag = text[from - 1] === '<' || text[from - 1] === ':' || text.startsWith('&lt;', from - 4) || closed > to;
+  if (isTag && after(attribute, text, closed) === closed) {
+    const begin = after(element, text, closed);
+    if (begin > closed) return elementValue(text, begin, 'quoted');
+  }
+  const keyed = after(keyElement, text, closed);
+  if (keyed > closed) return elementValue(text, keyed, 'quoted');
+  const cell = after(cellElement, text, closed);
+  return cell > closed ? elementValue(text, cell, 'spoken') : null;
+}
+
+function bySign(text: string, from: number, closed: number, notations: readonly RegExp[]): Value | null {
+  const typedEnd = after(typed, text, closed);
+  if (typedEnd > closed) return quotedValue(text, typedEnd, 'quoted');
+  for (const pattern of notations) {
+    const begin = after(pattern, text, closed);
+    if (begin === closed || (pattern === second && !closerBegins.includes(text.charAt(closed - 1)))) continue;
+    const isSure = pattern !== second && pattern !== call;
+    return quotedValue(text, begin, isSure ? 'quoted' : 'spoken') ?? (pattern === attribute ? bareValue(text, begin, 'flag') : null);
+  }
+  return afterSign(text, from, closed);
+}
+
+function afterSign(text: string, from: number, closed: number): Value | null {
+  const begin = after(sign, text, closed);
+  if (begin === closed || text.slice(closed, begin).includes('==')) return null;
+  const quoted = quotedValue(text, begin, 'quoted');
+  if (quoted !== null) return quoted;
+  const line = after(newLine, text, begin);
+  if (line > begin) return bareValue(text, line, 'spoken');
+  const tagged = after(tags, text, begin);
+  if (tagged > begin) return elementValue(text, tagged, 'spoken');
+  const isTight = '=Dd'.includes(text.charAt(begin - 1)) && isFlagLike(text, from);
+  return bareValue(text, begin, isTight ? 'flag' : 'bare');
+}
+
+/** `-name=`, `NAME=` at the start of a line or word, `?name=`: nobody writes code so. */
+const isFlagLike = (text: string, from: number): boolean =>
+  from === 0 || '-\n;&?'.includes(text.charAt(from - 1)) || flagName.test(text.slice(Math.max(0, from - 3), from));
+
+/** Beside the name without a sign. */
+function besides(text: string, from: number, to: number, closed: number): Value | null {
+  const gap = after(blank, text, closed);
+  const isFlag = gap > closed && flagName.test(text.slice(Math.max(0, from - 3), from));
+  if (gap > closed) {
+    const quoted = quotedValue(text, gap, isFlag || /^[A-Z]+$/.test(text.slice(from, to)) ? 'quoted' : 'spoken');
+    if (quoted !== null) return quoted;
+    if (isFlag) return bareValue(text, gap, 'flag');
+  }
+  const line = after(newLine, text, closed);
+  if (line > closed) return /[,;|\t&?=]/.test(text.charAt(from - 1)) ? null : wholeLine(text, line);
+  const cell = cellAfter(text, from, closed);
+  if (cell !== null) return cell;
+  if (closed > to && text[closed - 1] === ')') return null;
+  return byWords(text, to, closed) ?? (gap > closed && mayBeStrong(text, gap) ? bareValue(text, gap, 'spoken') : null);
+}
+
+function byWords(text: string, to: number, closed: number): Value | null {
+  const wide = isWide(text.charCodeAt(to - 1));
+  const begin = (wide ? valueAfterWideWords(text, closed) : null) ?? (isWideNext(text, closed) ? null : valueAfterWords(text, closed));
+  if (begin !== null) return quotedValue(text, begin, 'spoken') ?? bareValue(text, begin, 'spoken') ?? below(text, begin);
+  return wide ? quotedValue(text, closed, 'spoken') : null;
+}
+
+/** Below a line that ends with `is:`. */
+function below(text: string, begin: number): Value | null {
+  if (text.charAt(begin - 1) !== ':') return null;
+  const line = after(newLine, text, begin);
+  return line === begin ? null : wholeLine(text, line);
+}
+
+/** A value that has a line for itself, below its name. */
+function wholeLine(text: string, begin: number): Value | null {
+  if (!mayBeStrong(text, begin)) return null;
+  const value = bareValue(text, begin, 'spoken');
+  return value !== null && (after(lineEnds, text, value.end) > value.end || value.end === text.length) ? value : null;
+}
+
+/** Whether the word that begins there has anything but small letters in it. */
+function mayBeStrong(text: string, at: number): boolean {
+  for (let end = at; end < at + 64 && end < text.length; end++) {
+    const code = text.charCodeAt(end);
+    if (code <= 32) return false;
+    if (end > at && (code < 97 || code > 122)) return true;
+    if (end === at && code < 65) return true;
+  }
+  return true;
+}
+
+function cellAfter(text: string, from: number, closed: number): Value | null {
+  const begin = after(nextCell, text, closed);
+  if (begin === closed || (/[,;]/.test(text.slice(closed, begin)) && !/(?:^|\n)["']?$/.test(text.slice(Math.max(0, from - 2), from))))
+    return null;
+  return quotedValue(text, begin, 'spoken') ?? bareValue(text, begin, 'spoken');
+}

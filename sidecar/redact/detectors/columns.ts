@@ -1,0 +1,187 @@
+// Passwords and secrets in columns that a header names so: CSV with any delimiter, and tables of Markdown. A column is
+// followed as long as it has findings, so each row is looked at once; in a stream, as far as rows have been held back.
+import type { Detector, Found } from '../detector.ts';
+import { goesOn } from './name-span.ts';
+import { passwordHeads, secretHeads } from './name-words.ts';
+import { isPasswordValue, isSecretValue } from './named-value.ts';
+import { calledBy } from './names.ts';
+
+export const columnReach = { before: 512, after: 640 };
+const headerLengthMax = 512;
+const lineLengthMax = 2_048;
+// Rows without a finding after which a column is given up: rules under headers, empty cells, masked ones.
+const missesMax = 6;
+// The rest of a line, those lines, and the one with the next finding.
+export const columnFollows = (missesMax + 2) * lineLengthMax;
+
+export const passwordColumn: Detector = {
+  kind: 'password',
+  anchors: passwordHeads,
+  reach: columnReach,
+  follows: columnFollows,
+  find: (text, at, end, found) => findColumn(passwords, text, at, end, found),
+};
+
+export const secretColumn: Detector = {
+  kind: 'secret',
+  anchors: [...secretHeads, 'key'],
+  reach: columnReach,
+  follows: columnFollows,
+  find: (text, at, end, found) => findColumn(secrets, text, at, end, found),
+};
+
+interface Cell {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What is a value in a column of this heading, null if the column is of no interest. */
+export type ValuesOf = (heading: string) => ((value: string) => boolean) | null;
+
+export const valuesOfKind =
+  (kind: 'password' | 'secret'): ValuesOf =>
+  (heading) => {
+    const { kind: called, vague } = calledBy(heading);
+    if (called !== kind) return null;
+    return (value) => (kind === 'password' ? !/\s/.test(value) && isPasswordValue(value) : isSecretValue(value, vague ? 24 : 8));
+  };
+
+const passwords = valuesOfKind('password');
+const secrets = valuesOfKind('secret');
+
+/** The values below a heading that has an anchor in it, and below others of its line that are of interest. */
+export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: number, found: Found): void {
+  if (goesOn(text, end)) return;
+  const delimiter = delimiterAfter(text, end) ?? delimiterBefore(text, at);
+  if (delimiter === null) return;
+  const lineStart = lineStartBefore(text, at);
+  const lineEnd = lineStart === null ? null : lineEndAfter(text, end);
+  if (lineStart === null || lineEnd === null) return;
+  const header = cellsOf(text, lineStart, lineEnd, delimiter);
+  const column = header.findIndex((cell) => cell.start <= at && end <= cell.end);
+  const cell = header[column];
+  if (header.length < 2 || cell === undefined || !header.every((one) => isHeading(text.slice(one.start, one.end)))) return;
+  if (valuesOf(text.slice(cell.start, cell.end)) === null) return;
+  const columns = header.flatMap(({ start, end }, at): readonly Column[] => {
+    const isValue = valuesOf(text.slice(start, end));
+    return isValue === null ? [] : [{ at, isValue }];
+  });
+  followColumns(text, lineEnd, { delimiter, columns, count: header.length }, valuesOf, found);
+}
+
+/** Empty at the edges of a table; otherwise words, not numbers or code. */
+function isHeading(text: string): boolean {
+  let letters = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if ((code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code >= 0xc0) letters += 1;
+    else if (!(code >= 48 && code <= 57) && !' _.:#/?*-'.includes(text.charAt(at))) return false;
+  }
+  return text === '' || (letters > 0 && text.length <= 48);
+}
+
+interface Column {
+  readonly at: number;
+  readonly isValue: (value: string) => boolean;
+}
+
+interface Shape {
+  readonly delimiter: string;
+  readonly columns: readonly Column[];
+  readonly count: number;
+}
+
+/** All at once, because a detector is not asked again at what stands before its last finding. */
+function followColumns(text: string, from: number, { delimiter, columns, count }: Shape, valuesOf: ValuesOf, found: Found): void {
+  let misses = 0;
+  for (let line = afterLine(text, from); line !== null && misses < missesMax; ) {
+    const end = lineEndAfter(text, line);
+    if (end === null) return;
+    const cells = cellsOf(text, line, end, delimiter);
+    misses += 1;
+    if (cells.length === count)
+      for (const { at, isValue } of columns) {
+        const { start, end: stop } = cells[at] ?? { start: end, end };
+        const value = text.slice(start, stop);
+        // Another header, which is asked for itself.
+        if (isHead(value.slice(0, 64), valuesOf)) return;
+        if (!isValue(value)) continue;
+        found(start, stop);
+        misses = 0;
+      }
+    line = afterLine(text, end);
+  }
+}
+
+const isHead = (value: string, valuesOf: ValuesOf): boolean =>
+  calledBy(value).kind !== null || (value !== '' && !/\d/.test(value) && valuesOf(value) !== null);
+
+// The rest of the heading, of which none is given back.
+const delimiterThere = /(?=([\w.-]{0,24}))\1["'`* ]{0,8}(,|;|\||\t|\\t)/y;
+
+function delimiterAfter(text: string, end: number): string | null {
+  delimiterThere.lastIndex = end;
+  return delimiterThere.exec(text)?.[2] ?? null;
+}
+
+const headingMax = 24;
+
+function delimiterBefore(text: string, start: number): string | null {
+  let at = start - 1;
+  while (at > start - headingMax && isHeadingCode(text.charCodeAt(at))) at -= 1;
+  return at >= 0 && ',;|\t'.includes(text.charAt(at)) ? text.charAt(at) : null;
+}
+
+/** Letters, digits, and ` "'*._-` and the backquote. */
+const isHeadingCode = (code: number): boolean =>
+  (code >= 97 && code <= 122) ||
+  (code >= 65 && code <= 90) ||
+  (code >= 48 && code <= 57) ||
+  ' "\'*._-`'.includes(String.fromCharCode(code));
+
+/** A line begins after `\n`, also where that is written out. */
+function lineStartBefore(text: string, at: number): number | null {
+  const from = Math.max(0, at - headerLengthMax);
+  const before = text.slice(from, at);
+  const start = Math.max(before.lastIndexOf('\n') + 1, before.lastIndexOf('\\n') + 2);
+  return start > 1 || before.startsWith('\n') ? from + start : from === 0 ? 0 : null;
+}
+
+function lineEndAfter(text: string, at: number): number | null {
+  const after = text.slice(at, at + lineLengthMax);
+  const end = after.search(/\n|\\n/);
+  if (end !== -1) return at + end;
+  return after.length < lineLengthMax ? text.length : null;
+}
+
+const afterLine = (text: string, end: number): number | null => {
+  if (end >= text.length) return null;
+  return end + (text[end] === '\n' ? 1 : 2);
+};
+
+/** What stands between the delimiters of a line, without blanks and quotes around it. */
+function cellsOf(text: string, start: number, end: number, delimiter: string): readonly Cell[] {
+  const cells: Cell[] = [];
+  let from = start;
+  let quote = '';
+  for (let at = start; at <= end; at++) {
+    const here = text.charAt(at);
+    if (at < end && quote !== '') {
+      if (here === quote) quote = '';
+    } else if (at < end && (here === '"' || here === '`') && /^[\s\\]*$/.test(text.slice(from, Math.min(at, from + 8))) && at - from < 8)
+      quote = here;
+    else if (at === end || text.startsWith(delimiter, at)) {
+      cells.push(bareCell(text, from, at));
+      from = at + delimiter.length;
+    }
+  }
+  return cells;
+}
+
+function bareCell(text: string, start: number, end: number): Cell {
+  let from = start;
+  let to = end;
+  while (from < to && ' \t\r"\'`*\\'.includes(text.charAt(from))) from += 1;
+  while (to > from && ' \t\r"\'`*\\'.includes(text.charAt(to - 1))) to -= 1;
+  return { start: from, end: to };
+}

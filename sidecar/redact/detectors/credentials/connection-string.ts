@@ -1,0 +1,67 @@
+// Passwords and keys of connection strings: `Server=…;Password=…;`, `Endpoint=…;SharedAccessKey=…`.
+import type { Detector } from '../../detector.ts';
+import { isPlaceholder } from '../placeholders.ts';
+import { endAt } from './match.ts';
+
+const owner = /^\s{0,4}(?:(?:user|trust ?store|key ?store|ssl|proxy|db)[ _-]?)?$/i;
+const nameMax = 24;
+const beforeMax = 128;
+const quoted = /(?:'[^'\n]{1,256}'|\{[^}\n]{1,256}\}|&quot;[^&\n]{1,256}&quot;|"[^"\n]{1,256}")/y;
+// HTML's entities have a semicolon that ends nothing.
+const plain = /(?:[^;'"`\s<>\\&]|&(?:amp|lt|gt|#\d{2,4});|&(?![a-z]{2,6};)){1,512}/iy;
+
+const next = /;\s?[A-Za-z][A-Za-z _-]{1,40}=/y;
+
+export const connectionString: Detector = {
+  kind: 'url_credentials',
+  anchors: [
+    'password=',
+    'password =',
+    'pwd=',
+    'pwd =',
+    'accountkey=',
+    'sharedaccesskey=',
+    'sharedsecretvalue=',
+    'sharedaccesssignature=',
+    'accesskey=',
+    'passphrase=',
+    'secretkey=',
+  ],
+  reach: { before: beforeMax, after: 544 },
+  find: (text, at, end, found) => {
+    if (!startsName(text, at)) return;
+    const start = text[end] === ' ' ? end + 1 : end;
+    const inQuotes = endAt(quoted, text, start);
+    const stop = inQuotes === -1 ? endAt(plain, text, start) : inQuotes;
+    if (stop === -1) return;
+    // Between semicolons, on one side at least.
+    if (endAt(next, text, stop) === -1 && !followsAnother(text.slice(Math.max(0, at - beforeMax), at))) return;
+    const mark = inQuotes === -1 ? 0 : text[start] === '&' ? 6 : 1;
+    const value = text.slice(start + mark, stop - mark);
+    if (value.length < 3 || isPlaceholder(value) || isCode(value) || (text[start] === '{' && isName(value))) return;
+    found(start + mark, stop - mark);
+  },
+};
+
+/** Behind a semicolon; if a blank is there too, one that ends another setting, for a sentence has semicolons as well. */
+function followsAnother(before: string): boolean {
+  const semicolon = before.lastIndexOf(';');
+  const between = before.slice(semicolon + 1);
+  return semicolon !== -1 && owner.test(between) && (!/^\s/.test(between) || before.lastIndexOf('=', semicolon) !== -1);
+}
+
+/** Whether the name around `at` begins where no value goes on. */
+function startsName(text: string, at: number): boolean {
+  let start = at;
+  while (start > at - nameMax && /[A-Za-z_-]/.test(text.charAt(start - 1))) start -= 1;
+  return start === 0 || /[;"'`\s<>\\]/.test(text.charAt(start - 1));
+}
+
+/** `password=getPassword();` ends with a semicolon too. */
+const isCode = (value: string): boolean =>
+  /^[$%#][A-Za-z_{(]|^[A-Za-z_$][\w$.]*\(|^(?:this|self|PROCESS|os|env|config|null|undefined|None|true|false)\b[.\w]*$|^\d\}?$/i.test(
+    value,
+  );
+
+/** `{DbPassword}` is filled in by a program. */
+const isName = (value: string): boolean => /^(?:[A-Za-z_][\w.]{0,40}|\d)$/.test(value) && !/\d.*[a-z].*\d/i.test(value);

@@ -1,0 +1,61 @@
+// JSON Web Tokens: signed (RFC 7515, also with disclosures as in SD-JWT) and encrypted (RFC 7516). The first part has to
+// be a header; a header by itself is no token. Also PASETO, whose first two parts say what it is.
+import { startsWord } from '../../boundary.ts';
+import type { Detector, Found } from '../../detector.ts';
+import { endAt, isNearRunStart } from './match.ts';
+
+const header = /[A-Za-z0-9_-]{8,2048}(?=\.)/y;
+const payload = /\.[A-Za-z0-9_-]{0,8192}/y;
+// A part that another follows; a sentence may go on behind the token with a full stop.
+const signature = /\.[A-Za-z0-9_-]{0,4096}/y;
+const encrypted = /\.[A-Za-z0-9_-]{1,128}\.[A-Za-z0-9_-]{0,8192}\.[A-Za-z0-9_-]{8,128}/y;
+const disclosures = /(?:~[A-Za-z0-9_-]{0,256}){1,16}/y;
+const paseto = /v[1-4]\.(?:local|public)\.[A-Za-z0-9_-]{32,4096}(?:\.[A-Za-z0-9_-]{2,512})?/y;
+// `user_eyJ…` is one, `…x-eyJ…` far inside of a blob is none.
+const prefixMax = 24;
+
+export const jwt: Detector = {
+  kind: 'jwt',
+  // `{"`, `{ "`, `{` and a line break, in base64url.
+  anchors: [
+    'eyj',
+    'eyai',
+    'ewog',
+    'ew0k',
+    'v1.local.',
+    'v2.local.',
+    'v3.local.',
+    'v4.local.',
+    'v1.public.',
+    'v2.public.',
+    'v3.public.',
+    'v4.public.',
+  ],
+  reach: { before: prefixMax + 8, after: 18_944 },
+  find: (text, at, end, found) => {
+    if (!startsWord(text, at)) return;
+    if (text[at] === 'v') findPaseto(text, at, found);
+    else if (/^(?:eyJ|eyAi|ewog|ew0K)$/.test(text.slice(at, end)) && isNearRunStart(text, at, prefixMax)) findToken(text, at, found);
+  },
+};
+
+function findPaseto(text: string, at: number, found: Found): void {
+  const end = endAt(paseto, text, at);
+  if (end !== -1) found(at, end);
+}
+
+function findToken(text: string, at: number, found: Found): void {
+  // The first key of the header, before the rest is looked at.
+  if (!/^\{\s*"[a-z]/i.test(decoded(text.slice(at, at + 12)))) return;
+  const headerEnd = endAt(header, text, at);
+  if (headerEnd === -1) return;
+  const says = decoded(text.slice(at, headerEnd));
+  if (!/"(?:alg|enc)"\s*:\s*"/.test(says)) return;
+  const payloadEnd = endAt(payload, text, headerEnd);
+  const isEncrypted = /"enc"\s*:/.test(says);
+  const rest = isEncrypted ? endAt(encrypted, text, payloadEnd) : endAt(signature, text, payloadEnd);
+  const end = rest === -1 ? payloadEnd : Math.max(rest, endAt(disclosures, text, rest));
+  if (end - headerEnd >= 12) found(at, end);
+}
+
+const decoded = (part: string): string => Buffer.from(part, 'base64url').toString('utf8');

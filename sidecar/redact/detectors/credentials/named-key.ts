@@ -1,0 +1,68 @@
+// Private keys that only the name beside them tells from a digest: those of WireGuard, of wallets, and members of a JWK.
+import { isWordCode } from '../../boundary.ts';
+import type { Detector } from '../../detector.ts';
+import { endAt, looksDrawn } from './match.ts';
+
+// What is between them in a file, in code and in a sentence.
+const between = /[^A-Za-z0-9+\n]{0,12}(?:(?:is|ist|est|es|e|jest)[^A-Za-z0-9+\n]{1,8})?/y;
+// 32 bytes in base64 or hex; 64 in base64 or base58; of Bitcoin in the wallet import format.
+const key =
+  /(?:[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=|(?:0x)?[0-9A-Fa-f]{64}|[A-Za-z0-9+/]{85}[AQgw]==|[1-9A-HJ-NP-Za-km-z]{87,88}|[59KLc][1-9A-HJ-NP-Za-km-z]{50,51})(?![A-Za-z0-9+/=_-])/y;
+
+/** Beside a word for it. */
+export const namedKey: Detector = {
+  kind: 'private_key',
+  anchors: [
+    ...['private', 'preshared', 'pre-shared', 'secret'].flatMap((word) => [`${word}key`, `${word}_key`, `${word}-key`, `${word} key`]),
+    ...'private_key_base64,private key hex,privkey,私钥,私鑰,秘密鍵,개인키,개인 키,privater schlüssel,clé privée,clave privada'.split(','),
+    ...'chave privada,chiave privata,klucz prywatny,приватный ключ,закрытый ключ'.split(','),
+  ],
+  reach: { before: 0, after: 192 },
+  find: (text, _at, end, found) => {
+    if (isWordCode(text.charCodeAt(end)) && isWordCode(text.charCodeAt(end - 1))) return;
+    const start = endAt(between, text, end);
+    const stop = endAt(key, text, start);
+    if (stop !== -1 && looksDrawn(text.slice(start, stop), 32)) found(start, stop);
+  },
+};
+
+// RFC 7518: `d` of EC and OKP, `k` of oct, and what RSA has beyond `n` and `e`, by how many bytes they are of.
+const members = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'];
+const lengths = new Set([43, 64, 75, 76, 86, 88, 128, 171, 256, 342, 512, 683]);
+const member = /[A-Za-z0-9_-]{43,683}(?![A-Za-z0-9_-])/y;
+const sign = /(?:\\{0,7}["']|&quot;)?\s{0,4}[:=]>?\s{0,4}(?:\\{0,7}["']|&quot;)?/y;
+// Other members of the same object: what a stream remembers before, two long members after.
+const objectBefore = 480;
+const objectAfter = 1_536;
+
+/** Members of a JSON Web Key, in a text that has it between quotes of any escaping. */
+export const jwkMember: Detector = {
+  kind: 'private_key',
+  anchors: members.flatMap((name) => [`"${name}"`, `'${name}'`, `"${name}\\`, `&quot;${name}&quot;`]),
+  reach: { before: objectBefore, after: objectAfter + 768 },
+  find: (text, at, end, found) => {
+    const start = endAt(sign, text, end - (text[end - 1] === '\\' ? 1 : 0));
+    const stop = start === -1 ? -1 : memberEnd(text, start);
+    if (stop !== -1 && isInKey(text, at, stop)) found(start, stop);
+  },
+};
+
+/** As values of a payload, which come with their keys: `d: …`. */
+export const jwkValue: Detector = {
+  kind: 'private_key',
+  anchors: members.map((name) => `${name}: `),
+  // Nothing of a stream is only that.
+  reach: { before: 0, after: 0 },
+  find: (text, at, end, found) => {
+    if (at === 0 && memberEnd(text, end) === text.length) found(end, text.length);
+  },
+};
+
+function memberEnd(text: string, start: number): number {
+  const stop = endAt(member, text, start);
+  return stop !== -1 && lengths.has(stop - start) && looksDrawn(text.slice(start, stop), 43) ? stop : -1;
+}
+
+const besideMember = /kty\W{1,16}(?:EC|RSA|OKP|oct)\b|[^A-Za-z0-9_-](?:crv|qi|dp|dq)\W{3,24}[A-Za-z0-9_-]/;
+const isInKey = (text: string, at: number, end: number): boolean =>
+  besideMember.test(text.slice(Math.max(0, at - objectBefore), at)) || besideMember.test(text.slice(end, end + objectAfter));

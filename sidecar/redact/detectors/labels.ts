@@ -1,0 +1,106 @@
+// Finds which of some words stands nearest before a place. Looked for backwards, so that the nearest comes first, and in
+// time linear in the few characters looked at.
+
+/** The word that stands nearest. */
+export interface Label<Context extends string> {
+  readonly context: Context;
+  /** Where it ends. */
+  readonly end: number;
+}
+
+export interface Labels<Context extends string> {
+  /** The last label that stands from `from` to `to`, null if there is none; `only`: of this context. */
+  lastIn(text: string, from: number, to: number, only?: Context): Label<Context> | null;
+}
+
+/** A place in words read from their ends: where one begins, what it announces. */
+interface Node<Context extends string> {
+  readonly before: Map<number, Node<Context>>;
+  context: Context | null;
+  /** Whether more letters may follow the word. */
+  isStem: boolean;
+}
+
+/** By context, the words that announce it, in lower case; a `*` at the end: in any inflection. */
+export function createLabels<Context extends string>(words: Readonly<Record<Context, readonly string[]>>): Labels<Context> {
+  const root = createNode<Context>();
+  // Where no word ends, nothing is looked up.
+  const ends = new Uint8Array(65_536);
+  const isContext = (name: string): name is Context => Object.hasOwn(words, name);
+  for (const context of Object.keys(words).filter(isContext)) for (const word of words[context]) add(root, word, context);
+  for (const code of root.before.keys())
+    for (const either of [code, String.fromCharCode(code).toUpperCase().charCodeAt(0)]) ends[either] = 1;
+
+  /** Of the longest label that ends at `end`. */
+  const contextAt = (text: string, from: number, end: number, only: Context | undefined): Context | null => {
+    let found: Context | null = null;
+    let at = end - 1;
+    for (
+      let node = root.before.get(lowerAt(text, at));
+      node !== undefined;
+      node = at >= from ? node.before.get(lowerAt(text, at)) : undefined
+    ) {
+      if (
+        node.context !== null &&
+        (only === undefined || node.context === only) &&
+        startsLabel(text, at) &&
+        (node.isStem || endsLabel(text, end))
+      )
+        found = node.context;
+      at -= 1;
+    }
+    return found;
+  };
+  return {
+    lastIn: (text, from, to, only) => {
+      for (let end = to; end > from; end--) {
+        const context = ends[text.charCodeAt(end - 1)] === 1 ? contextAt(text, from, end, only) : null;
+        if (context !== null) return { context, end };
+      }
+      return null;
+    },
+  };
+}
+
+const createNode = <Context extends string>(): Node<Context> => ({ before: new Map(), context: null, isStem: false });
+
+function add<Context extends string>(root: Node<Context>, word: string, context: Context): void {
+  const isStem = word.endsWith('*');
+  let node = root;
+  for (let at = word.length - (isStem ? 2 : 1); at >= 0; at--) {
+    const code = word.charCodeAt(at);
+    const next = node.before.get(code) ?? createNode<Context>();
+    node.before.set(code, next);
+    node = next;
+  }
+  node.context = context;
+  node.isStem = isStem;
+}
+
+const isLower = (code: number): boolean => code >= 97 && code <= 122;
+const isUpper = (code: number): boolean => code >= 65 && code <= 90;
+// Letters of the alphabets that put blanks between words.
+const isAlphabetic = (code: number): boolean =>
+  isLower(code) || isUpper(code) || (code >= 0xc0 && code < 0x250) || (code >= 0x370 && code < 0x530);
+
+/** The character's code, of its small letter where that is one character. */
+function lowerAt(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code < 0x80) return isUpper(code) ? code + 32 : code;
+  return code < 0x530 ? text.charAt(at).toLowerCase().charCodeAt(0) : code;
+}
+
+/** `tel` begins no label in `hotel`; it does in `homeTel`, in `\ntel` and after a letter of another script. */
+function startsLabel(text: string, start: number): boolean {
+  const first = text.charCodeAt(start);
+  const before = text.charCodeAt(start - 1);
+  if (!isAlphabetic(first) || !isAlphabetic(before)) return true;
+  return (isUpper(first) && isLower(before)) || text[start - 2] === '\\';
+}
+
+function endsLabel(text: string, end: number): boolean {
+  const last = text.charCodeAt(end - 1);
+  const next = text.charCodeAt(end);
+  if (!isAlphabetic(last) || !isAlphabetic(next)) return true;
+  return isUpper(next) && isLower(last);
+}

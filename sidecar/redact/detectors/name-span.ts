@@ -1,0 +1,51 @@
+// Where the name begins and ends of which a text holds a head, as `password` in `spring.datasource.password_2`.
+import { endsEscape } from '../boundary.ts';
+
+/** How far a name goes before its head. */
+export const nameReach = 40;
+
+// Letters of scripts that put no blank between words, or that have no capitals; not the dashes and arrows between.
+const wideFrom = 0x0d00;
+export const isWide = (code: number): boolean => code >= wideFrom && (code < 0x2000 || code >= 0x2e80);
+
+/** Whether a letter follows that makes the head another word: `passage`, `tokens`. */
+export function goesOn(text: string, end: number): boolean {
+  const code = text.charCodeAt(end);
+  if (!isLetterCode(code) || isWide(text.charCodeAt(end - 1))) return false;
+  return !isCapital(text.charAt(end)) || isCapital(text.charAt(end - 1));
+}
+
+const isCapital = (letter: string): boolean => letter !== letter.toLowerCase();
+const isLetterCode = (code: number): boolean =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 0xc0 && code < wideFrom);
+const isNameCode = (code: number): boolean => isLetterCode(code) || (code >= 45 && code <= 57 && code !== 47) || code === 95;
+
+const nameRest = /(?:[_.-]?[A-Za-z0-9]{1,16}){0,3}/y;
+
+export function nameEndAfter(text: string, end: number): number {
+  nameRest.lastIndex = end;
+  nameRest.test(text);
+  return Math.max(end, nameRest.lastIndex);
+}
+
+/** Null where the name is longer than names are. */
+export function nameStartBefore(text: string, at: number): number | null {
+  if (isWide(text.charCodeAt(at))) return at;
+  const before = text.slice(Math.max(0, at - nameReach - 8), at);
+  const mayEscape = before.includes('\\') || before.includes('%') || before.includes('\u001b');
+  let start = at;
+  while (start > 0 && isNameCode(text.charCodeAt(start - 1)) && !(mayEscape && endsEscape(text, start))) {
+    start -= 1;
+    if (at - start > nameReach) return null;
+  }
+  while (start < at && '.-'.includes(text.charAt(start))) start += 1;
+  return start === at && text.charAt(at).toLowerCase() === 'k' ? ownerBefore(text, at) : start;
+}
+
+const ownerWord = /(?:^|[^\p{L}\d])(\p{L}{2,16})[ \t]$/u;
+
+/** `API key`: the word before a key says what it opens. */
+function ownerBefore(text: string, at: number): number {
+  const word = text[at - 1] === ' ' ? ownerWord.exec(text.slice(Math.max(0, at - 20), at))?.[1] : undefined;
+  return word === undefined ? at : at - 1 - word.length;
+}

@@ -1,0 +1,111 @@
+// What may be the value of a password or a secret, beside a name that says so: not prose, code, a path or a date. All
+// linear in the value.
+import { bitsPerCharacter } from './entropy.ts';
+import { isPlaceholder } from './placeholders.ts';
+
+const passwordLengthMin = 4;
+const passwordLengthMax = 256;
+const secretLengthMax = 4_096;
+
+/** A value between quotes, or all of a JSON string. */
+export function isPasswordValue(value: string): boolean {
+  if (value.length < passwordLengthMin || value.length > passwordLengthMax || isPlaceholder(value) || isOther(value)) return false;
+  if (/^\d+$/.test(value)) return value.length >= 6;
+  return /\s/.test(value) ? isPassPhrase(value) : !/^(?:true|false|\p{P}+)$/u.test(value);
+}
+
+/** `strength`: how many characters at least. */
+export function isSecretValue(value: string, lengthMin = 8): boolean {
+  if (value.length < lengthMin || value.length > secretLengthMax || isPlaceholder(value)) return false;
+  if (seedPhrase.test(value)) return true;
+  return !/\s/.test(value) && !isOther(value) && isDrawn(value);
+}
+
+// BIP-39: 12 to 24 words of 3 to 8 letters.
+const seedPhrase = /^(?:[a-z]{3,8} ){11,23}[a-z]{3,8}$/;
+
+/** Beside a name without quotes: more than a word of prose or code. */
+export function isStrongPassword(value: string, lengthMin: number): boolean {
+  if (value.length < lengthMin || !isPasswordValue(value) || isCode(value)) return false;
+  if (/^\d+$/.test(value)) return value.length >= 6;
+  const hasDigit = /\d/.test(value);
+  const hasSymbol = /[^\p{L}\p{M}\d\s._'’-]/u.test(value.replace(/[!?]$/, ''));
+  const hasLetter = /\p{L}/u.test(value);
+  if (!hasLetter) return hasDigit && hasSymbol && value.length >= 8 && !/^[\d\s.,:/+%x*()-]+$/.test(value);
+  return hasDigit || hasSymbol || isIrregular(value);
+}
+
+/** Capitals and small letters by turns, as nobody writes names. */
+const isIrregular = (value: string): boolean =>
+  value.length >= 8 && /\p{Ll}\p{Lu}+\p{Ll}*\p{Lu}|\p{Lu}{2}\p{Ll}\p{Lu}/u.test(value) && isDrawn(value);
+
+// Names of things that are written where a value is: addresses, paths, files, versions, dates, sizes, algorithms.
+const others: readonly RegExp[] = [
+  /^[a-z][a-z0-9+.-]{1,20}:\/\//i,
+  /^(?:~|\.{1,2})?\/[\w.@-]+(?:\/[\w.@-]*)+$|^[A-Za-z]:\\|^[\w-]+(?:\/[a-z][\w-]*)+\.[a-z]{1,5}$/,
+  /^v?\d+(?:\.\d+){1,3}(?:[-+][\w.]+)?$/i,
+  /^\d{4}-\d{2}-\d{2}(?:$|[T ])|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^\d{1,2}:\d{2}/,
+  /^\d+(?:[.,]\d+)?(?:[a-z]{1,3}|%)$/i,
+  /^#[0-9a-f]{3,8}$/i,
+  // Rules of a form: `required|min:8`.
+  /^[a-z_]+(?:\|[a-z_]+(?::[\w,.]+)?)+$/,
+  /^(?:argon2(?:id|i|d)?|bcrypt|scrypt|md5|crypt|sha-?\d{1,3}|pbkdf2|oauth2?|base64|base64url|utf-?8|scram-sha-256|hs256|rs256|es256|x509|2fa|mfa|aes-?\d+\S*)$/i,
+  /^[\w.-]+\.(?:json|ya?ml|txt|pem|key|crt|toml|env|js|ts|py|go|rs|java|php|html?|css|md|png|svg|sh|conf|xml|csv|log)$/i,
+  /^(?:sha\d{3}|md5)[-:]/i,
+  /^-----BEGIN /,
+  /\$\{|\{\{|\}\}|%\(|<%|\[redacted:/,
+];
+export const isOther = (value: string): boolean => others.some((one) => one.test(value));
+
+// Calls, members, elements and types as they stand in code.
+const codes: readonly RegExp[] = [
+  /^[\w$.:>?!&*@-]*\w\(|^\(|\)[;.{]|=>|::|\(\)/,
+  /^[A-Za-z_$][\w$.]*\[/,
+  /^[&*!~]{1,2}[A-Za-z_]\w*(?:\.\w+)*$/,
+  /^[A-Za-z_$][\w$]*<[\w<>,.[\]| ?]*>?\??$|^(?!\w*[a-z]\d[a-z])[A-Za-z]\w*[!?]$|^[A-Za-z]\w*\[\]$/,
+  /^\w+\{|^[{}[\]<]/,
+];
+const chain = /^[A-Za-z_$][\w$]*(?:\??(?:\.|->)[A-Za-z_$][\w$]*)+$/;
+export const isCode = (value: string): boolean => codes.some((one) => one.test(value)) || (chain.test(value) && !isDrawn(value));
+
+const proseWords = new Set(
+  (
+    'a an and are at be by can cannot could do does for from has have if in is it its least may must no not of on one or please should than that the this to was will with your ' +
+    'incorrect wrong invalid required characters password token secret key change enter expired short long weak new old again try ' +
+    'das der die ein eine ist sind nicht bitte muss und oder zu mit von für la le les un une est et ou pas de du des votre el los es y o su con por para que não é um uma o os e do da ' +
+    'il lo i gli di non per che een het is niet en van moet må ska inte och att и не в на с для это'
+  ).split(' '),
+);
+
+/** Words with blanks between them that are no sentence. */
+function isPassPhrase(value: string): boolean {
+  const words = value.split(/\s+/);
+  if (words.length > 10 || /[\r\n\t]/.test(value) || /[.!?:,;]$/.test(value)) return false;
+  if (words.some((word) => proseWords.has(word.toLowerCase().replaceAll(/[^\p{L}]/gu, '')))) return false;
+  const isDiceware = words.length >= 4 && words.every((word) => /^\p{Ll}{3,}$/u.test(word));
+  return isDiceware || words.some((word) => /\p{L}/u.test(word) && /\d/.test(word) && /[^\p{L}\d]/u.test(word));
+}
+
+const uuid = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i;
+const consonants = /[bcdfghjklmnpqrstvwxz]{5}/i;
+
+/** Whether a machine drew a value, character by character, rather than somebody putting words together. */
+export function isDrawn(value: string): boolean {
+  if (/^\d+$/.test(value)) return value.length >= 20;
+  if (uuid.test(value)) return true;
+  const chunks = value.split(/[^A-Za-z0-9]+/);
+  const drawn = chunks.reduce((sum, chunk) => sum + (isWordy(chunk) ? 0 : chunk.length), 0);
+  if (drawn >= Math.max(5, value.length * 0.4)) return true;
+  const classes = [/[a-z]/, /[A-Z]/, /\d/, /[!@#$%^&*+=~?]/].filter((one) => one.test(value)).length;
+  return classes === 4 || (value.length >= 32 && chunks.length <= 2 && bitsPerCharacter(value) > 4.2);
+}
+
+/** A word, some of them as in `camelCase`, a word with a number, or a number. */
+function isWordy(chunk: string): boolean {
+  const plain = chunk.replace(/\d{1,4}$/, '');
+  if (/^\d*$/.test(plain)) return chunk.length <= 6;
+  if (plain.length > 24 || consonants.test(plain)) return false;
+  if (/^(?:[a-z]+|[A-Z]+)$/.test(plain)) return plain.length <= 16 && (plain.length < 5 || /[aeiouy]/i.test(plain));
+  const words = plain.match(/[A-Z]*[a-z]+|[A-Z]+/g) ?? [];
+  return words.join('') === plain && plain.length / words.length >= 3;
+}

@@ -1,0 +1,84 @@
+// Numbers that states give people: by themselves where they are written as hardly anything else is, otherwise beside a
+// word for them. With the check digits of those that have some.
+import { isWordCode, startsWord } from '../boundary.ts';
+import type { Detector } from '../detector.ts';
+import { labelBefore } from './context.ts';
+import { isDigit, isTypedRow } from './digits.ts';
+import { americas } from './national-ids/americas.ts';
+import { asiaPacific } from './national-ids/asia-pacific.ts';
+import { documents } from './national-ids/documents.ts';
+import { europe } from './national-ids/europe.ts';
+import { type Mask, maskFrom, mayBeNext, sortOf } from './national-ids/form.ts';
+
+const masks: readonly Mask[] = [...europe, ...americas, ...asiaPacific, ...documents].flatMap((id) => [
+  ...id.alone.map((written) => maskFrom(written, true, id)),
+  ...id.beside.map((written) => maskFrom(written, false, id)),
+]);
+
+// Longer ways first: `######-####` before what its beginning could be. By how long the first run of digits is, and by
+// what stands behind it, so that few are tried.
+const runMax = 18;
+const sorts = [' ', '-', '.', '/', '@', '(', '#', '%', '&', '+'] as const;
+const byRun: readonly ReadonlyMap<string, readonly Mask[]>[] = Array.from({ length: runMax + 1 }, (_, run) => {
+  const ofRun = masks.filter(({ firstRun }) => run >= firstRun.min && run <= firstRun.max).toSorted((a, b) => b.length - a.length);
+  return new Map(sorts.map((sort) => [sort, ofRun.filter((mask) => mayBeNext(mask, sort))]));
+});
+
+export const nationalId: Detector = {
+  kind: 'national_id',
+  anchors: 'digits',
+  reach: { before: 80, after: 128 },
+  find: (text, at, end, found) => {
+    const candidates = byRun[end - at]?.get(sortOf(text.charCodeAt(end)));
+    // The digits of `%20`, and those behind a point, are no beginning.
+    if (candidates === undefined || text[at - 1] === '%') return;
+    let context: Around | null = null;
+    const mayStartHere = mayStart(text, at);
+    for (const { pattern, before, isAlone, isValid, called } of candidates) {
+      const start = at - before;
+      if (before === 0 ? !mayStartHere : start < 0 || !mayStart(text, start)) continue;
+      pattern.lastIndex = start;
+      if (!pattern.test(text) || !endsNumber(text, pattern.lastIndex)) continue;
+      const stop = pattern.lastIndex;
+      context ??= contextOf(text, start);
+      if (context !== 'person' && (!isAlone || context === 'order')) continue;
+      if (called !== null && !called.test(text.slice(Math.max(0, start - calledReach), start))) continue;
+      const compact = compactOf(text.slice(start, stop));
+      if (!isTypedRow(compact) && !isDate.test(compact) && isValid(compact)) return found(start, stop);
+    }
+  },
+};
+
+// Of birth, most often, which stands beside such numbers.
+const isDate = /^(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)\d\d)$/;
+
+// A word and what joins it to its number.
+const calledReach = 24;
+
+type Around = 'person' | 'order' | 'none';
+
+function contextOf(text: string, start: number): Around {
+  const context = labelBefore(text, start)?.context;
+  return context === 'person' || context === 'order' ? context : 'none';
+}
+
+const compactOf = (written: string): string =>
+  written
+    .replaceAll(/%2[0-9DF]|&#?\w{2,6};/gi, '')
+    .replaceAll(/[^A-Za-z0-9]/g, '')
+    .toUpperCase();
+
+const mayStart = (text: string, start: number): boolean => startsWord(text, start) && !isInsideName(text, start);
+
+/** `12.` and `item-` before are more of the same; `Nr.` is not. */
+const isInsideName = (text: string, start: number): boolean =>
+  start > 1 &&
+  (text[start - 1] === '.'
+    ? isDigit(text.charCodeAt(start - 2))
+    : '-_/'.includes(text.charAt(start - 1)) && isWordCode(text.charCodeAt(start - 2)));
+
+function endsNumber(text: string, end: number): boolean {
+  const next = text.charCodeAt(end);
+  if (isWordCode(next) || next === 95) return false;
+  return !((next === 45 || next === 46 || next === 47) && isDigit(text.charCodeAt(end + 1)));
+}

@@ -1,0 +1,267 @@
+// Europe, in the order of its countries' codes.
+import isTaxID from 'validator/lib/isTaxID.js';
+import { isDay, isLuhn, remainder, weighted, weightedLetters } from '../checksums.ts';
+import type { NationalId } from './form.ts';
+
+/** As the tax authorities of the European Union check it; of those numbers that hold letters, whose rules are long. */
+const taxId =
+  (locale: string) =>
+  (compact: string): boolean =>
+    isTaxID.default(compact, locale);
+
+/** A day in the six digits from `from` on, whose month may count on from another number to tell sex or century. */
+function hasDay(digits: string, order: 'ymd' | 'dmy', shifts: readonly number[] = [0], from = 0): boolean {
+  const day = order === 'ymd' ? digits.slice(from + 4, from + 6) : digits.slice(from, from + 2);
+  return shifts.some((shift) => isDay(String(Number(digits.slice(from + 2, from + 4)) - shift), day));
+}
+
+/** ISO 7064, MOD 11,10. */
+function isMod1110(digits: string): boolean {
+  let rest = 10;
+  for (const digit of digits.slice(0, -1)) rest = (((rest + Number(digit)) % 10 || 10) * 2) % 11;
+  return (11 - rest) % 10 === Number(digits.at(-1));
+}
+
+/** The remainder by 11 is the last digit; ten stands for 0 or for nothing. */
+const isMod11 =
+  (weights: readonly number[], ten = 0) =>
+  (digits: string): boolean => {
+    const rest = weighted(digits, weights) % 11;
+    return (rest === 10 ? ten : rest) === Number(digits.at(-1));
+  };
+
+/** Estonia and Lithuania: other weights where the first give ten. */
+function isIsikukood(digits: string): boolean {
+  const first = weighted(digits, [1, 2, 3, 4, 5, 6, 7, 8, 9, 1]) % 11;
+  const rest = first < 10 ? first : weighted(digits, [3, 4, 5, 6, 7, 8, 9, 1, 2, 3]) % 11;
+  return /^[1-8]/.test(digits) && hasDay(digits, 'ymd', [0], 1) && rest % 10 === Number(digits[10]);
+}
+
+/** Germany: of the first ten digits one stands twice or three times. */
+const isIdNr = (digits: string): boolean =>
+  !digits.startsWith('0') && isMod1110(digits) && [8, 9].includes(new Set(digits.slice(0, 10)).size);
+
+const isFodselsnummer = (digits: string): boolean =>
+  isDay(String(Number(digits.slice(2, 4)) % 40), String(Number(digits.slice(0, 2)) % 40)) &&
+  weighted(digits, [3, 7, 6, 1, 8, 9, 4, 5, 2, 1]) % 11 === 0 &&
+  weighted(digits, [5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1]) % 11 === 0;
+
+const isPesel = (digits: string): boolean =>
+  hasDay(digits, 'ymd', [0, 20, 40, 60, 80]) && weighted(digits, [1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1]) % 10 === 0;
+
+const isBsn = (digits: string): boolean => weighted(digits.padStart(9, '0'), [9, 8, 7, 6, 5, 4, 3, 2, -1]) % 11 === 0 && Number(digits) > 0;
+
+const isNif = (digits: string): boolean => {
+  const rest = weighted(digits, [9, 8, 7, 6, 5, 4, 3, 2]) % 11;
+  return /^[1-35-9]/.test(digits) && Number(digits[8]) === (rest < 2 ? 0 : 11 - rest);
+};
+
+const isEgn = (digits: string): boolean => hasDay(digits, 'ymd', [0, 20, 40]) && isMod11([2, 4, 8, 5, 10, 9, 7, 3, 6])(digits);
+const isCnp = (digits: string): boolean => hasDay(digits, 'ymd', [0], 1) && isMod11([2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9], 1)(digits);
+
+const isEan = (digits: string): boolean => weighted(digits, [1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1]) % 10 === 0;
+
+/** Austria: serial, check digit, day of birth. */
+const isSvnr = (digits: string): boolean =>
+  /^[1-9]/.test(digits) && hasDay(digits, 'dmy', [0, 1], 4) && weighted(digits, [3, 7, 9, 0, 5, 8, 4, 2, 1, 6]) % 11 === Number(digits[3]);
+
+/** Belgium: 97 less the remainder; of those born from 2000 on with a 2 before. */
+const isRijksregister = (digits: string): boolean =>
+  hasDay(digits, 'ymd', [0, 20, 40]) &&
+  ['', '2'].some((century) => 97 - remainder(century + digits.slice(0, 9), 97) === Number(digits.slice(9)));
+
+const rodneCislo = (digits: string): boolean =>
+  hasDay(digits, 'ymd', [0, 20, 50, 70]) &&
+  (digits.length === 9 || Number(digits) % 11 === 0 || (Number(digits.slice(0, 9)) % 11 === 10 && digits.endsWith('0')));
+
+const germanLetters = /^[A-Z0-9]{9}\d$/;
+/** German passports and identity cards, after ICAO 9303: weights 7, 3, 1. */
+const isDocument = (compact: string): boolean =>
+  germanLetters.test(compact) && weightedLetters(compact, [7, 3, 1, 7, 3, 1, 7, 3, 1]) % 10 === Number(compact[9]);
+
+/** German pensions: the letter counts as its place in the alphabet in two digits. */
+function isRvnr(compact: string): boolean {
+  const digits = compact.replace(/[A-Z]/, (letter) => String(letter.charCodeAt(0) - 64).padStart(2, '0'));
+  if (!/^\d{13}$/.test(digits) || !hasDay(compact, 'dmy', [0], 2)) return false;
+  const sum = [2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1].reduce((total, weight, at) => {
+    const product = weight * Number(digits[at]);
+    return total + Math.floor(product / 10) + (product % 10);
+  }, 0);
+  return sum % 10 === Number(digits[12]);
+}
+
+const spanishLetters = 'TRWAGMYFPDXBNJZSQVHLCKE';
+/** Spain, people of both sorts. The one in every form is nobody's. */
+function isDni(compact: string): boolean {
+  const digits = compact.slice(0, -1).replace(/^[XYZ]/, (letter) => String('XYZ'.indexOf(letter)));
+  return /^\d{8}$/.test(digits) && Number(digits) > 0 && compact !== '12345678Z' && compact.at(-1) === spanishLetters[Number(digits) % 23];
+}
+
+const oddValues = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
+
+/** Italy: the last letter over all before, first, because the rest of the rules takes long to look at. */
+function isCodiceFiscale(compact: string): boolean {
+  let sum = 0;
+  for (let at = 0; at < 15; at++) {
+    const code = compact.charCodeAt(at);
+    const value = code < 58 ? code - 48 : code - 65;
+    sum += at % 2 === 0 ? (oddValues[value] ?? 0) : value;
+  }
+  return compact.charCodeAt(15) === 65 + (sum % 26) && taxId('it-IT')(compact);
+}
+
+const finnishLetters = '0123456789ABCDEFHJKLMNPRSTUVWXY';
+const isHetu = (compact: string): boolean =>
+  hasDay(compact, 'dmy') && compact.at(-1) === finnishLetters[Number(compact.slice(0, 6) + compact.slice(-4, -1)) % 31];
+
+/** France: 97 less the remainder; the departments of Corsica count as 19 and 18. */
+function isNir(compact: string): boolean {
+  const digits = compact.replace('2A', '19').replace('2B', '18');
+  return (
+    /^[1-478]\d\d(?:0[1-9]|1[0-2]|[2-4]\d|[5-9]\d)\d{10}$/.test(digits) &&
+    97 - remainder(digits.slice(0, 13), 97) === Number(digits.slice(13))
+  );
+}
+
+/** Great Britain: prefixes that HMRC has never given out are none. */
+const isNino = (compact: string): boolean =>
+  /^(?!BG|GB|KN|NK|NT|TN|ZZ|QQ|AB123456|JG103759)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]$/.test(compact);
+const isNhs = (digits: string): boolean => Number(digits) > 0 && weighted(digits, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]) % 11 === 0;
+const isUtr = (digits: string): boolean => '21987654321'[weighted(digits.slice(1), [6, 7, 8, 9, 10, 5, 4, 3, 2]) % 11] === digits[0];
+
+const isAmka = (digits: string): boolean => hasDay(digits, 'dmy') && isLuhn(digits);
+const isTaj = (digits: string): boolean => weighted(digits, [3, 7, 3, 7, 3, 7, 3, 7]) % 10 === Number(digits[8]);
+const isAdoazonosito = (digits: string): boolean =>
+  digits.startsWith('8') && weighted(digits, [1, 2, 3, 4, 5, 6, 7, 8, 9]) % 11 === Number(digits[9]);
+const isKennitala = (digits: string): boolean =>
+  hasDay(digits, 'dmy', [0]) && weighted(digits, [3, 2, 7, 6, 5, 4, 3, 2, 1]) % 11 === 0 && /[890]$/.test(digits);
+
+/** What was Yugoslavia. */
+const isJmbg = (digits: string): boolean =>
+  hasDay(digits, 'dmy') && (11 - (weighted(digits, [7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11)) % 11 === Number(digits[12]);
+
+/** Poland's identity card: three letters, check digit, five digits. */
+const isDowod = (compact: string): boolean => weightedLetters(compact, [7, 3, 1, 9, 7, 3, 1, 7, 3]) % 10 === 0;
+
+const isSnils = (digits: string): boolean =>
+  (weighted(digits, [9, 8, 7, 6, 5, 4, 3, 2, 1]) % 101) % 100 === Number(digits.slice(9)) && Number(digits) > 0;
+const innWeights = [3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8];
+const isInn = (digits: string): boolean =>
+  [digits.length - 2, digits.length - 1]
+    .slice(digits.length === 10 ? 1 : 0)
+    .every((at) => (weighted(digits, innWeights.slice(11 - at)) % 11) % 10 === Number(digits[at])) && Number(digits) > 0;
+
+/** Sweden: the last ten digits; a coordination number's day is 60 more. */
+function isPersonnummer(digits: string): boolean {
+  const short = digits.slice(-10);
+  const day = Number(short.slice(4, 6));
+  return (
+    isDay(short.slice(2, 4), String(day > 60 ? day - 60 : day)) && isLuhn(short) && (digits.length === 10 || /^(?:18|19|20)/.test(digits))
+  );
+}
+
+export const europe: readonly NationalId[] = [
+  { name: 'at-svnr', alone: [], beside: ['#### ######', '##########', '####-######'], isValid: isSvnr },
+  {
+    name: 'be-nrn',
+    alone: ['##.##.##-###.##'],
+    beside: ['###########', '##.##.##-###-##', '###### ### ##', '## ## ## ### ##', '######-###-##'],
+    isValid: isRijksregister,
+  },
+  { name: 'bg-egn', alone: [], beside: ['##########'], isValid: isEgn },
+  {
+    name: 'ch-ahv',
+    alone: ['###.####.####.##', '### #### #### ##'],
+    beside: ['#############'],
+    isValid: (digits) => digits.startsWith('756') && isEan(digits),
+  },
+  { name: 'cz-sk-rc', alone: ['######/####'], beside: ['##########', '######/###', '###### ####', '######-####'], isValid: rodneCislo },
+  { name: 'de-idnr', alone: [], beside: ['## ### ### ###', '###########', '##/###/###/###'], isValid: isIdNr },
+  { name: 'de-rvnr', alone: ['## ###### @ ###'], beside: ['########@###', '##-######-@-###'], isValid: isRvnr },
+  {
+    name: 'de-document',
+    alone: [],
+    beside: ['@########', '@########*', '@##@##@##', '@##@##@###'],
+    isValid: (compact) => compact.length === 9 || isDocument(compact),
+  },
+  { name: 'dk-cpr', alone: [], beside: ['######-####', '##########', '###### ####'], isValid: (digits) => hasDay(digits, 'dmy') },
+  { name: 'ee-lt', alone: [], beside: ['###########'], isValid: isIsikukood },
+  {
+    name: 'es-dni',
+    alone: ['########-@', '##.###.###-@'],
+    beside: ['########@', '########-@', '##.###.###@', '##.###.### @', '######## @'],
+    isValid: isDni,
+  },
+  {
+    name: 'es-nie',
+    alone: ['@-#######-@', '@#######@'],
+    beside: ['@#######@', '@-#######@', '@-#######-@', '@#######-@'],
+    isValid: (compact) => /^[XYZ]/.test(compact) && isDni(compact),
+  },
+  {
+    name: 'es-cif',
+    alone: [],
+    beside: ['@########', '@-########', '@#######@'],
+    isValid: (compact) => /^[A-HJNP-SUVW]\d{7}[0-9A-J]$/.test(compact),
+  },
+  { name: 'fi-hetu', alone: ['######-###*', '######A###*', '######+###*'], beside: ['######@###*'], isValid: isHetu },
+  {
+    name: 'fr-nir',
+    alone: ['# ## ## ## ### ### ##', '###############', '# ## ## #@ ### ### ##'],
+    beside: ['#############', '# ## ## ## ### ###', '#####@#########'],
+    isValid: (compact) => (compact.length === 13 ? /^[12]\d\d(?:0[1-9]|1[0-2])/.test(compact) : isNir(compact)),
+  },
+  {
+    name: 'fr-spi',
+    alone: [],
+    beside: ['## ## ### ### ###', '#############'],
+    isValid: (digits) => /^[0-3]/.test(digits) && remainder(digits.slice(0, 10), 511) === Number(digits.slice(10)),
+  },
+  {
+    name: 'gb-nino',
+    alone: ['@@ ## ## ## @', '@@######@', '@@ ###### @'],
+    beside: ['@@######@', '@@ ## ## ## @', '@@-##-##-##-@'],
+    isValid: isNino,
+  },
+  { name: 'gb-nhs', alone: [], beside: ['### ### ####', '###-###-####', '##########'], isValid: isNhs },
+  { name: 'gb-utr', alone: [], beside: ['##########', '##### #####'], isValid: isUtr },
+  { name: 'gr-amka', alone: [], beside: ['###########'], isValid: isAmka },
+  { name: 'gr-afm', alone: [], beside: ['#########'], isValid: isMod11([256, 128, 64, 32, 16, 8, 4, 2]) },
+  { name: 'hr-oib', alone: [], beside: ['###########'], isValid: isMod1110 },
+  { name: 'hu-taj', alone: [], beside: ['### ### ###', '#########', '###-###-###'], isValid: isTaj },
+  { name: 'hu-tax', alone: [], beside: ['##########'], isValid: isAdoazonosito },
+  { name: 'ie-pps', alone: [], beside: ['#######@', '#######@@', '####### @', '####### @@'], isValid: taxId('en-IE') },
+  { name: 'is-kt', alone: [], beside: ['######-####', '##########'], isValid: isKennitala },
+  { name: 'it-cf', alone: ['@@@@@@##@##@###@'], beside: ['@@@@@@##@##@###@', '@@@ @@@ ##@## @###@'], isValid: isCodiceFiscale },
+  {
+    name: 'lv-pk',
+    alone: [],
+    beside: ['######-#####', '###########'],
+    isValid: (digits) => hasDay(digits, 'dmy') && taxId('lv-LV')(digits),
+  },
+  { name: 'lu-tax', alone: [], beside: ['#############'], isValid: taxId('fr-LU') },
+  { name: 'nl-bsn', alone: [], beside: ['#########', '####.##.###', '### ### ###', '#### ## ###', '########'], isValid: isBsn },
+  { name: 'no-fnr', alone: [], beside: ['###########', '###### #####', '######-#####', '###### ## ###'], isValid: isFodselsnummer },
+  { name: 'pl-pesel', alone: [], beside: ['###########'], isValid: isPesel },
+  {
+    name: 'pl-nip',
+    alone: [],
+    beside: ['###-###-##-##', '###-##-##-###', '##########'],
+    isValid: isMod11([6, 5, 7, 2, 3, 4, 5, 6, 7], -1),
+  },
+  { name: 'pl-dowod', alone: [], beside: ['@@@######', '@@@ ######'], isValid: isDowod },
+  { name: 'pt-nif', alone: [], beside: ['#########', '### ### ###'], isValid: isNif },
+  { name: 'ro-cnp', alone: [], beside: ['#############', '# ###### ######'], isValid: isCnp },
+  { name: 'ru-snils', alone: ['###-###-### ##', '###-###-###-##'], beside: ['###########', '### ### ### ##'], isValid: isSnils },
+  { name: 'ru-inn', alone: [], beside: ['############', '##########'], isValid: isInn },
+  { name: 'ru-passport', alone: [], beside: ['#### ######', '## ## ######'], isValid: (digits) => Number(digits) > 0 },
+  {
+    name: 'se-pnr',
+    alone: ['########-####', '######-####'],
+    beside: ['############', '##########', '######+####', '######## ####', '###### ####'],
+    isValid: isPersonnummer,
+  },
+  { name: 'si-tax', alone: [], beside: ['########'], isValid: taxId('sl-SI') },
+  { name: 'ua-rnokpp', alone: [], beside: ['##########'], isValid: isMod11([-1, 5, 7, 9, 4, 6, 10, 5, 7]) },
+  { name: 'yu-jmbg', alone: [], beside: ['#############'], isValid: isJmbg },
+];

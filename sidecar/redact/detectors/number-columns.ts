@@ -1,0 +1,62 @@
+// Telephone numbers and national ids in columns that a header names so: what one would be beside that word.
+import type { Detector } from '../detector.ts';
+import { columnFollows, columnReach, findColumn } from './columns.ts';
+import { labelBefore } from './context.ts';
+import type { Context } from './context-words.ts';
+import { digitsEnd, isDigit } from './digits.ts';
+import { nationalId } from './national-id.ts';
+import { phone } from './phone.ts';
+
+const words = (text: string): readonly string[] => text.split(' ');
+
+/** A word of every heading is enough of an anchor; the whole is read before a column is followed. */
+export const phoneColumn = columnOf(
+  phone,
+  'phone',
+  words(
+    'phone phones phoneno phonenumber cellphone telephone tel telefon telefono telefone telefonnummer telnr mobile mobiles mobil mobilnummer mobilenumber cell cel celular cellulare fax gsm handy ' +
+      'handynummer whatsapp msisdn contact',
+  ),
+);
+
+export const nationalIdColumn = columnOf(
+  nationalId,
+  'person',
+  words(
+    'ssn itin tin tax taxid social nif nie dni cpf cnpj rut curp rfc cuit cuil cedula nino nhs utr passport passportnumber national nationalid identity citizen bsn insz niss pesel nip fnr cpr hetu ' +
+      'personnummer kennitala isikukood oib jmbg cnp egn amka afm pps ppsn aadhaar pan nric hkid tfn abn sin idnr steuernummer svnr ahv avs nir fiscale taj tckn cnic nik inn snils reisepass license licence no_kp nokp no_ic ic_no id',
+  ),
+);
+
+function columnOf(detector: Detector, context: Context, anchors: readonly string[]): Detector {
+  return {
+    kind: detector.kind,
+    anchors,
+    reach: columnReach,
+    follows: columnFollows,
+    find: (text, at, end, found) =>
+      findColumn(
+        (heading) => (labelBefore(heading, heading.length)?.context === context ? (value) => isWhole(detector, heading, value) : null),
+        text,
+        at,
+        end,
+        found,
+      ),
+  };
+}
+
+const cellLengthMax = 40;
+
+/** Whether a cell is such a number and nothing else. */
+function isWhole(detector: Detector, heading: string, value: string): boolean {
+  if (value.length > cellLengthMax) return false;
+  const before = `${heading}: `;
+  const text = before + value;
+  let at = before.length;
+  while (at < text.length && !isDigit(text.charCodeAt(at))) at += 1;
+  let isFound = false;
+  detector.find(text, at, digitsEnd(text, at), (start, stop) => {
+    isFound = start === before.length && stop === text.length;
+  });
+  return isFound;
+}

@@ -1,0 +1,203 @@
+// Telephone numbers: international ones by themselves, those of a country beside a word for them or where they are
+// written as nothing else is. No timestamps, versions, numbers of orders; none with 555, which nobody answers.
+import { isWordCode, startsWord } from '../boundary.ts';
+import type { Detector } from '../detector.ts';
+import { labelBefore } from './context.ts';
+import { digitsEnd, escapeLength, isBlank, isDigit, isHyphen, isTypedRow } from './digits.ts';
+import { isInternational, isNorthAmerican, isWrittenAsAtHome } from './phone-plans.ts';
+
+/** A number as it is written. `ends`: after each group of digits, where the number could end. */
+interface Written {
+  readonly start: number;
+  readonly digits: string;
+  readonly groups: readonly { readonly digits: number; readonly end: number }[];
+  /** What stands before its first digit. */
+  readonly lead: 'plus' | 'zeros' | 'bracket' | 'none';
+}
+
+// E.164: at most 15 digits, and a trunk prefix or two zeros that are not counted.
+const digitsMax = 18;
+const groupsMax = 8;
+export const phone: Detector = {
+  kind: 'phone',
+  anchors: 'digits',
+  reach: { before: 96, after: 256 },
+  find: (text, at, end, found) => {
+    if (end - at > digitsMax || text[at - 1] === '%' || !mayStart(text, at)) return;
+    const written = readNumber(text, at, end);
+    if (written.digits.length < 7 || isQuad(text, at)) return;
+    const stop = written.lead === 'plus' || written.lead === 'zeros' ? internationalEnd(text, written) : null;
+    const last = stop ?? (written.lead === 'plus' ? null : nationalEnd(text, at, written));
+    if (last !== null) found(written.start, last);
+  },
+};
+
+/** Not in a word, after a point, or where another number goes on. */
+function mayStart(text: string, at: number): boolean {
+  const before = text.charAt(at - 1);
+  if (before === '+') return true;
+  if (before === '(') return !isDigit(text.charCodeAt(at - 2));
+  if (!startsWord(text, at)) return false;
+  return (
+    !('.-,/:_ \u00a0'.includes(before) && before !== '' && isDigit(text.charCodeAt(at - 2)) && !isList(text, at)) &&
+    !('-_'.includes(before) && before !== '' && /[A-Za-z]/.test(text.charAt(at - 2)))
+  );
+}
+
+/** An IP address, or a version. */
+function isQuad(text: string, at: number): boolean {
+  quad.lastIndex = at;
+  return quad.test(text);
+}
+
+const quad = /(?!1\.\d{3}\.\d{3}\.\d{4})\d{1,5}(?:\.\d{1,5}){3}(?!\.?\d)/y;
+
+/** `, ` or `;` between two numbers; a blank after `12` and a comma in a number are none. */
+const isList = (text: string, at: number): boolean => text[at - 1] === ',' || (text[at - 1] === ' ' && !isDigit(text.charCodeAt(at - 2)));
+
+function readNumber(text: string, at: number, end: number): Written {
+  const { start, lead } = leadOf(text, at);
+  const groups: { digits: number; end: number }[] = [{ digits: end - at, end }];
+  let digits = text.slice(at, end);
+  let last = end;
+  while (groups.length < groupsMax) {
+    // A bracket stands around an area code, so not behind one.
+    const from = separatorEnd(text, last, lead !== 'bracket' && groups.length < 3);
+    const stop = from === last ? from : digitsEnd(text, from);
+    if (stop === from || digits.length + stop - from > digitsMax) break;
+    digits += text.slice(from, stop);
+    groups.push({ digits: stop - from, end: stop });
+    last = stop;
+  }
+  return { start, digits, groups, lead };
+}
+
+/** Up to three of blanks, hyphens, dots, brackets and strokes, as they are, percent-encoded or as entities. */
+function separatorEnd(text: string, at: number, mayOpen: boolean): number {
+  let end = at;
+  for (let count = 0; count < 3; count++) {
+    const code = text.charCodeAt(end);
+    if (!mayOpen && (code === 40 || code === 0xff08)) break;
+    if (isBlank(code) || isHyphen(code) || code === 46 || code === 47 || code === 40 || code === 41 || code === 0xff08 || code === 0xff09)
+      end += 1;
+    else if (code === 37 && /%2[089D]/iy.test(text.slice(end, end + 3))) end += 3;
+    else if (code === 38 && escapeLength(text, end) > 0) end += escapeLength(text, end);
+    else break;
+  }
+  return end;
+}
+
+function leadOf(text: string, at: number): Pick<Written, 'start' | 'lead'> {
+  const bracket = text[at - 1] === '(' ? 1 : 0;
+  if (text[at - 1 - bracket] === '+' && !isJoined(text, at - 1 - bracket)) return { start: at - 1 - bracket, lead: 'plus' };
+  if (text[at - 1] === ' ' && text[at - 2] === '+' && !isJoined(text, at - 2)) return { start: at - 2, lead: 'plus' };
+  if (/%2b/i.test(text.slice(Math.max(0, at - 3), at))) return { start: at - 3, lead: 'plus' };
+  if (text.startsWith('00', at) && text[at + 2] !== '0') return { start: at, lead: 'zeros' };
+  return { start: at - bracket, lead: bracket === 1 ? 'bracket' : 'none' };
+}
+
+/** `1+415…` is a sum, `name+1…` an address. */
+const isJoined = (text: string, plus: number): boolean => !startsWord(text, plus) || text[plus - 1] === '+';
+
+/** The longest that is a number of its country. */
+function internationalEnd(text: string, { digits, groups, lead }: Written): number | null {
+  let count = digits.length;
+  for (let group = groups.length - 1; group >= 0; group--) {
+    const { end, digits: length } = groups[group] ?? { end: 0, digits: 0 };
+    const international = digits.slice(lead === 'zeros' ? 2 : 0, count);
+    count -= length;
+    if (!endsNumber(text, end) || (lead === 'zeros' && group === 0)) continue;
+    const isNumber = isInternational(international) || (groups.length > 1 && isInternational(withoutTrunk(international)));
+    if (isNumber && !isFictional(international)) return end;
+  }
+  return null;
+}
+
+/** `+44 (0)20`: the 0 is only for callers at home; so is the 1 that Mexico's mobiles had until 2019. */
+const withoutTrunk = (international: string): string => international.replace(/^521(?=\d{10}$)|^(\d{1,3}?)0(?=\d{6})/, (_, code?: string) => code ?? '52');
+
+function nationalEnd(text: string, at: number, written: Written): number | null {
+  const label = labelBefore(text, written.start);
+  const isLabelled = label?.context === 'phone' && isListOfNumbers(text.slice(label.end, written.start));
+  const { digits, groups } = written;
+  let count = digits.length;
+  for (let group = groups.length - 1; group >= 0; group--) {
+    const { end, digits: length } = groups[group] ?? { end: 0, digits: 0 };
+    const national = digits.slice(0, count);
+    count -= length;
+    if (national.length < 7 || national.length > 15 || !endsNumber(text, end) || isFictional(national) || isTypedRow(national)) continue;
+    const shape = groups.slice(0, group + 1).map((one) => one.digits);
+    if (
+      isLabelled
+        ? isPlausible(national, shape)
+        : isTelling(text, at, written, national, shape) && (label === null || !isCounted(label.context))
+    )
+      return end;
+  }
+  return null;
+}
+
+const isCounted = (context: string): boolean => context === 'order' || context === 'counter';
+
+/** Between a word and its number stand no other numbers, unless they are of the same list. */
+const isListOfNumbers = (between: string): boolean => !/\d/.test(between) || /^[\d\s()+\-./,;|&"'[\]]*$/.test(between);
+
+/** Beside a word for it, anything that one could dial and that is no day. */
+function isPlausible(digits: string, shape: readonly number[]): boolean {
+  const most = digits.startsWith('0') ? 12 : /^[178]/.test(digits) ? 11 : 10;
+  if (digits.length < 7) return false;
+  if (digits.startsWith('00')) return shape.length === 1 && isInternational(digits.slice(2));
+  if (isBrazilian(digits, shape)) return true;
+  if (digits.length > most) return shape.length === 1 && digits.length <= 15 && isInternational(digits);
+  if (shape.length === 1) return !isMoment.test(digits);
+  return !(isMoment.test(digits) && shape[0] === 4) && !(shape.length === 4 && shape.every((length) => length <= 3) && digits.length < 9);
+}
+
+// A day, or seconds since 1970: no country's numbers of ten digits begin with a 1.
+const isMoment = /^(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|^1[4-9]\d{8}$/;
+
+/** `(21) 96610-0688`: an area without a 0, and then nine digits. */
+const isBrazilian = (digits: string, shape: readonly number[]): boolean =>
+  digits.length === 11 && shape.length > 1 && shape[0] === 2 && isInternational(`55${digits}`);
+
+/** `8 (916) 478-57-88`: 8 is what one dials first in Russia and Kazakhstan. */
+const isRussian = (digits: string, shape: readonly number[]): boolean =>
+  /^[78]/.test(digits) && shape.join('-') === '1-3-3-2-2' && isInternational(`7${digits.slice(1)}`);
+
+function isTelling(text: string, at: number, { lead }: Written, digits: string, shape: readonly number[]): boolean {
+  if (isAmericanForm(text, at, lead, shape, digits)) return isNorthAmerican(digits.slice(-10));
+  if (isRussian(digits, shape) || (lead === 'bracket' && shape.join('-') === '2-5-4' && isBrazilian(digits, shape))) return true;
+  if (
+    lead === 'zeros' ||
+    !/^0[1-9]/.test(digits) ||
+    digits.length < 9 ||
+    shape.length < (lead === 'bracket' || digits.length >= 10 ? 2 : 3)
+  )
+    return false;
+  return (shape[0] ?? 0) > 1 && !isCounting(digits, shape) && isWrittenAsAtHome(digits, shape);
+}
+
+/** `03 18 24 31 42` is drawn or counted, and `017-2024-0042` has a year in it. */
+const isCounting = (digits: string, shape: readonly number[]): boolean =>
+  shape.length > 3
+    ? shape.every((_, pair) => pair === 0 || digits.slice(pair * 2 - 2, pair * 2) <= digits.slice(pair * 2, pair * 2 + 2))
+    : /^\d{3}(?:19\d\d|20[0-3]\d)\d{4}$/.test(digits);
+
+/** `(415) 762-2671`, `415-762-2671`, `415.762.2671`, `415 762 2671`, `1-415-762-2671`. */
+function isAmericanForm(text: string, at: number, lead: Written['lead'], shape: readonly number[], digits: string): boolean {
+  const written = shape.join('-');
+  if (written !== '3-3-4' && !(written === '1-3-3-4' && digits.startsWith('1'))) return false;
+  if (lead === 'bracket') return text[at + 3] === ')';
+  const form = /(?:1[-. ])?\(?\d{3}(?:-\d{3}-\d{4}|\.\d{3}\.\d{4}|\) ?\d{3}[- ]\d{4}| \d{3} \d{4}(?! ?\d))/y;
+  form.lastIndex = at;
+  return form.test(text);
+}
+
+function endsNumber(text: string, end: number): boolean {
+  const next = text.charCodeAt(end);
+  if (isWordCode(next) || next === 95) return false;
+  return !((next === 45 || next === 46 || next === 47) && isDigit(text.charCodeAt(end + 1)));
+}
+
+/** Exchange 555 of North America, kept for fiction and directories. */
+const isFictional = (digits: string): boolean => /^(?:1?\d{3})?555\d{4}$/.test(digits);

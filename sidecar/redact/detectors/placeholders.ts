@@ -1,0 +1,122 @@
+// What stands in documents, templates and masked logs where a secret would stand: `sk-xxxx`, `your-api-key`, `${TOKEN}`,
+// `AKIAIOSFODNN7EXAMPLE`, `********`. None of it is found. Linear in the value.
+
+/** Whether nobody could log in with a value, because it only says where one belongs or comes from. */
+export const isPlaceholder = (value: string): boolean =>
+  value.length === 0 ||
+  (value.length <= valueLengthMax && (isReference(value) || isMasked(value) || saysSo(value) || isWords(value) || isPattern(value)));
+
+// Nobody writes longer ones, and drawn keys that long are not looked through.
+const valueLengthMax = 200;
+
+// Names of what a program puts in, each whole: variables of shells and templates, formats, entries of secret stores.
+const references: readonly RegExp[] = [
+  /^\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)$/,
+  /^(?:\$env:|env[:.]|ENV[:.]|[a-z]+(?:\.meta)?\.env\.|secrets?\.|vars?\.|os\.environ|local\.|data\.)[\w.[\]'"-]*$/,
+  /^%[A-Za-z_]\w*%$|^%\(\w+\)s$|^%[sdvq]$|^%%?[A-Z_]{3,}%%?$/,
+  /^\{\{?[^{}]*\}\}?$|^[$#@%]\{+[^{}]*\}+#?$|^\$\([^()]*\)$|^#\{[^{}]*\}#$|^<%.*%>$|^\$\{\{.*\}\}$/,
+  /^<[^<>]*>$|^&lt;[^<>&]*&gt;$|^\[[^[\]]*\]$|^［[^］]*］$|^【[^】]*】$|^〈[^〉]*〉$|^＜[^＞]*＞$/,
+  /^__[A-Za-z][A-Za-z0-9_]*__$|^@@?[A-Za-z]\w*@@?$|^@[A-Za-z]\w*$|^:[a-z][a-z_]*$/,
+  /^(?:op|vault|secretsmanager|ssm|keyvault|gcpsm|awssm|doppler|bao|keychain|file|env|ref|ref\+[a-z0-9]+|gcp-sm|sops|secret):(?:\/\/|[\w-]+\/|[A-Z_]+$)/,
+  /^arn:aws[\w-]*:/,
+  /^!(?:vault|secret|ref|env|sub|getatt)\b/i,
+  /^(?:env|getenv|lookup|secret|vault|var)\([^()]*\)$/i,
+];
+
+const isReference = (value: string): boolean =>
+  '$%{<[@#:&_！!［【〈＜'.includes(value.charAt(0)) || /^[a-zO]/i.test(value) ? references.some((one) => one.test(value)) : false;
+
+/** `********`, `xxxx-xxxx`, `...`; or the rest of a key taken away: `sk-...`, `ab12****`. */
+const isMasked = (value: string): boolean =>
+  /^[*•●∙·.…xX#_█▒?\-\s/,:]+$/.test(value) ||
+  /\*{3}|•{3}|●{3}|█{2}|…$|\.{3}/.test(value) ||
+  /x{5}|(?:^|[^a-z0-9])x{3,4}(?:[^a-z0-9]|$)/i.test(value);
+
+// Nothing that holds one of these was given out.
+const tellingWords =
+  /example|placeholder|change[-_ ]?(?:me|this|it)\b|changeme|replace[-_ ]?(?:me|this|with)|redacted|insert[-_ ]|(?:^|[^a-z0-9])(?:your|dummy|fake|sample|todo|fixme|tbd|foobar)(?:[^a-z0-9]|$)|your(?:api|secret|token|password|key|access|auth|client|private)|deadbeef|[-_ ]here$|^<|geheim(?:es)?-?hier/i;
+const saysSo = (value: string): boolean => tellingWords.test(value);
+
+const emptyWords = new Set(
+  (
+    'a an and any api app access admin-password auth bearer bot change client code credential credentials default demo-key db database deploy empty enter example ' +
+    'fake false filtered file fill foo bar baz generate generated get given goes hash here hidden hidden id in insert invalid is it key keys login made masked me ' +
+    'missing my name new nil no none not null of off ok old on or other optional pass passphrase password passwd phrase placeholder private protected provided ' +
+    'pwd put real removed replace required same sample scrubbed secret secrets secure see set shared signing some string tbd test testing text the this to todo ' +
+    'token tokens true undefined unknown unset unused use user username value value values variable webhook with your yours na yes dummy sensitive encrypted anonymous'
+  ).split(' '),
+);
+
+/** `my-secret-token`, `API_KEY`, `none`: words that every such value could be called by, and no others. */
+function isWords(value: string): boolean {
+  if (value.length > 64 || !/^[A-Za-z][A-Za-z _./-]*$/.test(value)) return false;
+  const words = value
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[ _./-]+/);
+  return words.every((word) => word === '' || emptyWords.has(word));
+}
+
+// Of what a value's letters and digits are, this much in runs makes it no key.
+const patternShare = 0.6;
+
+/** `aaaa…`, `abcdef…`, `1234567890`, `a1b2c3d4`, `abcabcabc`. */
+function isPattern(value: string): boolean {
+  const plain = value.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase();
+  if (plain.length < 4) return false;
+  const share = plain.length * patternShare;
+  return (
+    inRuns(plain, 1, 4) >= share ||
+    (plain.length >= 8 && inRuns(plain, 2, 6) >= share) ||
+    longestRun(plain) >= Math.max(8, plain.length / 3) ||
+    isRepeated(plain)
+  );
+}
+
+/** How many characters stand in runs of `lengthMin` and more that count up, count down or stay, each `stride` from the last. */
+function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
+  let covered = 0;
+  let start = 0;
+  let step: number | null = null;
+  for (let at = stride; at <= text.length; at++) {
+    const here = at < text.length ? stepFrom(text.charCodeAt(at - stride), text.charCodeAt(at)) : null;
+    if (here !== null && (step === null || here === step || stride === 2)) {
+      step = here;
+      continue;
+    }
+    if (at - start >= lengthMin) covered += at - start;
+    start = here === null ? at - stride + 1 : at - stride;
+    step = here;
+  }
+  return covered;
+}
+
+/** +1, -1 or 0; `9` is followed by `0` and `a`, `f` and `z` by `0` and `a`. */
+function stepFrom(before: number, after: number): number | null {
+  const difference = after - before;
+  if (difference >= -1 && difference <= 1) return difference;
+  const pair = String.fromCharCode(before, after);
+  if (pair === '90' || pair === '9a' || pair === 'f0' || pair === 'za' || pair === 'z0') return 1;
+  return null;
+}
+
+function longestRun(text: string): number {
+  let longest = 0;
+  for (let at = 0, start = 0; at < text.length; at++) {
+    if (text[at] !== text[start]) start = at;
+    longest = Math.max(longest, at + 1 - start);
+  }
+  return longest;
+}
+
+const periodMax = 8;
+
+/** The same few characters three times and more, and nothing else. */
+function isRepeated(text: string): boolean {
+  for (let period = 1; period <= periodMax && period * 3 <= text.length; period++) {
+    let at = period;
+    while (at < text.length && text[at] === text[at - period]) at += 1;
+    if (at === text.length) return true;
+  }
+  return false;
+}

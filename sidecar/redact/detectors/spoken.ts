@@ -1,0 +1,97 @@
+// `the password for the printer is …`, `パスワードは…`: where a value begins that words lead to. Looks at a few words
+// of the same sentence only.
+import { isWordCode } from '../boundary.ts';
+import { calledBy } from './names.ts';
+import { isWide } from './name-span.ts';
+
+// Words that say what something is, in the languages that we know them of.
+const connectors = new Set(
+  (
+    'is are was be ist lautet wäre war est es é è era to jest je är er on este là adalah ialah işte és zijn luidt são sarà será sera serait bude będzie были был это هو هي है हैं ' +
+    ': = - – — → -> => := ：'
+  ).split(' '),
+);
+// May stand between such a word and the value.
+const fillers = new Set(
+  'now set to again still just simply currently changed reset nun jetzt ab sofort auf wie folgt ahora agora maintenant désormais simplement теперь : the same as:'.split(
+    ' ',
+  ),
+);
+const wordsMax = 6;
+const wordLengthMax = 24;
+
+const isBlank = (code: number): boolean => code === 32 || code === 9;
+
+/** Where the value begins; null where no words lead to one. */
+export function valueAfterWords(text: string, at: number): number | null {
+  let from = at;
+  for (let count = 0; count <= wordsMax; count++) {
+    const start = blanksEnd(text, from);
+    const end = wordEnd(text, start);
+    if (isWide(text.charCodeAt(start))) return valueAfterWideWords(text, start);
+    if (start === from || end === start || end - start > wordLengthMax) return null;
+    const word = text.slice(start, end);
+    if (connectors.has(word) || (end - start > 1 && ':：='.includes(word.charAt(word.length - 1)))) return fillersEnd(text, end);
+    if (!isPlain(word) || calledBy(word).kind !== null) return null;
+    from = end;
+  }
+  return null;
+}
+
+/** Letters, digits, and what stands within words and around them in passing. */
+function isPlain(word: string): boolean {
+  for (let at = 0; at < word.length; at++) {
+    const code = word.charCodeAt(at);
+    const isLetter = (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code >= 0xc0;
+    if (!isLetter && !"'/&#-()[]".includes(word.charAt(at))) return false;
+  }
+  return true;
+}
+
+function fillersEnd(text: string, at: number): number {
+  let end = at;
+  for (let count = 0; count < 3; count++) {
+    const start = blanksEnd(text, end);
+    const stop = wordEnd(text, start);
+    if (stop === start || stop - start > wordLengthMax || !fillers.has(text.slice(start, stop).toLowerCase())) break;
+    end = stop;
+  }
+  return blanksEnd(text, end);
+}
+
+function blanksEnd(text: string, at: number): number {
+  let end = at;
+  while (end < at + 4 && isBlank(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+function wordEnd(text: string, at: number): number {
+  let end = at;
+  while (end < text.length && end <= at + wordLengthMax && text.charCodeAt(end) > 32) end += 1;
+  return end;
+}
+
+const codesOf = (characters: string): ReadonlySet<number> => new Set(characters.split('').map((one) => one.charCodeAt(0)));
+// The Thai one goes on with two more characters.
+const wideConnectors = codesOf('はがを是为為成는은가이를을:：=＝');
+const thaiConnector = 'คือ';
+const wideBetween = codesOf(' /()_-（）');
+const wideStops = codesOf('，。、；！？「」『』');
+const wideLength = 12;
+
+/** The same in scripts without blanks between words. */
+export function valueAfterWideWords(text: string, at: number): number | null {
+  for (let end = at; end < at + wideLength; end++) {
+    const code = text.charCodeAt(end);
+    if (wideConnectors.has(code)) return afterSign(text, end + 1);
+    if (code === 0x0e04 && text.startsWith(thaiConnector, end)) return afterSign(text, end + thaiConnector.length);
+    if (wideStops.has(code) || !(isWide(code) || isWordCode(code) || wideBetween.has(code))) return null;
+  }
+  return null;
+}
+
+function afterSign(text: string, at: number): number {
+  let end = at;
+  while (end < at + 6 && ' \t\u3000:：'.includes(text.charAt(end)) && end < text.length) end += 1;
+  return end;
+}

@@ -1,0 +1,64 @@
+// Secrets whose form alone says nothing – 32 hex digits, a UUID – beside the name of their issuer: `DD_API_KEY=…`,
+// `new ZhipuAI("…")`, `deepgram token: …`. A digest near a vendor's name is none: a word for a key must stand between, or
+// the name calls or is assigned the value.
+import type { Detector, Found } from '../../detector.ts';
+import { isDrawn } from './drawn.ts';
+import { cloudIssuers, type Issuer, messagingIssuers, modelIssuers, paymentIssuers, serviceIssuers } from './issuers.ts';
+import { hasRun, lengthBefore, lettersOf, wordLetters } from './letters.ts';
+import { afterBreak } from './token.ts';
+
+interface CompiledIssuer {
+  readonly patterns: readonly RegExp[];
+  readonly isReal: (value: string) => boolean;
+}
+
+const compile = ({ value, isReal = isDrawn, namesKey }: Issuer): CompiledIssuer => {
+  const end = `${afterBreak}(${value.source})(?![A-Za-z0-9])`;
+  const beforeKey = namesKey === true ? '' : String.raw`[^\n]{0,24}?(?:key|token|secret|cred|pass)`;
+  return {
+    isReal,
+    patterns: [
+      new RegExp(String.raw`${beforeKey}[^]{1,28}?${end}`, 'iy'),
+      new RegExp(String.raw`\w{0,16}(?:\(|=|: ?|%3D|\\u003[dD]|[ \t]*[=|,] ?|">)\\?["'\x60]?${end}`, 'y'),
+    ],
+  };
+};
+// From a name to the end of its secret, at most.
+const after = 192;
+// So much may stand in one word before a name.
+const before = 24;
+const valueLetters = lettersOf(/[\w+/%-]/);
+const valueLengthMin = 20;
+
+function issuerDetector(kind: string, issuers: readonly Issuer[]): Detector {
+  const byName = new Map(issuers.flatMap((issuer) => issuer.names.map((name) => [name, compile(issuer)] as const)));
+  return {
+    kind,
+    anchors: [...byName.keys()],
+    reach: { before, after },
+    find: (text, at, end, found) => {
+      const issuer = byName.get(text.slice(at, end).toLowerCase());
+      // Of a name said over and over only the first is one, and most names have nothing beside that is long enough.
+      if (issuer === undefined || lengthBefore(text, at, wordLetters, before) === before) return;
+      if (hasRun(text, end, Math.min(text.length, end + after), valueLetters, valueLengthMin)) findBeside(issuer, text, end, found);
+    },
+  };
+}
+
+function findBeside({ patterns, isReal }: CompiledIssuer, text: string, end: number, found: Found): void {
+  for (const pattern of patterns) {
+    pattern.lastIndex = end;
+    const value = pattern.exec(text)?.[1];
+    if (value === undefined || !isReal(value)) continue;
+    found(pattern.lastIndex - value.length, pattern.lastIndex);
+    return;
+  }
+}
+
+export const besideIssuer: readonly Detector[] = [
+  issuerDetector('cloud_key', cloudIssuers),
+  issuerDetector('payment_key', paymentIssuers),
+  issuerDetector('messaging_token', messagingIssuers),
+  issuerDetector('model_key', modelIssuers),
+  issuerDetector('service_token', serviceIssuers),
+];

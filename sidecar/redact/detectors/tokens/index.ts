@@ -1,0 +1,25 @@
+// Secrets by their form, and those that only the issuer's name beside them tells.
+import type { Detector } from '../../detector.ts';
+import { besideIssuer } from './beside-issuer.ts';
+import { cloudKeys } from './cloud-keys.ts';
+import { codeHostingTokens } from './code-hosting-tokens.ts';
+import { messagingTokens } from './messaging-tokens.ts';
+import { modelKeys } from './model-keys.ts';
+import { officeTokens } from './office-tokens.ts';
+import { paymentKeys } from './payment-keys.ts';
+import { registryTokens } from './registry-tokens.ts';
+import { serviceTokens } from './service-tokens.ts';
+import { tollgateKeys } from './tollgate-keys.ts';
+
+export const tokens: readonly Detector[] = [
+  ...tollgateKeys,
+  ...cloudKeys,
+  ...codeHostingTokens,
+  ...paymentKeys,
+  ...messagingTokens,
+  ...modelKeys,
+  ...registryTokens,
+  ...serviceTokens,
+  ...officeTokens,
+  ...besideIssuer,
+];

@@ -1,0 +1,142 @@
+// Where a value begins and ends that stands from a place on: between quotes, up to the next tag, or without either.
+
+export interface Value {
+  readonly start: number;
+  readonly end: number;
+  /**
+   * `quoted`: after a sign, between quotes or in an element; `bare`: after a sign; `flag`: where only a value can stand;
+   * `spoken`: after words, in another cell, or after a blank alone.
+   */
+  readonly form: 'quoted' | 'bare' | 'flag' | 'spoken';
+}
+
+/** How long a value may be. */
+const valueLengthMax = 4_096;
+// Most are no longer than this; only those that go on beyond it are looked at in full.
+const shortLength = 200;
+
+/** Where a pattern that begins at `at` ends; `at` where it does not. */
+export function after(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : at;
+}
+
+const wrapper =
+  /(?:new[ \t]{1,2})?(?:(?:os\.environ\.get|os\.getenv|getenv|env|ENV\.fetch|System\.getProperty)\([ \t]{0,2}["'][\w.]{1,40}["'][ \t]{0,2},|(?:String(?:::from)?|[A-Z]?[a-z]{0,10}[Ss]ec(?:ret|ure)\w{0,12}|Some|Just|Ok|str|bytes|Buffer\.from|to_string|text|b64decode|base64\.b64decode|Hash::make|bcrypt|password_hash|(?:make|hash|generate)_password(?:_hash)?|\[\]byte)\()[ \t]{0,2}/y;
+const literal = /(?:[NbBfFrRuU@]|rb|br|\$)?(\\{0,7}(?:"""|["'`])|&quot;|&#3[49];|&apos;|%22|%27|%[qQ][({]|[「『“„«‘‹《])[ \u00a0\u202f]?/y;
+const literalBegins = '"\'`\\&%NbBfFrRuU@$「『“„«‘‹《';
+const closingOf: Readonly<Record<string, string>> = {
+  '「': '」',
+  '『': '』',
+  '“': '”',
+  '„': '“',
+  '«': '»',
+  '‘': '’',
+  '‹': '›',
+  '《': '》',
+  '%q(': ')',
+  '%Q(': ')',
+  '%q{': '}',
+  '%Q{': '}',
+};
+
+export function quotedValue(text: string, begin: number, form: Value['form']): Value | null {
+  const wrapped =
+    (isLetter(text.charCodeAt(begin)) || text.startsWith('[]byte', begin)) && text.slice(begin, begin + 44).includes('(')
+      ? after(wrapper, text, begin)
+      : begin;
+  if (!literalBegins.includes(text.charAt(wrapped))) return null;
+  literal.lastIndex = wrapped;
+  const quote = literal.exec(text)?.[1];
+  if (quote === undefined) return null;
+  const start = literal.lastIndex;
+  const end = closingAt(text, start, closingOf[quote] ?? quote);
+  return end === -1 ? null : trimmed(text, start, end, form);
+}
+
+const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
+
+/** Where the quote closes, in the same line; a quote that is escaped once more is part of the value. */
+function closingAt(text: string, start: number, quote: string): number {
+  const window = text.slice(start, start + valueLengthMax);
+  let at = window.indexOf(quote);
+  while (at > 0 && window[at - 1] === '\\' && !quote.startsWith('\\')) at = window.indexOf(quote, at + quote.length);
+  // Without one, the rest of it was cut off, or has not come yet.
+  const end = at === -1 ? window.length : at;
+  if (at === -1 && start + end < text.length) return -1;
+  return hasLineEnd(window, end) ? -1 : start + end;
+}
+
+function hasLineEnd(window: string, end: number): boolean {
+  const line = window.indexOf('\n');
+  return line !== -1 && line < end;
+}
+
+const elementEnd = /<|&lt;|\]\]>/;
+
+/** The text up to the next tag. */
+export function elementValue(text: string, begin: number, form: Value['form']): Value | null {
+  const end = windowFrom(text, begin, elementEnd).search(elementEnd);
+  return end <= 0 ? null : trimmed(text, begin, begin + end, form);
+}
+
+function trimmed(text: string, start: number, end: number, form: Value['form']): Value | null {
+  let from = start;
+  let to = end;
+  while (from < to && isBlank(text.charCodeAt(from))) from += 1;
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1;
+  return from < to ? { start: from, end: to, form } : null;
+}
+
+const isBlank = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13 || code === 160 || code === 0x202f;
+
+// Where a value without quotes ends: blanks, quotes, markup, `\n` written out, `&` and `;` and `,` before another name.
+const bareEnd =
+  /[\s"'`<>，。；、：「」『』（）“”«»|\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\\[nrtu"'\\]|&(?:quot|amp|lt|gt|#\d+);|%(?:26|0A|0D|22|7D|2C)|&[\w.[\]-]{1,30}=|,[ \t]?["']?[\w\u00c0-\u0cff-]{1,30}["']?[ \t]?[=:]|;[\w\u00c0-\u0cff ]{1,30}=|[,;]\s|\*\*/;
+// What keys are made of, which may be long.
+const longKey = /[\w+/=.~%-]{1,4096}/y;
+// Templates and code, which end elsewhere.
+const opensCode = /[$#%({]?[{(]|<|\[/y;
+
+/** From `begin` on, to where it ends by itself. */
+export function bareValue(text: string, begin: number, form: Value['form']): Value | null {
+  if (isOver(text.charCodeAt(begin)) || after(opensCode, text, begin) > begin) return null;
+  const emphasis = text[begin] === '`' || text[begin] === '*' ? after(/[`*]{1,2}/y, text, begin) : begin;
+  const window = windowFrom(text, emphasis, bareEnd);
+  const stop = window.search(bareEnd);
+  if (stop === 0 || (stop === -1 && emphasis + window.length < text.length)) return null;
+  let value = stop === -1 ? window : window.slice(0, stop);
+  // In a form that was sent, `+` is a blank.
+  if (text[begin - 3] === '%' || text[begin - 4] === '%') value = value.replace(/^\+|\+.*$/g, '');
+  // `Abc1(으)로`: a particle in brackets.
+  if (value.endsWith('(') && isIdeographic(text.charCodeAt(emphasis + value.length))) value = value.slice(0, -1);
+  value = withoutClosing(value);
+  // The next attribute or argument.
+  if (value === '' || (form === 'spoken' && /^-{0,2}[A-Za-z_][\w.-]*=/.test(value))) return null;
+  return { start: emphasis, end: emphasis + value.length, form };
+}
+
+// Blanks, quotes, and letters that are part of no key.
+const isOver = (code: number): boolean => code <= 32 || code === 34 || code === 39 || isIdeographic(code);
+const isIdeographic = (code: number): boolean => (code >= 0x3040 && code < 0xa000) || (code >= 0xac00 && code < 0xd7b0);
+
+/** As much from `begin` on as has to be looked at to find where a value ends. */
+function windowFrom(text: string, begin: number, end: RegExp): string {
+  const short = text.slice(begin, begin + shortLength);
+  if (short.length < shortLength || short.search(end) !== -1) return short;
+  const stop = after(longKey, text, begin);
+  return stop - begin < shortLength ? short : text.slice(begin, Math.min(stop + 8, begin + valueLengthMax));
+}
+
+const openingOf: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
+
+/** Without the marks of a sentence at its end, and the brackets there that were opened before it. */
+function withoutClosing(value: string): string {
+  let end = value.length;
+  for (; end > 0; end--) {
+    const last = value.charAt(end - 1);
+    const open = openingOf[last];
+    if (open === undefined ? !'.,;:'.includes(last) : value.includes(open)) break;
+  }
+  return value.slice(0, end);
+}

@@ -1,0 +1,158 @@
+// Finds what is to be redacted in one text: asks each detector at its anchors, and settles where findings meet.
+import { digestText } from '@tollgate/proto/contract';
+import { type Anchors, buildAnchors } from './anchors.ts';
+import { endsWord, startsWord } from './boundary.ts';
+import { type Detector, leadMax } from './detector.ts';
+import { marksIn, type Span } from './marks.ts';
+import type { OwnPattern } from './own-pattern.ts';
+import { plainCharacters } from './plain-characters.ts';
+import { candidateCost, type Work } from './work.ts';
+
+export interface Finding extends Span {
+  readonly kind: string;
+  /** The detector's position among them: the first gives its kind where two find the same. */
+  readonly rank: number;
+}
+
+/** Values that were found before, with their kinds. */
+export interface Known {
+  in(text: string): readonly (Span & { readonly kind: string })[];
+}
+
+export const nothingKnown: Known = { in: () => [] };
+
+/** Whole values only: `MERIDIAN` is not known of in `MERIDIANS`. */
+export function knownOf(kinds: ReadonlyMap<string, string>): Known {
+  if (kinds.size === 0) return nothingKnown;
+  const values = [...kinds].map(([value, kind]) => ({ value, kind, anchors: [value] }));
+  const anchors = buildAnchors(values);
+  return {
+    in: (text) => {
+      const found: (Span & { readonly kind: string })[] = [];
+      anchors.scan(text, (position, start, end) => {
+        const one = values[position];
+        // Anchors do not regard case, and values are one thing with a capital and another without.
+        if (one !== undefined && text.startsWith(one.value, start) && startsWord(text, start) && endsWord(text, end))
+          found.push({ kind: one.kind, start, end });
+      });
+      return found;
+    },
+  };
+}
+
+export interface Finder {
+  /** What is found from `from` on; what stands before it is context. In order, and none overlaps another. `known`: values
+   * that were found elsewhere in the same payload. */
+  find(text: string, from: number, known: Known, work: Work): readonly Finding[];
+  /** Where the first finding could begin that more text might still complete or change; the text's length if none. */
+  settled(text: string): number;
+  /** Whether a value is one that the workspace leaves as it is. */
+  allows(value: string): boolean;
+}
+
+const none: readonly Finding[] = [];
+
+export function createFinder(detectors: readonly Detector[], patterns: readonly OwnPattern[], allow: ReadonlySet<string>): Finder {
+  const anchors: Anchors = buildAnchors(detectors);
+  const allows = (value: string): boolean => allow.size > 0 && allow.has(digestText(value));
+
+  const candidates = (text: string, known: Known, work: Work): readonly Finding[] => {
+    let all: Finding[] | null = null;
+    // By detector, up to where it has found something: it is not asked again before there.
+    const covered = new Int32Array(detectors.length);
+    const add = (kind: string, rank: number, start: number, end: number): void => {
+      if (end > start && !allows(text.slice(start, end))) (all ??= []).push({ kind, rank, start, end });
+    };
+    work.spend(text.length);
+    const plain = plainCharacters(text);
+    anchors.scan(plain, (position, at, end) => {
+      work.spend(candidateCost);
+      const detector = detectors[position];
+      if (detector === undefined || at < (covered[position] ?? 0)) return;
+      detector.find(plain, at, end, (start, stop) => {
+        covered[position] = Math.max(covered[position] ?? 0, stop);
+        add(detector.kind, position, start, stop);
+      });
+    });
+    for (const { kind, cost, test, matches } of patterns) {
+      work.spend(text.length * cost.toTest);
+      if (!test(text)) continue;
+      work.spend(text.length * cost.toMatch);
+      for (const { start, end } of matches(text)) add(kind, detectors.length, start, end);
+    }
+    for (const { kind, start, end } of known.in(text)) add(kind, detectors.length, start, end);
+    return all ?? none;
+  };
+
+  return {
+    allows,
+    find: (text, from, known, work) => {
+      const found = candidates(text, known, work);
+      return found.length === 0 ? none : united(besideMarks(found, marksIn(text)), from);
+    },
+    settled: (text) => {
+      let settled = text.length;
+      anchors.scan(plainCharacters(text), (position, at) => {
+        const reach = detectors[position]?.reach;
+        if (reach !== undefined && at + reach.after > text.length) settled = Math.min(settled, at - Math.min(reach.before, leadMax));
+      });
+      return Math.max(0, Math.min(settled, text.length - leadMax));
+    },
+  };
+}
+
+/** A mark is nothing to be found; a finding that runs into one ends there, one that has more around a mark keeps it. */
+function besideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
+  if (marks.length === 0) return found;
+  return found.flatMap((finding) => {
+    let { start, end } = finding;
+    for (let mark = markAt(marks, start); mark !== null && start < end; mark = markAt(marks, start)) start = mark.end;
+    for (let mark = markAt(marks, end - 1); mark !== null && start < end; mark = markAt(marks, end - 1)) end = mark.start;
+    return start < end ? [{ ...finding, start, end }] : [];
+  });
+}
+
+/** The mark that covers a position. */
+function markAt(marks: readonly Span[], position: number): Span | null {
+  let low = 0;
+  let high = marks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((marks[middle]?.end ?? 0) <= position) low = middle + 1;
+    else high = middle;
+  }
+  const mark = marks[low];
+  return mark !== undefined && mark.start <= position ? mark : null;
+}
+
+/** Findings that overlap become one, of the kind of the longest, of equal ones the first; those before `from` fall away. */
+function united(found: readonly Finding[], from: number): readonly Finding[] {
+  const sorted = found.toSorted((a, b) => a.start - b.start || b.end - a.end || a.rank - b.rank);
+  const result: Finding[] = [];
+  for (const finding of sorted) {
+    if (finding.end <= from) continue;
+    const start = Math.max(finding.start, from);
+    const last = result.at(-1);
+    if (last === undefined || last.end <= start) result.push({ ...finding, start });
+    else if (finding.end > last.end) result[result.length - 1] = { ...longer(last, finding), start: last.start, end: finding.end };
+  }
+  return result;
+}
+
+const longer = (a: Finding, b: Finding): Finding => (b.end - b.start > a.end - a.start ? b : a);
+
+/** The text from `from` on, with what was found replaced. */
+export function replaceFound(
+  text: string,
+  from: number,
+  found: readonly Finding[],
+  markFor: (kind: string, value: string) => string,
+): string {
+  let result = '';
+  let copied = from;
+  for (const { kind, start, end } of found) {
+    result += text.slice(copied, start) + markFor(kind, text.slice(start, end));
+    copied = end;
+  }
+  return result + text.slice(copied);
+}

@@ -1,0 +1,6 @@
+// What of redaction the doors, runs and the control plane use.
+export { createNumbers, type Numbers } from './marks.ts';
+export { ownPatternProblem } from './own-pattern.ts';
+export { createRedactor, type PlacedFinding, type Redaction, type Redactor } from './redactor.ts';
+export { redactorFor } from './redactor-for.ts';
+export type { TextStream } from './stream.ts';

@@ -1,0 +1,238 @@
+// Rewrites the strings and numbers of a JSON text and leaves everything else as it stands: blanks, the order of keys,
+// digits that no number type could hold. So the result is JSON of the same shape by construction.
+import { childPath } from '@tollgate/proto/contract';
+
+export interface Leaf {
+  /** Decoded. */
+  readonly text: string;
+  /** The key that it is the value of, also as an item of a list; or what `{"name": …, "value": …}` calls it. */
+  readonly name: string;
+  /** What its object says of it beside its name: `phone` of `{"type": "phone", "number": …}`; empty if nothing. */
+  readonly sort: string;
+  readonly isKey: boolean;
+  /** Where it stands, in rewritten keys; a key stands where its object does. */
+  readonly path: () => string;
+}
+
+/** What a leaf becomes; the same text where it is to stay. */
+export type Rewrite = (leaf: Leaf) => string;
+
+// A path is for people: of something very deep, or under a very long key, it says the beginning.
+const stepsMax = 24;
+const stepLengthMax = 80;
+
+interface Frame {
+  readonly isObject: boolean;
+  /** The key that stands before a list, or the last key of this object. */
+  name: string;
+  /** The last key as rewritten; of a list, how many items came before. */
+  step: string | number;
+  expectsKey: boolean;
+  /** What the object says its `value` is called; of a list, the option that its last item was. */
+  label: string;
+  /** Of what sort its object says it is. */
+  sort: string;
+  /** Rewritten keys that another key could meet. */
+  taken: Set<string> | null;
+}
+
+/** `text` must be JSON: see `isJson`. `around` is the leaf that holds it, which gives it a name and a path. */
+export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>, rewrite: Rewrite): string {
+  const frames: Frame[] = [];
+  const pathOf = (depth: number): string => {
+    const path = frames
+      .slice(0, Math.min(depth, stepsMax))
+      .reduce(
+        (before, { step }) => (typeof step === 'number' ? `${before}[${step}]` : childPath(before, step.slice(0, stepLengthMax))),
+        around.path(),
+      );
+    return depth > stepsMax ? `${path}…` : path;
+  };
+  // A key stands where its object does: what it is to become is not known yet.
+  const keyPath = (): string => pathOf(frames.length - 1);
+  const leafPath = (): string => pathOf(frames.length);
+  let result = '';
+  let copied = 0;
+  let at = 0;
+  let backslash = -2;
+
+  const replace = (start: number, end: number, by: string): void => {
+    result += text.slice(copied, start) + JSON.stringify(by);
+    copied = end;
+  };
+  const key = (frame: Frame, start: number, end: number, decoded: string): void => {
+    frame.name = decoded;
+    frame.expectsKey = false;
+    const rewritten = freeKey(frame, rewrite({ text: decoded, name: '', sort: '', isKey: true, path: keyPath }));
+    frame.step = rewritten;
+    if (rewritten !== decoded) replace(start, end, rewritten);
+  };
+  const leaf = (start: number, end: number, decoded: string): void => {
+    const frame = frames.at(-1);
+    const name = frame === undefined ? around.name : nameIn(frame, frames.at(-2)?.name ?? around.name);
+    const sort = frame === undefined ? '' : sortIn(frame, text, end, decoded);
+    const rewritten = rewrite({ text: decoded, name, sort, isKey: false, path: leafPath });
+    if (rewritten !== decoded) replace(start, end, rewritten);
+    if (frame !== undefined) noteLabel(frame, decoded);
+  };
+
+  while (at < text.length) {
+    const frame = frames.at(-1);
+    switch (text.charCodeAt(at)) {
+      case 123: // {
+        frames.push({ isObject: true, name: '', step: '', expectsKey: true, label: '', sort: '', taken: null });
+        at += 1;
+        break;
+      case 91: // [
+        frames.push({ isObject: false, name: frame?.name ?? around.name, step: 0, expectsKey: false, label: '', sort: '', taken: null });
+        at += 1;
+        break;
+      case 125: // }
+      case 93: // ]
+        frames.pop();
+        at += 1;
+        break;
+      case 44: // ,
+        if (frame?.isObject === true) frame.expectsKey = true;
+        else if (frame !== undefined && typeof frame.step === 'number') frame.step += 1;
+        at += 1;
+        break;
+      case 34: {
+        // "
+        const end = stringEnd(text, at);
+        if (backslash !== -1 && backslash < at) backslash = text.indexOf('\\', at);
+        const escaped = backslash !== -1 && backslash < end;
+        const decoded = escaped ? String(JSON.parse(text.slice(at, end))) : text.slice(at + 1, end - 1);
+        if (frame?.expectsKey === true) key(frame, at, end, decoded);
+        else leaf(at, end, decoded);
+        at = end;
+        break;
+      }
+      case 45: // -
+      case 48:
+      case 49:
+      case 50:
+      case 51:
+      case 52:
+      case 53:
+      case 54:
+      case 55:
+      case 56:
+      case 57: {
+        const end = numberEnd(text, at);
+        leaf(at, end, text.slice(at, end));
+        at = end;
+        break;
+      }
+      default:
+        at += 1;
+    }
+  }
+  return copied === 0 ? text : result + text.slice(copied);
+}
+
+function stringEnd(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  for (; end !== -1; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text[end - 1 - slashes] === '\\') slashes += 1;
+    if (slashes % 2 === 0) return end + 1;
+  }
+  throw new RangeError('a text that is no JSON was rewritten');
+}
+
+function numberEnd(text: string, start: number): number {
+  let end = start + 1;
+  while (end < text.length && '0123456789+-.eE'.includes(text.charAt(end))) end += 1;
+  return end;
+}
+
+// What a thing is called in its object, the surest first: a later one counts where none before it does.
+const labelNames = new Set([
+  'name',
+  'key',
+  'header',
+  'field',
+  'label',
+  'parameterkey',
+  'option',
+  'variable',
+  'parameter',
+  'setting',
+  'property',
+  'question',
+  'q',
+  'id',
+  // Of what drives a browser: where a value is typed.
+  'selector',
+  'locator',
+  'xpath',
+  'element',
+]);
+const valueNames = new Set(['value', 'parametervalue', 'given', 'answer', 'a', 'text', 'content', 'default', 'val', 'stringvalue']);
+// Under which a number stands whose sort is told beside it.
+const numberNames = new Set(
+  'number no num nr numero número nummer numer deger değer valor valeur wert wartość identyfikator identifier display'.split(' '),
+);
+const sorts = 'type kind tip tipo typ tür rodzaj art idtype id_type doctype documenttype document_type tipodocumento system scheme';
+const sortNames = new Set(sorts.split(' '));
+const sortLengthMax = 32;
+// Shorter numbers are counts.
+const numberLengthMin = 7;
+const namesLengthMax = 14;
+const holds = (names: ReadonlySet<string>, name: string): boolean => name.length <= namesLengthMax && names.has(name.toLowerCase());
+
+// Where an object is all there is under a key, as in Terraform's outputs and DynamoDB's items.
+const onlyValueNames = new Set(['value', 'Value', 'default', 'stringValue', 'S']);
+
+/** What names the next leaf. In a list of arguments, the option before it. */
+function nameIn(frame: Frame, around: string): string {
+  if (frame.label !== '' && (!frame.isObject || holds(valueNames, frame.name))) return frame.label;
+  return frame.isObject && around !== '' && onlyValueNames.has(frame.name) ? around : frame.name;
+}
+
+const sortBehind = new RegExp(
+  `[^{}[\\]]{0,160}?"(?:${sorts.split(' ').join('|')})"\\s{0,4}:\\s{0,4}"([^"\\\\]{1,${sortLengthMax}})"`,
+  'iy',
+);
+
+/** Of the next leaf, which ends at `end`: told before it, or else behind it in the same object. */
+function sortIn(frame: Frame, text: string, end: number, leaf: string): string {
+  if (!frame.isObject || leaf.length < numberLengthMin || !(holds(valueNames, frame.name) || holds(numberNames, frame.name))) return '';
+  if (frame.sort !== '') return frame.sort;
+  sortBehind.lastIndex = end;
+  return sortBehind.exec(text)?.[1] ?? '';
+}
+
+function noteLabel(frame: Frame, text: string): void {
+  if (frame.isObject && text.length <= sortLengthMax && holds(sortNames, frame.name)) frame.sort = text;
+  if (!frame.isObject) frame.label = isOption(text) ? text.slice(text.lastIndexOf('-', 1) + 1) : '';
+  else if (holds(labelNames, frame.name) && (frame.label === '' || frame.name.toLowerCase() !== 'id')) frame.label = withoutPart(text);
+}
+
+/** `Password textbox`: what people see of a page is told with what it is. */
+const withoutPart = (label: string): string => label.slice(0, 200).replace(/[ _-](?:text ?box|field|input|box)$/i, '');
+
+const isOption = (text: string): boolean => text.length < 64 && /^--?[A-Za-z][\w-]*$/.test(text);
+
+/** Two keys of an object that are rewritten alike stay two keys. */
+function freeKey(frame: Frame, key: string): string {
+  if (!key.includes('[redacted:')) return key;
+  frame.taken ??= new Set();
+  let free = key;
+  for (let number = 2; frame.taken.has(free); number++) free = `${key}#${number}`;
+  frame.taken.add(free);
+  return free;
+}
+
+/** Whether a text is a JSON object, list or string, whose strings are to be looked at one by one. */
+export function isJson(text: string): boolean {
+  const first = text.search(/\S/);
+  if (first === -1 || !'{["'.includes(text.charAt(first)) || text.startsWith('[redacted:', first)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

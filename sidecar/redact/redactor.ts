@@ -1,0 +1,182 @@
+// Replaces secrets and personal data in JSON and in text. Pure: the same value, settings and numbers give the same
+// result. Idempotent: it looks again at what it made until there is nothing left to find.
+import { type CompiledRedaction, digestText, type Finding as KindCount } from '@tollgate/proto/contract';
+import { detectors } from './detectors/index.ts';
+import { isNamedSecret, meaningOf } from './detectors/names.ts';
+import { createFinder, type Finder, type Finding, knownOf, nothingKnown, replaceFound } from './finder.ts';
+import { isJson, type Leaf, rewriteStrings } from './json.ts';
+import { marksIn, type Numbers, type Span } from './marks.ts';
+import { ownPattern } from './own-pattern.ts';
+import { createTextStream, type TextStream } from './stream.ts';
+import { candidateCost, createWork, OverBudget } from './work.ts';
+
+/** What was found at one place. */
+export interface PlacedFinding extends KindCount {
+  /** As in policy documents: `customer.emails[0]`; empty for the whole value. */
+  readonly path: string;
+  /** SHA-256 in hex of each different value: what a workspace's allow-list holds. */
+  readonly digests: readonly string[];
+}
+
+export interface Redaction {
+  readonly text: string;
+  /** By path and kind, in the order they were found; empty when nothing was changed. */
+  readonly findings: readonly PlacedFinding[];
+}
+
+export interface Redactor {
+  /** Of a JSON text; the result is JSON of the same shape, or a single mark where the value asks for too much work. */
+  redactJson(json: string, numbers: Numbers): Redaction;
+  /** Of a text that is not JSON itself, though it may hold some. */
+  redactText(text: string, numbers: Numbers): Redaction;
+  /** Of a text that comes in pieces. */
+  openStream(numbers: Numbers): TextStream;
+}
+
+/** Where everything was replaced, because one call may not ask for so much work. */
+const overBudgetKind = 'over_budget';
+const overBudgetMark = `[redacted:${overBudgetKind}]`;
+
+// Each round that finds something is followed by another; nothing that makes sense needs more than three.
+const roundsMax = 6;
+// JSON in a string in JSON, and so on.
+const nestingMax = 8;
+// A value that was found once is replaced wherever it stands, from this length on.
+const knownLengthMin = 8;
+// All of them together.
+const knownCharactersMax = 2_000;
+const digestsMax = 100;
+
+/** `kept`: kinds that are found and left as they are, because the call's tool may have them. */
+export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction, 'exceptions'>, kept: readonly string[]): Redactor {
+  const passed = new Set<string>([...off, ...kept]);
+  const compiled = patterns.map(([kind, pattern]) => ownPattern(kind, pattern));
+  const finderOf = (wanted: (one: { readonly kind: string }) => boolean): Finder =>
+    createFinder(detectors.filter(wanted), compiled.filter(wanted), new Set(allow));
+  const finders: Finders = {
+    passed,
+    wanted: finderOf(({ kind }) => !passed.has(kind)),
+    unwanted: passed.size === 0 ? null : finderOf(({ kind }) => passed.has(kind)),
+  };
+  const untilSettled = (value: string, numbers: Numbers, rewrite: (text: string, call: Call) => string): Redaction | null => {
+    const call = createCall(finders, numbers);
+    numbers.note(value);
+    let text = value;
+    try {
+      for (let round = 0; round < roundsMax; round++) {
+        const before = text;
+        text = rewrite(before, call);
+        if (text === before) return { text, findings: call.findings() };
+        call.lookAgain();
+      }
+    } catch (error) {
+      if (!(error instanceof OverBudget)) throw error;
+    }
+    return null;
+  };
+  const wholly = (text: string): Redaction => ({ text, findings: [{ kind: overBudgetKind, count: 1, path: '', digests: [] }] });
+  return {
+    redactJson: (json, numbers) =>
+      untilSettled(json, numbers, (text, call) => call.rewriteJson(text, whole, 0)) ?? wholly(JSON.stringify(overBudgetMark)),
+    redactText: (text, numbers) =>
+      untilSettled(text, numbers, (before, call) => call.rewrite({ ...whole, text: before }, 0)) ?? wholly(overBudgetMark),
+    openStream: (numbers) => createTextStream(finders.wanted, numbers),
+  };
+}
+
+const whole: Leaf = { text: '', name: '', sort: '', isKey: false, path: () => '' };
+
+/** What stands in place of a value, and what the allow-list would call it. */
+interface Replacement {
+  readonly mark: string;
+  readonly digest: string;
+}
+
+interface Finders {
+  /** Kinds that are left as they are. */
+  readonly passed: ReadonlySet<string>;
+  readonly wanted: Finder;
+  /** Of those kinds; null where there are none. */
+  readonly unwanted: Finder | null;
+}
+
+/** One call: what it has found, and what it may still do. */
+interface Call {
+  rewrite(leaf: Leaf, nesting: number): string;
+  rewriteJson(json: string, around: Leaf, nesting: number): string;
+  /** Another round begins: what was found is known from now on. */
+  lookAgain(): void;
+  findings(): readonly PlacedFinding[];
+}
+
+function createCall({ passed, wanted, unwanted }: Finders, numbers: Numbers): Call {
+  const work = createWork();
+  const values = new Map<string, string>();
+  let room = knownCharactersMax;
+  let known = nothingKnown;
+  const placed = new Map<string, PlacedFinding>();
+
+  const replacements = new Map<string, Replacement>();
+
+  const replacementOf = (kind: string, value: string): Replacement => {
+    const key = `${kind} ${value}`;
+    const made = replacements.get(key) ?? { mark: numbers.markFor(kind, value), digest: digestText(value) };
+    replacements.set(key, made);
+    if (value.length >= knownLengthMin && value.length <= room && !values.has(value)) {
+      values.set(value, kind);
+      room -= value.length;
+    }
+    return made;
+  };
+  const markFor = (kind: string, value: string, path: string): string => {
+    work.spend(candidateCost);
+    const { mark, digest } = replacementOf(kind, value);
+    const at = `${kind} ${path}`;
+    const { count = 0, digests = [] } = placed.get(at) ?? {};
+    const added = digests.length >= digestsMax || digests.includes(digest) ? digests : [...digests, digest];
+    placed.set(at, { kind, path, count: count + 1, digests: added });
+    return mark;
+  };
+
+  const rewrite = (leaf: Leaf, nesting: number): string => {
+    const { text, name, sort, isKey, path } = leaf;
+    if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(text, leaf, nesting + 1);
+    const { named, isContext } = meaningOf(name);
+    const context = isContext ? `${name}: ` : meaningOf(sort).isContext ? `${sort}: ` : '';
+    const scanned = context + text;
+    const isWhole = ({ start, end }: Span): boolean => start === context.length && end === scanned.length;
+    // A token that may stay is not taken for its name's sake.
+    const left = unwanted?.find(scanned, context.length, known, work) ?? [];
+    const found = wanted
+      .find(scanned, context.length, known, work)
+      .filter((one) => !isNamed(one) || !left.some(({ start, end }) => start <= one.start && one.end <= end));
+    if (named !== null && !passed.has(named) && !found.some(isWhole) && !left.some(isWhole) && !isMarked(text))
+      if (isNamedSecret(named, text) && !wanted.allows(text)) return markFor(named, text, path());
+    if (found.length === 0) return text;
+    const place = path();
+    return replaceFound(scanned, context.length, found, (kind, value) => markFor(kind, value, place));
+  };
+
+  const rewriteJson = (json: string, around: Leaf, nesting: number): string => {
+    work.spend(json.length);
+    return rewriteStrings(json, around, (leaf) => rewrite(leaf, nesting));
+  };
+
+  return {
+    rewrite,
+    rewriteJson,
+    lookAgain: () => {
+      known = knownOf(values);
+    },
+    findings: () => [...placed.values()],
+  };
+}
+
+/** Found by what stands beside it, not by its own form. */
+const isNamed = ({ kind }: Finding): boolean => kind === 'password' || kind === 'secret';
+
+/** Whether there is nothing but marks of an earlier redaction. */
+const isMarked = (text: string): boolean => {
+  const marks = marksIn(text);
+  return marks.length > 0 && marks.reduce((sum, { start, end }) => sum + end - start, 0) === text.trim().length;
+};

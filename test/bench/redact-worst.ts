@@ -1,0 +1,103 @@
+// R10: for each detector the worst inputs of 100 kB. All are tried on the detector alone; what was slow or grew fast there is measured, and the
+// slowest also in the redactor as it runs. The slope is that of log(time) over log(length), by least squares.
+import { plainRedaction } from '@tollgate/proto/contract';
+import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
+import { detectors } from '../../sidecar/redact/detectors/index.ts';
+import { createFinder, nothingKnown } from '../../sidecar/redact/finder.ts';
+import { loadCorpus } from '../redact/corpus.ts';
+import { commonInputs, samplesOf, type WorstInput, worstInputs } from '../redact/worst.ts';
+import { percentile, type Result } from './measure.ts';
+
+const lengths = [12_500, 25_000, 50_000, 100_000];
+const longest = 100_000;
+const msMax = 50;
+const slopeMax = 1.3;
+const runs = 7;
+// What is timed takes at least so long; shorter ones are done several times over.
+const timedMsMin = 1;
+const hopelessMs = 500;
+// Slow inputs that are measured at every length.
+const candidates = 2;
+
+type Run = (text: string) => void;
+
+interface Timing {
+  readonly input: WorstInput;
+  readonly ms: number;
+  readonly growth: number;
+}
+
+export function benchWorst(): readonly Result[] {
+  const samples = samplesOf(loadCorpus('development').rows);
+  const redactor = createRedactor(plainRedaction, []);
+  const whole: Run = (text) => void redactor.redactText(text, createNumbers());
+  const each = detectors.flatMap((detector, at) => {
+    const finder = createFinder([detector], [], new Set());
+    const alone: Run = (text) => void finder.find(text, 0, nothingKnown, { spend: () => {} });
+    const name = `R10 ${detector.kind}[${at}]`;
+    const chosen = worstFor(alone, [...worstInputs(detector, samples), ...commonInputs]);
+    return [resultOf(`${name} alone`, alone, chosen), resultOf(`${name} in the whole`, whole, chosen.slice(0, 1))];
+  });
+  return [...each, resultOf('R10 what is hard on all', whole, worstFor(whole, commonInputs))];
+}
+
+/** The slowest, and the one that grew most, after few runs of each. */
+function worstFor(run: Run, inputs: readonly WorstInput[]): readonly WorstInput[] {
+  const screened = inputs.map((input) => screen(run, input)).toSorted((a, b) => b.ms - a.ms);
+  const steepest = screened.toSorted((a, b) => b.growth - a.growth).slice(0, 1);
+  return [...new Set([...screened.slice(0, candidates), ...steepest].map(({ input }) => input))];
+}
+
+function resultOf(name: string, run: Run, inputs: readonly WorstInput[]): Result {
+  const measured = inputs.map((input) => measure(run, input));
+  const slowest = measured.toSorted((a, b) => b.ms - a.ms)[0];
+  const steep = measured.toSorted((a, b) => b.slope - a.slope)[0];
+  if (slowest === undefined || steep === undefined) throw new Error(`there is no input for ${name}`);
+  return {
+    name: `${name}: ${slowest.name}; slope ${steep.slope.toFixed(2)} of at most ${slopeMax}${steep === slowest ? '' : ` (${steep.name})`}`,
+    value: Number(slowest.ms.toPrecision(4)),
+    unit: 'ms',
+    baseline: `${msMax} ms`,
+    ratio: Number((slowest.ms / msMax).toPrecision(4)),
+    target: 1,
+    ok: slowest.ms <= msMax && steep.slope <= slopeMax,
+  };
+}
+
+function screen(run: Run, input: WorstInput): Timing {
+  const ms = timeOf(run, input.make(longest), 1);
+  // What takes no time grows by chance.
+  const growth = ms < timedMsMin ? 0 : ms / timeOf(run, input.make(longest / 4), 1);
+  return { input, ms, growth };
+}
+
+function measure(run: Run, { name, make }: WorstInput): { readonly name: string; readonly ms: number; readonly slope: number } {
+  const points = lengths.map((length) => {
+    const text = make(length);
+    return { length: text.length, ms: timeOf(run, text, runs) };
+  });
+  return { name, ms: points.at(-1)?.ms ?? Number.NaN, slope: slopeOf(points.map(({ length, ms }) => [Math.log(length), Math.log(ms)])) };
+}
+
+/** The median, after one that is not counted. */
+function timeOf(run: Run, text: string, times: number): number {
+  const startedAt = performance.now();
+  run(text);
+  const firstMs = performance.now() - startedAt;
+  const batch = Math.max(1, Math.ceil(timedMsMin / Math.max(0.001, firstMs)));
+  // So far off that one more says enough.
+  const timings = Array.from({ length: firstMs > hopelessMs ? 1 : times }, () => {
+    const from = performance.now();
+    for (let at = 0; at < batch; at++) run(text);
+    return (performance.now() - from) / batch;
+  });
+  return percentile(timings, 0.5);
+}
+
+/** By least squares. */
+function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [x, y] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];
+  const covariance = mean(points.map(([px, py]) => (px - x) * (py - y)));
+  return covariance / mean(points.map(([px]) => (px - x) ** 2));
+}

@@ -1,0 +1,137 @@
+// The labelled rows that redaction is scored on, as they stand in test/cases/redact. All that is wrong with them is told at once, with
+// file and line and never with a row's text: nobody who works on detectors is to see the held-out part.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isRedactionKind, type RedactionKind } from '@tollgate/proto/contract';
+
+interface Case {
+  readonly id: string;
+  /** Where such a text is met: prose, code, a header. */
+  readonly in: string;
+  readonly text: string;
+  /** The row had a `value`: `text` is that as JSON. */
+  readonly isJson: boolean;
+}
+
+/** `values` must not survive. */
+export interface Positive extends Case {
+  readonly kind: RedactionKind;
+  readonly values: readonly string[];
+}
+
+/** Nothing may change. */
+export interface Negative extends Case {
+  readonly like: string;
+}
+
+export type Row = Positive | Negative;
+
+export interface Corpus {
+  readonly rows: readonly Row[];
+  /** `file:line: what is wrong`. */
+  readonly problems: readonly string[];
+}
+
+export const isPositive = (row: Row): row is Positive => 'kind' in row;
+
+export type Part = 'development' | 'held-out';
+export const parts: readonly Part[] = ['development', 'held-out'];
+
+const defaultFolder = join(import.meta.dirname, '../cases/redact');
+
+/** Rows of a part that have problems are left out. TOLLGATE_TEST_CORPUS names another folder. */
+export function loadCorpus(part: Part): Corpus {
+  const folder = join(process.env['TOLLGATE_TEST_CORPUS'] ?? defaultFolder, part);
+  if (!existsSync(folder)) return { rows: [], problems: [`${part}: there is no such folder`] };
+  const files = readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+  const parsed = files.toSorted().flatMap((name) => parseRows(`${part}/${name}`, readFileSync(join(folder, name), 'utf8')));
+  return {
+    rows: parsed.flatMap(({ row }) => (row === null ? [] : [row])),
+    problems: parsed.flatMap(({ problems }) => problems),
+  };
+}
+
+interface Parsed {
+  readonly row: Row | null;
+  readonly problems: readonly string[];
+}
+
+/** One row a line; `name` is what problems call the file. */
+export function parseRows(name: string, content: string): readonly Parsed[] {
+  return content.split('\n').flatMap((line, at): Parsed[] => {
+    if (line.trim() === '') return [];
+    const { row, problems } = parseRow(line);
+    return [{ row, problems: problems.map((problem) => `${name}:${at + 1}: ${problem}`) }];
+  });
+}
+
+function parseRow(line: string): Parsed {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(line);
+  } catch {
+    return { row: null, problems: ['is no JSON'] };
+  }
+  if (typeof parsed !== 'object' || parsed === null) return { row: null, problems: ['is no object'] };
+  const fields = new Map(Object.entries(withoutBars(parsed)));
+  const problems = problemsOf(fields);
+  return problems.length > 0 ? { row: null, problems } : { row: rowOf(fields), problems };
+}
+
+/** A bar breaks made-up secrets, so that scanners of code hosts do not take them for live ones. */
+function withoutBars(value: object): object {
+  return JSON.parse(JSON.stringify(value).replaceAll('¦', ''));
+}
+
+const known = new Set(['id', 'kind', 'like', 'in', 'text', 'value', 'values']);
+
+function problemsOf(fields: ReadonlyMap<string, unknown>): readonly string[] {
+  const problems = [...fields.keys()].filter((name) => !known.has(name)).map((name) => `has an unknown field ${name}`);
+  const expect = (holds: boolean, problem: string): void => {
+    if (!holds) problems.push(problem);
+  };
+  expect(/^[a-z][a-z0-9]*-\d{4}$/.test(textOf(fields, 'id')), 'id must be like `form-0001`');
+  expect(textOf(fields, 'in') !== '', 'in must be a text');
+  expect(fields.has('text') !== fields.has('value'), 'has both text and value, or neither');
+  expect(!fields.has('text') || textOf(fields, 'text') !== '', 'text must be a text');
+  expect(fields.has('kind') !== fields.has('like'), 'has both kind and like, or neither');
+  if (fields.has('like')) {
+    expect(textOf(fields, 'like') !== '', 'like must be a text');
+    expect(!fields.has('values'), 'looks only like something, and yet has values');
+    return problems;
+  }
+  expect(isRedactionKind(fields.get('kind')), 'kind must be a kind of redaction');
+  const values = valuesOf(fields);
+  expect(values.length > 0, 'values must be texts, at least one');
+  const places = fields.has('value') ? leavesOf(fields.get('value')) : [textOf(fields, 'text')];
+  values.forEach((value, at) =>
+    expect(
+      places.some((place) => place.includes(value)),
+      `values[${at}] does not occur`,
+    ),
+  );
+  return problems;
+}
+
+function rowOf(fields: ReadonlyMap<string, unknown>): Row {
+  const isJson = fields.has('value');
+  const text = isJson ? JSON.stringify(fields.get('value')) : textOf(fields, 'text');
+  const common = { id: textOf(fields, 'id'), in: textOf(fields, 'in'), text, isJson };
+  const kind = fields.get('kind');
+  return isRedactionKind(kind) ? { ...common, kind, values: valuesOf(fields) } : { ...common, like: textOf(fields, 'like') };
+}
+
+function textOf(fields: ReadonlyMap<string, unknown>, name: string): string {
+  const value = fields.get(name);
+  return typeof value === 'string' ? value : '';
+}
+
+function valuesOf(fields: ReadonlyMap<string, unknown>): readonly string[] {
+  const values = fields.get('values');
+  return Array.isArray(values) && values.every((value) => typeof value === 'string' && value !== '') ? values : [];
+}
+
+function leavesOf(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [String(value)];
+  return Array.isArray(value) ? value.flatMap(leavesOf) : Object.entries(value).flatMap(([key, inner]) => [key, ...leavesOf(inner)]);
+}

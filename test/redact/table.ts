@@ -1,0 +1,52 @@
+// What scores say, as lines of data and as text in columns.
+import { damageOf, kindGroups, recallOf, type Score } from './score.ts';
+
+/** Of one kind, of a group, or of what look-alikes resemble. `share`: of values that went, or of look-alikes that were damaged. */
+export interface Line {
+  readonly group: string;
+  /** Empty for the group as a whole. */
+  readonly of: string;
+  readonly rows: number;
+  readonly share: number;
+  /** Rows in which more went than should; none for look-alikes. */
+  readonly excess: number;
+}
+
+/** Lines of everything that the rows hold, in the same order for every score of the same rows. */
+export function linesOf(score: Score): readonly Line[] {
+  const recalls = Object.entries(kindGroups).flatMap(([group, kinds]) =>
+    [kinds, ...kinds.map((kind) => [kind])].map((of, at): Line => {
+      const { rows, recall, excess } = recallOf(score, of);
+      return { group, of: at === 0 ? '' : (of[0] ?? ''), rows, share: recall, excess };
+    }),
+  );
+  const likes = [...new Set(score.negatives.map(({ row }) => row.like))].toSorted();
+  const damages = [undefined, ...likes].map((like): Line => {
+    const { rows, damage } = damageOf(score, like);
+    return { group: 'look-alikes', of: like ?? '', rows, share: damage, excess: 0 };
+  });
+  return [...recalls, ...damages].filter(({ rows }) => rows > 0);
+}
+
+/** A line each, a column for each library: the share, and in brackets the rows with excess. */
+export function renderScores(scores: readonly { readonly name: string; readonly lines: readonly Line[] }[]): string {
+  const header = ['', 'rows', ...scores.map(({ name }) => name)];
+  const lines = (scores[0]?.lines ?? []).map(({ group, of, rows }, at) => [
+    of === '' ? group : `  ${of}`,
+    String(rows),
+    ...scores.map(({ lines }) => renderShare(lines[at])),
+  ]);
+  return renderColumns([header, ...lines]);
+}
+
+function renderShare(line: Line | undefined): string {
+  if (line === undefined) return '–';
+  const share = `${(line.share * 100).toFixed(1)} %`;
+  return line.group === 'look-alikes' ? share : `${share} (${line.excess})`;
+}
+
+function renderColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  const pad = (cell: string, column: number): string => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0));
+  return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n');
+}

@@ -1,0 +1,100 @@
+// R10, in work and not in time: what redaction does for a text grows as the text does, whatever the text.
+
+import { plainRedaction } from '@tollgate/proto/contract';
+import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
+import { describe, expect, test } from 'vitest';
+import type { Detector } from '../../sidecar/redact/detector.ts';
+import { detectors } from '../../sidecar/redact/detectors/index.ts';
+import { createFinder, nothingKnown } from '../../sidecar/redact/finder.ts';
+import { loadCorpus } from './corpus.ts';
+import { commonInputs, samplesOf, type WorstInput, worstInputs } from './worst.ts';
+
+const samples = samplesOf(loadCorpus('development').rows);
+const named = detectors.map((detector, at) => ({ name: `${detector.kind}[${at}]`, detector }));
+const short = 4_000;
+const whole = 100_000;
+// Doubled input, and a tenth for what does not divide evenly.
+const growthMax = 2.2;
+// Of so many inputs of a detector the whole redaction is run.
+const busiestMax = 3;
+
+const redactor = createRedactor(plainRedaction, []);
+const finder = createFinder(detectors, [], new Set());
+
+describe.each(named)('$name', ({ detector }) => {
+  const inputs = worstInputs(detector, samples);
+
+  test('is asked at most twice as often in a text of twice the length', () => {
+    expect([...inputs, ...commonInputs].filter((input) => growthOf(detector, input) > growthMax).map(({ name }) => name)).toEqual([]);
+  });
+
+  test('finds nothing outside its reach', () => {
+    expect([...inputs, ...commonInputs].filter((input) => !staysWithinReach(detector, input.make(short))).map(({ name }) => name)).toEqual(
+      [],
+    );
+  });
+
+  test('never makes 100 kB more work than one call may ask for', () => {
+    expect(
+      busiest(inputs)
+        .filter((input) => isOverBudget(input.make(whole)))
+        .map(({ name }) => name),
+    ).toEqual([]);
+  });
+});
+
+test.each(commonInputs)('100 kB of $name are not more work than one call may ask for', ({ make }) => {
+  expect(isOverBudget(make(whole))).toBe(false);
+});
+
+/** Units of work and places asked at, of a text over those of its half. */
+function growthOf(detector: Detector, { make }: WorstInput): number {
+  const [half, full] = [make(short), make(short * 2)];
+  const [before, after] = [workOf(detector, half), workOf(detector, full)];
+  return ((after / before) * 2 * half.length) / full.length;
+}
+
+function workOf(detector: Detector, text: string): number {
+  let work = 0;
+  const find: Detector['find'] = (...args) => {
+    // What is asked and not paid for would not show in units alone.
+    work += detector.reach.before + detector.reach.after;
+    detector.find(...args);
+  };
+  const spend = (units: number): void => void (work += units);
+  createFinder([{ ...detector, find }], [], new Set()).find(text, 0, nothingKnown, { spend });
+  return work;
+}
+
+/** Those that cost most of what one call may spend, with all detectors together. */
+function busiest(inputs: readonly WorstInput[]): readonly WorstInput[] {
+  const costs = new Map(inputs.map((input) => [input, costOf(input.make(short / 4))]));
+  return inputs.toSorted((a, b) => (costs.get(b) ?? 0) - (costs.get(a) ?? 0)).slice(0, busiestMax);
+}
+
+function costOf(text: string): number {
+  let cost = 0;
+  const spend = (units: number): void => void (cost += units);
+  finder.find(text, 0, nothingKnown, { spend });
+  return cost;
+}
+
+function staysWithinReach(detector: Detector, text: string): boolean {
+  const { reach, follows = reach.after } = detector;
+  let within = true;
+  const checked: Detector['find'] = (text, at, end, found) => {
+    let last = at;
+    detector.find(text, at, end, (start, stop) => {
+      within &&= start >= at - reach.before && stop <= Math.max(at + reach.after, last + follows) && start < stop;
+      last = Math.max(last, stop);
+      found(start, stop);
+    });
+  };
+  createFinder([{ ...detector, find: checked }], [], new Set()).find(text, 0, nothingKnown, { spend: () => {} });
+  return within;
+}
+
+function isOverBudget(text: string): boolean {
+  const { findings } = redactor.redactText(text, createNumbers());
+  return findings.some(({ kind }) => kind === 'over_budget');
+}

@@ -1,0 +1,180 @@
+// The engine around the detectors. Mail addresses stand for everything that is found.
+import { digestText } from '@tollgate/proto/contract';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createNumbers, createRedactor, type Redactor } from '../../../sidecar/redact/index.ts';
+import { workMax } from '../../../sidecar/redact/work.ts';
+
+const plain = createRedactor({ off: [], patterns: [], allow: [] }, []);
+const withPatterns = (...patterns: readonly (readonly [string, string])[]): Redactor =>
+  createRedactor({ off: [], patterns, allow: [] }, []);
+const textOf = (text: string, redactor = plain): string => redactor.redactText(text, createNumbers()).text;
+const ann = 'ann.meyer@acme-mail.eu';
+const bob = 'bob.ortiz@acme-mail.eu';
+
+const redactValue = (value: unknown, redactor = plain): unknown =>
+  JSON.parse(redactor.redactJson(JSON.stringify(value), createNumbers()).text);
+
+describe('in JSON', () => {
+  test('strings and keys at any depth are redacted, and strings that are JSON themselves stay JSON', () => {
+    const inner = JSON.stringify({ to: [ann], n: 1, deeper: JSON.stringify({ by: bob }) });
+    const redacted = redactValue({ a: [{ [bob]: inner }], keep: [1, true, null, 'x'] });
+    expect(redacted).toEqual({ a: [{ '[redacted:email#1]': expect.any(String) }], keep: [1, true, null, 'x'] });
+    const [first] = Object.values(JSON.parse(JSON.stringify(redacted)).a[0]);
+    expect(JSON.parse(String(first))).toEqual({ to: ['[redacted:email#2]'], n: 1, deeper: '{"by":"[redacted:email#1]"}' });
+  });
+
+  test('each finding is told with its kind, count, path and digests, and no path holds what was found', () => {
+    const json = JSON.stringify({ to: [ann, `${bob}, ${bob}`], [ann]: { text: `{"x":"${bob}"}` } });
+    const { findings } = plain.redactJson(json, createNumbers());
+    expect(findings).toEqual([
+      { kind: 'email', count: 1, path: 'to[0]', digests: [digestText(ann)] },
+      { kind: 'email', count: 2, path: 'to[1]', digests: [digestText(bob)] },
+      { kind: 'email', count: 1, path: '', digests: [digestText(ann)] },
+      { kind: 'email', count: 1, path: '["[redacted:email#1]"].text.x', digests: [digestText(bob)] },
+    ]);
+  });
+
+  test('what is found nowhere is left byte for byte, blanks and long numbers too', () => {
+    const json = '{ "a" : 1e400, "b":12345678901234567890123 ,"c": "{ \\"d\\" : 1.10 }" }';
+    expect(plain.redactJson(json, createNumbers())).toEqual({ text: json, findings: [] });
+  });
+
+  test('keys that become alike stay apart, also beside a mark that was there', () => {
+    const numbers = createNumbers();
+    numbers.markFor('email', ann);
+    const { text } = plain.redactJson(JSON.stringify({ '[redacted:email#1]': 1, [ann]: 2, [bob]: 3, __proto__x: 4 }), numbers);
+    expect(Object.values(JSON.parse(text))).toEqual([1, 2, 3, 4]);
+    expect(text).not.toMatch(/ann|bob/);
+  });
+});
+
+describe('a value that was found once', () => {
+  test('is found wherever it stands whole in the same payload, where no detector would see it', () => {
+    const own = withPatterns(['case_name', 'case [A-Z]+']);
+    expect(redactValue({ a: 'see case MERIDIAN', b: 'x_case MERIDIAN_y', c: 'subcase MERIDIANS' }, own)).toEqual({
+      a: 'see [redacted:case_name#1]',
+      b: 'x_[redacted:case_name#1]_y',
+      c: 'sub[redacted:case_name#2]',
+    });
+  });
+});
+
+describe('patterns of a workspace', () => {
+  test('are found in texts and JSON as a kind of their own', () => {
+    expect(textOf('EMP-123456 and EMP-654321', withPatterns(['employee_number', 'EMP-[0-9]{6}']))).toBe(
+      '[redacted:employee_number#1] and [redacted:employee_number#2]',
+    );
+  });
+
+  test('that would take other engines exponential time take linear time', () => {
+    const evil = withPatterns(['evil', '(a+)+$']);
+    expect(textOf(`${'a'.repeat(50_000)}!`, evil)).toBe(`${'a'.repeat(50_000)}!`);
+  });
+
+  test('that match nothing in places find nothing there', () => {
+    expect(textOf('xaay', withPatterns(['some', 'a+']))).toBe('x[redacted:some#1]y');
+  });
+});
+
+describe('settings', () => {
+  test('kinds that are off or kept are not found, allowed values neither', () => {
+    expect(textOf(ann, createRedactor({ off: ['email'], patterns: [], allow: [] }, []))).toBe(ann);
+    expect(textOf(ann, createRedactor({ off: [], patterns: [], allow: [] }, ['email']))).toBe(ann);
+    expect(textOf(`${ann} ${bob}`, createRedactor({ off: [], patterns: [], allow: [digestText(ann)] }, []))).toBe(
+      `${ann} [redacted:email#1]`,
+    );
+    expect(textOf('EMP-1', createRedactor({ off: [], patterns: [['emp', 'EMP-\\d']], allow: [] }, ['emp']))).toBe('EMP-1');
+  });
+});
+
+describe('what two detectors find', () => {
+  // Made up, and put together so that nobody takes it for one in use.
+  const token = ['gh', 'p_', 'R7dK2mQx9VbT4nYc8LwZ1sHf6JgP0uE3a5oI'].join('');
+
+  test('goes by its own form, not by the name beside it', () => {
+    expect(redactValue({ GITHUB_TOKEN: token })).toEqual({ GITHUB_TOKEN: '[redacted:code_hosting_token#1]' });
+    expect(textOf(`GITHUB_TOKEN=${token}`)).toBe('GITHUB_TOKEN=[redacted:code_hosting_token#1]');
+  });
+
+  test('stays where its own kind is off or kept, whatever it is called', () => {
+    const kept = createRedactor({ off: [], patterns: [], allow: [] }, ['code_hosting_token']);
+    expect(redactValue({ GITHUB_TOKEN: token, DB_PASSWORD: 'tR9-wq-77b-Kal' }, kept)).toEqual({
+      GITHUB_TOKEN: token,
+      DB_PASSWORD: '[redacted:password#1]',
+    });
+    expect(textOf(`GITHUB_TOKEN=${token}`, kept)).toBe(`GITHUB_TOKEN=${token}`);
+  });
+});
+
+describe('marks', () => {
+  test('are never found again, alone or beside what is', () => {
+    const text = `[redacted:email#1][redacted:email] ${ann}[redacted:phone#2]`;
+    expect(textOf(text)).toBe('[redacted:email#1][redacted:email] [redacted:email#2][redacted:phone#2]');
+  });
+
+  test('are numbered by kind and value, above what was noted, and without a number once too many are known', () => {
+    const numbers = createNumbers();
+    numbers.note('[redacted:email#41] [redacted:phone#9999999] [redacted:x#0]');
+    expect([
+      numbers.markFor('email', 'a'),
+      numbers.markFor('email', 'b'),
+      numbers.markFor('email', 'a'),
+      numbers.markFor('phone', 'a'),
+    ]).toEqual(['[redacted:email#42]', '[redacted:email#43]', '[redacted:email#42]', '[redacted:phone#1]']);
+    for (let at = 0; at < 10_000; at++) numbers.markFor('iban', String(at));
+    expect(numbers.markFor('iban', 'another')).toBe('[redacted:iban]');
+    expect(numbers.markFor('email', 'b')).toBe('[redacted:email#43]');
+  });
+});
+
+describe('more work than one call may ask for', () => {
+  test('has the whole value replaced, never a part of it passed', () => {
+    const text = `${ann} ${'x '.repeat(workMax / 2)}`;
+    const wholly = plain.redactText(text, createNumbers());
+    expect(wholly.text.slice(0, 100)).toBe('[redacted:over_budget]');
+    expect(wholly.findings).toEqual([{ kind: 'over_budget', count: 1, path: '', digests: [] }]);
+    expect(JSON.stringify(redactValue({ text })).slice(0, 100)).toBe('"[redacted:over_budget]"');
+  });
+});
+
+describe('a stream', () => {
+  const streamed = (pieces: readonly string[], redactor = plain): string => {
+    const stream = redactor.openStream(createNumbers());
+    return pieces.map((piece) => stream.push(piece)).join('') + stream.end();
+  };
+  const cut = (text: string, at: readonly number[]): readonly string[] =>
+    [0, ...at.toSorted((a, b) => a - b)].map((start, index, all) => text.slice(start, all[index + 1] ?? text.length));
+
+  test('says the same however it is cut, and the same as the whole text', () => {
+    const words = fc.constantFrom(ann, bob, 'hello', 'see https://tollgate.dev/x?y=1', '4.5', '@', '文字', '\n', '- a list of things -');
+    fc.assert(
+      fc.property(fc.array(words, { maxLength: 200 }), fc.array(fc.nat(6_000), { maxLength: 40 }), (parts, at) => {
+        const text = parts.join(' ');
+        const whole = textOf(text);
+        expect(
+          streamed(
+            cut(
+              text,
+              at.map((one) => Math.min(one, text.length)),
+            ),
+          ),
+        ).toBe(whole);
+        expect(streamed([text])).toBe(whole);
+      }),
+    );
+  });
+
+  test('gives out what is settled long before its end, and counts what it found', () => {
+    const stream = plain.openStream(createNumbers());
+    const out = stream.push(`${ann} wrote. ${'And so on and on. '.repeat(100)}`);
+    expect(out.length).toBeGreaterThan(1_000);
+    expect(out.startsWith('[redacted:email#1] wrote. And')).toBe(true);
+    expect(stream.findings()).toEqual([{ kind: 'email', count: 1 }]);
+  });
+
+  test('finds a value that comes one character at a time', () => {
+    const text = `${'a '.repeat(300)}${ann}${' b'.repeat(300)}`;
+    expect(streamed(Array.from(text))).toBe(text.replace(ann, '[redacted:email#1]'));
+  });
+});
