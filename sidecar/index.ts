@@ -1,12 +1,13 @@
 // The library: a sidecar inside the agent's own process. It loads no HTTP server.
-import type { Log } from './audit/log.ts';
 import { type Run, type RunOptions, startRun } from './gateway/library.ts';
+import type { Log } from './log.ts';
 import { startSidecar } from './start.ts';
 
 export type { ReasonCode, Tier } from '@tollgate/proto/contract';
 export { AppError } from '@tollgate/proto/contract';
 export type { StopReason } from './decide/decision.ts';
-export type { Delivery, Outcome, ToolCall } from './gateway/govern.ts';
+export type { Delivery, Outcome } from './gateway/deliver.ts';
+export type { ToolCall } from './gateway/govern.ts';
 export type { DelegateOptions, Run, RunOptions } from './gateway/library.ts';
 export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './gateway/verdict.ts';
 

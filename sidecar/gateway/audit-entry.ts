@@ -56,7 +56,7 @@ function decisionText(decision: Decision): string {
     decision: decision.decision,
     code: decision.code,
     decisionReason: decision.reason,
-    transform: decision.stored,
+    transform: decision.storedTransform,
     ...(decision.rule === null ? {} : { rule: decision.rule }),
     ...(decision.shadow === null ? {} : { shadow: shadowFields(decision.shadow) }),
     ...(decision.outage ? { outage: true as const } : {}),

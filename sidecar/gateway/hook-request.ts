@@ -8,7 +8,6 @@ export interface HookRequest {
   readonly sessionId: string;
   readonly callId: string | null;
   readonly tier: Tier;
-  readonly agentName: string;
   /** Root to caller, the caller last. */
   readonly chain: readonly string[];
   readonly delegatedTools: readonly string[] | null;
@@ -42,7 +41,6 @@ export function parseHookRequest(body: unknown, clientHeader: string | undefined
     sessionId: requiredName(fields, 'session_id'),
     callId: optionalName(fields, 'call_id'),
     tier: tierOf(fields),
-    agentName,
     chain: chainOf(fields, agentName),
     delegatedTools: fields.has('delegated_tools') ? names(fields, 'delegated_tools', 1_000) : null,
     client: clientOf(fields, clientHeader),

@@ -6,9 +6,11 @@ import type { Claim, Hop } from '../decide/call.ts';
 import type { StopReason } from '../decide/decision.ts';
 import { createRunUsage } from '../limits/usage.ts';
 import type { Governing } from '../sidecar.ts';
-import { type Delivery, deliver, type GovernedRun, judge, type Outcome, type ToolCall } from './govern.ts';
+import { createNumbers, type Numbers } from '../redact/index.ts';
+import { type Delivery, deliver, type Outcome } from './deliver.ts';
+import { type GovernedRun, judge, type ToolCall } from './govern.ts';
 import { recorded } from './recorded.ts';
-import { type Permit, ToolDenied, type Verdict } from './verdict.ts';
+import { denialOf, type Permit, ToolDenied, type Verdict } from './verdict.ts';
 
 export interface RunOptions {
   /** A registered agent's id or name, or the name of one that is not registered. */
@@ -57,7 +59,8 @@ export function startRun(sidecar: Governing, { agent, tier, user, client = { nam
   const sub = user ?? key?.uid ?? `apikey:${key?.id ?? 'unknown'}`;
   const hop: Hop = { tier, client: client.name, agent };
   const id = sessionId ?? sidecar.govern.newId();
-  return createRun(sidecar, { claim: { identity: { sub, keyId: key?.id ?? 'unknown' }, hops: [hop] }, client, id, runChain: [id] });
+  const claim: Claim = { identity: { sub, keyId: key?.id ?? 'unknown' }, hops: [hop] };
+  return createRun(sidecar, { claim, client, id, runChain: [id], numbers: createNumbers() });
 }
 
 interface RunParts {
@@ -65,9 +68,10 @@ interface RunParts {
   readonly client: { readonly name: string; readonly version?: string };
   readonly id: string;
   readonly runChain: readonly string[];
+  readonly numbers: Numbers;
 }
 
-function createRun(sidecar: Governing, { claim, client, id, runChain }: RunParts): Run {
+function createRun(sidecar: Governing, { claim, client, id, runChain, numbers }: RunParts): Run {
   const index = sidecar.cell.current;
   if (index === null) throw new Error('no policy is held yet');
   const usage = createRunUsage(sidecar.counters, { originSub: claim.identity.sub, startedAt: sidecar.govern.clock.now() });
@@ -75,6 +79,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain }: RunParts
     facts: { sessionId: id, client, runChain, chainClaimed: false },
     claim,
     usage,
+    numbers,
     caller: bindCaller(index, claim),
   };
 
@@ -97,7 +102,8 @@ function createRun(sidecar: Governing, { claim, client, id, runChain }: RunParts
         ...(tools === undefined ? {} : { handedTools: tools }),
         ...(scopes === undefined ? {} : { handedScopes: scopes }),
       };
-      return createRun(sidecar, { claim: { ...claim, hops: [...claim.hops, hop] }, client, id: childId, runChain: [...runChain, childId] });
+      const child: Claim = { ...claim, hops: [...claim.hops, hop] };
+      return createRun(sidecar, { claim: child, client, id: childId, runChain: [...runChain, childId], numbers });
     },
   };
   return self;
@@ -128,9 +134,7 @@ async function guarded<I, O>(
 
 function delivered(permit: Permit, { action, output, decision }: Delivery): unknown {
   if (action !== 'block' || decision === null) return output;
-  const { code, reason, kind, retryAfterMs } = decision;
-  const { requestId, tool, findings } = permit;
-  throw new ToolDenied({ allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs });
+  throw new ToolDenied(denialOf(permit.tool, permit.requestId, decision, permit.findings));
 }
 
 /** MCP tools report their failures as results. */

@@ -11,6 +11,7 @@ import type { Index } from '../decide/build-index.ts';
 import type { Claim, Identity } from '../decide/call.ts';
 import { createRunUsage, type RunUsage } from '../limits/usage.ts';
 import type { Sidecar } from '../sidecar.ts';
+import { createNumbers, type Numbers } from '../redact/index.ts';
 import type { GovernedRun } from './govern.ts';
 import type { HookRequest } from './hook-request.ts';
 import type { DecidedCall, Permit } from './verdict.ts';
@@ -36,6 +37,8 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
   const sessions = new LRUCache<string, Session>({ max: sessionsMax });
   // What a run has used, whatever client or tier it claims from call to call.
   const usages = new LRUCache<string, RunUsage>({ max: sessionsMax });
+  // Of a session, for what its agents hand each other.
+  const numbersOf = new LRUCache<string, Numbers>({ max: sessionsMax });
   // What an agent of a session was handed down with: once said it holds, and only gets narrower.
   const handed = new LRUCache<string, readonly string[]>({ max: sessionsMax });
 
@@ -43,6 +46,12 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
     const usage = usages.get(key) ?? createRunUsage(counters, { originSub, startedAt: govern.clock.now() });
     usages.set(key, usage);
     return usage;
+  };
+
+  const numbersFor = (key: string): Numbers => {
+    const numbers = numbersOf.get(key) ?? createNumbers();
+    numbersOf.set(key, numbers);
+    return numbers;
   };
 
   return {
@@ -71,6 +80,7 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
           facts: { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 },
           claim,
           usage: usageOf(JSON.stringify([...of, agents]), identity.sub),
+          numbers: numbersFor(JSON.stringify(of)),
           caller: bindCaller(index, claim),
         },
         // Grows as needed: by `max` it would take the memory of all of them for every session.

@@ -32,6 +32,11 @@ export interface Denial extends Judgement {
 
 export type Verdict = Permit | Denial;
 
+export function denialOf(tool: string, requestId: string, decision: Decision, findings: readonly Finding[]): Denial {
+  const { code, reason, kind, retryAfterMs } = decision;
+  return { allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs };
+}
+
 /** What a model can be told about a denial, so that it goes on in another way. */
 export function denialText({ tool, reason, kind, retryAfterMs }: Denial): string {
   const advice =

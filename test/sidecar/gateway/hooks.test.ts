@@ -4,7 +4,7 @@ import { createTestServer, createTestSidecar, type TestSidecar } from '../../sup
 import { agent, key, keyText, member, ruleFor, type World } from '../../support/snapshots.ts';
 
 const own = keyText('key1');
-const mail = 'bob@example.com';
+const mail = 'bob@acme-mail.eu';
 
 interface Asked {
   readonly body?: unknown;
@@ -321,7 +321,7 @@ test('where redaction would change the input: a changed one for clients that tak
       decision: 'allow',
       reason: expect.any(String),
       request_id: 'id-2',
-      modified_input: { to: '[redacted:email]', cc: ['[redacted:email]'], n: 1 },
+      modified_input: { to: '[redacted:email#1]', cc: ['[redacted:email#1]'], n: 1 },
       findings: { pii: { types: ['email'], count: 2 } },
     },
   });
@@ -345,7 +345,7 @@ test('an output passes, is redacted, or is blocked, and each leaves one entry', 
   expect(await toolOutput({ body: use({ call_id: 'a', tool_output: { n: 1 } }) })).toEqual({ status: 200, body: { action: 'pass' } });
   expect(await toolOutput({ body: use({ call_id: 'b', tool_output: [mail], is_error: true }) })).toEqual({
     status: 200,
-    body: { action: 'redact', modified_output: ['[redacted:email]'], findings: { pii: { types: ['email'], count: 1 } } },
+    body: { action: 'redact', modified_output: ['[redacted:email#1]'], findings: { pii: { types: ['email'], count: 1 } } },
   });
   sidecar.spoolFault = 'full';
   expect(await toolOutput({ body: use({ call_id: 'c', tool_output: 'x' }) })).toEqual({
@@ -416,7 +416,7 @@ test('an outcome that nobody asked about is judged by the policy of today, and r
     ],
   });
   expect(await toolOutput({ body: use({ tool_output: mail }) })).toMatchObject({
-    body: { action: 'redact', modified_output: '[redacted:email]' },
+    body: { action: 'redact', modified_output: '[redacted:email#1]' },
   });
   await toolOutput({ body: use({ tool_name: 'github.delete', tool_output: 'gone' }) });
   expect(await sidecar.entries()).toMatchObject([

@@ -9,7 +9,7 @@ const run = (sidecar: TestSidecar, options: Partial<Parameters<typeof startRun>[
   startRun(sidecar, { agent: 'bot', tier: 'interactive', client: { name: 'tests', version: '1.2' }, ...options });
 
 const redacting = { documents: [ruleFor('mail.send', { transform: 'redact' })] };
-const mail = 'bob@example.com';
+const mail = 'bob@acme-mail.eu';
 const limited = { documents: [ruleFor('mail.send', { rateLimit: 1 })] };
 
 /** The denial that a guarded call ended in. */
@@ -108,13 +108,13 @@ test('redaction changes what the tool gets, what the model gets and what is kept
   const got: unknown[] = [];
   const answer = await run(sidecar).guard('mail.send', (input: unknown) => {
     got.push(input);
-    return { sent: [mail, 'carol@example.com'] };
+    return { sent: [mail, 'carol@acme-mail.eu'] };
   })({ to: mail, [mail]: 1, size: 3 });
-  expect(got).toEqual([{ to: '[redacted:email]', '[redacted:email]': 1, size: 3 }]);
-  expect(answer).toEqual({ sent: ['[redacted:email]', '[redacted:email]'] });
+  expect(got).toEqual([{ to: '[redacted:email#1]', '[redacted:email#1]': 1, size: 3 }]);
+  expect(answer).toEqual({ sent: ['[redacted:email#1]', '[redacted:email#2]'] });
   const entries = await sidecar.entries();
   expect(entries).toMatchObject([
-    { transform: 'redact', findings: [{ kind: 'email', count: 2 }], input: { to: '[redacted:email]', size: 3 } },
+    { transform: 'redact', findings: [{ kind: 'email', count: 2 }], input: { to: '[redacted:email#1]', size: 3 } },
     { transform: 'redact', findings: [{ kind: 'email', count: 2 }], outcome: { action: 'redact' } },
   ]);
   expect(entries[0]?.inputDigest).toBe(digestText(canonicalJson(got[0])));
@@ -136,7 +136,7 @@ test('values that turn into JSON by themselves are redacted as the JSON that the
     return [new Letter(), new URL(`mailto:${mail}`)];
   });
   expect(JSON.stringify(await echo({ letter: new Letter(), when }))).not.toContain('example.com');
-  expect(got).toEqual([{ letter: { to: '[redacted:email]' }, when: '1970-01-01T00:00:00.000Z' }]);
+  expect(got).toEqual([{ letter: { to: '[redacted:email#1]' }, when: '1970-01-01T00:00:00.000Z' }]);
   expect(JSON.stringify(await sidecar.entries())).not.toContain('example.com');
 });
 
@@ -180,7 +180,7 @@ test('where only a layer in audit mode redacts, the payload stays and what is ke
   expect({ got, answer }).toEqual({ got: [{ to: mail }], answer: mail });
   const entries = await sidecar.entries();
   expect(entries).toMatchObject([
-    { decision: 'allow', transform: 'redact', shadow: { transform: 'redact' }, input: { to: '[redacted:email]' } },
+    { decision: 'allow', transform: 'redact', shadow: { transform: 'redact' }, input: { to: '[redacted:email#1]' } },
     { outcome: { action: 'pass' }, findings: [{ kind: 'email', count: 1 }] },
   ]);
   expect(entries[0]?.decisionReason).toMatch(/^would_redact: /);
@@ -203,7 +203,7 @@ test('an error whose words are redacted reaches the caller with other words', as
   const reason = await run(sidecar)
     .guard('mail.send', () => Promise.reject(new Error(`no mailbox ${mail}`)))(null)
     .catch((error: unknown) => error);
-  expect(reason).toMatchObject({ message: 'no mailbox [redacted:email]' });
+  expect(reason).toMatchObject({ message: 'no mailbox [redacted:email#1]' });
   expect(JSON.stringify(reason, Object.getOwnPropertyNames(reason))).not.toContain('example.com');
   expect(await sidecar.entries()).toMatchObject([
     {},

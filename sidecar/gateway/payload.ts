@@ -1,0 +1,60 @@
+// A tool's input or output as redaction sees it: the JSON that it becomes, whatever hides in `toJSON` or in what JSON
+// leaves out. One way for every door.
+import { canonicalJson, type Finding, NotJson } from '@tollgate/proto/contract';
+import { keptKinds } from '../decide/kept-kinds.ts';
+import type { Decision } from '../decide/decision.ts';
+import { type Redactor, redactorFor } from '../redact/index.ts';
+import type { GovernedRun } from './govern.ts';
+
+export interface Redacted {
+  readonly value: unknown;
+  /** Canonical JSON of it. */
+  readonly text: string;
+  /** By kind, in a fixed order; empty when nothing was changed. */
+  readonly findings: readonly Finding[];
+}
+
+/** Canonical JSON of a value from outside, or why there is none: reading it may run code of its own, which may throw. */
+export function jsonOf(value: unknown): { readonly text: string } | { readonly problem: string } {
+  try {
+    return { text: canonicalJson(value) };
+  } catch (error) {
+    return { problem: error instanceof NotJson ? error.message : 'cannot be read' };
+  }
+}
+
+/** `text` is the canonical JSON of `value`. */
+export function redactPayload(run: GovernedRun, tool: string, value: unknown, text: string): Redacted {
+  if (value === undefined) return { value, text, findings: [] };
+  const redacted = redactorOf(run, tool).redactJson(text, run.numbers);
+  if (redacted.findings.length === 0) return { value: JSON.parse(text), text, findings: [] };
+  const changed: unknown = JSON.parse(redacted.text);
+  // Canonical again: keys that were redacted have another place.
+  return { value: changed, text: canonicalJson(changed), findings: byKind(redacted.findings) };
+}
+
+/** The decision with what its words quote of the call redacted, where the entry is to be. */
+export function withRedactedWords(run: GovernedRun, tool: string, decision: Decision): Decision {
+  if (decision.storedTransform === 'log' || harmless.has(decision)) return decision;
+  const redactor = redactorOf(run, tool);
+  const redact = (words: string): string => redactor.redactText(words, run.numbers).text;
+  const { reason, shadow } = decision;
+  const words = { reason: redact(reason), shadow: shadow === null ? null : { ...shadow, reason: redact(shadow.reason) } };
+  if (words.reason !== reason || words.shadow?.reason !== shadow?.reason) return Object.freeze({ ...decision, ...words });
+  harmless.add(decision);
+  return decision;
+}
+
+// One decision is handed out for many calls.
+const harmless = new WeakSet<Decision>();
+
+function redactorOf({ caller: { index } }: GovernedRun, tool: string): Redactor {
+  const { redaction } = index.settings;
+  return redactorFor(redaction, keptKinds(redaction, tool).kinds);
+}
+
+function byKind(placed: readonly Finding[]): readonly Finding[] {
+  const counts = new Map<string, number>();
+  for (const { kind, count } of placed) counts.set(kind, (counts.get(kind) ?? 0) + count);
+  return [...counts].map(([kind, count]) => ({ kind, count })).sort((a, b) => (a.kind < b.kind ? -1 : 1));
+}
