@@ -5,9 +5,12 @@ import {
   type CompiledAgent,
   type CompiledDocument,
   type CompiledKey,
+  type CompiledRedaction,
   type CompiledSettings,
   type DocumentId,
   documentKey,
+  plainRedaction,
+  redactionKinds,
   type Rule,
   type Tier,
   type TierRules,
@@ -15,6 +18,7 @@ import {
 } from '@tollgate/proto/contract';
 import { type Agent, capBounds } from '../domain/agents/agent.ts';
 import type { PolicyDocument, TierRulesDocument } from '../domain/policies/policy.ts';
+import type { RedactionDocument } from '../domain/policies/redaction.ts';
 import type { PolicyDefaults, WorkspaceKey, WorkspaceState } from './state.ts';
 
 export interface SnapshotEntry {
@@ -55,8 +59,25 @@ export function compileSettings(state: WorkspaceState, defaults: PolicyDefaults)
       maxStalenessSeconds: document.outage?.maxStalenessSeconds ?? outageDefaults.maxStalenessSeconds,
       then: { interactive: then('interactive'), subagent: then('subagent'), background: then('background'), api: then('api') },
     },
+    redaction: compileRedaction(document.redaction),
   };
 }
+
+/** Of the section of the workspace document, or of a draft of it. */
+export function compileRedaction(section: RedactionDocument | undefined): CompiledRedaction {
+  if (section === undefined) return plainRedaction;
+  const { kinds = {}, patterns = {}, allow = [], exceptions = {} } = section;
+  return {
+    off: redactionKinds.filter((kind) => Object.hasOwn(kinds, kind) && kinds[kind] === false).toSorted(),
+    patterns: Object.entries(patterns).toSorted(byName),
+    allow: [...new Set(allow)].toSorted(),
+    exceptions: Object.entries(exceptions)
+      .map(([key, kept]) => [key, [...new Set(kept)].toSorted()] as const)
+      .toSorted(byName),
+  };
+}
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** The document in the order the contract fixes, without what is inert. */
 export function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {

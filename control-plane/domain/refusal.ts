@@ -16,7 +16,7 @@ export function refuseIfAny(problems: readonly Problem[]): void {
 }
 
 /** A request can hold 90,000 mistakes, each as long as the request: what is answered of them stays readable. */
-const shownMax = { lines: 100, line: 300, message: 200 } as const;
+const shownMax = { lines: 100, line: 500, message: 400 } as const;
 
 /** Some of the lines, and how many more there are. */
 export const shownLines = (lines: readonly string[]): readonly string[] => [

@@ -1,6 +1,7 @@
 // What a snapshot's entries hold, as JSON. The control plane compiles them; a sidecar verifies every field before it
 // believes one (`sidecar/snapshot/verify.ts`). Lists of pairs stand where an object would have free keys, so that
 // no name is special and the bytes of equal content are equal.
+import type { CompiledRedaction } from './redaction.ts';
 import type { Part, Permission, Role, Tier, Transform } from './words.ts';
 
 export const snapshotSchemaVersion = 1;
@@ -48,6 +49,7 @@ export interface CompiledSettings {
     readonly maxStalenessSeconds: number;
     readonly then: Readonly<Record<Tier, 'deny' | 'last_known'>>;
   };
+  readonly redaction: CompiledRedaction;
 }
 
 /** Entry key `agent/<id>`. */

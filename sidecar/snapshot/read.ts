@@ -61,3 +61,12 @@ export const pair =
   <A, B>(first: Reader<A>, second: Reader<B>): Reader<readonly [A, B]> =>
   (value, path) =>
     Array.isArray(value) && value.length === 2 ? [first(value[0], `${path}[0]`), second(value[1], `${path}[1]`)] : reject(path, 'a pair');
+
+/** Pairs by name. A name that stands there twice would leave it to chance which of the two is believed. */
+export const namedOnce =
+  <T>(reader: Reader<readonly [string, T]>): Reader<readonly (readonly [string, T])[]> =>
+  (value, path) => {
+    const named = array(reader)(value, path);
+    if (new Set(named.map(([name]) => name)).size < named.length) throw new InvalidEntry(`${path}: holds a name twice`);
+    return named;
+  };

@@ -12,6 +12,7 @@ import {
   isRole,
   isTier,
   type NackCode,
+  plainRedaction,
   type Rule,
   snapshotHash,
   snapshotSchemaVersion,
@@ -19,7 +20,8 @@ import {
   tiers,
 } from '@tollgate/proto/contract';
 import type { Snapshot } from '../decide/snapshot.ts';
-import { array, boolean, type Fields, integer, InvalidEntry, nullable, object, oneOf, pair, string } from './read.ts';
+import { array, boolean, type Fields, integer, InvalidEntry, namedOnce, nullable, object, oneOf, pair, string } from './read.ts';
+import { readRedaction } from './read-redaction.ts';
 
 /** A snapshot message after protobuf decoding. */
 export interface SnapshotMessage {
@@ -125,6 +127,8 @@ function readSettings(json: Fields): CompiledSettings {
         api: then.read('api', onOutage),
       },
     },
+    // A control plane of before says nothing of it, nor does a snapshot on disk from then.
+    redaction: json.optional('redaction', readRedaction) ?? plainRedaction,
   };
 }
 
@@ -141,12 +145,7 @@ function readDocument(json: Fields, key: string): CompiledDocument {
   return document;
 }
 
-/** Rules by name. A name that stands there twice would leave it to chance which of its rules are believed. */
-function readPlaces(value: unknown, path: string): CompiledDocument['tools'] {
-  const places = array(pair(string, readTiers))(value, path);
-  if (new Set(places.map(([name]) => name)).size < places.length) throw new InvalidEntry(`${path}: holds a name twice`);
-  return places;
-}
+const readPlaces = namedOnce(pair(string, readTiers));
 
 function readDocumentId(id: Fields, key: string): DocumentId {
   const layer = id.read('layer', oneOf('workspace', 'role', 'agent-type', 'user'));

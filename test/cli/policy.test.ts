@@ -283,6 +283,39 @@ describe('policy history and rollback', () => {
   });
 });
 
+describe('redaction as a file', () => {
+  const redacting = (patterns: string): string => `
+workspacePolicy:
+  redaction:
+    kinds: { ip_address: false }
+    patterns: ${patterns}
+    allow: [${'0a'.repeat(32)}]
+    exceptions: { "crm.*": [email, employee_number] }
+`;
+
+  test('is applied and exported again as it was; a change of it is shown by its places', async () => {
+    const folderOf = folder();
+    expect(await tollgate(at(['policy', 'apply'], file(redacting('{ employee_number: "EMP-[0-9]{6}" }'))))).toMatchObject({ code: 0 });
+    const exported = join(folderOf, 'exported.yaml');
+    expect(await tollgate(['policy', 'export', '-o', exported])).toMatchObject({ code: 0 });
+    expect(readFileSync(exported, 'utf8')).toContain('employee_number: EMP-[0-9]{6}');
+    expect(await tollgate(at(['policy', 'diff'], exported))).toMatchObject({ code: 0, err: 'nothing differs\n' });
+    expect(await tollgate(at(['policy', 'diff'], file(redacting('{ employee_number: "E[0-9]{6}" }'))))).toMatchObject({
+      code: 2,
+      out: '~ workspace\n    redaction.patterns.employee_number: "EMP-[0-9]{6}" → "E[0-9]{6}"\n',
+    });
+  });
+
+  test('with a pattern that is none is refused with its place, and nothing changes', async () => {
+    const refused = await tollgate(at(['policy', 'apply'], file(redacting('{ employee_number: "EMP-(" }'))));
+    expect(refused).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('workspacePolicy.redaction.patterns.employee_number is no RE2 pattern'),
+    });
+    expect(jsonOf(await tollgate(['policy', 'export', '--json']))).toMatchObject({ workspacePolicy: {} });
+  });
+});
+
 describe('explain', () => {
   test('shows the decision, the rules, and what would have to change', async () => {
     await tollgate(at(['policy', 'apply'], file(policies)));
@@ -299,6 +332,16 @@ describe('explain', () => {
     expect((await tollgate(['explain', '--tool', 'x', '--tier', 'api', '--sub', 'owner', '--agent-type', 'ide::api::bot'])).out).toMatch(
       /^allow/,
     );
+  });
+
+  test('says how the call is redacted, and what its tool keeps', async () => {
+    const redaction = { kinds: { iban: false }, patterns: { badge: 'B[0-9]{4}' }, exceptions: { 'crm.*': ['email', 'badge'] } };
+    await rest.ask('PUT', '/acme/admin/workspacePolicy', { body: { defaults: { api: { transform: 'redact' } }, redaction } });
+    const lineOf = async (tool: string) =>
+      (await tollgate(['explain', '--tool', tool, '--tier', 'api', '--role', 'member'])).out.split('\n')[3];
+    const said = 'redaction off: iban; own patterns: badge; values allowed: 0; this tool keeps';
+    expect(await lineOf('crm.find')).toBe(`${said} badge, email by redaction.exceptions["crm.*"]`);
+    expect(await lineOf('mail.send')).toBe(`${said} nothing`);
   });
 
   test('of an agent without a name, where such are denied, it says that one can be named', async () => {

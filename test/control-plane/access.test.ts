@@ -55,6 +55,7 @@ const rows: readonly Row[] = [
   { method: 'DELETE', path: `${admin}/userPolicies/somebody`, scope: 'policies.write', who: leads },
   { method: 'POST', path: `${admin}/explain`, scope: 'policies.read', who: all, body: question },
   { method: 'POST', path: `${admin}/explain`, scope: 'policies.read', who: leads, body: { ...question, role: undefined, sub: 'owner' } },
+  { method: 'POST', path: `${admin}/redact/preview`, scope: 'policies.read', who: leads, body: { value: 'x' } },
   { method: 'POST', path: `${admin}/freeze`, scope: 'policies.write', who: leads },
   { method: 'POST', path: `${admin}/unfreeze`, scope: 'policies.write', who: leads },
   { method: 'GET', path: `${admin}/audit`, scope: 'admin.audit.read', who: all },

@@ -50,6 +50,7 @@ function explanationLines(answer: Row, paint: Paint): readonly string[] {
     `${(denied ? paint.red : paint.green)(shown(answer['decision']))}  ${shown(answer['reason'])}`,
     `enforced  ${foldLine(rowIn(answer, 'enforced'))}`,
     `shadow    ${foldLine(rowIn(answer, 'shadow'))}`,
+    ...(answer['redaction'] === undefined ? [] : [`redaction ${redactionLine(rowIn(answer, 'redaction'))}`]),
     paint.bold('layers, broad to specific'),
     ...orNone(rowsIn(answer, 'layers').filter(speaks).map(layerLine)),
     ...(denied ? [paint.bold('would be allowed with'), ...orNone(waysOf(answer))] : []),
@@ -63,6 +64,14 @@ function foldLine(fold: Row): string {
   const by = rowIn(fold, 'attributedTo');
   return `${shown(fold['permission'])}, ${rate}, ${shown(fold['transform'])}; by ${placeOf(by)}`;
 }
+
+function redactionLine(redaction: Row): string {
+  const { off, patterns, allow, exception } = redaction;
+  const kept = isRow(exception) ? `${namesOf(exception['kinds'])} by ${shown(exception['path'])}` : 'nothing';
+  return `off: ${namesOf(off)}; own patterns: ${namesOf(patterns)}; values allowed: ${shown(allow)}; this tool keeps ${kept}`;
+}
+
+const namesOf = (list: unknown): string => (Array.isArray(list) && list.length > 0 ? list.map(shown).join(', ') : 'none');
 
 const layerLine = (layer: Row): string =>
   `  ${placeOf(layer)}  ${shown(layer['rule'])}${layer['mode'] === 'audit' ? '  (audit only)' : ''}`;

@@ -37,6 +37,7 @@ const access = {
   'user-policy.delete': { scope: 'policies.write', roles: anybody, others: leads },
   'policy.explain': { scope: 'policies.read', roles: anybody, others: leads },
 
+  'redaction.preview': { scope: 'policies.read', roles: leads },
   'policy.simulate': { scope: 'policies.read', roles: leads },
   'policy.export': { scope: 'policies.read', roles: leads },
   'policy.history': { scope: 'policies.read', roles: leads },

@@ -1,7 +1,7 @@
 // What differs between the stored documents of the organisation and wanted ones: by document, and by the places in it.
+import { isDeepStrictEqual } from 'node:util';
 import { childPath, type DocumentId, documentKey, keyedPath, layers } from '@tollgate/proto/contract';
-import type { StoredDocument } from './overrides.ts';
-import type { PolicyDocument } from './policy.ts';
+import type { PolicyDocument, StoredDocument } from './policy.ts';
 import { isOfSet, type WantedDocuments } from './policy-set.ts';
 import { isObject } from '../shape.ts';
 
@@ -56,13 +56,13 @@ function changedPaths(before: unknown, after: unknown, path = ''): readonly Chan
   if (isBranch && keys.size > 0) {
     return [...keys].flatMap((key) => changedPaths(valueAt(before, key), valueAt(after, key), pathTo(path, key)));
   }
-  // Two empty objects are alike, and so are two equal values; documents hold no lists.
-  if (before === after || (isObject(before) && isObject(after))) return [];
+  // A list is one value: what is sent replaces it whole.
+  if (isDeepStrictEqual(before, after)) return [];
   return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }];
 }
 
 const valueAt = (side: unknown, key: string): unknown => (isObject(side) && Object.hasOwn(side, key) ? side[key] : undefined);
 
 /** As problems, reasons and entries write it: names of tools and agent types always stand in brackets. */
-const pathTo = (path: string, key: string): string =>
-  path === 'tools' || path === 'agentTypes' ? keyedPath(path, key) : childPath(path, key);
+const pathTo = (path: string, key: string): string => (namedBy.has(path) ? keyedPath(path, key) : childPath(path, key));
+const namedBy: ReadonlySet<string> = new Set(['tools', 'agentTypes', 'redaction.exceptions']);

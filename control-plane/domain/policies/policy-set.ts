@@ -2,8 +2,7 @@
 // are theirs and not in it. A section that is present is the whole of that section; `{}` and null mean: not set.
 import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
 import { uidProblem } from '../access/member.ts';
-import type { StoredDocument } from './overrides.ts';
-import { checkDocument, type PolicyDocument } from './policy.ts';
+import { checkDocument, type PolicyDocument, type StoredDocument } from './policy.ts';
 import type { Checked } from '../refusal.ts';
 import { isObject, type Problem, problem } from '../shape.ts';
 

@@ -1,6 +1,7 @@
 // What a policy document may hold. Every write goes through `checkDocument` after it is merged; what it lets through,
 // the compiler and every sidecar can take.
-import { bounds, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
+import { bounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
+import { type RedactionDocument, redaction } from './redaction.ts';
 import { described, entries, fields, integer, type JsonSchema, oneOf, type Problem, problem, type Shape } from '../shape.ts';
 
 /** By tier; other keys are accepted, returned and inert. */
@@ -13,10 +14,16 @@ export interface PolicyDocument {
   readonly tools?: Readonly<Record<string, TierRulesDocument>>;
   /** Only in user documents. */
   readonly agentTypes?: Readonly<Record<string, TierRulesDocument>>;
-  /** Only in the workspace document, as are the next two. */
+  /** Only in the workspace document, as are the next three. */
   readonly unknownAgents?: 'allow' | 'deny';
   readonly auditUnavailable?: 'allow' | 'deny';
   readonly outage?: { readonly maxStalenessSeconds?: number; readonly then?: Readonly<Record<string, 'deny' | 'last_known'>> };
+  readonly redaction?: RedactionDocument;
+}
+
+export interface StoredDocument {
+  readonly id: DocumentId;
+  readonly document: PolicyDocument;
 }
 
 const nothing: PolicyDocument = {};
@@ -71,7 +78,7 @@ function shapeOf(kind: DocumentKind, part: Part): Shape {
     mode: oneOf('enforce', 'audit', 'audit-only'),
     defaults: tierRules(part),
     tools: entries(tools, tierRules(part)),
-    ...(kind === 'workspace' ? { unknownAgents: oneOf('allow', 'deny'), auditUnavailable: oneOf('allow', 'deny'), outage } : {}),
+    ...(kind === 'workspace' ? { unknownAgents: oneOf('allow', 'deny'), auditUnavailable: oneOf('allow', 'deny'), outage, redaction } : {}),
     ...(kind === 'user' ? { agentTypes: entries(agentTypeKey, tierRules(part)) } : {}),
   });
 }

@@ -1,5 +1,5 @@
 // What would be decided of a call, and why, without making it.
-import { isTier, layers, nameProblem, parseAgentType, parts } from '@tollgate/proto/contract';
+import { isTier, layers, nameProblem, parseAgentType, parts, redactionKinds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { Problem } from '../../domain/shape.ts';
@@ -7,7 +7,7 @@ import { badRequest, refuseIfAny } from '../../domain/refusal.ts';
 import { explainCall } from '../../operations/policies/explain-call.ts';
 import type { AppDeps } from '../deps.ts';
 import { addRoute } from '../route.ts';
-import { integer, inWorkspace, listOf, object, orNull, roleShape, text, tierShape, word } from '../shapes.ts';
+import { integer, inWorkspace, listOf, object, orNull, roleShape, text, texts, tierShape, word } from '../shapes.ts';
 
 const question = Type.Object(
   {
@@ -29,29 +29,38 @@ const outcome = object({
   transform: word(['log', 'redact']),
   attributedTo: object(place, marks),
 });
-const explanation = object({
-  enforced: outcome,
-  shadow: { ...outcome, description: 'as if documents in audit mode were enforced' },
-  decision: word(['allow', 'deny']),
-  reason: text,
-  layers: listOf(
-    object(
-      {
-        layer: word(layers),
-        document: text,
-        mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: nobody has set it' },
-        path: text,
-        rule: { type: 'object' },
-        fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),
-      },
-      { part: word(parts) },
-    ),
-  ),
-  wouldAllow: {
-    ...listOf(listOf(object({ layer: word([...layers, 'agent']), document: text, path: text, change: text }, { part: word(parts) }))),
-    description: 'ways to an allow, each a list of changes to make together; `agent` is the profile of the calling agent',
-  },
+const redaction = object({
+  off: { ...listOf(word(redactionKinds)), description: 'kinds that are not looked for' },
+  patterns: { ...texts, description: "the workspace's own kinds" },
+  allow: { ...integer, description: 'how many values stay as they are' },
+  exception: { ...orNull(object({ path: text, kinds: texts })), description: 'kinds that calls of this tool keep' },
 });
+const explanation = object(
+  {
+    enforced: outcome,
+    shadow: { ...outcome, description: 'as if documents in audit mode were enforced' },
+    decision: word(['allow', 'deny']),
+    reason: text,
+    layers: listOf(
+      object(
+        {
+          layer: word(layers),
+          document: text,
+          mode: { ...orNull(word(['enforce', 'audit'])), description: 'null: nobody has set it' },
+          path: text,
+          rule: { type: 'object' },
+          fields: listOf(object({ field: text, value: {}, path: text }, { override: { const: true } })),
+        },
+        { part: word(parts) },
+      ),
+    ),
+    wouldAllow: {
+      ...listOf(listOf(object({ layer: word([...layers, 'agent']), document: text, path: text, change: text }, { part: word(parts) }))),
+      description: 'ways to an allow, each a list of changes to make together; `agent` is the profile of the calling agent',
+    },
+  },
+  { redaction: { ...redaction, description: 'only where what is passed on or stored of the call is redacted' } },
+);
 
 export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {

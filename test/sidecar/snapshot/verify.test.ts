@@ -1,5 +1,5 @@
 import { policyService } from '@tollgate/proto';
-import type { NackCode } from '@tollgate/proto/contract';
+import { type CompiledRedaction, type NackCode, plainRedaction } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bindCaller } from '../../../sidecar/decide/bind.ts';
@@ -57,6 +57,13 @@ const inAgent = (fields: object): SnapshotMessage => withEntry('agent/agent-1', 
 const inKey = (fields: object): SnapshotMessage => withEntry('key/key-1', change(key(), fields));
 const inSettings = (fields: object): SnapshotMessage => withEntry('settings', change(settings(), fields));
 const then = settings().outage.then;
+const redaction: CompiledRedaction = {
+  off: ['ip_address'],
+  patterns: [['employee_number', 'EMP-[0-9]{6}']],
+  allow: ['0'.repeat(64)],
+  exceptions: [['crm.*', ['email', 'employee_number']]],
+};
+const inRedaction = (fields: object): SnapshotMessage => inSettings({ redaction: change(redaction, fields) });
 
 /** What is wrong, how it is sent, the code it must be refused with, and words of the place. */
 const bad: readonly (readonly [string, SnapshotMessage, NackCode, string])[] = [
@@ -117,6 +124,42 @@ const bad: readonly (readonly [string, SnapshotMessage, NackCode, string])[] = [
     inSettings({ outage: { maxStalenessSeconds: 1, then: change(then, { api: 'allow' }) } }),
     'entry_invalid',
     'then.api',
+  ],
+  ['redaction that is a list', inSettings({ redaction: [] }), 'entry_invalid', 'redaction'],
+  ['redaction of null', inSettings({ redaction: null }), 'entry_invalid', 'redaction'],
+  ['redaction without its kinds', inSettings({ redaction: without(redaction, 'off') }), 'entry_invalid', 'redaction.off'],
+  ['redaction without its patterns', inSettings({ redaction: without(redaction, 'patterns') }), 'entry_invalid', 'redaction.patterns'],
+  ['a kind that is no text switched off', inRedaction({ off: ['ip_address', 1] }), 'entry_invalid', 'redaction.off[1]'],
+  ['a pattern that is no RE2', inRedaction({ patterns: [['a', '(']] }), 'entry_invalid', 'redaction.patterns[0][1]: is no RE2 pattern'],
+  ['a pattern that looks back', inRedaction({ patterns: [['a', '(a)\\1']] }), 'entry_invalid', 'redaction.patterns[0][1]'],
+  ['a pattern that finds everything', inRedaction({ patterns: [['a', 'x*']] }), 'entry_invalid', 'redaction.patterns[0][1]'],
+  ['a pattern that is no text', inRedaction({ patterns: [['a', 1]] }), 'entry_invalid', 'redaction.patterns[0][1]'],
+  ['a pattern whose name is no kind', inRedaction({ patterns: [['A-1', 'x']] }), 'entry_invalid', 'redaction.patterns[0][0]'],
+  [
+    'a pattern named twice',
+    inRedaction({
+      patterns: [
+        ['a', 'x'],
+        ['a', 'y'],
+      ],
+    }),
+    'entry_invalid',
+    'redaction.patterns: holds a name twice',
+  ],
+  ['an allowed digest in upper case', inRedaction({ allow: ['A'.repeat(64)] }), 'entry_invalid', 'redaction.allow[0]'],
+  ['an allowed digest cut short', inRedaction({ allow: ['a'.repeat(63)] }), 'entry_invalid', 'redaction.allow[0]'],
+  ['an exception that is no list', inRedaction({ exceptions: [['crm.*', 'email']] }), 'entry_invalid', 'redaction.exceptions[0][1]'],
+  ['an exception of no kind', inRedaction({ exceptions: [['crm.*', ['E mail']]] }), 'entry_invalid', 'redaction.exceptions[0][1][0]'],
+  [
+    'an exception for a tool that is there twice',
+    inRedaction({
+      exceptions: [
+        ['crm.*', ['email']],
+        ['crm.*', []],
+      ],
+    }),
+    'entry_invalid',
+    'redaction.exceptions: holds a name twice',
   ],
   ['a document under another key', withEntry('document/workspace', document(), 'document/role:member'), 'entry_invalid', 'twice'],
   ['a document whose id is of another layer', withEntry('', document(), 'document/role:owner'), 'entry_invalid', 'workspace'],
@@ -262,6 +305,21 @@ test.each(bad)('%s: refused with code and place, decisions stay, and the next go
   });
   expect(cell.status()).toMatchObject({ revision: 7, lastNack: null });
   expect(decisions(cell)).not.toEqual(before);
+});
+
+test('redaction is read as it was sent; where a control plane of before says nothing of it, it is plain', () => {
+  const read = (message: SnapshotMessage): unknown => {
+    const result = verifySnapshot(message, 'acme');
+    return result.ok ? result.snapshot.settings.redaction : result.message;
+  };
+  expect(read(inRedaction({}))).toEqual(redaction);
+  expect(read(withEntry('settings', without(settings(), 'redaction')))).toEqual(plainRedaction);
+  // A newer control plane may switch off what this sidecar does not look for.
+  expect(read(inRedaction({ off: ['faces', 'ip_address'] }))).toMatchObject({ off: ['ip_address'] });
+});
+
+test('what a workspace named before it became a kind of ours goes on by its name', () => {
+  expect(verifySnapshot(inRedaction({ patterns: [['email', '[a-z]+@corp']] }), 'acme')).toMatchObject({ ok: true });
 });
 
 test('names as those of prototypes are ordinary in every place that holds names', () => {

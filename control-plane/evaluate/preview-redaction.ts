@@ -1,0 +1,21 @@
+// What a value becomes where policy redacts, by the same redactor that a sidecar has.
+import { keptKinds } from '@tollgate/sidecar/decide';
+import { createNumbers, type PlacedFinding, redactorFor } from '@tollgate/sidecar/redact';
+import type { PreviewQuestion, RedactionDocument } from '../domain/policies/redaction.ts';
+import { compileRedaction } from '../compile/compile.ts';
+
+export interface Preview {
+  readonly value: unknown;
+  readonly findings: readonly PlacedFinding[];
+}
+
+/** Numbers begin anew: nothing is known of other values. */
+export function previewRedaction(
+  section: RedactionDocument | undefined,
+  { value, tool }: Pick<PreviewQuestion, 'value' | 'tool'>,
+): Preview {
+  const redaction = compileRedaction(section);
+  const kept = tool === undefined ? [] : keptKinds(redaction, tool).kinds;
+  const { text, findings } = redactorFor(redaction, kept).redactJson(JSON.stringify(value), createNumbers());
+  return { value: JSON.parse(text), findings };
+}

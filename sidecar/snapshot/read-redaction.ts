@@ -1,0 +1,30 @@
+// Reads how a workspace adapts redaction: what passes is what a redactor can be made of.
+import { type CompiledRedaction, isRedactionKind, ownKindProblem } from '@tollgate/proto/contract';
+import { ownPatternProblem } from '../redact/own-pattern.ts';
+import { array, InvalidEntry, namedOnce, object, pair, type Reader, string } from './read.ts';
+
+export function readRedaction(value: unknown, path: string): CompiledRedaction {
+  const redaction = object(value, path);
+  return {
+    // A kind that only a newer sidecar looks for is off here anyway.
+    off: redaction.read('off', array(string)).filter(isRedactionKind),
+    patterns: redaction.read('patterns', namedOnce(pair(kind, pattern))),
+    allow: redaction.read('allow', array(digest)),
+    exceptions: redaction.read('exceptions', namedOnce(pair(string, array(kind)))),
+  };
+}
+
+/** A text of which `say` has nothing to say. */
+const checked =
+  (say: (text: string) => string | null): Reader<string> =>
+  (value, path) => {
+    const text = string(value, path);
+    const wrong = say(text);
+    if (wrong !== null) throw new InvalidEntry(`${path}: ${wrong}`);
+    return text;
+  };
+
+// What a workspace named before it was one of ours goes on by its name.
+const kind = checked((name) => (isRedactionKind(name) ? null : ownKindProblem(name)));
+const pattern = checked(ownPatternProblem);
+const digest = checked((text) => (/^[0-9a-f]{64}$/.test(text) ? null : 'must be 64 hex digits in lower case'));
