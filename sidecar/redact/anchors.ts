@@ -47,13 +47,13 @@ function runEnd(text: string, at: number): number {
 }
 
 /** Characters that no anchor holds are one class, 0; a letter and its capital are one. */
-function classesOf(words: readonly string[]): { readonly classes: Uint8Array; readonly width: number } {
-  const classes = new Uint8Array(65_536);
+function classesOf(words: readonly string[]): { readonly classes: Uint16Array; readonly width: number } {
+  const classes = new Uint16Array(65_536);
   let width = 1;
   for (const character of words.join('')) {
     const code = character.charCodeAt(0);
     if (classes[code] !== 0) continue;
-    if (width > 255) throw new RangeError('the anchors of detectors have more than 255 different characters');
+    if (width > 1_000) throw new RangeError('the anchors of detectors have more than 1,000 different characters');
     classes[code] = width;
     const capital = character.toUpperCase();
     // Not `I`, which is the capital of `ı` too.
@@ -79,7 +79,7 @@ interface Trie {
  */
 function automatonOf(
   keywords: readonly { readonly word: string; readonly detector: number }[],
-  classes: Uint8Array,
+  classes: Uint16Array,
   width: number,
 ): { readonly next: Uint16Array; readonly endings: readonly (readonly Ending[])[] } {
   const root = trieOf(keywords, classes);
@@ -94,7 +94,7 @@ function automatonOf(
   return { next, endings: states.map(({ ended }) => ended) };
 }
 
-function trieOf(keywords: readonly { readonly word: string; readonly detector: number }[], classes: Uint8Array): Trie {
+function trieOf(keywords: readonly { readonly word: string; readonly detector: number }[], classes: Uint16Array): Trie {
   const root = emptyTrie();
   for (const { word, detector } of keywords) {
     let node = root;

@@ -7,7 +7,7 @@ export interface Leaf {
   readonly text: string;
   /** The key that it is the value of, also as an item of a list; or what `{"name": …, "value": …}` calls it. */
   readonly name: string;
-  /** What its object says of it beside its name: `phone` of `{"type": "phone", "number": …}`; empty if nothing. */
+  /** Of a bare number or value, what its object is about: `phone` of `{"type": "phone", "number": …}`; empty if nothing. */
   readonly sort: string;
   readonly isKey: boolean;
   /** Where it stands, in rewritten keys; a key stands where its object does. */
@@ -70,7 +70,7 @@ export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>
   const leaf = (start: number, end: number, decoded: string): void => {
     const frame = frames.at(-1);
     const name = frame === undefined ? around.name : nameIn(frame, frames.at(-2)?.name ?? around.name);
-    const sort = frame === undefined ? '' : sortIn(frame, text, end, decoded);
+    const sort = frame === undefined ? '' : sortIn(frame, frames.at(-2)?.name ?? around.name, text, end, decoded);
     const rewritten = rewrite({ text: decoded, name, sort, isKey: false, path: leafPath });
     if (rewritten !== decoded) replace(start, end, rewritten);
     if (frame !== undefined) noteLabel(frame, decoded);
@@ -177,8 +177,9 @@ const numberNames = new Set(
 const sorts = 'type kind tip tipo typ tür rodzaj art idtype id_type doctype documenttype document_type tipodocumento system scheme';
 const sortNames = new Set(sorts.split(' '));
 const sortLengthMax = 32;
-// Shorter numbers are counts.
-const numberLengthMin = 7;
+// Shorter ones are counts, and numbers without quotes need more.
+const quotedLengthMin = 7;
+const bareLengthMin = 9;
 const namesLengthMax = 14;
 const holds = (names: ReadonlySet<string>, name: string): boolean => name.length <= namesLengthMax && names.has(name.toLowerCase());
 
@@ -196,12 +197,13 @@ const sortBehind = new RegExp(
   'iy',
 );
 
-/** Of the next leaf, which ends at `end`: told before it, or else behind it in the same object. */
-function sortIn(frame: Frame, text: string, end: number, leaf: string): string {
-  if (!frame.isObject || leaf.length < numberLengthMin || !(holds(valueNames, frame.name) || holds(numberNames, frame.name))) return '';
+/** Of the leaf that ends at `end`: told before it, or behind it in the same object, or by the key that the object stands at. */
+function sortIn(frame: Frame, around: string, text: string, end: number, leaf: string): string {
+  const lengthMin = text[end - 1] === '"' ? quotedLengthMin : bareLengthMin;
+  if (!frame.isObject || leaf.length < lengthMin || !(holds(valueNames, frame.name) || holds(numberNames, frame.name))) return '';
   if (frame.sort !== '') return frame.sort;
   sortBehind.lastIndex = end;
-  return sortBehind.exec(text)?.[1] ?? '';
+  return sortBehind.exec(text)?.[1] ?? around;
 }
 
 function noteLabel(frame: Frame, text: string): void {

@@ -14,7 +14,8 @@ const isWide = (code: number): boolean =>
 
 const plain = new Map<string, string>();
 for (const zero of zeros) for (let digit = 0; digit < 10; digit++) plain.set(String.fromCharCode(zero + digit), String(digit));
-for (let code = 0xff01; code <= 0xff5e; code++) if (isWide(code)) plain.set(String.fromCharCode(code), String.fromCharCode(code - wideOffset));
+for (let code = 0xff01; code <= 0xff5e; code++)
+  if (isWide(code)) plain.set(String.fromCharCode(code), String.fromCharCode(code - wideOffset));
 
 const other = new RegExp(`[${[...plain.keys()].join('')}]`, 'g');
 

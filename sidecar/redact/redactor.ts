@@ -2,7 +2,7 @@
 // result. Idempotent: it looks again at what it made until there is nothing left to find.
 import { type CompiledRedaction, digestText, type Finding as KindCount } from '@tollgate/proto/contract';
 import { detectors } from './detectors/index.ts';
-import { isNamedSecret, meaningOf } from './detectors/names.ts';
+import { isNamedSecret, meaningOf } from './detectors/named/names.ts';
 import { createFinder, type Finder, type Finding, knownOf, nothingKnown, replaceFound } from './finder.ts';
 import { isJson, type Leaf, rewriteStrings } from './json.ts';
 import { marksIn, type Numbers, type Span } from './marks.ts';

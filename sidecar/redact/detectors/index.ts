@@ -1,18 +1,19 @@
 // Every detector there is. Where findings meet, the longest gives its kind, and of equal ones the first in this list.
 import type { Detector } from '../detector.ts';
 import { addressDetectors } from './addresses/index.ts';
-import { password, secret } from './by-name.ts';
-import { passwordColumn, secretColumn } from './columns.ts';
 import { credentials } from './credentials/index.ts';
-import { iban } from './iban.ts';
-import { insertedPassword, insertedSecret } from './insert-columns.ts';
-import { nationalId } from './national-id.ts';
-import { nationalIdColumn, phoneColumn } from './number-columns.ts';
-import { paymentCard } from './payment-card.ts';
-import { phone } from './phone.ts';
-import { pipedPassword } from './piped-password.ts';
-import { recoveryCodes, seedPhrase } from './recovery.ts';
-import { commandPassword } from './spoken-commands.ts';
+import { password, secret } from './named/by-name.ts';
+import { passwordColumn, secretColumn } from './named/columns.ts';
+import { flaggedPassword } from './named/command-flags.ts';
+import { insertedPassword, insertedSecret } from './named/insert-columns.ts';
+import { pipedPassword } from './named/piped-password.ts';
+import { recoveryCodes, seedPhrase } from './named/recovery.ts';
+import { commandPassword } from './named/spoken-commands.ts';
+import { iban } from './numbers/iban.ts';
+import { nationalId } from './numbers/national-id.ts';
+import { nationalIdColumn, phoneColumn } from './numbers/number-columns.ts';
+import { paymentCard } from './numbers/payment-card.ts';
+import { phone } from './numbers/phone.ts';
 import { tokens } from './tokens/index.ts';
 
 export const detectors: readonly Detector[] = [
@@ -30,6 +31,7 @@ export const detectors: readonly Detector[] = [
   nationalIdColumn,
   phoneColumn,
   commandPassword,
+  flaggedPassword,
   pipedPassword,
   insertedPassword,
   insertedSecret,

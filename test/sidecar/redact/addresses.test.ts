@@ -165,3 +165,17 @@ test.each([
 ])('no wallet is seen in %j', (text) => {
   expect(redact(text)).toBe(text);
 });
+
+test.each([
+  ['来源IP81.17.204.9（未知）', '来源IP<i>（未知）'],
+  ['beacon to 81[.]17[.]204[.]9 daily', 'beacon to <i> daily'],
+  ['81.17.204[.]9', '<i>'],
+  ['ola dot berg at fjallmark dot se', '<e>'],
+  ['ＯＬＡ＠ｆｊａｌｌｍａｒｋ．ｓｅ', '<e>'],
+])('%j is found though it is written otherwise', (text, redacted) => {
+  expect(redact(text)).toBe(redacted);
+});
+
+test.each(['ZIP81.17.204.9', 'a[1].b[2].c[3].d', 'redis=7.2.4.118'])('%j stays', (text) => {
+  expect(redact(text)).toBe(text);
+});

@@ -2,12 +2,12 @@
 import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
 import { expect, test, vi } from 'vitest';
-import { password, secret } from '../../../sidecar/redact/detectors/by-name.ts';
-import { passwordColumn, secretColumn } from '../../../sidecar/redact/detectors/columns.ts';
 import { bitsPerCharacter } from '../../../sidecar/redact/detectors/entropy.ts';
-import { meaningOf } from '../../../sidecar/redact/detectors/names.ts';
+import { password, secret } from '../../../sidecar/redact/detectors/named/by-name.ts';
+import { passwordColumn, secretColumn } from '../../../sidecar/redact/detectors/named/columns.ts';
+import { meaningOf } from '../../../sidecar/redact/detectors/named/names.ts';
+import { commandPassword } from '../../../sidecar/redact/detectors/named/spoken-commands.ts';
 import { isPlaceholder } from '../../../sidecar/redact/detectors/placeholders.ts';
-import { commandPassword } from '../../../sidecar/redact/detectors/spoken-commands.ts';
 import { createFinder, nothingKnown } from '../../../sidecar/redact/finder.ts';
 
 // P and S in the tables; made up.

@@ -1,11 +1,11 @@
 // Cards, bank accounts, telephone numbers and national ids: what is found, exactly, and what only looks like one.
 import { describe, expect, test } from 'vitest';
 import type { Detector } from '../../../sidecar/redact/detector.ts';
-import { iban } from '../../../sidecar/redact/detectors/iban.ts';
-import { nationalId } from '../../../sidecar/redact/detectors/national-id.ts';
-import { nationalIdColumn, phoneColumn } from '../../../sidecar/redact/detectors/number-columns.ts';
-import { paymentCard } from '../../../sidecar/redact/detectors/payment-card.ts';
-import { phone } from '../../../sidecar/redact/detectors/phone.ts';
+import { iban } from '../../../sidecar/redact/detectors/numbers/iban.ts';
+import { nationalId } from '../../../sidecar/redact/detectors/numbers/national-id.ts';
+import { nationalIdColumn, phoneColumn } from '../../../sidecar/redact/detectors/numbers/number-columns.ts';
+import { paymentCard } from '../../../sidecar/redact/detectors/numbers/payment-card.ts';
+import { phone } from '../../../sidecar/redact/detectors/numbers/phone.ts';
 import { createFinder, nothingKnown } from '../../../sidecar/redact/finder.ts';
 import { createWork } from '../../../sidecar/redact/work.ts';
 
@@ -82,6 +82,7 @@ describe('bank accounts', () => {
     'NO8330001234567',
     'MT31MALT01100000000000000000123',
     'GB98%20MIDL%200700%209312%203456%2078',
+    'DE 21 7005 1995 0000 0072 29',
   ])('%s is found', (number) => {
     expect(found(`pay to ${number}, please`)).toEqual([`iban ${number}`]);
     expect(found(`振込先${number}です`)).toEqual([`iban ${number}`]);
@@ -276,3 +277,81 @@ function isLuhnValid(written: string): boolean {
   }
   return sum % 10 === 0;
 }
+
+describe('digits of other scripts and wide ones', () => {
+  test.each([
+    ['phone', 'الجوال ', '٠٥٠ ١٢٨ ٤٥٩٧'],
+    ['phone', 'मोबाइल ', '९८६५१ ७२७१४'],
+    ['phone', 'موبایل ', '۰۹۱۲ ۶۷۷ ۳۰۱۰'],
+    ['phone', 'ＴＥＬ：', '０３－３７５１－４１４９'],
+    ['payment_card', '', '٤٥٣٩ ٥٧٨٧ ٦٣٦٢ ١٤٨٦'],
+    ['iban', '口座：', 'ＤＥ２１７００５１９９５００００００７２２９'],
+  ])('%s after %j is found as it stands', (kind, before, number) => {
+    expect(found(`${before}${number}。`)).toEqual([`${kind} ${number}`]);
+  });
+});
+
+describe('separators as markup writes them', () => {
+  test.each([
+    ['payment_card', '4539&nbsp;5787&nbsp;6362&nbsp;1486'],
+    ['phone', '+49&nbsp;30&#8209;29708851'],
+    ['iban', 'DE21&nbsp;7005&nbsp;1995&nbsp;0000&nbsp;0072&nbsp;29'],
+    ['national_id', '536&#8209;45&#8209;7819'],
+  ])('%s %s is found whole', (kind, number) => {
+    expect(found(`<td>${number}</td>`)).toEqual([`${kind} ${number}`]);
+  });
+});
+
+test('a word in the head of a table says nothing of the columns beside its own', () => {
+  expect(found(`txn;card\n7;${card}\n`)).toEqual([`payment_card ${card}`]);
+  expect(found(`txn_id  AMOUNT\nKIOSK 14  ${card}\n`)).toEqual([]);
+  expect(found(`shop,order_id,qty\nnorth,${card},2\n`)).toEqual([]);
+});
+
+test('bytes of a dump in groups of four are no card', () => {
+  expect(found('00000000: 4539 5787 6362 1486 0a41 4243')).toEqual([]);
+  expect(found('9f2c 4539 5787 6362 1486')).toEqual([]);
+  expect(found('it is 4539 5787 6362 1486 dead sure')).toEqual(['payment_card 4539 5787 6362 1486']);
+});
+
+test('numbers of Brazil and Russia are found as they are written at home, an older one of Mexico too', () => {
+  expect(found('(21) 96610-0688')).toEqual(['phone (21) 96610-0688']);
+  expect(found('8 (916) 478–57–88')).toEqual(['phone 8 (916) 478–57–88']);
+  expect(found('+52 1 55 4887 4122')).toEqual(['phone +52 1 55 4887 4122']);
+  expect(found('2 (916) 478-57-88')).toEqual([]);
+});
+
+test('pairs of digits beside a word are a number of Norway or Denmark, if they could be', () => {
+  expect(found('tlf. 91 47 63 82')).toEqual(['phone 91 47 63 82']);
+  expect(found('tlf. 11 12 10 03')).toEqual([]);
+});
+
+test('two zeros and a whole number are one beside a word only', () => {
+  expect(found('<tel:0048601566965>')).toEqual(['phone 0048601566965']);
+  expect(found('lot 0048601566965')).toEqual([]);
+});
+
+test('a number without check digits needs its own word, not just one for such numbers', () => {
+  expect(found('my NIN is 35398711734')).toEqual(['national_id 35398711734']);
+  expect(found('id number 35398711734')).toEqual([]);
+  expect(found('nine 35398711734')).toEqual([]);
+});
+
+test.each([
+  ['Steuernummer 93815/08152', '93815/08152'],
+  ['RG: 24.678.131-4', '24.678.131-4'],
+])('%s is found', (text, number) => {
+  expect(found(text)).toEqual([`national_id ${number}`]);
+  expect(found(`document ${number}`)).toEqual([]);
+});
+
+test('a day beside a word for people is none', () => {
+  expect(found('ID number 4471, born 19850615 or 15061985')).toEqual([]);
+});
+
+test('all columns of a header that are of interest are followed, as far as the table goes, and the next header anew', () => {
+  const row = (at: number): string => `Ann,41576226${at},07845 0295${at},${'x'.repeat(200)}\n`;
+  const rows = Array.from({ length: 40 }, (_, at) => row(at + 10));
+  expect(found(`name,phone,mobile,note\n${rows.join('')}`)).toHaveLength(80);
+  expect(found('n,phone\nAnn,4157622671\nphone,n\n4157622699,3\n')).toEqual(['phone 4157622671', 'phone 4157622699']);
+});

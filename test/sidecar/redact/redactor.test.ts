@@ -178,3 +178,19 @@ describe('a stream', () => {
     expect(streamed(Array.from(text))).toBe(text.replace(ann, '[redacted:email#1]'));
   });
 });
+
+test.each([
+  ['{"type":"AADHAAR","number":"677178778817"}', 'national_id'],
+  ['{"identyfikator":"02261560954","wizyta":7,"rodzaj":"PESEL"}', 'national_id'],
+  ['{"phones":[{"value":"0171 4822781","primary":true}]}', 'phone'],
+  ['{"passport":{"number":"C01X00T47"}}', 'national_id'],
+])('what an object says of its number counts as a name for it: %s', (json, kind) => {
+  expect(plain.redactJson(json, createNumbers()).findings.map((one) => one.kind)).toEqual([kind]);
+});
+
+test.each(['{"type":"mobile","value":20418771}', '{"type":"INVOICE","number":"677178778817"}', '{"order":{"number":"4539578763621486"}}'])(
+  'a count and a number of another sort stay: %s',
+  (json) => {
+    expect(plain.redactJson(json, createNumbers()).text).toBe(json);
+  },
+);

@@ -155,5 +155,6 @@ function findSpelled(text: string, at: number, end: number, found: Found): void 
   const name = text.slice(end + gap, stop);
   const isBare = text[at] === ' ';
   if (isBare ? !/^\S+ dot \S+/i.test(name) || !frequentEnd.test(name) : !frequentEnd.test(name) && !/[([{]dot/i.test(name)) return;
-  if (isPersonal(text.slice(start, at - gap).replaceAll(/ dot /gi, '.'), name.replaceAll(/ ?[[({]dot[\])}] ?| dot /gi, '.'))) found(start, stop);
+  if (isPersonal(text.slice(start, at - gap).replaceAll(/ dot /gi, '.'), name.replaceAll(/ ?[[({]dot[\])}] ?| dot /gi, '.')))
+    found(start, stop);
 }

@@ -3,8 +3,8 @@
 import { isIP } from 'node:net';
 import { isHex, isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
-import { isAddressInContext } from './ipv4-context.ts';
 import { namesHost, namesHost6 } from './ip-ranges.ts';
+import { isAddressInContext } from './ipv4-context.ts';
 
 export const ipv4: Detector = {
   kind: 'ip_address',
@@ -15,7 +15,11 @@ export const ipv4: Detector = {
     // `%20` before an address runs into it.
     const start = text[at - 1] === '%' && end - at > 2 ? at + 2 : at;
     const before = text.charAt(start - 1);
-    if (before === '_' || (before === '.' && isWordCode(text.charCodeAt(start - 2))) || !(start !== at || startsWord(text, start) || isAfterName(text, start)))
+    if (
+      before === '_' ||
+      (before === '.' && isWordCode(text.charCodeAt(start - 2))) ||
+      !(start !== at || startsWord(text, start) || isAfterName(text, start))
+    )
       return;
     quad.lastIndex = start;
     const match = quad.exec(text);

@@ -1,7 +1,8 @@
 // Whether four numbers with dots are an address: what stands around them says so, or else how they look. The word that
 // stands nearest before them counts.
-import { cellsAbove, lineStart } from '../headings.ts';
-import { createLabels } from '../labels.ts';
+
+import { createLabels } from '../context/labels.ts';
+import { cellsAbove, lineStart } from '../numbers/headings.ts';
 
 const words = (text: string): readonly string[] => text.trim().split(/\s*[,\n]\s*/);
 

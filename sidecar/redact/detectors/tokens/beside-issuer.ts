@@ -19,7 +19,10 @@ const compile = ({ value, isReal = isDrawn, namesKey }: Issuer): CompiledIssuer 
     isReal,
     patterns: [
       new RegExp(String.raw`${beforeKey}[^]{1,28}?${end}`, 'iy'),
-      new RegExp(String.raw`\w{0,16}(?:\(|=|: ?|%3D|\\u003[dD]|[ \t]*[=|,] ?|">)\\?["'\x60]?${end}`, 'y'),
+      new RegExp(
+        String.raw`\w{0,16}(?: (?:prod|live|dev|test|stage|staging))?(?:\(|=|: ?|%3D|\\u003[dD]|[ \t]*[=|,] ?|">)\\?["'\x60]?${end}`,
+        'y',
+      ),
     ],
   };
 };

@@ -41,6 +41,8 @@ const shortForms: readonly Form[] = [
   ['JDC_', /[A-Z0-9]{28,32}/, { isReal: hasDigit }],
   // Scaleway: its secrets look like any UUID, so only the one beside an id is known.
   ['SCW', /[A-Z0-9]{17}/, { isReal: hasDigit, partner: [uuid] }],
+  // Beside `ak`, as clouds of China call a pair of keys.
+  ...['sk=', 'sk = ', 'sk: '].map((name): Form => [name, /\\?["']?([A-Za-z0-9]{40,48})/, { isReal: isMixed }]),
   // Exoscale.
   ['EXO', /[0-9a-f]{24}/, { partner: [/[\w-]{43}/, isMixed] }],
   // Yandex: API keys, static keys, OAuth tokens.

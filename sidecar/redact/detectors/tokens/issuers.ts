@@ -62,6 +62,7 @@ export const messagingIssuers: readonly Issuer[] = [
   { names: ['postmark', 'sinch'], value: uuid },
   { names: ['sparkpost'], value: hex40 },
   { names: ['mailjet', 'line_channel_secret', 'channel_secret'], value: hex32 },
+  { names: ['pushover'], value: /[augk][a-z0-9]{29}/ },
   { names: ['zulip'], value: letters32, isReal: isMixed },
   { names: ['messagebird'], value: /[A-Za-z0-9]{25}/, isReal: isMixed },
 ];

@@ -35,6 +35,10 @@ const forms: readonly Form[] = [
   ['open-apis', new RegExp(`${slash}bot${slash}(?:v2${slash})?hook${slash}(${uuid}|[0-9a-f]{32})`)],
   ['robot/send?access_token=', /([0-9a-f]{64})/],
   ['webhook/send?key=', new RegExp(`(${uuid})`)],
+  // Mattermost, Rocket.Chat, Zapier, Make.
+  ['hooks/', /([a-z0-9]{26}|[0-9a-f]{24}\/[A-Za-z0-9]{40,64})/],
+  ['hooks.zapier.com/hooks/catch/', /\d{4,10}\/([a-z0-9]{6,10})/],
+  ...['eu1', 'eu2', 'us1', 'us2'].map((region): Form => [`hook.${region}.make.com/`, /([a-z0-9]{32})/]),
   // VK, Matrix, Meta.
   ['vk1.a.', /[\w-]{80,300}/],
   ['syt_', /[A-Za-z0-9+/=]{2,80}_[A-Za-z]{0,24}[A-Za-z0-9]{4,24}_[A-Za-z0-9]{6}/],

@@ -79,6 +79,13 @@ export const americas: readonly NationalId[] = [
     isValid: (digits) => !isAllEqual(digits) && hasTwoChecks(digits, [10, 9, 8, 7, 6, 5, 4, 3, 2]),
   },
   {
+    name: 'br-rg',
+    alone: [],
+    beside: ['##.###.###-*', '#.###.###-*'],
+    isValid: (compact) => /^\d+[\dX]$/.test(compact),
+    called: /(?:^|[^A-Za-z])rg(?![A-Za-z]{3})[^\d\n]*$/i,
+  },
+  {
     name: 'br-cnpj',
     alone: ['##.###.###/####-##'],
     beside: ['##############', '########/####-##', '## ### ### #### ##'],

@@ -19,7 +19,8 @@ export const contextWords = {
     chiamami, bel me, bel mij, bellen, mobiel, dzwoń, zadzwoń, komórk*, puhelin*, puh, ring mig, sími, telefón*, telefonszám*, mobilní, gsm no,
     tel:, sip:, sips:, sms:, callto:, whatsapp:, điện thoại, số điện thoại, sđt, telepon, nomor hp, no hp, número de contacto,
     submit_sm, deliver_sm, data_sm, destination_addr, source_addr, destination_number, source_number, dialed, dialled, ani, dnis, a_number, b_number, calling_number, called_number,
-    callingpartynumber, calledpartynumber, callingnumber, callednumber, перезвони*, набери*, набрать,
+    homephone, workphone, mobilephone, officephone, contactphone, userphone, phonehome, phonework, caller id, caller-id, caller_id, caller-id-num, caller_id_num, calleridnum, caller id number,
+    anruf*, rückruf*, handynr, mobilnr, callingpartynumber, calledpartynumber, callingnumber, callednumber, перезвони*, набери*, набрать,
     телефон*, тел, моб, мобильн*, звони*, позвони*, факс, телефонуй*, дзвон*, τηλ, τηλέφωνο, κινητό, طلفون, تلفون, هاتف, الهاتف, جوال, الجوال, موبايل, اتصل, تلفن, موبایل, شماره,
     טלפון, נייד, फ़ोन, फोन, मोबाइल, दूरभाष, ফোন, মোবাইল, โทร, โทรศัพท์, มือถือ, 电话, 電話, 手机, 手機, 联系方式, 聯絡, 致电, 携帯, 連絡先, ファックス, 传真, 傳真,
     전화, 연락처, 휴대폰, 휴대전화, 핸드폰, 팩스`),
@@ -45,7 +46,7 @@ export const contextWords = {
     henkilötunnu*, kennitala, isikukood*, asmens kod*, personas kod*, oib, jmbg, emšo, emso, matični broj, cnp, cod numeric personal, egn, егн, tckn, tc kimlik, t.c., kimlik, tc no, vatandaşlık,
     taj, adóazonosító, személyi, αφμ, afm, αμκα, amka, ταυτότητα*, pps, ppsn, aadhaar, aadhar, pan card, pan no, pan number, pan, uidai, nric, fin no, mykad, mykad no, no. kp, kad pengenalan,
     ic no, hkid, cnic, nik, ktp, npwp, cccd, cmnd, căn cước, philsys, sss, umid, emirates id, eid, iqama, medicare, mbi, abn, ird, idno, id num, sa id, rsa id, bvn, nin, kra pin,
-    docnro, nro_doc, nrodoc, nro doc, num_doc, numdoc, no_kp, nokp, no kp, no_ic, ic_no, icno, жсн, *sy**, s21.g00.30.001,
+    st.-nr, st-nr, stnr, docnro, nro_doc, nrodoc, nro doc, num_doc, numdoc, no_kp, nokp, no kp, no_ic, ic_no, icno, жсн, *sy**, s21.g00.30.001,
     снилс, инн, іпн, рнокпп, иин, паспорт, الهوية, رقم الهوية, هوية, الرقم القومي, إقامة, جواز, کد ملی, کدملی, שמע, תעודת זהות, ת.ז, ת"ז, דרכון, आधार, पैन, ভোটার, เลขประจำตัวประชาชน, บัตรประชาชน, หนังสือเดินทาง,
     身份证, 身分證, 身份證, 居民身份, 护照, 護照, 统一编号, 統一編號, 证件号, 證件, マイナンバー, 個人番号, 旅券, パスポート, 運転免許, 免許証, 주민등록, 주민번호, 외국인등록, 여권, 운전면허, 驾照, 社保, 健保, 保険証`),
   order: words(`

@@ -1,6 +1,6 @@
 // Passwords and secrets of `INSERT INTO users (name, password) VALUES ('mira', '…')`: the columns name what stands at the
 // same place of each row.
-import type { Detector, Found } from '../detector.ts';
+import type { Detector, Found } from '../../detector.ts';
 import { type ValuesOf, valuesOfKind } from './columns.ts';
 
 const reach = { before: 0, after: 4_096 };

@@ -1,23 +1,12 @@
 // Telephone numbers: international ones by themselves, those of a country beside a word for them or where they are
 // written as nothing else is. No timestamps, versions, numbers of orders; none with 555, which nobody answers.
-import { isWordCode, startsWord } from '../boundary.ts';
-import type { Detector } from '../detector.ts';
-import { labelBefore } from './context.ts';
-import { digitsEnd, escapeLength, isBlank, isDigit, isHyphen, isTypedRow } from './digits.ts';
+import { isWordCode, startsWord } from '../../boundary.ts';
+import type { Detector } from '../../detector.ts';
+import { labelBefore } from '../context/context.ts';
+import { isDigit, isTypedRow } from './digits.ts';
 import { isInternational, isNorthAmerican, isWrittenAsAtHome } from './phone-plans.ts';
+import { digitsMax, readNumber, type Written } from './phone-written.ts';
 
-/** A number as it is written. `ends`: after each group of digits, where the number could end. */
-interface Written {
-  readonly start: number;
-  readonly digits: string;
-  readonly groups: readonly { readonly digits: number; readonly end: number }[];
-  /** What stands before its first digit. */
-  readonly lead: 'plus' | 'zeros' | 'bracket' | 'none';
-}
-
-// E.164: at most 15 digits, and a trunk prefix or two zeros that are not counted.
-const digitsMax = 18;
-const groupsMax = 8;
 export const phone: Detector = {
   kind: 'phone',
   anchors: 'digits',
@@ -55,50 +44,6 @@ const quad = /(?!1\.\d{3}\.\d{3}\.\d{4})\d{1,5}(?:\.\d{1,5}){3}(?!\.?\d)/y;
 /** `, ` or `;` between two numbers; a blank after `12` and a comma in a number are none. */
 const isList = (text: string, at: number): boolean => text[at - 1] === ',' || (text[at - 1] === ' ' && !isDigit(text.charCodeAt(at - 2)));
 
-function readNumber(text: string, at: number, end: number): Written {
-  const { start, lead } = leadOf(text, at);
-  const groups: { digits: number; end: number }[] = [{ digits: end - at, end }];
-  let digits = text.slice(at, end);
-  let last = end;
-  while (groups.length < groupsMax) {
-    // A bracket stands around an area code, so not behind one.
-    const from = separatorEnd(text, last, lead !== 'bracket' && groups.length < 3);
-    const stop = from === last ? from : digitsEnd(text, from);
-    if (stop === from || digits.length + stop - from > digitsMax) break;
-    digits += text.slice(from, stop);
-    groups.push({ digits: stop - from, end: stop });
-    last = stop;
-  }
-  return { start, digits, groups, lead };
-}
-
-/** Up to three of blanks, hyphens, dots, brackets and strokes, as they are, percent-encoded or as entities. */
-function separatorEnd(text: string, at: number, mayOpen: boolean): number {
-  let end = at;
-  for (let count = 0; count < 3; count++) {
-    const code = text.charCodeAt(end);
-    if (!mayOpen && (code === 40 || code === 0xff08)) break;
-    if (isBlank(code) || isHyphen(code) || code === 46 || code === 47 || code === 40 || code === 41 || code === 0xff08 || code === 0xff09)
-      end += 1;
-    else if (code === 37 && /%2[089D]/iy.test(text.slice(end, end + 3))) end += 3;
-    else if (code === 38 && escapeLength(text, end) > 0) end += escapeLength(text, end);
-    else break;
-  }
-  return end;
-}
-
-function leadOf(text: string, at: number): Pick<Written, 'start' | 'lead'> {
-  const bracket = text[at - 1] === '(' ? 1 : 0;
-  if (text[at - 1 - bracket] === '+' && !isJoined(text, at - 1 - bracket)) return { start: at - 1 - bracket, lead: 'plus' };
-  if (text[at - 1] === ' ' && text[at - 2] === '+' && !isJoined(text, at - 2)) return { start: at - 2, lead: 'plus' };
-  if (/%2b/i.test(text.slice(Math.max(0, at - 3), at))) return { start: at - 3, lead: 'plus' };
-  if (text.startsWith('00', at) && text[at + 2] !== '0') return { start: at, lead: 'zeros' };
-  return { start: at - bracket, lead: bracket === 1 ? 'bracket' : 'none' };
-}
-
-/** `1+415…` is a sum, `name+1…` an address. */
-const isJoined = (text: string, plus: number): boolean => !startsWord(text, plus) || text[plus - 1] === '+';
-
 /** The longest that is a number of its country. */
 function internationalEnd(text: string, { digits, groups, lead }: Written): number | null {
   let count = digits.length;
@@ -114,7 +59,8 @@ function internationalEnd(text: string, { digits, groups, lead }: Written): numb
 }
 
 /** `+44 (0)20`: the 0 is only for callers at home; so is the 1 that Mexico's mobiles had until 2019. */
-const withoutTrunk = (international: string): string => international.replace(/^521(?=\d{10}$)|^(\d{1,3}?)0(?=\d{6})/, (_, code?: string) => code ?? '52');
+const withoutTrunk = (international: string): string =>
+  international.replace(/^521(?=\d{10}$)|^(\d{1,3}?)0(?=\d{6})/, (_, code?: string) => code ?? '52');
 
 function nationalEnd(text: string, at: number, written: Written): number | null {
   const label = labelBefore(text, written.start);
@@ -147,7 +93,7 @@ function isPlausible(digits: string, shape: readonly number[]): boolean {
   const most = digits.startsWith('0') ? 12 : /^[178]/.test(digits) ? 11 : 10;
   if (digits.length < 7) return false;
   if (digits.startsWith('00')) return shape.length === 1 && isInternational(digits.slice(2));
-  if (isBrazilian(digits, shape)) return true;
+  if (isBrazilian(digits, shape) || isNordic(digits, shape)) return true;
   if (digits.length > most) return shape.length === 1 && digits.length <= 15 && isInternational(digits);
   if (shape.length === 1) return !isMoment.test(digits);
   return !(isMoment.test(digits) && shape[0] === 4) && !(shape.length === 4 && shape.every((length) => length <= 3) && digits.length < 9);
@@ -159,6 +105,10 @@ const isMoment = /^(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|^1[4-9]
 /** `(21) 96610-0688`: an area without a 0, and then nine digits. */
 const isBrazilian = (digits: string, shape: readonly number[]): boolean =>
   digits.length === 11 && shape.length > 1 && shape[0] === 2 && isInternational(`55${digits}`);
+
+/** `91 47 63 82`, as Norway and Denmark write all of theirs. */
+const isNordic = (digits: string, shape: readonly number[]): boolean =>
+  shape.join('-') === '2-2-2-2' && ['47', '45'].some((code) => isInternational(code + digits));
 
 /** `8 (916) 478-57-88`: 8 is what one dials first in Russia and Kazakhstan. */
 const isRussian = (digits: string, shape: readonly number[]): boolean =>

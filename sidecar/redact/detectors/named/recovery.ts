@@ -1,5 +1,5 @@
 // What gets somebody back in: the words of a wallet's seed, and codes that are given out to be printed.
-import type { Detector } from '../detector.ts';
+import type { Detector } from '../../detector.ts';
 import { after } from './value-span.ts';
 
 // BIP-39: 12, 15, 18, 21 or 24 words of 3 to 8 letters, perhaps numbered.

@@ -1,5 +1,5 @@
 // Passwords and secrets by the name that stands beside them, in any text.
-import type { Detector, Found } from '../detector.ts';
+import type { Detector, Found } from '../../detector.ts';
 import { valueBeside } from './assignment.ts';
 import { goesOn, isWide, nameEndAfter, nameReach, nameStartBefore } from './name-span.ts';
 import { passwordHeads, passwordPhrases, secretHeads, secretPhrases } from './name-words.ts';

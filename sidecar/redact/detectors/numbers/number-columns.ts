@@ -1,8 +1,8 @@
 // Telephone numbers and national ids in columns that a header names so: what one would be beside that word.
-import type { Detector } from '../detector.ts';
-import { columnFollows, columnReach, findColumn } from './columns.ts';
-import { labelBefore } from './context.ts';
-import type { Context } from './context-words.ts';
+import type { Detector } from '../../detector.ts';
+import { labelBefore } from '../context/context.ts';
+import type { Context } from '../context/context-words.ts';
+import { columnFollows, columnReach, findColumn } from '../named/columns.ts';
 import { digitsEnd, isDigit } from './digits.ts';
 import { nationalId } from './national-id.ts';
 import { phone } from './phone.ts';

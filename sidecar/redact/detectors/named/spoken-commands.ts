@@ -1,11 +1,11 @@
 // Passwords in commands and statements that name them in ways of their own.
-import type { Detector } from '../detector.ts';
+import type { Detector } from '../../detector.ts';
 import { isCode, isPasswordValue } from './named-value.ts';
 
 interface Command {
   /** What stands right before the value. */
   readonly before: string;
-  /** From there on, the value in its first group. */
+  /** From there on, the value in its second group. */
   readonly pattern: RegExp;
 }
 
@@ -22,10 +22,19 @@ const commands: readonly Command[] = [
     ),
   },
   // Of routers: as they stand, and in the form that anybody turns back.
-  { before: 'secret 0', pattern: /[ \t]("?)([^\s"]{4,64})\1/y },
-  { before: 'password 0', pattern: /[ \t]("?)([^\s"]{4,64})\1/y },
+  { before: 'secret 0', pattern: /[ \t]("?)([^\s"\\]{4,64})\1(?=[ \t]*(?:\r?\n|\\n|$))/y },
+  { before: 'password 0', pattern: /[ \t]("?)([^\s"\\]{4,64})\1(?=[ \t]*(?:\r?\n|\\n|$))/y },
   { before: 'password 7', pattern: /[ \t]("?)([0-9A-F]{10,80})\1(?=\s|$)/y },
   { before: 'snmp-server community', pattern: /[ \t]("?)([^\s"]{4,64})\1/y },
+  // What databases say when they first start.
+  { before: 'password is generated for', pattern: /[ \t]{1,4}[^\s:]{1,80}:[ \t]{1,4}("?)([^\s"]{6,64})\1/y },
+  { before: 'generated root password', pattern: /:[ \t]{1,4}("?)([^\s"]{6,64})\1/y },
+  { before: '[basicauth]', pattern: /\s{1,4}[^\s:]{1,64}:[ \t]{0,4}("?)([^\s"]{4,128})\1/y },
+  ...['create_user(', 'create_superuser('].map((before) => ({
+    before,
+    pattern:
+      /[ \t]{0,4}["'][^"'\n]{0,80}["'],[ \t]{0,4}(?:["'][^"'\n]{0,80}@[^"'\n]{0,80}["'],[ \t]{0,4})?(?:password=)?(["'])([^"'\n@]{4,128})\1/y,
+  })),
   // A line of `.pgpass`: host, port, database, user, password.
   { before: ':5432:', pattern: /([\w*-]{1,64}:[\w*.@-]{1,64}):((?:[^\s:\\]|\\[:\\]){4,128})(?=\s|$)/y },
   { before: 'sshpass', pattern: /[ \t]{1,4}-p[ \t]{0,4}(["']?)([^\s"']{1,128})\1/y },

@@ -1,5 +1,5 @@
 // Where the name begins and ends of which a text holds a head, as `password` in `spring.datasource.password_2`.
-import { endsEscape } from '../boundary.ts';
+import { endsEscape } from '../../boundary.ts';
 
 /** How far a name goes before its head. */
 export const nameReach = 40;

@@ -8,7 +8,7 @@ export interface Heading {
 
 const rowReach = 160;
 // As far as the head of a table may be.
-export const tableReach = 512;
+const tableReach = 512;
 
 /** Where the line begins, also if its end is written `\n`. */
 export function lineStart(text: string, at: number, reach: number): number {

@@ -1,8 +1,8 @@
 // International bank account numbers: of a country that has them, as long as that country's are, with the right check
 // digits. Grouped or not, in letters of either case.
 import isIBAN from 'validator/lib/isIBAN.js';
-import { endsWord, startsWord } from '../boundary.ts';
-import type { Detector } from '../detector.ts';
+import { endsWord, startsWord } from '../../boundary.ts';
+import type { Detector } from '../../detector.ts';
 import { escapeLength, isBlank, isDigit } from './digits.ts';
 
 // A CommonJS module: Node gives all of what it exports, vitest its default.
@@ -27,10 +27,12 @@ export const iban: Detector = {
   anchors: 'digits',
   reach: { before: 8, after: 136 },
   find: (text, at, end, found) => {
-    const start = at - 2;
+    // `DE 21 7005 …`: then only these two digits belong to the head.
+    const gap = end - at === 2 && isBlank(text.charCodeAt(at - 1)) ? 1 : 0;
+    const start = at - 2 - gap;
     if (start < 0 || !isLetter(text.charCodeAt(start)) || !isLetter(text.charCodeAt(start + 1)) || end - at < 2 || !startsWord(text, start))
       return;
-    const stop = ibanEnd(text, start);
+    const stop = ibanEnd(text, start, at);
     if (stop !== null) found(start, stop);
   },
 };
@@ -40,11 +42,11 @@ const isLetter = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 
 // For the check the head goes behind the rest: two letters are four digits, with the two check digits six.
 const headShift = 1_000_000 % 97;
 
-/** Where the number that begins at `start` ends; null if there is none. */
-function ibanEnd(text: string, start: number): number | null {
-  const head = [0, 1, 2, 3].reduce((rest, offset) => remainderAfter(rest, text.charCodeAt(start + offset)), 0);
+/** Where the number ends that begins at `start` and whose check digits stand at `check`; null if there is none. */
+function ibanEnd(text: string, start: number, check: number): number | null {
+  const head = [start, start + 1, check, check + 1].reduce((rest, place) => remainderAfter(rest, text.charCodeAt(place)), 0);
   let rest = 0;
-  let at = start + headLength;
+  let at = check + 2;
   for (let length = headLength + 1; length <= lengthMax; length++) {
     if (!isAlphanumeric(text.charCodeAt(at))) at += separatorLength(text, at);
     const code = text.charCodeAt(at);

@@ -1,6 +1,6 @@
 // Passwords and secrets in columns that a header names so: CSV with any delimiter, and tables of Markdown. A column is
 // followed as long as it has findings, so each row is looked at once; in a stream, as far as rows have been held back.
-import type { Detector, Found } from '../detector.ts';
+import type { Detector, Found } from '../../detector.ts';
 import { goesOn } from './name-span.ts';
 import { passwordHeads, secretHeads } from './name-words.ts';
 import { isPasswordValue, isSecretValue } from './named-value.ts';
@@ -55,8 +55,9 @@ export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: nu
   const delimiter = delimiterAfter(text, end) ?? delimiterBefore(text, at);
   if (delimiter === null) return;
   const lineStart = lineStartBefore(text, at);
-  const lineEnd = lineStart === null ? null : lineEndAfter(text, end);
-  if (lineStart === null || lineEnd === null) return;
+  if (lineStart === null || isAskedBefore(valuesOf, text, lineStart, at, end, delimiter)) return;
+  const lineEnd = lineEndAfter(text, end);
+  if (lineEnd === null) return;
   const header = cellsOf(text, lineStart, lineEnd, delimiter);
   const column = header.findIndex((cell) => cell.start <= at && end <= cell.end);
   const cell = header[column];
@@ -67,6 +68,17 @@ export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: nu
     return isValue === null ? [] : [{ at, isValue }];
   });
   followColumns(text, lineEnd, { delimiter, columns, count: header.length }, valuesOf, found);
+}
+
+/** Whether the same anchor stands in the line before, in a cell of interest: then all columns were followed from there. */
+function isAskedBefore(valuesOf: ValuesOf, text: string, lineStart: number, at: number, end: number, delimiter: string): boolean {
+  const anchor = text.slice(at, end);
+  const first = text.indexOf(anchor, lineStart);
+  if (first === at) return false;
+  const before = text.slice(lineStart, first).lastIndexOf(delimiter);
+  const length = text.slice(first, at).indexOf(delimiter);
+  const cell = bareCell(text, before === -1 ? lineStart : lineStart + before + delimiter.length, first + length);
+  return length !== -1 && valuesOf(text.slice(cell.start, cell.end)) !== null;
 }
 
 /** Empty at the edges of a table; otherwise words, not numbers or code. */

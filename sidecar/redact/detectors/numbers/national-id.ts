@@ -1,8 +1,8 @@
 // Numbers that states give people: by themselves where they are written as hardly anything else is, otherwise beside a
 // word for them. With the check digits of those that have some.
-import { isWordCode, startsWord } from '../boundary.ts';
-import type { Detector } from '../detector.ts';
-import { labelBefore } from './context.ts';
+import { isWordCode, startsWord } from '../../boundary.ts';
+import type { Detector } from '../../detector.ts';
+import { labelBefore } from '../context/context.ts';
 import { isDigit, isTypedRow } from './digits.ts';
 import { americas } from './national-ids/americas.ts';
 import { asiaPacific } from './national-ids/asia-pacific.ts';

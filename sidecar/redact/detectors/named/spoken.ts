@@ -1,13 +1,13 @@
 // `the password for the printer is …`, `パスワードは…`: where a value begins that words lead to. Looks at a few words
 // of the same sentence only.
-import { isWordCode } from '../boundary.ts';
-import { calledBy } from './names.ts';
+import { isWordCode } from '../../boundary.ts';
 import { isWide } from './name-span.ts';
+import { calledBy } from './names.ts';
 
 // Words that say what something is, in the languages that we know them of.
 const connectors = new Set(
   (
-    'is are was be ist lautet wäre war est es é è era to jest je är er on este là adalah ialah işte és zijn luidt são sarà será sera serait bude będzie были был это هو هي है हैं ' +
+    'is are was be ist lautet wäre war est es é è era to jest je är er on este là adalah ialah işte és zijn luidt são sarà será sera serait bude będzie были был это هو هي है हैं היא הוא זה זו ' +
     ': = - – — → -> => := ：'
   ).split(' '),
 );

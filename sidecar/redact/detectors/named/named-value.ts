@@ -1,7 +1,7 @@
 // What may be the value of a password or a secret, beside a name that says so: not prose, code, a path or a date. All
 // linear in the value.
-import { bitsPerCharacter } from './entropy.ts';
-import { isPlaceholder } from './placeholders.ts';
+import { bitsPerCharacter } from '../entropy.ts';
+import { isPlaceholder } from '../placeholders.ts';
 
 const passwordLengthMin = 4;
 const passwordLengthMax = 256;
@@ -107,5 +107,6 @@ function isWordy(chunk: string): boolean {
   if (plain.length > 24 || consonants.test(plain)) return false;
   if (/^(?:[a-z]+|[A-Z]+)$/.test(plain)) return plain.length <= 16 && (plain.length < 5 || /[aeiouy]/i.test(plain));
   const words = plain.match(/[A-Z]*[a-z]+|[A-Z]+/g) ?? [];
-  return words.join('') === plain && plain.length / words.length >= 3;
+  const strict = plain.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
+  return words.join('') === plain && plain.length / words.length >= 3 && plain.length / strict.length >= 2.5;
 }

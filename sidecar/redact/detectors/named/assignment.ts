@@ -23,6 +23,8 @@ const instead = /[ \t]{0,2}\)?[ \t]{0,4}(?:\|\||\?\?|\?:|or[ \t])[ \t]{0,4}(?=[a
 const call = /\([ \t]{0,2}(?=[a-zA-Z@]{0,2}\\{0,3}["'`])/y;
 // `Your password?`, and in the next line of a chat `Sure, it's …`.
 const answered = /\?[ \t]{0,2}(?:\r?\n|\\n)(?:[^\s:?]{1,24}:[ \t])?(?:[A-Za-z]{1,8},?[ \t]){0,3}(?:it'?s|it is|is|here:?)[ \t]{1,2}/iy;
+// `the password's …`.
+const owned = /['’]s[ \t](?=[^\s])/y;
 // `By.name("password").sendKeys("…")`, of what drives a browser.
 const typing = /\.(?:send_?keys|fill|type|press_sequentially|pressSequentially|set_?value|enter|val)\([ \t]{0,2}(?=["'`])/iy;
 // `name="password" value="…"`, `secret set TOKEN --body "…"`, `- name: TOKEN\n  value: …`.
@@ -34,7 +36,8 @@ const pair =
 const block = /[ \t]{0,2}\{[^{}]{0,300}?\bdefault[ \t]{0,12}=[ \t]{0,4}(?=")/y;
 const element = /(?:[ \t]{1,2}[\w:.-]{1,24}=["'][^"'<>]{0,40}["']){0,3}[ \t]{0,2}(?:>|&gt;)(?:<!\[CDATA\[)?/y;
 // `<key>…</key><string>`, `<name>…</name><value>`; and the next cell or term of a document.
-const keyElement = /<\/(?:key|name|Key|Name|option|param-name)>\s{0,40}<(?:string|value|Value|param-value)>/y;
+// And `name="password"><value>`.
+const keyElement = /(?:<\/(?:key|name|Key|Name|option|param-name)>|>)\s{0,40}<(?:string|value|Value|param-value)>/y;
 const cellElement = /:?[ \t]{0,2}<\/[\w:]{1,12}>[ \t]{0,2}:?\s{0,40}(?:<\/?[\w:]{1,12}(?:[ \t][^<>]{0,60})?>\s{0,20}){0,3}/y;
 // `| Password | … |`, and at the start of a line `name,value`.
 const nextCell = /[ \t]{0,24}[|\t][ \t]{0,24}|[ \t]{0,2}[,;][ \t]{0,2}/y;
@@ -43,6 +46,8 @@ const flagName = /(?:^|[\s"'`,[(=|])-{1,2}$|\/$/;
 
 /** What is put beside the name that stands from `from` to `to`; null if nothing is. */
 export function valueBeside(text: string, from: number, to: number): Value | null {
+  const said = after(owned, text, to);
+  if (said > to) return quotedValue(text, said, 'spoken') ?? bareValue(text, said, 'spoken');
   const closed = closerBegins.includes(text.charAt(to)) ? after(closers, text, to) : to;
   const next = text.charAt(closed);
   if (next === ' ' || next === '\t') return afterBlank(text, from, to, closed);
@@ -88,13 +93,13 @@ function blanksEnd(text: string, at: number): number {
 }
 
 function inMarkup(text: string, from: number, to: number, closed: number): Value | null {
+  const keyed = after(keyElement, text, closed);
+  if (keyed > closed) return elementValue(text, keyed, 'quoted');
   const isTag = text[from - 1] === '<' || text[from - 1] === ':' || text.startsWith('&lt;', from - 4) || closed > to;
   if (isTag && after(attribute, text, closed) === closed) {
     const begin = after(element, text, closed);
     if (begin > closed) return elementValue(text, begin, 'quoted');
   }
-  const keyed = after(keyElement, text, closed);
-  if (keyed > closed) return elementValue(text, keyed, 'quoted');
   const cell = after(cellElement, text, closed);
   return cell > closed ? elementValue(text, cell, 'spoken') : null;
 }

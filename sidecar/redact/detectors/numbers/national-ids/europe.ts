@@ -179,6 +179,13 @@ export const europe: readonly NationalId[] = [
   { name: 'de-idnr', alone: [], beside: ['## ### ### ###', '###########', '##/###/###/###'], isValid: isIdNr },
   { name: 'de-rvnr', alone: ['## ###### @ ###'], beside: ['########@###', '##-######-@-###'], isValid: isRvnr },
   {
+    name: 'de-steuernummer',
+    alone: [],
+    beside: ['#####/#####', '##/###/#####', '###/###/#####', '###/####/####', '### ### #####'],
+    isValid: (digits) => Number(digits) > 0,
+    called: /(?:steuernummer|st(?:euer)?\.?-?nr)[^\d\n]*$/i,
+  },
+  {
     name: 'de-document',
     alone: [],
     beside: ['@########', '@########*', '@##@##@##', '@##@##@###'],

@@ -1,7 +1,7 @@
 // What a name says about the value beside it: in `"db_password": "…"`, in `API_KEY=…`, in `phone: …`.
 import { LRUCache } from 'lru-cache';
-import { isContextName } from './context.ts';
-import { isCredentialContext } from './credentials/context-name.ts';
+import { isContextName } from '../context/context.ts';
+import { isCredentialContext } from '../credentials/context-name.ts';
 import {
   harmlessOwners,
   keyOwners,
@@ -53,7 +53,7 @@ export const isNameOfOne = (value: string): boolean =>
 const noKind: Called = { kind: null, vague: false };
 const passwordWords = new Set(passwordHeads);
 const secretWords = new Set(secretHeads);
-const gluedPassword = /(?:password|passwd|passwort|kennwort|passphrase|passcode|storepass|keypass)$/;
+const gluedPassword = /(?:password|passwd|passwort|kennwort|passphrase|passcode|storepass|keypass|סיסמה|סיסמא|סיסמת)$/;
 const gluedSecret = /(?:token|secret|apikey|secretkey|privatekey|authkey)$/;
 const shortPasswords =
   /^(?:pg|my|db|sql|mysql|pgsql|user|usr|root|admin|adm|ftp|smtp|ssh|wifi|wlan|mail|imap|ldap|redis|mongo|bind|http|proxy|require|master|app|api|svc|n)(?:pass|pwd|pw)$/;

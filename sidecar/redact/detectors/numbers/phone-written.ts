@@ -1,0 +1,61 @@
+// How a telephone number is written: what leads it, its groups of digits, and where each of them ends.
+import { startsWord } from '../../boundary.ts';
+import { digitsEnd, escapeLength, isBlank, isHyphen } from './digits.ts';
+
+/** A number as it is written. `ends`: after each group of digits, where the number could end. */
+export interface Written {
+  readonly start: number;
+  readonly digits: string;
+  readonly groups: readonly { readonly digits: number; readonly end: number }[];
+  /** What stands before its first digit. */
+  readonly lead: 'plus' | 'zeros' | 'bracket' | 'none';
+}
+
+// E.164: at most 15 digits, and a trunk prefix or two zeros that are not counted.
+export const digitsMax = 18;
+const groupsMax = 8;
+
+/** The number whose first group of digits stands from `at` to `end`. */
+export function readNumber(text: string, at: number, end: number): Written {
+  const { start, lead } = leadOf(text, at);
+  const groups: { digits: number; end: number }[] = [{ digits: end - at, end }];
+  let digits = text.slice(at, end);
+  let last = end;
+  while (groups.length < groupsMax) {
+    // A bracket stands around an area code, so not behind one.
+    const from = separatorEnd(text, last, lead !== 'bracket' && groups.length < 3);
+    const stop = from === last ? from : digitsEnd(text, from);
+    if (stop === from || digits.length + stop - from > digitsMax) break;
+    digits += text.slice(from, stop);
+    groups.push({ digits: stop - from, end: stop });
+    last = stop;
+  }
+  return { start, digits, groups, lead };
+}
+
+/** Up to three of blanks, hyphens, dots, brackets and strokes, as they are, percent-encoded or as entities. */
+function separatorEnd(text: string, at: number, mayOpen: boolean): number {
+  let end = at;
+  for (let count = 0; count < 3; count++) {
+    const code = text.charCodeAt(end);
+    if (!mayOpen && (code === 40 || code === 0xff08)) break;
+    if (isBlank(code) || isHyphen(code) || code === 46 || code === 47 || code === 40 || code === 41 || code === 0xff08 || code === 0xff09)
+      end += 1;
+    else if (code === 37 && /%2[089D]/iy.test(text.slice(end, end + 3))) end += 3;
+    else if (code === 38 && escapeLength(text, end) > 0) end += escapeLength(text, end);
+    else break;
+  }
+  return end;
+}
+
+function leadOf(text: string, at: number): Pick<Written, 'start' | 'lead'> {
+  const bracket = text[at - 1] === '(' ? 1 : 0;
+  if (text[at - 1 - bracket] === '+' && !isJoined(text, at - 1 - bracket)) return { start: at - 1 - bracket, lead: 'plus' };
+  if (text[at - 1] === ' ' && text[at - 2] === '+' && !isJoined(text, at - 2)) return { start: at - 2, lead: 'plus' };
+  if (/%2b/i.test(text.slice(Math.max(0, at - 3), at))) return { start: at - 3, lead: 'plus' };
+  if (text.startsWith('00', at) && text[at + 2] !== '0') return { start: at, lead: 'zeros' };
+  return { start: at - bracket, lead: bracket === 1 ? 'bracket' : 'none' };
+}
+
+/** `1+415…` is a sum, `name+1…` an address. */
+const isJoined = (text: string, plus: number): boolean => !startsWord(text, plus) || text[plus - 1] === '+';
