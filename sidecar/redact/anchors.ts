@@ -53,7 +53,6 @@ function classesOf(words: readonly string[]): { readonly classes: Uint16Array; r
   for (const character of words.join('')) {
     const code = character.charCodeAt(0);
     if (classes[code] !== 0) continue;
-    if (width > 1_000) throw new RangeError('the anchors of detectors have more than 1,000 different characters');
     classes[code] = width;
     const capital = character.toUpperCase();
     // Not `I`, which is the capital of `ı` too.

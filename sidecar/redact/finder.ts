@@ -3,7 +3,7 @@ import { digestText } from '@tollgate/proto/contract';
 import { type Anchors, buildAnchors } from './anchors.ts';
 import { endsWord, startsWord } from './boundary.ts';
 import { type Detector, leadMax } from './detector.ts';
-import { marksIn, type Span } from './marks.ts';
+import { builtInMarks, marksIn, type Span } from './marks.ts';
 import type { OwnPattern } from './own-pattern.ts';
 import { plainCharacters } from './plain-characters.ts';
 import { candidateCost, type Work } from './work.ts';
@@ -16,7 +16,7 @@ export interface Finding extends Span {
 
 /** Values that were found before, with their kinds. */
 export interface Known {
-  in(text: string): readonly (Span & { readonly kind: string })[];
+  in(text: string, work: Work): readonly (Span & { readonly kind: string })[];
 }
 
 export const nothingKnown: Known = { in: () => [] };
@@ -24,17 +24,14 @@ export const nothingKnown: Known = { in: () => [] };
 /** Whole values only: `MERIDIAN` is not known of in `MERIDIANS`. */
 export function knownOf(kinds: ReadonlyMap<string, string>): Known {
   if (kinds.size === 0) return nothingKnown;
-  const values = [...kinds].map(([value, kind]) => ({ value, kind, anchors: [value] }));
-  const anchors = buildAnchors(values);
   return {
-    in: (text) => {
+    in: (text, work) => {
       const found: (Span & { readonly kind: string })[] = [];
-      anchors.scan(text, (position, start, end) => {
-        const one = values[position];
-        // Anchors do not regard case, and values are one thing with a capital and another without.
-        if (one !== undefined && text.startsWith(one.value, start) && startsWord(text, start) && endsWord(text, end))
-          found.push({ kind: one.kind, start, end });
-      });
+      work.spend(kinds.size * (2 + text.length / 32));
+      for (const [value, kind] of kinds) {
+        for (let at = text.indexOf(value); at !== -1; at = text.indexOf(value, at + value.length))
+          if (startsWord(text, at) && endsWord(text, at + value.length)) found.push({ kind, start: at, end: at + value.length });
+      }
       return found;
     },
   };
@@ -52,7 +49,18 @@ export interface Finder {
 
 const none: readonly Finding[] = [];
 
-export function createFinder(detectors: readonly Detector[], patterns: readonly OwnPattern[], allow: ReadonlySet<string>): Finder {
+interface FinderOptions {
+  /** SHA-256 in hex of values that stay. */
+  readonly allow: ReadonlySet<string>;
+  /** Which kinds' marks are marks. */
+  readonly marked: ReadonlySet<string>;
+}
+
+export function createFinder(
+  detectors: readonly Detector[],
+  patterns: readonly OwnPattern[] = [],
+  { allow, marked }: FinderOptions = { allow: new Set(), marked: builtInMarks },
+): Finder {
   const anchors: Anchors = buildAnchors(detectors);
   const allows = (value: string): boolean => allow.size > 0 && allow.has(digestText(value));
 
@@ -80,7 +88,7 @@ export function createFinder(detectors: readonly Detector[], patterns: readonly 
       work.spend(text.length * cost.toMatch);
       for (const { start, end } of matches(text)) add(kind, detectors.length, start, end);
     }
-    for (const { kind, start, end } of known.in(text)) add(kind, detectors.length, start, end);
+    for (const { kind, start, end } of known.in(text, work)) add(kind, detectors.length, start, end);
     return all ?? none;
   };
 
@@ -88,7 +96,7 @@ export function createFinder(detectors: readonly Detector[], patterns: readonly 
     allows,
     find: (text, from, known, work) => {
       const found = candidates(text, known, work);
-      return found.length === 0 ? none : united(besideMarks(found, marksIn(text)), from);
+      return found.length === 0 ? none : united(besideMarks(found, marksIn(text, marked)), from);
     },
     settled: (text) => {
       let settled = text.length;

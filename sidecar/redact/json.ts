@@ -7,6 +7,8 @@ export interface Leaf {
   readonly text: string;
   /** The key that it is the value of, also as an item of a list; or what `{"name": …, "value": …}` calls it. */
   readonly name: string;
+  /** The name of what holds the object that it stands in: `password` of `{"password": {"old": …}}`. */
+  readonly outer: string;
   /** Of a bare number or value, what its object is about: `phone` of `{"type": "phone", "number": …}`; empty if nothing. */
   readonly sort: string;
   readonly isKey: boolean;
@@ -32,8 +34,8 @@ interface Frame {
   label: string;
   /** Of what sort its object says it is. */
   sort: string;
-  /** Rewritten keys that another key could meet. */
-  taken: Set<string> | null;
+  /** Rewritten keys that another key could meet, each with the last number that was put behind it. */
+  taken: Map<string, number> | null;
 }
 
 /** `text` must be JSON: see `isJson`. `around` is the leaf that holds it, which gives it a name and a path. */
@@ -63,15 +65,16 @@ export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>
   const key = (frame: Frame, start: number, end: number, decoded: string): void => {
     frame.name = decoded;
     frame.expectsKey = false;
-    const rewritten = freeKey(frame, rewrite({ text: decoded, name: '', sort: '', isKey: true, path: keyPath }));
+    const rewritten = freeKey(frame, rewrite({ text: decoded, name: '', outer: '', sort: '', isKey: true, path: keyPath }));
     frame.step = rewritten;
     if (rewritten !== decoded) replace(start, end, rewritten);
   };
   const leaf = (start: number, end: number, decoded: string): void => {
     const frame = frames.at(-1);
-    const name = frame === undefined ? around.name : nameIn(frame, frames.at(-2)?.name ?? around.name);
-    const sort = frame === undefined ? '' : sortIn(frame, frames.at(-2)?.name ?? around.name, text, end, decoded);
-    const rewritten = rewrite({ text: decoded, name, sort, isKey: false, path: leafPath });
+    const outer = frames.at(-2)?.name ?? around.name;
+    const name = frame === undefined ? around.name : nameIn(frame, outer, text, end);
+    const sort = frame === undefined ? '' : sortIn(frame, outer, text, end, decoded);
+    const rewritten = rewrite({ text: decoded, name, outer: frame?.isObject === true ? outer : '', sort, isKey: false, path: leafPath });
     if (rewritten !== decoded) replace(start, end, rewritten);
     if (frame !== undefined) noteLabel(frame, decoded);
   };
@@ -187,10 +190,18 @@ const holds = (names: ReadonlySet<string>, name: string): boolean => name.length
 const onlyValueNames = new Set(['value', 'Value', 'default', 'stringValue', 'S']);
 
 /** What names the next leaf. In a list of arguments, the option before it. */
-function nameIn(frame: Frame, around: string): string {
+function nameIn(frame: Frame, around: string, text: string, end: number): string {
   if (frame.label !== '' && (!frame.isObject || holds(valueNames, frame.name))) return frame.label;
+  if (frame.isObject && holds(valueNames, frame.name)) {
+    labelBehind.lastIndex = end;
+    const label = labelBehind.exec(text)?.[1];
+    if (label !== undefined) return withoutPart(label);
+  }
   return frame.isObject && around !== '' && onlyValueNames.has(frame.name) ? around : frame.name;
 }
+
+// Keys come in any order; those of canonical JSON are sorted.
+const labelBehind = new RegExp(`[^{}[\\]]{0,160}?"(?:${[...labelNames].join('|')})"\\s{0,4}:\\s{0,4}"([^"\\\\]{1,120})"`, 'iy');
 
 const sortBehind = new RegExp(
   `[^{}[\\]]{0,160}?"(?:${sorts.split(' ').join('|')})"\\s{0,4}:\\s{0,4}"([^"\\\\]{1,${sortLengthMax}})"`,
@@ -220,10 +231,13 @@ const isOption = (text: string): boolean => text.length < 64 && /^--?[A-Za-z][\w
 /** Two keys of an object that are rewritten alike stay two keys. */
 function freeKey(frame: Frame, key: string): string {
   if (!key.includes('[redacted:')) return key;
-  frame.taken ??= new Set();
+  frame.taken ??= new Map();
+  let number = frame.taken.get(key) ?? 1;
   let free = key;
-  for (let number = 2; frame.taken.has(free); number++) free = `${key}#${number}`;
-  frame.taken.add(free);
+  // From where the last one of this name ended: however many they are, each is tried about once.
+  while (frame.taken.has(free)) free = `${key}#${++number}`;
+  frame.taken.set(key, number);
+  if (free !== key) frame.taken.set(free, 1);
   return free;
 }
 

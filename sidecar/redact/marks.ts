@@ -1,8 +1,8 @@
 // What stands where something was found: `[redacted:email]`, numbered for a run by first appearance. A model can tell
 // two people apart by it, and not who they are.
-import { digestText } from '@tollgate/proto/contract';
+import { digestText, redactionKinds } from '@tollgate/proto/contract';
 
-const mark = /\[redacted:[a-z][a-z0-9_]*(?:#([1-9]\d{0,8}))?\]/g;
+const mark = /\[redacted:([a-z][a-z0-9_]{0,39})(?:#([1-9]\d{0,8}))?\]/g;
 const markBegin = '[redacted:';
 
 export interface Span {
@@ -10,10 +10,18 @@ export interface Span {
   readonly end: number;
 }
 
+/** Where everything was replaced, because one call may not ask for so much work. */
+export const overBudgetKind = 'over_budget';
+
+/** Of which kinds there are marks, where a workspace has none of its own. What else looks like one may hide something. */
+export const builtInMarks: ReadonlySet<string> = new Set([...redactionKinds, overBudgetKind]);
+
 /** The marks that a text holds already, in order. */
-export function marksIn(text: string): readonly Span[] {
+export function marksIn(text: string, kinds: ReadonlySet<string>): readonly Span[] {
   if (!text.includes(markBegin)) return [];
-  return [...text.matchAll(mark)].map(({ index, 0: { length } }) => ({ start: index, end: index + length }));
+  return [...text.matchAll(mark)].flatMap(({ index, 0: { length }, 1: kind }) =>
+    kind !== undefined && kinds.has(kind) ? [{ start: index, end: index + length }] : [],
+  );
 }
 
 /** The numbers that a run has given. One is made for each run and goes with it from call to call. */
@@ -21,15 +29,13 @@ export interface Numbers {
   /** What stands in place of a value. The same for the same value and kind. */
   markFor(kind: string, value: string): string;
   /** Notes the numbers that a text holds, whoever gave them: new ones go on above. */
-  note(text: string): void;
+  note(text: string, kinds: ReadonlySet<string>): void;
 }
 
-// A run that holds more than these begins to give marks without a number.
+// Of a run that holds more values than these, further ones are told apart, but not recognised when they come again.
 const valuesMax = 10_000;
-// Further than anybody counts, and near enough that a number which somebody made up does not use them up.
-const numberMax = 1_000_000;
-// Kinds are named in texts too, by whoever wrote them.
-const kindsMax = 1_000;
+// Nine digits. Where they are used up, marks have no number.
+const numberMax = 999_999_999;
 
 export function createNumbers(): Numbers {
   const last = new Map<string, number>();
@@ -40,19 +46,17 @@ export function createNumbers(): Numbers {
       const key = `${kind} ${digestText(value)}`;
       const known = given.get(key);
       if (known !== undefined) return known;
-      if (given.size >= valuesMax) return `${markBegin}${kind}]`;
       const number = (last.get(kind) ?? 0) + 1;
+      if (number > numberMax) return `${markBegin}${kind}]`;
       last.set(kind, number);
       const made = `${markBegin}${kind}#${number}]`;
-      given.set(key, made);
+      if (given.size < valuesMax) given.set(key, made);
       return made;
     },
-    note: (text) => {
+    note: (text, kinds) => {
       if (!text.includes(markBegin)) return;
-      for (const [found, digits] of text.matchAll(mark)) {
-        const number = Number(digits ?? 0);
-        const kind = found.slice(markBegin.length, found.search(/[#\]]/));
-        if (number > (last.get(kind) ?? 0) && number < numberMax && last.size < kindsMax) last.set(kind, number);
+      for (const [, kind = '', digits] of text.matchAll(mark)) {
+        if (kinds.has(kind)) last.set(kind, Math.max(last.get(kind) ?? 0, Number(digits ?? 0)));
       }
     },
   };

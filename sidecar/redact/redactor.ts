@@ -2,12 +2,15 @@
 // result. Idempotent: it looks again at what it made until there is nothing left to find.
 import { type CompiledRedaction, digestText, type Finding as KindCount } from '@tollgate/proto/contract';
 import { detectors } from './detectors/index.ts';
+import { isStrongPassword } from './detectors/named/named-value.ts';
 import { isNamedSecret, meaningOf } from './detectors/named/names.ts';
-import { createFinder, type Finder, type Finding, knownOf, nothingKnown, replaceFound } from './finder.ts';
+import { createFinder, type Finder, knownOf, nothingKnown, replaceFound } from './finder.ts';
 import { isJson, type Leaf, rewriteStrings } from './json.ts';
-import { marksIn, type Numbers, type Span } from './marks.ts';
+import { builtInMarks, marksIn, type Numbers, overBudgetKind, type Span } from './marks.ts';
 import { ownPattern } from './own-pattern.ts';
 import { createTextStream, type TextStream } from './stream.ts';
+import { createValues } from './values.ts';
+import { type Finders, findWanted } from './wanted.ts';
 import { candidateCost, createWork, OverBudget } from './work.ts';
 
 /** What was found at one place. */
@@ -33,34 +36,33 @@ export interface Redactor {
   openStream(numbers: Numbers): TextStream;
 }
 
-/** Where everything was replaced, because one call may not ask for so much work. */
-const overBudgetKind = 'over_budget';
 const overBudgetMark = `[redacted:${overBudgetKind}]`;
 
 // Each round that finds something is followed by another; nothing that makes sense needs more than three.
 const roundsMax = 6;
 // JSON in a string in JSON, and so on.
 const nestingMax = 8;
-// A value that was found once is replaced wherever it stands, from this length on.
-const knownLengthMin = 8;
-// All of them together.
-const knownCharactersMax = 2_000;
 const digestsMax = 100;
+// Of a password in an object under that name.
+const outerLengthMin = 6;
 
 /** `kept`: kinds that are found and left as they are, because the call's tool may have them. */
 export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction, 'exceptions'>, kept: readonly string[]): Redactor {
   const passed = new Set<string>([...off, ...kept]);
+  const allowed = new Set(allow);
+  const marked = new Set([...builtInMarks, ...patterns.map(([kind]) => kind)]);
   const compiled = patterns.map(([kind, pattern]) => ownPattern(kind, pattern));
   const finderOf = (wanted: (one: { readonly kind: string }) => boolean): Finder =>
-    createFinder(detectors.filter(wanted), compiled.filter(wanted), new Set(allow));
+    createFinder(detectors.filter(wanted), compiled.filter(wanted), { allow: allowed, marked });
   const finders: Finders = {
     passed,
+    marked,
     wanted: finderOf(({ kind }) => !passed.has(kind)),
     unwanted: passed.size === 0 ? null : finderOf(({ kind }) => passed.has(kind)),
   };
   const untilSettled = (value: string, numbers: Numbers, rewrite: (text: string, call: Call) => string): Redaction | null => {
     const call = createCall(finders, numbers);
-    numbers.note(value);
+    call.noteMarks(value);
     let text = value;
     try {
       for (let round = 0; round < roundsMax; round++) {
@@ -80,11 +82,11 @@ export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction,
       untilSettled(json, numbers, (text, call) => call.rewriteJson(text, whole, 0)) ?? wholly(JSON.stringify(overBudgetMark)),
     redactText: (text, numbers) =>
       untilSettled(text, numbers, (before, call) => call.rewrite({ ...whole, text: before }, 0)) ?? wholly(overBudgetMark),
-    openStream: (numbers) => createTextStream(finders.wanted, numbers),
+    openStream: (numbers) => createTextStream(finders, numbers),
   };
 }
 
-const whole: Leaf = { text: '', name: '', sort: '', isKey: false, path: () => '' };
+const whole: Leaf = { text: '', name: '', outer: '', sort: '', isKey: false, path: () => '' };
 
 /** What stands in place of a value, and what the allow-list would call it. */
 interface Replacement {
@@ -92,27 +94,21 @@ interface Replacement {
   readonly digest: string;
 }
 
-interface Finders {
-  /** Kinds that are left as they are. */
-  readonly passed: ReadonlySet<string>;
-  readonly wanted: Finder;
-  /** Of those kinds; null where there are none. */
-  readonly unwanted: Finder | null;
-}
-
 /** One call: what it has found, and what it may still do. */
 interface Call {
   rewrite(leaf: Leaf, nesting: number): string;
   rewriteJson(json: string, around: Leaf, nesting: number): string;
+  /** New numbers go on above those that the payload brings along. */
+  noteMarks(payload: string): void;
   /** Another round begins: what was found is known from now on. */
   lookAgain(): void;
   findings(): readonly PlacedFinding[];
 }
 
-function createCall({ passed, wanted, unwanted }: Finders, numbers: Numbers): Call {
+function createCall(finders: Finders, numbers: Numbers): Call {
+  const { passed, marked, wanted } = finders;
   const work = createWork();
-  const values = new Map<string, string>();
-  let room = knownCharactersMax;
+  const values = createValues();
   let known = nothingKnown;
   const placed = new Map<string, PlacedFinding>();
 
@@ -122,10 +118,7 @@ function createCall({ passed, wanted, unwanted }: Finders, numbers: Numbers): Ca
     const key = `${kind} ${value}`;
     const made = replacements.get(key) ?? { mark: numbers.markFor(kind, value), digest: digestText(value) };
     replacements.set(key, made);
-    if (value.length >= knownLengthMin && value.length <= room && !values.has(value)) {
-      values.set(value, kind);
-      room -= value.length;
-    }
+    values.add(kind, value);
     return made;
   };
   const markFor = (kind: string, value: string, path: string): string => {
@@ -139,19 +132,21 @@ function createCall({ passed, wanted, unwanted }: Finders, numbers: Numbers): Ca
   };
 
   const rewrite = (leaf: Leaf, nesting: number): string => {
-    const { text, name, sort, isKey, path } = leaf;
+    const { text, name, outer, sort, isKey, path } = leaf;
     if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(text, leaf, nesting + 1);
-    const { named, isContext } = meaningOf(name);
+    const { isContext, ...meaning } = meaningOf(name);
+    // `{"password": {"old": …, "new": …}}`.
+    const named =
+      meaning.named ?? (!isContext && meaningOf(outer).named === 'password' && isStrongPassword(text, outerLengthMin) ? 'password' : null);
     const context = isContext ? `${name}: ` : meaningOf(sort).isContext ? `${sort}: ` : '';
     const scanned = context + text;
     const isWhole = ({ start, end }: Span): boolean => start === context.length && end === scanned.length;
-    // A token that may stay is not taken for its name's sake.
-    const left = unwanted?.find(scanned, context.length, known, work) ?? [];
-    const found = wanted
-      .find(scanned, context.length, known, work)
-      .filter((one) => !isNamed(one) || !left.some(({ start, end }) => start <= one.start && one.end <= end));
-    if (named !== null && !passed.has(named) && !found.some(isWhole) && !left.some(isWhole) && !isMarked(text))
-      if (isNamedSecret(named, text) && !wanted.allows(text)) return markFor(named, text, path());
+    const { found, left } = findWanted(finders, scanned, context.length, known, work);
+    if (named !== null && !passed.has(named) && !found.some(isWhole) && !left.some(isWhole)) {
+      // Judged by what stands there besides marks; where there is nothing else, there is nothing.
+      const bare = withoutMarks(text, marked);
+      if (isNamedSecret(named, bare) && !wanted.allows(text)) return markFor(named, text, path());
+    }
     if (found.length === 0) return text;
     const place = path();
     return replaceFound(scanned, context.length, found, (kind, value) => markFor(kind, value, place));
@@ -162,21 +157,28 @@ function createCall({ passed, wanted, unwanted }: Finders, numbers: Numbers): Ca
     return rewriteStrings(json, around, (leaf) => rewrite(leaf, nesting));
   };
 
+  const noteMarks = (payload: string, nesting: number): void => {
+    numbers.note(payload, marked);
+    // A mark may be written with escapes.
+    if (nesting > nestingMax || !payload.includes('\\u00') || !isJson(payload)) return;
+    rewriteStrings(payload, whole, ({ text }) => {
+      noteMarks(text, nesting + 1);
+      return text;
+    });
+  };
+
   return {
     rewrite,
     rewriteJson,
+    noteMarks: (payload) => noteMarks(payload, 0),
     lookAgain: () => {
-      known = knownOf(values);
+      known = knownOf(values.all);
     },
     findings: () => [...placed.values()],
   };
 }
 
-/** Found by what stands beside it, not by its own form. */
-const isNamed = ({ kind }: Finding): boolean => kind === 'password' || kind === 'secret';
-
-/** Whether there is nothing but marks of an earlier redaction. */
-const isMarked = (text: string): boolean => {
-  const marks = marksIn(text);
-  return marks.length > 0 && marks.reduce((sum, { start, end }) => sum + end - start, 0) === text.trim().length;
-};
+/** The text without marks of an earlier redaction. */
+function withoutMarks(text: string, marked: ReadonlySet<string>): string {
+  return marksIn(text, marked).reduceRight((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text);
+}

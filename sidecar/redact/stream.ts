@@ -3,9 +3,11 @@
 //
 // States: open (takes pieces), ended (has given out everything).
 import type { Finding as KindCount } from '@tollgate/proto/contract';
-import { type Finder, nothingKnown, replaceFound } from './finder.ts';
-import type { Numbers } from './marks.ts';
-import { createWork } from './work.ts';
+import { type Finding, knownOf, replaceFound } from './finder.ts';
+import { type Numbers, overBudgetKind } from './marks.ts';
+import { createValues } from './values.ts';
+import { type Finders, findWanted } from './wanted.ts';
+import { createWork, OverBudget } from './work.ts';
 
 export interface TextStream {
   /** Takes the next piece, answers what can go out. */
@@ -18,11 +20,12 @@ export interface TextStream {
 
 // What is left of what went out, for detectors that look back.
 const contextLength = 512;
-// Pieces smaller than this are put together before they are looked at.
+// Less than this, or than a quarter of what is held, is put together before it is looked at.
 const stepLength = 128;
 
-export function createTextStream(finder: Finder, numbers: Numbers): TextStream {
+export function createTextStream(finders: Finders, numbers: Numbers): TextStream {
   const counts = new Map<string, number>();
+  const values = createValues();
   let context = '';
   let held = '';
   let looked = 0;
@@ -31,10 +34,19 @@ export function createTextStream(finder: Finder, numbers: Numbers): TextStream {
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
     return numbers.markFor(kind, value);
   };
+  /** Again where something was found that may stand elsewhere too. */
+  const look = (text: string): readonly Finding[] => {
+    const work = createWork();
+    const { found } = findWanted(finders, text, context.length, knownOf(values.all), work);
+    const before = values.all.size;
+    for (const { kind, start, end } of found) values.add(kind, text.slice(start, end));
+    return values.all.size === before ? found : findWanted(finders, text, context.length, knownOf(values.all), work).found;
+  };
   const release = (ended: boolean): string => {
     const text = context + held;
-    const found = finder.find(text, context.length, nothingKnown, createWork());
-    const settled = ended ? text.length : finder.settled(text);
+    numbers.note(text, finders.marked);
+    const found = look(text);
+    const settled = ended ? text.length : finders.wanted.settled(text);
     // A finding goes out whole or not at all.
     const end = Math.max(
       context.length,
@@ -51,13 +63,25 @@ export function createTextStream(finder: Finder, numbers: Numbers): TextStream {
     looked = held.length;
     return out;
   };
+  /** What asks for too much work goes whole, as in a payload. */
+  const releaseWithin = (ended: boolean): string => {
+    try {
+      return release(ended);
+    } catch (error) {
+      if (!(error instanceof OverBudget)) throw error;
+      counts.set(overBudgetKind, (counts.get(overBudgetKind) ?? 0) + 1);
+      context = '';
+      held = '';
+      looked = 0;
+      return `[redacted:${overBudgetKind}]`;
+    }
+  };
   return {
     push: (piece) => {
-      numbers.note(piece);
       held += piece;
-      return held.length - looked < stepLength ? '' : release(false);
+      return held.length - looked < Math.max(stepLength, looked / 4) ? '' : releaseWithin(false);
     },
-    end: () => release(true),
+    end: () => releaseWithin(true),
     findings: () => [...counts].map(([kind, count]) => ({ kind, count })).sort((a, b) => (a.kind < b.kind ? -1 : 1)),
   };
 }

@@ -32,7 +32,7 @@ export function benchWorst(): readonly Result[] {
   const redactor = createRedactor(plainRedaction, []);
   const whole: Run = (text) => void redactor.redactText(text, createNumbers());
   const each = detectors.flatMap((detector, at) => {
-    const finder = createFinder([detector], [], new Set());
+    const finder = createFinder([detector]);
     const alone: Run = (text) => void finder.find(text, 0, nothingKnown, { spend: () => {} });
     const name = `R10 ${detector.kind}[${at}]`;
     const chosen = worstFor(alone, [...worstInputs(detector, samples), ...commonInputs]);

@@ -19,7 +19,7 @@ const growthMax = 2.2;
 const busiestMax = 3;
 
 const redactor = createRedactor(plainRedaction, []);
-const finder = createFinder(detectors, [], new Set());
+const finder = createFinder(detectors);
 
 describe.each(named)('$name', ({ detector }) => {
   const inputs = worstInputs(detector, samples);
@@ -64,7 +64,7 @@ function workOf(detector: Detector, text: string): number {
     detector.find(...args);
   };
   const spend = (units: number): void => void (work += units);
-  createFinder([{ ...detector, find }], [], new Set()).find(text, 0, nothingKnown, { spend });
+  createFinder([{ ...detector, find }]).find(text, 0, nothingKnown, { spend });
   return work;
 }
 
@@ -92,7 +92,7 @@ function staysWithinReach(detector: Detector, text: string): boolean {
       found(start, stop);
     });
   };
-  createFinder([{ ...detector, find: checked }], [], new Set()).find(text, 0, nothingKnown, { spend: () => {} });
+  createFinder([{ ...detector, find: checked }]).find(text, 0, nothingKnown, { spend: () => {} });
   return within;
 }
 

@@ -3,6 +3,7 @@ import { digestText } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createNumbers, createRedactor, type Redactor } from '../../../sidecar/redact/index.ts';
+import { builtInMarks } from '../../../sidecar/redact/marks.ts';
 import { workMax } from '../../../sidecar/redact/work.ts';
 
 const plain = createRedactor({ off: [], patterns: [], allow: [] }, []);
@@ -49,14 +50,51 @@ describe('in JSON', () => {
   });
 });
 
-describe('a value that was found once', () => {
-  test('is found wherever it stands whole in the same payload, where no detector would see it', () => {
-    const own = withPatterns(['case_name', 'case [A-Z]+']);
-    expect(redactValue({ a: 'see case MERIDIAN', b: 'x_case MERIDIAN_y', c: 'subcase MERIDIANS' }, own)).toEqual({
-      a: 'see [redacted:case_name#1]',
-      b: 'x_[redacted:case_name#1]_y',
-      c: 'sub[redacted:case_name#2]',
+describe('a value that was found by what stood beside it', () => {
+  test('is found wherever it stands whole in the same payload, where nothing stands beside it', () => {
+    expect(redactValue({ a: 'he put Zw3-Rauhreif+71 on paper', b: 'Zw3-Rauhreif+715', password: 'Zw3-Rauhreif+71' })).toEqual({
+      a: 'he put [redacted:password#1] on paper',
+      b: 'Zw3-Rauhreif+715',
+      password: '[redacted:password#1]',
     });
+  });
+
+  test('is found however much else there is', () => {
+    const mails = Array.from({ length: 2_000 }, (_, at) => `user${at}@acme-mail.eu`);
+    const text = JSON.stringify(redactValue([mails, { password: 'Zw3-Rauhreif+71' }, 'he put Zw3-Rauhreif+71 on paper']));
+    expect(text).not.toMatch(/Rauhreif|acme-mail/);
+  });
+
+  test('is not taken for itself elsewhere where it is a word of a language', () => {
+    const value = { password: 'production', env: 'production', dsn: 'postgresql 15 in production' };
+    expect(redactValue(value)).toMatchObject({ env: 'production', dsn: 'postgresql 15 in production' });
+  });
+
+  test('goes where the label that names it stands behind it, or around it', () => {
+    expect(redactValue({ default: 'Kx93hfTq20wz', name: 'db_password' })).toEqual({
+      default: '[redacted:password#1]',
+      name: 'db_password',
+    });
+    expect(redactValue({ password: { old: 'Zw3-Rauhreif+71', count: 3 } })).toEqual({
+      password: { old: '[redacted:password#1]', count: 3 },
+    });
+  });
+});
+
+describe('what hostile payloads hold', () => {
+  test('characters of any script in values make no difference', () => {
+    const mails = Array.from(
+      { length: 40 },
+      (_, at) => `${String.fromCharCode(...Array.from({ length: 10 }, (__, k) => 0xac00 + at * 10 + k))}@corp.io`,
+    );
+    const passwords = mails.map((mail, at) => ({ password: `Zw3-${mail.slice(0, 10)}+${at}` }));
+    expect(JSON.stringify(redactValue([mails, passwords]))).not.toMatch(/[\uac00-\ud7a3]/);
+  });
+
+  test('many keys that become alike are as many keys, in linear time', () => {
+    const raw = `{${Array.from({ length: 20_000 }, () => '"[redacted:email]":1').join(',')}}`;
+    const { text } = plain.redactJson(raw, createNumbers());
+    expect(Object.keys(JSON.parse(text))).toHaveLength(20_000);
   });
 });
 
@@ -113,18 +151,47 @@ describe('marks', () => {
     expect(textOf(text)).toBe('[redacted:email#1][redacted:email] [redacted:email#2][redacted:phone#2]');
   });
 
-  test('are numbered by kind and value, above what was noted, and without a number once too many are known', () => {
+  test('are numbered by kind and value, above what was noted', () => {
     const numbers = createNumbers();
-    numbers.note('[redacted:email#41] [redacted:phone#9999999] [redacted:x#0]');
-    expect([
+    numbers.note('[redacted:email#41] [redacted:phone#9999999999] [redacted:faces#7] [redacted:iban#0]', builtInMarks);
+    const marks = [
       numbers.markFor('email', 'a'),
       numbers.markFor('email', 'b'),
       numbers.markFor('email', 'a'),
       numbers.markFor('phone', 'a'),
-    ]).toEqual(['[redacted:email#42]', '[redacted:email#43]', '[redacted:email#42]', '[redacted:phone#1]']);
+    ];
+    expect(marks).toEqual(['[redacted:email#42]', '[redacted:email#43]', '[redacted:email#42]', '[redacted:phone#1]']);
+  });
+
+  test('tell different values apart however many a run has had, and never reach a number that has more than nine digits', () => {
+    const numbers = createNumbers();
     for (let at = 0; at < 10_000; at++) numbers.markFor('iban', String(at));
-    expect(numbers.markFor('iban', 'another')).toBe('[redacted:iban]');
-    expect(numbers.markFor('email', 'b')).toBe('[redacted:email#43]');
+    expect(numbers.markFor('iban', 'another')).toBe('[redacted:iban#10001]');
+    expect(numbers.markFor('iban', 'one more')).toBe('[redacted:iban#10002]');
+    expect(numbers.markFor('iban', '7')).toBe('[redacted:iban#8]');
+    numbers.note('[redacted:email#999999999]', builtInMarks);
+    expect(numbers.markFor('email', 'a')).toBe('[redacted:email]');
+  });
+
+  test('that a payload brings along push new numbers above them, however they are written', () => {
+    expect(textOf(`[redacted:email#999999] [redacted:email#1000000] ${ann}`)).toContain('[redacted:email#1000001]');
+    expect(textOf(`${Array.from({ length: 1_000 }, (_, at) => `[redacted:k${at}#1]`).join(' ')} [redacted:email#1] ${ann}`)).toMatch(
+      /email#2\]$/,
+    );
+    const escaped = `{"a":"\\u005bredacted:email#7]","b":"${ann}"}`;
+    expect(JSON.parse(plain.redactJson(escaped, createNumbers()).text)).toEqual({ a: '[redacted:email#7]', b: '[redacted:email#8]' });
+    const deeper = JSON.stringify({ a: escaped.replace(ann, ''), b: bob });
+    expect(plain.redactJson(deeper, createNumbers()).text).toContain('[redacted:email#8]');
+  });
+
+  test('hide nothing: what only looks like one is no mark, and beside one a value is judged without it', () => {
+    const key = ['sk', '_live_', '51nQ7tZlKR2vXw9hMyC4bDjF8'].join('');
+    expect(textOf(`[redacted:x] password=Zw3-Rauhreif+71`)).not.toContain('Rauhreif');
+    expect(textOf(`[redacted:${key.toLowerCase()}] ${key}`)).not.toContain(key);
+    expect(redactValue({ password: 'Zw3-Rauhreif+71 [redacted:email#1]' })).toEqual({
+      password: expect.stringMatching(/^\[redacted:password#\d\]$/),
+    });
+    expect(redactValue({ password: '[redacted:password#1]' })).toEqual({ password: '[redacted:password#1]' });
   });
 });
 
@@ -171,6 +238,25 @@ describe('a stream', () => {
     expect(out.length).toBeGreaterThan(1_000);
     expect(out.startsWith('[redacted:email#1] wrote. And')).toBe(true);
     expect(stream.findings()).toEqual([{ kind: 'email', count: 1 }]);
+  });
+
+  test('knows marks that are cut, values that it found before, and what its tool keeps', () => {
+    expect(streamed(['x [redacted:em', `ail#1] and ${ann} said`])).toBe('x [redacted:email#1] and [redacted:email#2] said');
+    const text = `password=Zw3-Rauhreif+71 ${'lorem '.repeat(300)} Zw3-Rauhreif+71`;
+    expect(streamed(cut(text, [200, 700, 1_500]))).not.toContain('Rauhreif');
+    const token = ['gh', 'p_', 'R7dK2mQx9VbT4nYc8LwZ1sHf6JgP0uE3a5oI'].join('');
+    const kept = createRedactor({ off: [], patterns: [], allow: [] }, ['code_hosting_token']);
+    expect(streamed([`GITHUB_TOKEN=${token} and so on`], kept)).toBe(`GITHUB_TOKEN=${token} and so on`);
+  });
+
+  test('replaces a piece that asks for too much work whole, and goes on', () => {
+    const stream = plain.openStream(createNumbers());
+    expect(stream.push('lorem ipsum '.repeat(3_000_000)).slice(0, 100)).toBe('[redacted:over_budget]');
+    expect(stream.push(`to ${ann} `) + stream.end()).toBe('to [redacted:email#1] ');
+    expect(stream.findings()).toEqual([
+      { kind: 'email', count: 1 },
+      { kind: 'over_budget', count: 1 },
+    ]);
   });
 
   test('finds a value that comes one character at a time', () => {
