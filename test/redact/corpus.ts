@@ -2,7 +2,7 @@
 // file and line and never with a row's text: nobody who works on detectors is to see the held-out part.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isRedactionKind, type RedactionKind } from '@tollgate/proto/contract';
+import { canonicalJson, isRedactionKind, type RedactionKind } from '@tollgate/proto/contract';
 
 interface Case {
   readonly id: string;
@@ -115,7 +115,8 @@ function problemsOf(fields: ReadonlyMap<string, unknown>): readonly string[] {
 
 function rowOf(fields: ReadonlyMap<string, unknown>): Row {
   const isJson = fields.has('value');
-  const text = isJson ? JSON.stringify(fields.get('value')) : textOf(fields, 'text');
+  // As a door gives it to redaction: its keys are sorted.
+  const text = isJson ? canonicalJson(fields.get('value')) : textOf(fields, 'text');
   const common = { id: textOf(fields, 'id'), in: textOf(fields, 'in'), text, isJson };
   const kind = fields.get('kind');
   return isRedactionKind(kind) ? { ...common, kind, values: valuesOf(fields) } : { ...common, like: textOf(fields, 'like') };

@@ -4,7 +4,7 @@ import { OpenRedaction } from '@openredaction/core';
 import { lintSource } from '@secretlint/core';
 import { creator } from '@secretlint/secretlint-rule-preset-recommend';
 import type { SecretLintCoreResultMessage } from '@secretlint/types';
-import { canonicalJson, plainRedaction } from '@tollgate/proto/contract';
+import { plainRedaction } from '@tollgate/proto/contract';
 import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
 
 export interface Library {
@@ -22,8 +22,7 @@ export function createTollgate(): Library {
   return {
     name: 'tollgate',
     redactText: (text) => redactor.redactText(text, createNumbers()).text,
-    // As a door gives it: keys are sorted.
-    redactJson: (json) => redactor.redactJson(canonicalJson(JSON.parse(json)), createNumbers()).text,
+    redactJson: (json) => redactor.redactJson(json, createNumbers()).text,
   };
 }
 
