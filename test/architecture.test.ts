@@ -124,7 +124,7 @@ const pureImports: Readonly<Record<string, readonly string[]>> = {
   'node:net': ['isIP'],
   'node:util': ['isDeepStrictEqual'],
   'lru-cache': ['LRUCache'],
-  re2js: ['RE2JS', 'RE2JSException'],
+  re2js: ['MatcherInput', 'RE2JS', 'RE2JSException'],
   'libphonenumber-js/max/metadata': ['default'],
   'validator/lib/isIBAN.js': ['default'],
   'validator/lib/isIdentityCard.js': ['default'],

@@ -1,4 +1,5 @@
-// What a value becomes where policy redacts, by the same redactor that a sidecar has.
+// What a value becomes where policy redacts, by the same redactor that a sidecar has, and of the same JSON.
+import { canonicalJson } from '@tollgate/proto/contract';
 import { keptKinds } from '@tollgate/sidecar/decide';
 import { createNumbers, type PlacedFinding, redactorFor } from '@tollgate/sidecar/redact';
 import type { PreviewQuestion, RedactionDocument } from '../domain/policies/redaction.ts';
@@ -16,6 +17,6 @@ export function previewRedaction(
 ): Preview {
   const redaction = compileRedaction(section);
   const kept = tool === undefined ? [] : keptKinds(redaction, tool).kinds;
-  const { text, findings } = redactorFor(redaction, kept).redactJson(JSON.stringify(value), createNumbers());
+  const { text, findings } = redactorFor(redaction, kept).redactJson(canonicalJson(value), createNumbers());
   return { value: JSON.parse(text), findings };
 }

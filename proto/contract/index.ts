@@ -23,8 +23,10 @@ export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, t
 export {
   type CompiledRedaction,
   isRedactionKind,
+  overBudgetKind,
   ownKindProblem,
   plainRedaction,
+  redactionBounds,
   type RedactionKind,
   redactionKinds,
 } from './redaction.ts';

@@ -17,16 +17,7 @@ const secretKinds = [
   'url_credentials',
 ] as const;
 
-const personalKinds = [
-  'crypto_address',
-  'email',
-  'iban',
-  'ip_address',
-  'mac_address',
-  'national_id',
-  'payment_card',
-  'phone',
-] as const;
+const personalKinds = ['crypto_address', 'email', 'iban', 'ip_address', 'mac_address', 'national_id', 'payment_card', 'phone'] as const;
 
 /** What is looked for where a workspace says nothing else. */
 export const redactionKinds = [...secretKinds, ...personalKinds] as const;
@@ -49,10 +40,17 @@ export interface CompiledRedaction {
 /** A workspace that adapts nothing. */
 export const plainRedaction: CompiledRedaction = { off: [], patterns: [], allow: [], exceptions: [] };
 
+/** Where a payload was replaced whole, because it would have taken too much work. */
+export const overBudgetKind = 'over_budget';
+
+/** How much of each a workspace may have. */
+export const redactionBounds = { patterns: 50, allow: 1_000, exceptions: 1_000 } as const;
+
 const ownKind = /^[a-z][a-z0-9_]{0,39}$/;
 
 /** Null, or why a text cannot name a kind of a workspace's own. */
 export function ownKindProblem(name: string): string | null {
   if (isRedactionKind(name)) return 'names a kind that is built in';
+  if (name === overBudgetKind) return 'names what stands where a payload took too much work';
   return ownKind.test(name) ? null : 'must be 1 to 40 of a-z, 0-9 and _, and begin with a letter';
 }

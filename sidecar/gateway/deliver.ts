@@ -6,7 +6,7 @@ import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { entryText } from './audit-entry.ts';
 import { type GovernDeps, type GovernedRun, type Judged, mayGoUnrecorded, rebind, type ToolCall, unrecordable } from './govern.ts';
-import { jsonOf, redactPayload, withRedactedWords } from './payload.ts';
+import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
 import type { DecidedCall } from './verdict.ts';
 
 export interface Outcome {
@@ -26,17 +26,25 @@ export interface Delivery {
 
 /** A call that nobody asked about here, whose outcome is told all the same: judged by today's policy, counted nowhere. */
 export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, input }: ToolCall): DecidedCall {
-  const decision = rebind(deps, run) ?? decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now());
-  const text = canonicalJson(input);
-  const kept = decision.storedTransform === 'log' ? text : redactPayload(run, tool, input, text).text;
-  return { tool, requestId: deps.newId(), decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept) };
+  const requestId = deps.newId();
+  try {
+    const decision = rebind(deps, run) ?? decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now());
+    const text = canonicalJson(input);
+    const kept = decision.storedTransform === 'log' ? text : redactPayload(run, tool, { value: input, text }).text;
+    return { tool, requestId, decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept) };
+  } catch {
+    return { tool, requestId, decision: failed, inputDigest: '' };
+  }
 }
+
+// A bug of ours, wherever it is: nothing passes, and the entry says so.
+const failed = refuse('internal_error', 'what came of the call could not be examined');
 
 /** What of a call's output reaches the model, and the entry about it. */
 export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: Outcome): Judged<Delivery> {
   const { delivery, digest } = withholdsOutput(call.decision)
     ? { delivery: block(call.decision), digest: null }
-    : examine(run, call, outcome.output);
+    : examineSafely(run, call, outcome.output);
   const blocked = delivery.decision === null ? {} : { code: blockCode(delivery.decision) };
   const entry = entryText(run.caller, run.facts, {
     hookEvent: 'PostToolUse',
@@ -59,18 +67,28 @@ export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, o
   return { result: delivery, entry, unrecorded: () => (mayGoUnrecorded(run) ? delivery : block(unrecordable)) };
 }
 
-function examine(
-  run: GovernedRun,
-  { tool, decision: { transform, storedTransform } }: DecidedCall,
-  output: unknown,
-): { readonly delivery: Delivery; readonly digest: string | null } {
-  const json = jsonOf(output);
-  if ('problem' in json) {
-    const unreadable = refuse('redaction_unsupported', `policy redacts the output, and it ${json.problem}`);
+interface Examined {
+  readonly delivery: Delivery;
+  readonly digest: string | null;
+}
+
+/** What fails here is ours, and must not look like a failure of the tool. */
+function examineSafely(run: GovernedRun, call: DecidedCall, output: unknown): Examined {
+  try {
+    return examine(run, call, output);
+  } catch {
+    return { delivery: block(failed), digest: null };
+  }
+}
+
+function examine(run: GovernedRun, { tool, decision: { transform, storedTransform } }: DecidedCall, output: unknown): Examined {
+  const payload = payloadOf(output, transform === 'redact');
+  if ('problem' in payload) {
+    const unreadable = refuse('redaction_unsupported', `policy redacts the output, and it ${payload.problem}`);
     return { delivery: transform === 'redact' ? block(unreadable) : pass(output), digest: null };
   }
-  if (transform === 'log' && storedTransform === 'log') return { delivery: pass(output), digest: digestText(json.text) };
-  const { value, text, findings } = redactPayload(run, tool, output, json.text);
+  if (transform === 'log' && storedTransform === 'log') return { delivery: pass(output), digest: digestText(payload.text) };
+  const { value, text, findings } = redactPayload(run, tool, payload);
   const replaced: Delivery = { action: findings.length > 0 ? 'redact' : 'pass', output: value, findings, decision: null };
   return { delivery: transform === 'redact' ? replaced : { ...pass(output), findings }, digest: digestText(text) };
 }

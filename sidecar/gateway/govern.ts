@@ -13,7 +13,7 @@ import type { RunUsage } from '../limits/usage.ts';
 import type { Numbers } from '../redact/index.ts';
 import type { PolicyCell } from '../snapshot/cell.ts';
 import { entryText, type RunFacts } from './audit-entry.ts';
-import { jsonOf, redactPayload, withRedactedWords } from './payload.ts';
+import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
 import { denialOf, type Permit, type Verdict } from './verdict.ts';
 
 export interface ToolCall {
@@ -98,23 +98,30 @@ function weigh(
 ): Weighed {
   const barred = rebind(deps, run);
   const decision = withRedactedWords(run, tool, barred ?? decide(run.caller, tool, run.usage, deps.cell.freshness, now));
-  const json = jsonOf(input);
-  if ('problem' in json)
-    return unkept(decision === run.caller.halted || barred !== null ? decision : refuse('call_malformed', `the input ${json.problem}`));
-  const { text } = json;
+  const replaces = decision.decision === 'allow' && decision.transform === 'redact';
+  const payload = payloadOf(input, replaces);
+  if ('problem' in payload)
+    return unkept(decision === run.caller.halted || barred !== null ? decision : unreadable(payload.problem, input, replaces));
+  const { text } = payload;
   if (decision.transform === 'log' && decision.storedTransform === 'log')
     return { decision, input, kept: text, digest: digestText(text), findings: [] };
-  const redacted = redactPayload(run, tool, input, text);
+  const redacted = redactPayload(run, tool, payload);
   const { findings } = redacted;
   // What was redacted must not be found again by trying values against a digest.
   const kept = { kept: redacted.text, digest: digestText(redacted.text), findings };
-  const replaces = decision.decision === 'allow' && decision.transform === 'redact';
   if (replaces && findings.length > 0 && !forwards) {
     const kinds = findings.map(({ kind }) => kind).join(', ');
     const words = `policy redacts the input (${kinds}), and this caller cannot take a changed one`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
   return { decision, input: replaces ? redacted.value : input, ...kept };
+}
+
+/** An input that has JSON, and is more than that, is no malformed call. */
+function unreadable(problem: string, input: unknown, replaces: boolean): Decision {
+  if (replaces && !('problem' in payloadOf(input, false)))
+    return refuse('redaction_unsupported', `policy redacts the input, and it ${problem}`, { attempt: true });
+  return refuse('call_malformed', `the input ${problem}`);
 }
 
 /** Brings the run to the snapshot held now; the decision where that already denies. */

@@ -130,7 +130,7 @@ async function toolUse(sidecar: Sidecar, sessions: Sessions, { request, index, i
   const session = sessions.find(index, actingIdentity(identity, hook), hook);
   const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, session.run, hook, hook.acceptsModifiedInput));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
-  if (verdict.allowed) addPending(session, { ...hook, input: verdict.input }, verdict);
+  if (verdict.allowed) addPending(session, hook, verdict);
   return { status: 200, body: verdictBody(verdict) };
 }
 

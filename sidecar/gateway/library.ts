@@ -10,6 +10,7 @@ import { createNumbers, type Numbers } from '../redact/index.ts';
 import { type Delivery, deliver, type Outcome } from './deliver.ts';
 import { type GovernedRun, judge, type ToolCall } from './govern.ts';
 import { recorded } from './recorded.ts';
+import { errorFrom, messageOf, thrownData } from './thrown.ts';
 import { denialOf, type Permit, ToolDenied, type Verdict } from './verdict.ts';
 
 export interface RunOptions {
@@ -118,18 +119,30 @@ async function guarded<I, O>(
   const verdict = await run.decide({ tool, input });
   if (!verdict.allowed) throw new ToolDenied(verdict);
   const startedAt = govern.clock.now();
+  const report = (output: unknown, isError: boolean): Delivery | Promise<Delivery> =>
+    run.report(verdict, { output, isError, durationMs: govern.clock.now() - startedAt });
+  let output: Awaited<O>;
+  let isError: boolean;
   try {
     // Redaction keeps the shape of what it changes.
-    const output = await call(verdict.input as I);
-    const delivery = await run.report(verdict, { output, isError: saysError(output), durationMs: govern.clock.now() - startedAt });
-    return delivered(verdict, delivery) as Awaited<O>;
+    output = await call(verdict.input as I);
+    isError = saysError(output);
   } catch (error) {
-    if (error instanceof ToolDenied) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    const delivery = await run.report(verdict, { output: message, isError: true, durationMs: govern.clock.now() - startedAt });
-    const text = delivered(verdict, delivery);
-    throw delivery.action === 'pass' ? error : new Error(String(text));
+    throw await reportThrown(verdict, error, report);
   }
+  return delivered(verdict, await report(output, isError)) as Awaited<O>;
+}
+
+/** What its caller gets for what a tool threw. */
+async function reportThrown(
+  permit: Permit,
+  thrown: unknown,
+  report: (output: unknown, isError: true) => Delivery | Promise<Delivery>,
+): Promise<unknown> {
+  const redacts = permit.decision.transform === 'redact';
+  const output = delivered(permit, await report(redacts ? thrownData(thrown) : messageOf(thrown), true));
+  // The words of a denial were redacted where it was made.
+  return redacts && !(thrown instanceof ToolDenied) ? errorFrom(output) : thrown;
 }
 
 function delivered(permit: Permit, { action, output, decision }: Delivery): unknown {

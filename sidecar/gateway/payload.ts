@@ -5,29 +5,38 @@ import { keptKinds } from '../decide/kept-kinds.ts';
 import type { Decision } from '../decide/decision.ts';
 import { type Redactor, redactorFor } from '../redact/index.ts';
 import type { GovernedRun } from './govern.ts';
+import { plainData } from './plain-data.ts';
 
-export interface Redacted {
+export interface Payload {
   readonly value: unknown;
   /** Canonical JSON of it. */
   readonly text: string;
+}
+
+export interface Redacted extends Payload {
   /** By kind, in a fixed order; empty when nothing was changed. */
   readonly findings: readonly Finding[];
 }
 
-/** Canonical JSON of a value from outside, or why there is none: reading it may run code of its own, which may throw. */
-export function jsonOf(value: unknown): { readonly text: string } | { readonly problem: string } {
+/**
+ * A value from outside with its JSON, or why there is none: reading it may run code of its own, which may throw.
+ * `handsOn`: what redaction leaves of the value is to go on in its place, so nothing of it may be beside the JSON.
+ */
+export function payloadOf(value: unknown, handsOn: boolean): Payload | { readonly problem: string } {
   try {
-    return { text: canonicalJson(value) };
+    if (!handsOn) return { value, text: canonicalJson(value) };
+    const plain = plainData(value);
+    const text = canonicalJson(plain.value);
+    return { value: plain.isItself ? value : JSON.parse(text), text };
   } catch (error) {
     return { problem: error instanceof NotJson ? error.message : 'cannot be read' };
   }
 }
 
-/** `text` is the canonical JSON of `value`. */
-export function redactPayload(run: GovernedRun, tool: string, value: unknown, text: string): Redacted {
-  if (value === undefined) return { value, text, findings: [] };
+/** Where nothing is found, what is handed on is what was handed in. */
+export function redactPayload(run: GovernedRun, tool: string, { value, text }: Payload): Redacted {
   const redacted = redactorOf(run, tool).redactJson(text, run.numbers);
-  if (redacted.findings.length === 0) return { value: JSON.parse(text), text, findings: [] };
+  if (redacted.findings.length === 0) return { value, text, findings: [] };
   const changed: unknown = JSON.parse(redacted.text);
   // Canonical again: keys that were redacted have another place.
   return { value: changed, text: canonicalJson(changed), findings: byKind(redacted.findings) };
@@ -35,18 +44,20 @@ export function redactPayload(run: GovernedRun, tool: string, value: unknown, te
 
 /** The decision with what its words quote of the call redacted, where the entry is to be. */
 export function withRedactedWords(run: GovernedRun, tool: string, decision: Decision): Decision {
-  if (decision.storedTransform === 'log' || harmless.has(decision)) return decision;
+  if (decision.storedTransform === 'log') return decision;
   const redactor = redactorOf(run, tool);
+  const harmlessFor = harmless.get(decision) ?? new WeakSet();
+  if (harmlessFor.has(redactor)) return decision;
   const redact = (words: string): string => redactor.redactText(words, run.numbers).text;
   const { reason, shadow } = decision;
   const words = { reason: redact(reason), shadow: shadow === null ? null : { ...shadow, reason: redact(shadow.reason) } };
   if (words.reason !== reason || words.shadow?.reason !== shadow?.reason) return Object.freeze({ ...decision, ...words });
-  harmless.add(decision);
+  harmless.set(decision, harmlessFor.add(redactor));
   return decision;
 }
 
-// One decision is handed out for many calls.
-const harmless = new WeakSet<Decision>();
+// One decision is handed out for many calls, of tools whose redactors may differ.
+const harmless = new WeakMap<Decision, WeakSet<Redactor>>();
 
 function redactorOf({ caller: { index } }: GovernedRun, tool: string): Redactor {
   const { redaction } = index.settings;

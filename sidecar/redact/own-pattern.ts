@@ -1,15 +1,18 @@
-// Patterns that a workspace writes itself. RE2: their time is linear in the text, and in the size of the program that
-// they compile to, which is bounded.
-import { RE2JS, RE2JSException } from 're2js';
+// Patterns that a workspace writes itself. RE2: looking for one match takes time linear in the text and in the size of the
+// program that a pattern compiles to, which is bounded. Looking for all of them does not: `a(?:.*b)?` reads on to the end
+// of the text for each. So what is read is counted, and paid for by the call.
+import { MatcherInput, RE2JS, RE2JSException } from 're2js';
 import type { Span } from './marks.ts';
+import { candidateCost, type Work } from './work.ts';
 
 /** A pattern of a workspace's own. */
 export interface OwnPattern {
   readonly kind: string;
-  /** What asking whether it matches costs for each character, and what finding its matches costs. */
-  readonly cost: { readonly toTest: number; readonly toMatch: number };
+  /** What asking whether it matches costs, for each character. */
+  readonly testCost: number;
   readonly test: (text: string) => boolean;
-  readonly matches: (text: string) => readonly Span[];
+  /** Spends for what is read of the text, which may be read many times; what `spend` throws ends it. */
+  readonly matches: (text: string, spend: Work['spend']) => readonly Span[];
 }
 
 const lengthMax = 500;
@@ -34,16 +37,48 @@ export function ownPatternProblem(pattern: string): string | null {
 export function ownPattern(kind: string, pattern: string): OwnPattern {
   const compiled = RE2JS.compile(pattern);
   const size = compiled.programSize();
+  // Measured: a character that is read takes up to 5 ns for each step of the program.
+  const readCost = Math.max(1, size / 16);
   return {
     kind,
-    // Measured: a small pattern is tested at 30 MB/s and more and matched at 8; a bad one takes 50 ns for each step.
-    cost: { toTest: size <= 32 ? 0.25 : size / 4, toMatch: Math.max(1, size / 4) },
+    // Measured: a small pattern is tested at 30 MB/s and more; a bad one takes 50 ns for each step.
+    testCost: size <= 32 ? 0.25 : size / 4,
     test: (text) => compiled.test(text),
-    matches: (text) => {
-      const matcher = compiled.matcher(text);
+    matches: (text, spend) => {
+      const read = new CountedText(text, (characters) => spend(characters * readCost));
+      const matcher = compiled.matcher(MatcherInput.utf16(read));
       const spans: Span[] = [];
-      while (matcher.find()) if (matcher.end() > matcher.start()) spans.push({ start: matcher.start(), end: matcher.end() });
+      while (matcher.find()) {
+        spend(candidateCost);
+        if (matcher.end() > matcher.start()) spans.push({ start: matcher.start(), end: matcher.end() });
+      }
       return spans;
     },
   };
+}
+
+// Measured: `indexOf` passes over as many characters in the time in which one is read.
+const passedInOneRead = 16;
+
+/** A text that tells how much of it is read: what a matcher is given reads it by these two only. */
+class CountedText extends String {
+  readonly #text: string;
+  readonly #count: (characters: number) => void;
+
+  constructor(text: string, count: (characters: number) => void) {
+    super(text);
+    this.#text = text;
+    this.#count = count;
+  }
+
+  override charCodeAt(at: number): number {
+    this.#count(1);
+    return this.#text.charCodeAt(at);
+  }
+
+  override indexOf(wanted: string, from = 0): number {
+    const found = this.#text.indexOf(wanted, from);
+    this.#count(1 + ((found === -1 ? this.#text.length : found) - from) / passedInOneRead);
+    return found;
+  }
 }

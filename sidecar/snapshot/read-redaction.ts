@@ -1,18 +1,32 @@
 // Reads how a workspace adapts redaction: what passes is what a redactor can be made of.
-import { type CompiledRedaction, isRedactionKind, ownKindProblem } from '@tollgate/proto/contract';
+import { type CompiledRedaction, isRedactionKind, ownKindProblem, redactionBounds, redactionKinds } from '@tollgate/proto/contract';
 import { ownPatternProblem } from '../redact/own-pattern.ts';
 import { array, InvalidEntry, namedOnce, object, pair, type Reader, string } from './read.ts';
 
 export function readRedaction(value: unknown, path: string): CompiledRedaction {
   const redaction = object(value, path);
-  return {
+  const read: CompiledRedaction = {
     // A kind that only a newer sidecar looks for is off here anyway.
     off: redaction.read('off', array(string)).filter(isRedactionKind),
-    patterns: redaction.read('patterns', namedOnce(pair(kind, pattern))),
-    allow: redaction.read('allow', array(digest)),
-    exceptions: redaction.read('exceptions', namedOnce(pair(string, array(kind)))),
+    patterns: redaction.read('patterns', atMost(redactionBounds.patterns, namedOnce(pair(kind, pattern)))),
+    allow: redaction.read('allow', atMost(redactionBounds.allow, array(digest))),
+    exceptions: redaction.read('exceptions', atMost(redactionBounds.exceptions, namedOnce(pair(string, atMost(kindsMax, array(kind)))))),
   };
+  // It would be off as well, though somebody wrote it to be found. No control plane lets both be said.
+  for (const [name] of read.patterns)
+    if (read.off.some((one) => one === name)) throw new InvalidEntry(`${path}.patterns: holds ${name}, which is off`);
+  return read;
 }
+
+const kindsMax = redactionKinds.length + redactionBounds.patterns;
+
+/** Before any of them is read. */
+const atMost =
+  <T>(max: number, reader: Reader<T>): Reader<T> =>
+  (value, path) => {
+    if (Array.isArray(value) && value.length > max) throw new InvalidEntry(`${path}: must hold at most ${max}, holds ${value.length}`);
+    return reader(value, path);
+  };
 
 /** A text of which `say` has nothing to say. */
 const checked =

@@ -98,9 +98,9 @@ describe('the section of the workspace document', () => {
     const answer = await put({
       redaction: {
         kinds: { email: 'no' },
-        patterns: { email: 'x', 'Employee-1': 'x', open: '(', all: 'x*', number: 7, long: 'x'.repeat(501) },
+        patterns: { email: 'x', over_budget: 'x', 'Employee-1': 'x', open: '(', all: 'x*', number: 7, long: 'x'.repeat(501) },
         allow: [upper, 'bob@corp.io', 7],
-        exceptions: { ' ': [], 'crm.*': 'email', 'erp.*': ['email', 'faces', 7] },
+        exceptions: { ' ': [], '*': [], 'crm*': ['email'], 'crm.*': 'email', 'erp.*': ['email', 'faces', 7] },
         unknown: 1,
       },
     });
@@ -110,6 +110,7 @@ describe('the section of the workspace document', () => {
     expect(details).toEqual([
       'redaction.kinds.email must be true or false',
       'redaction.patterns["email"] names a kind that is built in',
+      'redaction.patterns["over_budget"] names what stands where a payload took too much work',
       'redaction.patterns["Employee-1"] must be 1 to 40 of a-z, 0-9 and _, and begin with a letter',
       expect.stringMatching(/^redaction\.patterns\.open is no RE2 pattern: /),
       'redaction.patterns.all matches the empty text, and so everything',
@@ -119,6 +120,8 @@ describe('the section of the workspace document', () => {
       'redaction.allow[1] must be 64 hex digits, the SHA-256 of a value',
       'redaction.allow[2] must be 64 hex digits, the SHA-256 of a value',
       'redaction.exceptions[" "] must not begin or end with a blank',
+      'redaction.exceptions["*"] ends in * and is no wildcard: one ends in .* _* /* :* or -*',
+      'redaction.exceptions["crm*"] ends in * and is no wildcard: one ends in .* _* /* :* or -*',
       'redaction.exceptions["crm.*"] must be an array',
       `redaction.exceptions["erp.*"][1] must be one of the patterns here or one of ${kinds}`,
       'redaction.exceptions["erp.*"][2] must be a string',
@@ -253,15 +256,28 @@ describe('a preview', () => {
         raw: '{"cc":"[redacted:email#2]"}',
       },
       findings: [
-        { kind: 'email', count: 1, path: 'to[0]', digests: [digestOf('bob@corp.io')] },
-        { kind: 'email', count: 1, path: 'to[1]', digests: [digestOf('eve@corp.io')] },
         { kind: 'email', count: 1, path: 'body.text', digests: [digestOf('bob@corp.io')] },
         { kind: 'email', count: 1, path: 'raw.cc', digests: [digestOf('eve@corp.io')] },
+        { kind: 'email', count: 1, path: 'to[0]', digests: [digestOf('bob@corp.io')] },
+        { kind: 'email', count: 1, path: 'to[1]', digests: [digestOf('eve@corp.io')] },
       ],
     });
     expect(await revision()).toEqual(held);
     expect((await rest.pool.query('select * from admin_event')).rows).toEqual(before);
     expect(rest.lines.join('\n')).not.toMatch(/corp\.io/);
+  });
+
+  test('numbers values in the order that the doors do: by sorted keys', async () => {
+    expect(await previewed({ value: { to: 'bob@corp.io', from: 'eve@corp.io' } })).toMatchObject({
+      value: { to: '[redacted:email#2]', from: '[redacted:email#1]' },
+    });
+  });
+
+  test('of a value that takes more than its bounds as JSON is refused', async () => {
+    const body = `{"value":[${Array.from({ length: 60_000 }, () => '1e20').join(',')}]}`;
+    const answer = await rest.ask('POST', `${admin}/redact/preview`, { body, headers: { 'content-type': 'application/json' } });
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toMatch(/^value is larger than/);
   });
 
   test('of a text shows the text; numbers begin anew with each', async () => {

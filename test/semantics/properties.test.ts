@@ -198,7 +198,8 @@ describe('3 audit mode changes nothing that happens', () => {
       mapDocuments(world, (document) => ({ ...document, mode: 'enforce' })),
       calls,
     );
-    for (const { shadow, storedTransform, transform } of outcomes) deepStrictEqual({ shadow, storedTransform }, { shadow: null, storedTransform: transform });
+    for (const { shadow, storedTransform, transform } of outcomes)
+      deepStrictEqual({ shadow, storedTransform }, { shadow: null, storedTransform: transform });
   });
 });
 

@@ -171,7 +171,19 @@ function decideAll(index: Index, world: World, calls: readonly Call[], from: Cor
   });
 }
 
-function outcomeOf({ decision, code, transform, storedTransform, rule, shadow, stop, retryAfterMs, outage, attempt, limits }: Decision): Outcome {
+function outcomeOf({
+  decision,
+  code,
+  transform,
+  storedTransform,
+  rule,
+  shadow,
+  stop,
+  retryAfterMs,
+  outage,
+  attempt,
+  limits,
+}: Decision): Outcome {
   return {
     decision,
     code,

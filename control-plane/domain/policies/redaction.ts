@@ -1,6 +1,17 @@
 // The section `redaction` of the workspace document: what its writer may say, and the question of a preview, which may
 // bring a draft of it. What it lets through, every sidecar takes.
-import { bounds, isRedactionKind, nameProblem, ownKindProblem, redactionKinds } from '@tollgate/proto/contract';
+import {
+  bounds,
+  canonicalJson,
+  isRedactionKind,
+  nameProblem,
+  NotJson,
+  overBudgetKind,
+  ownKindProblem,
+  redactionBounds,
+  redactionKinds,
+  wildcardPrefix,
+} from '@tollgate/proto/contract';
 import { ownPatternProblem } from '@tollgate/sidecar/redact';
 import type { Checked } from '../refusal.ts';
 import { described, entries, fields, isObject, list, oneOf, type Problem, problem, record, type Shape, text } from '../shape.ts';
@@ -16,10 +27,7 @@ export interface RedactionDocument {
   readonly exceptions?: Readonly<Record<string, readonly string[]>>;
 }
 
-const patternsMax = 50;
-const allowedMax = 1_000;
-const exceptionsMax = 1_000;
-const kindsMax = redactionKinds.length + patternsMax;
+const kindsMax = redactionKinds.length + redactionBounds.patterns;
 
 const ownKindSchema = { type: 'string', pattern: '^[a-z][a-z0-9_]{0,39}$' };
 
@@ -51,21 +59,32 @@ const kindIn = (patterns: ReadonlySet<string>): Shape => ({
   schema: { type: 'string', description: 'a kind that is built in, or one of `patterns`' },
 });
 
+/** As a name it would hold for no tool, though whoever writes `crm*` means many. */
+const lostWildcard = (key: string): string | null =>
+  key.endsWith('*') && wildcardPrefix(key) === null ? 'ends in * and is no wildcard: one ends in .* _* /* :* or -*' : null;
+
 const shapeWith = (patterns: ReadonlySet<string>): Shape =>
   fields({
     kinds: described('`false`: not looked for', fields(Object.fromEntries(redactionKinds.map((kind) => [kind, oneOf(true, false)])))),
     patterns: described(
       "the workspace's own kinds, each found by a pattern",
-      entries({ problem: ownKindProblem, schema: { ...ownKindSchema, not: { enum: redactionKinds } }, max: patternsMax }, pattern),
+      entries(
+        {
+          problem: ownKindProblem,
+          schema: { ...ownKindSchema, not: { enum: [...redactionKinds, overBudgetKind] } },
+          max: redactionBounds.patterns,
+        },
+        pattern,
+      ),
     ),
-    allow: described('values that stay as they are, each by its SHA-256; a preview tells them', list(allowedMax, digest)),
+    allow: described('values that stay as they are, each by its SHA-256; a preview tells them', list(redactionBounds.allow, digest)),
     exceptions: described(
       'kinds that calls of a tool keep, by tool name or wildcard: the exact name before the longest wildcard',
       entries(
         {
-          problem: nameProblem,
+          problem: (key) => nameProblem(key) ?? lostWildcard(key),
           schema: { type: 'string', minLength: 1, maxLength: bounds.nameLength },
-          max: exceptionsMax,
+          max: redactionBounds.exceptions,
           inBrackets: true,
         },
         list(kindsMax, kindIn(patterns)),
@@ -89,7 +108,18 @@ export interface PreviewQuestion {
   readonly redaction?: RedactionDocument;
 }
 
-const anything: Shape = { check: () => [], schema: { description: 'a text, or any JSON' } };
+const anything: Shape = {
+  check: (value, path) => {
+    try {
+      canonicalJson(value);
+      return [];
+    } catch (error) {
+      if (error instanceof NotJson) return problem(path, error.message);
+      throw error;
+    }
+  },
+  schema: { description: 'a text, or any JSON' },
+};
 const preview = record(
   {
     value: anything,

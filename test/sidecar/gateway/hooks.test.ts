@@ -529,3 +529,31 @@ test('health says what is held; readiness is 503 with the reasons while it canno
     body: { error: 'no policy is held', reasons: ['no policy is held'] },
   });
 });
+
+test('an outcome is joined to its call by the input that was asked about and by the one that the tool got, once', async () => {
+  const { sidecar, toolUse, toolOutput } = await start(redacting);
+  const asked = { tool_input: { to: mail }, accepts: ['modified_input'] };
+  const tell = (tool_input: unknown) => toolOutput({ body: use({ tool_input, tool_output: 'done' }) });
+  for (const told of [{ to: mail }, { to: '[redacted:email#1]' }]) {
+    const { body } = await toolUse({ body: use(asked) });
+    await tell(told);
+    const [before, after] = (await sidecar.entries()).slice(-2);
+    expect(before?.requestId).toBe(body['request_id']);
+    expect(after?.requestId).toBe(body['request_id']);
+  }
+  // Taken under one of the two, a call waits under neither.
+  const taken = new Set((await sidecar.entries()).map(({ requestId }) => requestId));
+  for (const told of [{ to: '[redacted:email#1]' }, { to: mail }]) await tell(told);
+  const unannounced = (await sidecar.entries()).slice(-2).map(({ requestId }) => requestId);
+  expect(unannounced.filter((id) => taken.has(id))).toEqual([]);
+});
+
+test('equal calls that were redacted have their outcomes in the order they were asked, whichever input is told', async () => {
+  const { sidecar, toolUse, toolOutput } = await start(redacting);
+  const asked = { tool_input: { to: mail }, accepts: ['modified_input'] };
+  const ids: unknown[] = [];
+  for (let at = 0; at < 3; at++) ids.push((await toolUse({ body: use(asked) })).body['request_id']);
+  for (const tool_input of [{ to: '[redacted:email#1]' }, { to: mail }, { to: '[redacted:email#1]' }])
+    await toolOutput({ body: use({ tool_input, tool_output: 'done' }) });
+  expect((await sidecar.entries()).slice(-3).map(({ requestId }) => requestId)).toEqual(ids);
+});

@@ -140,17 +140,6 @@ test('values that turn into JSON by themselves are redacted as the JSON that the
   expect(JSON.stringify(await sidecar.entries())).not.toContain('example.com');
 });
 
-test('what has no form in JSON does not slip past redaction with what it hides', async () => {
-  const sidecar = await createTestSidecar({ world: redacting });
-  const got: unknown[] = [];
-  const echo = run(sidecar).guard('mail.send', (input: unknown) => {
-    got.push(input);
-    return new Map([['to', mail]]);
-  });
-  expect(await echo({ to: new Set([mail]) })).toEqual({});
-  expect(got).toEqual([{ to: {} }]);
-});
-
 test('a tool that answers nothing answers nothing, under redaction too', async () => {
   const sidecar = await createTestSidecar({ world: redacting });
   expect(await run(sidecar).guard('mail.send', () => undefined)({ to: 'bob' })).toBeUndefined();
