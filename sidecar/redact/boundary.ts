@@ -2,6 +2,9 @@
 // other scripts are no part of a token, so `密钥ghp_…` has a token in it; neither is the `n` of an escaped `\n`, or the
 // `3D` of `%3D`.
 
+const backslash = 92;
+const percent = 37;
+
 export const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 const isLetter = (code: number): boolean => (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
 export const isHex = (code: number): boolean => isDigit(code) || (code >= 65 && code <= 70) || (code >= 97 && code <= 102);
@@ -17,23 +20,30 @@ export const endsWord = (text: string, end: number): boolean => end >= text.leng
 
 /** Where the word begins in a run of letters and digits from `start` to `end`: behind an escape that runs into it. */
 export function wordStart(text: string, start: number, end: number): number {
+  const before = text.charAt(start - 1);
+  if (before === '' || (!isWordCode(before.charCodeAt(0)) && !opensEscape.includes(before))) return start;
   for (let at = start + 1; at <= Math.min(start + escapeLengthMax, end); at++) if (endsEscape(text, at)) return at;
   return start;
 }
 
+// What stands before the letters and digits of an escape.
+const opensEscape = '\\%=[;\u001b';
 // Of what is written in letters and digits: `u0041`, `31m`.
 const escapeLengthMax = 5;
 
 /** Whether an escape ends before `at`: `\n`, `\x1b`, `\u0041`, `%3D`, `%253D`, the `=3D` of mails, or the colour of a terminal. */
 export function endsEscape(text: string, at: number): boolean {
   const last = text.charCodeAt(at - 1);
-  if (text[at - 2] === '\\') return 'nrtbfv0'.includes(String.fromCharCode(last));
+  const second = text.charCodeAt(at - 2);
+  if (second === backslash) return 'nrtbfv0'.includes(String.fromCharCode(last));
   if (last === 109 && isTerminalColour(text, at)) return true;
-  if (!isHex(last) || !isHex(text.charCodeAt(at - 2))) return false;
-  if (text[at - 3] === '%' || text.startsWith('%25', at - 5)) return true;
-  if (text.startsWith('=3D', at - 3)) return true;
-  if (text[at - 3] === 'x' && text[at - 4] === '\\') return true;
-  return text[at - 5] === 'u' && text[at - 6] === '\\' && isHex(text.charCodeAt(at - 3)) && isHex(text.charCodeAt(at - 4));
+  if (!isHex(last) || !isHex(second)) return false;
+  const third = text.charCodeAt(at - 3);
+  if (third === percent) return true;
+  if (third === 53 && text.startsWith('%25', at - 5)) return true;
+  if (third === 61) return second === 51 && last === 68;
+  if (third === 120) return text.charCodeAt(at - 4) === backslash;
+  return text.charCodeAt(at - 5) === 117 && text.charCodeAt(at - 6) === backslash && isHex(third) && isHex(text.charCodeAt(at - 4));
 }
 
 /** `[31m` after an escape character, itself or written out. */

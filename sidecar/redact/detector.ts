@@ -24,3 +24,13 @@ export interface Detector {
 
 /** A finding begins no further than this before its anchor, however far a detector looks back for context. */
 export const leadMax = 256;
+
+/**
+ * Says what is longer than a detector's reach: piece by piece, each from within the one before, so that all of it is one.
+ * Whoever asks at an anchor in it is not asked again, so it is looked through once.
+ */
+export function foundWhole(found: Found, start: number, end: number, { after }: Detector['reach']): void {
+  if (end - start <= after) return found(start, end);
+  const pieceLength = Math.ceil(after / 2);
+  for (let at = start; at < end; at += pieceLength) found(Math.max(start, at - 1), Math.min(end, at + pieceLength));
+}

@@ -2,7 +2,7 @@
 import { digestText } from '@tollgate/proto/contract';
 import { type Anchors, buildAnchors } from './anchors.ts';
 import { endsWord, startsWord } from './boundary.ts';
-import { type Detector, leadMax } from './detector.ts';
+import { type Detector, type Found, leadMax } from './detector.ts';
 import { builtInMarks, marksIn, type Span } from './marks.ts';
 import type { OwnPattern } from './own-pattern.ts';
 import { plainCharacters } from './plain-characters.ts';
@@ -66,37 +66,39 @@ export function createFinder(
 
   const candidates = (text: string, known: Known, work: Work): readonly Finding[] => {
     let all: Finding[] | null = null;
-    // By detector, up to where it has found something: it is not asked again before there.
-    const covered = new Int32Array(detectors.length);
+    // By detector, up to where it has found something: it is not asked again before there. Most texts hold nothing.
+    let covered: number[] | null = null;
+    let asked = 0;
     const add = (kind: string, rank: number, start: number, end: number): void => {
       if (end > start && !allows(text.slice(start, end))) (all ??= []).push({ kind, rank, start, end });
     };
+    const found: Found = (start, stop) => {
+      covered ??= detectors.map(() => 0);
+      covered[asked] = Math.max(covered[asked] ?? 0, stop);
+      add(detectors[asked]?.kind ?? '', asked, start, stop);
+    };
     work.spend(text.length);
+    const marks = marksIn(text, marked);
     const plain = plainCharacters(text);
     anchors.scan(plain, (position, at, end) => {
       work.spend(candidateCost);
-      const detector = detectors[position];
-      if (detector === undefined || at < (covered[position] ?? 0)) return;
-      detector.find(plain, at, end, (start, stop) => {
-        covered[position] = Math.max(covered[position] ?? 0, stop);
-        add(detector.kind, position, start, stop);
-      });
+      if (at < (covered?.[position] ?? 0) || (marks.length > 0 && markAt(marks, at) !== null)) return;
+      asked = position;
+      detectors[position]?.find(plain, at, end, found);
     });
-    for (const { kind, cost, test, matches } of patterns) {
-      work.spend(text.length * cost.toTest);
-      if (!test(text)) continue;
-      work.spend(text.length * cost.toMatch);
-      for (const { start, end } of matches(text)) add(kind, detectors.length, start, end);
+    for (const { kind, testCost, test, matches } of patterns) {
+      work.spend(text.length * testCost);
+      if (test(text)) for (const { start, end } of matches(text, (units) => work.spend(units))) add(kind, detectors.length, start, end);
     }
     for (const { kind, start, end } of known.in(text, work)) add(kind, detectors.length, start, end);
-    return all ?? none;
+    return all === null ? none : besideMarks(all, marks);
   };
 
   return {
     allows,
     find: (text, from, known, work) => {
       const found = candidates(text, known, work);
-      return found.length === 0 ? none : united(besideMarks(found, marksIn(text, marked)), from);
+      return found.length === 0 ? none : united(found, from);
     },
     settled: (text) => {
       let settled = text.length;

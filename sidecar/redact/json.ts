@@ -241,10 +241,17 @@ function freeKey(frame: Frame, key: string): string {
   return free;
 }
 
+const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
+const closings: ReadonlyMap<number, number> = new Map(['{}', '[]', '""'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)]));
+
 /** Whether a text is a JSON object, list or string, whose strings are to be looked at one by one. */
 export function isJson(text: string): boolean {
-  const first = text.search(/\S/);
-  if (first === -1 || !'{["'.includes(text.charAt(first)) || text.startsWith('[redacted:', first)) return false;
+  let first = 0;
+  let last = text.length - 1;
+  while (isBlank(text.charCodeAt(first))) first += 1;
+  while (last > first && isBlank(text.charCodeAt(last))) last -= 1;
+  // What cannot be is seen without reading all of it.
+  if (last <= first || closings.get(text.charCodeAt(first)) !== text.charCodeAt(last) || text.startsWith('[redacted:', first)) return false;
   try {
     JSON.parse(text);
     return true;

@@ -1,6 +1,6 @@
 // What stands where something was found: `[redacted:email]`, numbered for a run by first appearance. A model can tell
 // two people apart by it, and not who they are.
-import { digestText, redactionKinds } from '@tollgate/proto/contract';
+import { digestText, overBudgetKind, redactionKinds } from '@tollgate/proto/contract';
 
 const mark = /\[redacted:([a-z][a-z0-9_]{0,39})(?:#([1-9]\d{0,8}))?\]/g;
 const markBegin = '[redacted:';
@@ -10,8 +10,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** Where everything was replaced, because one call may not ask for so much work. */
-export const overBudgetKind = 'over_budget';
+export { overBudgetKind };
 
 /** Of which kinds there are marks, where a workspace has none of its own. What else looks like one may hide something. */
 export const builtInMarks: ReadonlySet<string> = new Set([...redactionKinds, overBudgetKind]);
@@ -24,10 +23,21 @@ export function marksIn(text: string, kinds: ReadonlySet<string>): readonly Span
   );
 }
 
+/** The text without them. */
+export function withoutMarks(text: string, kinds: ReadonlySet<string>): string {
+  let result = '';
+  let copied = 0;
+  for (const { start, end } of marksIn(text, kinds)) {
+    result += text.slice(copied, start);
+    copied = end;
+  }
+  return copied === 0 ? text : result + text.slice(copied);
+}
+
 /** The numbers that a run has given. One is made for each run and goes with it from call to call. */
 export interface Numbers {
-  /** What stands in place of a value. The same for the same value and kind. */
-  markFor(kind: string, value: string): string;
+  /** What stands in place of a value. The same for the same value and kind; `digest`: that of the value, if it is known. */
+  markFor(kind: string, value: string, digest?: string): string;
   /** Notes the numbers that a text holds, whoever gave them: new ones go on above. */
   note(text: string, kinds: ReadonlySet<string>): void;
 }
@@ -41,9 +51,9 @@ export function createNumbers(): Numbers {
   const last = new Map<string, number>();
   const given = new Map<string, string>();
   return {
-    markFor: (kind, value) => {
+    markFor: (kind, value, digest = digestText(value)) => {
       // Not the value itself: it would stay in memory as long as the run.
-      const key = `${kind} ${digestText(value)}`;
+      const key = `${kind} ${digest}`;
       const known = given.get(key);
       if (known !== undefined) return known;
       const number = (last.get(kind) ?? 0) + 1;

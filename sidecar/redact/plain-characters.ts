@@ -19,5 +19,9 @@ for (let code = 0xff01; code <= 0xff5e; code++)
 
 const other = new RegExp(`[${[...plain.keys()].join('')}]`, 'g');
 
+// Most texts hold nothing beyond Latin, and that is seen sooner.
+const beyondLatin = /[\u0660-\uffff]/;
+
 /** The same text for a text that has none of them. */
-export const plainCharacters = (text: string): string => text.replace(other, (character) => plain.get(character) ?? character);
+export const plainCharacters = (text: string): string =>
+  beyondLatin.test(text) ? text.replace(other, (character) => plain.get(character) ?? character) : text;

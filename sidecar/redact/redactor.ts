@@ -6,7 +6,7 @@ import { isStrongPassword } from './detectors/named/named-value.ts';
 import { isNamedSecret, meaningOf } from './detectors/named/names.ts';
 import { createFinder, type Finder, knownOf, nothingKnown, replaceFound } from './finder.ts';
 import { isJson, type Leaf, rewriteStrings } from './json.ts';
-import { builtInMarks, marksIn, type Numbers, overBudgetKind, type Span } from './marks.ts';
+import { builtInMarks, type Numbers, overBudgetKind, type Span, withoutMarks } from './marks.ts';
 import { ownPattern } from './own-pattern.ts';
 import { createTextStream, type TextStream } from './stream.ts';
 import { createValues } from './values.ts';
@@ -116,7 +116,10 @@ function createCall(finders: Finders, numbers: Numbers): Call {
 
   const replacementOf = (kind: string, value: string): Replacement => {
     const key = `${kind} ${value}`;
-    const made = replacements.get(key) ?? { mark: numbers.markFor(kind, value), digest: digestText(value) };
+    const known = replacements.get(key);
+    if (known !== undefined) return known;
+    const digest = digestText(value);
+    const made = { mark: numbers.markFor(kind, value, digest), digest };
     replacements.set(key, made);
     values.add(kind, value);
     return made;
@@ -134,7 +137,8 @@ function createCall(finders: Finders, numbers: Numbers): Call {
   const rewrite = (leaf: Leaf, nesting: number): string => {
     const { text, name, outer, sort, isKey, path } = leaf;
     if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(text, leaf, nesting + 1);
-    const { isContext, ...meaning } = meaningOf(name);
+    const meaning = meaningOf(name);
+    const { isContext } = meaning;
     // `{"password": {"old": …, "new": …}}`.
     const named =
       meaning.named ?? (!isContext && meaningOf(outer).named === 'password' && isStrongPassword(text, outerLengthMin) ? 'password' : null);
@@ -176,9 +180,4 @@ function createCall(finders: Finders, numbers: Numbers): Call {
     },
     findings: () => [...placed.values()],
   };
-}
-
-/** The text without marks of an earlier redaction. */
-function withoutMarks(text: string, marked: ReadonlySet<string>): string {
-  return marksIn(text, marked).reduceRight((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text);
 }

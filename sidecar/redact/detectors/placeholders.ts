@@ -6,6 +6,24 @@ export const isPlaceholder = (value: string): boolean =>
   value.length === 0 ||
   (value.length <= valueLengthMax && (isReference(value) || isMasked(value) || saysSo(value) || isWords(value) || isPattern(value)));
 
+/**
+ * The same beside a name for passwords. People choose those, so a mask or a telling word within one says nothing about the
+ * rest: `Zw3***Rauh+71`, `Example-71+Rauh`.
+ */
+export const isPasswordPlaceholder = (value: string): boolean =>
+  isPlaceholder(value) &&
+  (isReference(value) || isWords(value) || isPattern(value) || !((isMasked(value) || saysSo(value)) && isChosen(restOf(value))));
+
+const maskRun = /[*•●█]{2,}|\.{3,}|…|x{3,}/gi;
+const tellingRun =
+  /example|placeholder|change[-_ ]?(?:me|this|it)|replace[-_ ]?(?:me|this|with)|redacted|deadbeef|p[a@4][s$]{2}(?:w[o0]?r?d)?|[a-z]+/gi;
+const restOf = (value: string): string =>
+  value
+    .replaceAll(maskRun, '')
+    .replaceAll(tellingRun, (word) => (tellingWords.test(word) || /^p/i.test(word) || emptyWords.has(word.toLowerCase()) ? '' : word));
+const isChosen = (value: string): boolean =>
+  value.length >= 6 && /\p{L}/u.test(value) && /\d/.test(value) && /[^\p{L}\d\s._-]/u.test(value);
+
 // Nobody writes longer ones, and drawn keys that long are not looked through.
 const valueLengthMax = 200;
 
@@ -13,12 +31,13 @@ const valueLengthMax = 200;
 const references: readonly RegExp[] = [
   /^\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)$/,
   /^(?:\$env:|env[:.]|ENV[:.]|[a-z]+(?:\.meta)?\.env\.|secrets?\.|vars?\.|os\.environ|local\.|data\.)[\w.[\]'"-]*$/,
-  /^%[A-Za-z_]\w*%$|^%\(\w+\)s$|^%[sdvq]$|^%%?[A-Z_]{3,}%%?$/,
+  /^%[A-Za-z_]\w*%$|^%\(\w+\)s$|^(?:%[sdvqr][:/@._-]?)+$|^%%?[A-Z_]{3,}%%?$/,
   /^\{\{?[^{}]*\}\}?$|^[$#@%]\{+[^{}]*\}+#?$|^\$\([^()]*\)$|^#\{[^{}]*\}#$|^<%.*%>$|^\$\{\{.*\}\}$/,
   /^<[^<>]*>$|^&lt;[^<>&]*&gt;$|^\[[^[\]]*\]$|^［[^］]*］$|^【[^】]*】$|^〈[^〉]*〉$|^＜[^＞]*＞$/,
-  /^__[A-Za-z][A-Za-z0-9_]*__$|^@@?[A-Za-z]\w*@@?$|^@[A-Za-z]\w*$|^:[a-z][a-z_]*$/,
+  /^__[A-Za-z][A-Za-z0-9_]*__$|^@@?[A-Za-z]\w*@@?$|^@[A-Za-z_][\w.]*$|^:[a-z][a-z_]*(?::[a-z]+)*:?$/,
   /^(?:op|vault|secretsmanager|ssm|keyvault|gcpsm|awssm|doppler|bao|keychain|file|env|ref|ref\+[a-z0-9]+|gcp-sm|sops|secret):(?:\/\/|[\w-]+\/|[A-Z_]+$)/,
   /^arn:aws[\w-]*:/,
+  /^&#?[a-zA-Z0-9]{2,6};$/,
   /^!(?:vault|secret|ref|env|sub|getatt)\b/i,
   /^(?:env|getenv|lookup|secret|vault|var)\([^()]*\)$/i,
 ];
@@ -43,7 +62,7 @@ const emptyWords = new Set(
     'fake false filtered file fill foo bar baz generate generated get given goes hash here hidden hidden id in insert invalid is it key keys login made masked me ' +
     'missing my name new nil no none not null of off ok old on or other optional pass passphrase password passwd phrase placeholder private protected provided ' +
     'pwd put real removed replace required same sample scrubbed secret secrets secure see set shared signing some string tbd test testing text the this to todo ' +
-    'token tokens true undefined unknown unset unused use user username value value values variable webhook with your yours na yes dummy sensitive encrypted anonymous'
+    'token tokens true undefined unknown unset unused use user username value whatever something anything value values variable webhook with your yours na yes dummy sensitive encrypted anonymous'
   ).split(' '),
 );
 
@@ -67,7 +86,7 @@ function isPattern(value: string): boolean {
   const share = plain.length * patternShare;
   return (
     inRuns(plain, 1, 4) >= share ||
-    (plain.length >= 8 && inRuns(plain, 2, 6) >= share) ||
+    (plain.length >= 8 && inRuns(plain, 2, /\D/.test(plain) ? 6 : 8) >= share) ||
     longestRun(plain) >= Math.max(8, plain.length / 3) ||
     isRepeated(plain)
   );
@@ -77,16 +96,20 @@ function isPattern(value: string): boolean {
 function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
   let covered = 0;
   let start = 0;
-  let step: number | null = null;
+  // Of each second one its own, as letters and digits count by turns.
+  const steps: (number | null)[] = [null, null];
   for (let at = stride; at <= text.length; at++) {
     const here = at < text.length ? stepFrom(text.charCodeAt(at - stride), text.charCodeAt(at)) : null;
-    if (here !== null && (step === null || here === step || stride === 2)) {
-      step = here;
+    const lane = stride === 1 ? 0 : at % 2;
+    const step = steps[lane] ?? null;
+    if (here !== null && (step === null || here === step)) {
+      steps[lane] = here;
       continue;
     }
     if (at - start >= lengthMin) covered += at - start;
     start = here === null ? at - stride + 1 : at - stride;
-    step = here;
+    steps.fill(null);
+    steps[lane] = here;
   }
   return covered;
 }

@@ -9,7 +9,7 @@ import { createWork, workMax } from '../../../sidecar/redact/work.ts';
 /** A bar breaks what scanners of code hosts would take for live. */
 const t = (parts: TemplateStringsArray, ...values: readonly string[]): string => String.raw(parts, ...values).replaceAll('¦', '');
 
-const finder = createFinder(credentials, [], new Set());
+const finder = createFinder(credentials);
 const redacted = (text: string): string => replaceFound(text, 0, finder.find(text, 0, nothingKnown, createWork()), (kind) => `<${kind}>`);
 const everything = createRedactor({ off: [], patterns: [], allow: [] }, []);
 const redactedJson = (value: unknown): string =>

@@ -9,7 +9,7 @@ import { phone } from '../../../sidecar/redact/detectors/numbers/phone.ts';
 import { createFinder, nothingKnown } from '../../../sidecar/redact/finder.ts';
 import { createWork } from '../../../sidecar/redact/work.ts';
 
-const finder = createFinder([paymentCard, iban, nationalId, phone, nationalIdColumn, phoneColumn], [], new Set());
+const finder = createFinder([paymentCard, iban, nationalId, phone, nationalIdColumn, phoneColumn]);
 const found = (text: string): readonly string[] =>
   finder.find(text, 0, nothingKnown, createWork()).map(({ kind, start, end }) => `${kind} ${text.slice(start, end)}`);
 

@@ -2,6 +2,7 @@
 import { digestText } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { detectors } from '../../../sidecar/redact/detectors/index.ts';
 import { createNumbers, createRedactor, type Redactor } from '../../../sidecar/redact/index.ts';
 import { builtInMarks } from '../../../sidecar/redact/marks.ts';
 import { workMax } from '../../../sidecar/redact/work.ts';
@@ -280,3 +281,48 @@ test.each(['{"type":"mobile","value":20418771}', '{"type":"INVOICE","number":"67
     expect(plain.redactJson(json, createNumbers()).text).toBe(json);
   },
 );
+
+describe('texts that are put together of what detectors look for', () => {
+  const anchors = detectors.flatMap(({ anchors: of }) =>
+    of === 'digits' ? ['4539578122046938', '020 7946 0018', '123-45-6789'] : [...of],
+  );
+  const filling = [
+    '"',
+    "'",
+    ' ',
+    '=',
+    ': ',
+    '\n',
+    '@',
+    '.',
+    '/',
+    '[redacted:email#1]',
+    '[redacted:',
+    ']',
+    '{"',
+    '":"',
+    '"}',
+    '\\',
+    '\\n',
+    '%3D',
+    '密',
+    'a1B2c3D4e5F6g7H8',
+  ];
+  const piece = fc.oneof(fc.constantFrom(...anchors), fc.constantFrom(...filling), fc.stringMatching(/^[A-Za-z0-9+/_-]{1,40}$/));
+  const numRuns = Math.max(500, Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 10);
+
+  test('are redacted once and for all, as text and as JSON', () => {
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), fc.array(piece, { maxLength: 6 }), (parts, name) => {
+        const text = parts.join('');
+        const once = textOf(text);
+        expect(textOf(once)).toBe(once);
+        const json = JSON.stringify({ [name.join('')]: [text, { name: name.join(''), value: parts.slice(0, 4).join('') }] });
+        const redacted = plain.redactJson(json, createNumbers()).text;
+        expect(plain.redactJson(redacted, createNumbers())).toEqual({ text: redacted, findings: [] });
+        expect(Object.keys(JSON.parse(redacted))).toHaveLength(1);
+      }),
+      { numRuns },
+    );
+  });
+});

@@ -5,7 +5,7 @@ import { tokens } from '../../../sidecar/redact/detectors/tokens/index.ts';
 import { createFinder, nothingKnown, replaceFound } from '../../../sidecar/redact/finder.ts';
 import { createWork } from '../../../sidecar/redact/work.ts';
 
-const finder = createFinder(tokens, [], new Set());
+const finder = createFinder(tokens);
 const redact = (text: string): string => {
   const plain = text.replaceAll('¦', '');
   return replaceFound(plain, 0, finder.find(plain, 0, nothingKnown, createWork()), (kind) => `<${kind}>`);

@@ -19,6 +19,7 @@ export function namesHost(octets: readonly number[], suffix: string): boolean {
   // This network, loopback, multicast, reserved, broadcast and masks.
   if (a === 0 || a === 127 || a >= 224) return false;
   // For documents (RFC 5737), for measuring (RFC 2544), for protocols.
+  if (a === 198 && (b === 18 || b === 19)) return false;
   if ((a === 192 && b === 0 && (c === 2 || c === 0)) || (a === 198 && b === 51 && c === 100) || (a === 203 && b === 0 && c === 113))
     return false;
   if (publicResolvers.has(text) || privateNetworks.has(`${text}${suffix}`) || privateNetworks.has(`${text}${suffix.slice(0, 2)}`))

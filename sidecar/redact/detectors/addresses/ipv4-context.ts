@@ -24,7 +24,7 @@ const lineReach = 96;
 export function isAddressInContext(text: string, start: number, stop: number, octets: readonly number[]): boolean {
   const before = text.charAt(start - 1);
   if (before === '@' || (before === '/' && text[start - 2] === '/')) return true;
-  if (isProduct(text, start, before) || isCoordinate(text, start, stop)) return false;
+  if (isProduct(text, start, before) || isCoordinate(text, start, stop) || isNumbered(text, start, octets)) return false;
   if (endsAsAddress(text, stop)) return true;
   return saidIn(text, lineStart(text, start, lineReach), start) ?? saidByTable(text, start) ?? looksLikeAddress(octets);
 }
@@ -40,6 +40,11 @@ function isProduct(text: string, start: number, before: string): boolean {
   }
   return /[A-Za-z]-$|[=!~<>]=$|[\^~#§$]\s?$/.test(text.slice(Math.max(0, start - 2), start));
 }
+
+/** A section of an RFC, or an object of ISO: `RFC 5321, 4.5.3.1`, `1.3.101.112`. */
+const isNumbered = (text: string, start: number, [a = 0, b = 0, c = 0]: readonly number[]): boolean =>
+  (a === 1 && b === 3 && (c === 6 || c === 101)) ||
+  (a < 10 && b < 20 && /RFC ?\d{3,4}(?:,? (?:section |§ ?)?| ?§ ?)$/i.test(text.slice(Math.max(0, start - 20), start)));
 
 /** `group:name:jar:1.2.3.4:compile`, as of Maven. */
 const isCoordinate = (text: string, start: number, stop: number): boolean =>

@@ -3,7 +3,7 @@ import { type Context, contextWords } from './context-words.ts';
 import { createLabels, type Label } from './labels.ts';
 
 /** How far before a number its label may begin. */
-export const labelReach = 64;
+const labelReach = 64;
 
 const labels = createLabels<Context>(contextWords);
 

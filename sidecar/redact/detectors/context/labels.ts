@@ -24,12 +24,12 @@ interface Node<Context extends string> {
 /** By context, the words that announce it, in lower case; a `*` at the end: in any inflection. */
 export function createLabels<Context extends string>(words: Readonly<Record<Context, readonly string[]>>): Labels<Context> {
   const root = createNode<Context>();
-  // Where no word ends, nothing is looked up.
+  // Where no word ends, nothing is looked up: 1 for letters that words end in, 2 for those that stems do too.
   const ends = new Uint8Array(65_536);
   const isContext = (name: string): name is Context => Object.hasOwn(words, name);
   for (const context of Object.keys(words).filter(isContext)) for (const word of words[context]) add(root, word, context);
-  for (const code of root.before.keys())
-    for (const either of [code, String.fromCharCode(code).toUpperCase().charCodeAt(0)]) ends[either] = 1;
+  for (const [code, node] of root.before)
+    for (const either of [code, String.fromCharCode(code).toUpperCase().charCodeAt(0)]) ends[either] = holdsStem(node) ? 2 : 1;
 
   /** Of the longest label that ends at `end`. */
   const contextAt = (text: string, from: number, end: number, only: Context | undefined): Context | null => {
@@ -54,7 +54,8 @@ export function createLabels<Context extends string>(words: Readonly<Record<Cont
   return {
     lastIn: (text, from, to, only) => {
       for (let end = to; end > from; end--) {
-        const context = ends[text.charCodeAt(end - 1)] === 1 ? contextAt(text, from, end, only) : null;
+        const ending = ends[text.charCodeAt(end - 1)] ?? 0;
+        const context = ending === 2 || (ending === 1 && endsLabel(text, end)) ? contextAt(text, from, end, only) : null;
         if (context !== null) return { context, end };
       }
       return null;
@@ -76,6 +77,8 @@ function add<Context extends string>(root: Node<Context>, word: string, context:
   node.context = context;
   node.isStem = isStem;
 }
+
+const holdsStem = <Context extends string>({ isStem, before }: Node<Context>): boolean => isStem || [...before.values()].some(holdsStem);
 
 const isLower = (code: number): boolean => code >= 97 && code <= 122;
 const isUpper = (code: number): boolean => code >= 65 && code <= 90;

@@ -1,13 +1,19 @@
 // What a request says who it is from: the credentials of `Authorization` headers, in whatever notation the header stands,
 // and of `Bearer` and `Basic` where only the scheme is there.
 import { startsWord } from '../../boundary.ts';
-import type { Detector, Found } from '../../detector.ts';
-import { decodedText, endAt, isOutside, looksDrawn, signs, valueAfter } from './match.ts';
+import { type Detector, type Found, foundWhole } from '../../detector.ts';
+import { decodedText, endAt, isOutside, looksDrawn, runEnd, signs, valueAfter } from './match.ts';
 
 const credentialMax = 2_304;
+const tokenLengthMax = 2_048;
+const reach = { before: 16, after: credentialMax };
 const token = /[A-Za-z0-9](?:[A-Za-z0-9._~+/:|!*@-]|%(?:2[BF]|7[CE])){5,2047}(?:={0,2}|(?:%3D){0,2})/iy;
+// Of a longer one, which is found whole.
+const tokenRest = /(?:[A-Za-z0-9._~+/:|!*@=-]|%(?:2[BF]|7[CE]))*/iy;
 const inToken = /[A-Za-z0-9._~+/:|!*@-]/;
 const base64 = /[A-Za-z0-9+/_-]{6,2048}(?:={0,2}|(?:%3D){0,2})(?![A-Za-z0-9+/_-])/iy;
+// How documents write what is encoded.
+const wordLogin = /^(?:user(?:name)?|login):pass(?:word|wd)?$/i;
 // Also `"Bearer " + "…"`, of two literals.
 const joined = String.raw`(?:\\{0,3}["'\x60] {0,2}[+.&] {0,2}\\{0,3}["'\x60])?`;
 const blank = new RegExp(`(?: |\\t|\\+|%20)+${joined}`, 'iy');
@@ -18,6 +24,7 @@ const knownScheme =
 const anyScheme = /[A-Za-z][A-Za-z0-9-]{1,30}(?= |\t|\+|%20)/y;
 const parameter = /[A-Za-z_][A-Za-z0-9_-]{0,30}=(?:\\{0,7}["'])?/y;
 const parameterValue = /[^"'\\,&\s=]{0,1024}={0,2}/y;
+const parameterRest = /[^"'\\,&\s=]*/y;
 const betweenParameters = /(?:\\{0,7}["'])?(?:[\s,&]|\\{1,4}n){1,16}/y;
 const secretParameter = /(?:^|[_-])(?:response|signature|sig|mac|token|password|passwd|secret|api_?key|key|hash)$/i;
 const parametersMax = 12;
@@ -28,7 +35,7 @@ const name = 'authorization';
 export const authorization: Detector = {
   kind: 'authorization',
   anchors: signs.map((sign) => name + sign),
-  reach: { before: 16, after: credentialMax },
+  reach,
   find: (text, at, _end, found) => {
     const start = isOutside(text, at - ownerLength(text, at), inToken) ? valueAfter(text, at + name.length) : -1;
     if (start !== -1) findCredentials(text, start, found);
@@ -60,10 +67,10 @@ function findParameters(text: string, start: number, found: Found): boolean {
     // The next header of the kind.
     if (name === first) break;
     first ||= name;
-    const end = endAt(parameterValue, text, valueAt);
+    const end = runEnd(text, endAt(parameterValue, text, valueAt), parameterRest);
     if (secretParameter.test(name) && !/consumer/i.test(name)) {
       known += 1;
-      if (looksDrawn(text.slice(valueAt, end), 8)) found(valueAt, end);
+      if (looksDrawn(text.slice(valueAt, end), 8)) foundWhole(found, valueAt, end, reach);
     }
     at = endAt(betweenParameters, text, end);
     if (at === -1) break;
@@ -73,8 +80,12 @@ function findParameters(text: string, start: number, found: Found): boolean {
 
 function findToken(text: string, at: number, lengthMin: number, found: Found): void {
   const end = withoutPoint(text, endAt(token, text, at));
-  if (end !== -1 && looksDrawn(text.slice(at, end), lengthMin)) found(at, end);
+  if (end === -1 || !looksDrawn(text.slice(at, end), lengthMin) || address.test(text.slice(at, at + 8))) return;
+  if (end - at < tokenLengthMax) found(at, end);
+  else foundWhole(found, at, withoutPoint(text, runEnd(text, end, tokenRest)), reach);
 }
+
+const address = /^https?:\/\//;
 
 /** A token that a sentence ends with. */
 function withoutPoint(text: string, end: number): number {
@@ -86,8 +97,8 @@ function withoutPoint(text: string, end: number): number {
 /** Base64 of a user's name and a password. */
 function findUserAndPassword(text: string, at: number, found: Found): boolean {
   const end = endAt(base64, text, at);
-  if (end === -1 || !/^[^\s:]{1,128}:.{1,256}$|^[^\s:]{16,128}:$/u.test(decodedText(text.slice(at, end).replaceAll(/%3d/gi, '=')) ?? ''))
-    return false;
+  const login = end === -1 ? null : decodedText(text.slice(at, end).replaceAll(/%3d/gi, '='));
+  if (login === null || wordLogin.test(login) || !/^[^\s:]{1,128}:.{1,256}$|^[^\s:]{16,128}:$/u.test(login)) return false;
   found(at, end);
   return true;
 }
@@ -99,7 +110,7 @@ const basicBlank = /(?: |\+|%20){1,3}/y;
 export const scheme: Detector = {
   kind: 'authorization',
   anchors: ['bearer', 'basic', 'aws4-hmac-sha256 ', 'digest username'],
-  reach: { before: 16, after: credentialMax },
+  reach,
   find: (text, at, end, found) => {
     if (!isOutside(text, at, inToken)) return;
     const letter = text.charAt(at).toLowerCase();

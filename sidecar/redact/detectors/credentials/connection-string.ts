@@ -1,7 +1,7 @@
 // Passwords and keys of connection strings: `Server=…;Password=…;`, `Endpoint=…;SharedAccessKey=…`.
-import type { Detector } from '../../detector.ts';
+import { type Detector, foundWhole } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
-import { endAt } from './match.ts';
+import { endAt, runEnd } from './match.ts';
 
 const owner = /^\s{0,4}(?:(?:user|trust ?store|key ?store|ssl|proxy|db)[ _-]?)?$/i;
 const nameMax = 24;
@@ -10,7 +10,11 @@ const quoted = /(?:'[^'\n]{1,256}'|\{[^}\n]{1,256}\}|&quot;[^&\n]{1,256}&quot;|"
 // HTML's entities have a semicolon that ends nothing.
 const plain = /(?:[^;'"`\s<>\\&]|&(?:amp|lt|gt|#\d{2,4});|&(?![a-z]{2,6};)){1,512}/iy;
 
+const plainRest = /(?:[^;'"`\s<>\\&]|&(?:amp|lt|gt|#\d{2,4});|&(?![a-z]{2,6};))*/iy;
+
 const next = /;\s?[A-Za-z][A-Za-z _-]{1,40}=/y;
+
+const reach = { before: beforeMax, after: 544 };
 
 export const connectionString: Detector = {
   kind: 'url_credentials',
@@ -27,7 +31,7 @@ export const connectionString: Detector = {
     'passphrase=',
     'secretkey=',
   ],
-  reach: { before: beforeMax, after: 544 },
+  reach,
   find: (text, at, end, found) => {
     if (!startsName(text, at)) return;
     const start = text[end] === ' ' ? end + 1 : end;
@@ -39,7 +43,8 @@ export const connectionString: Detector = {
     const mark = inQuotes === -1 ? 0 : text[start] === '&' ? 6 : 1;
     const value = text.slice(start + mark, stop - mark);
     if (value.length < 3 || isPlaceholder(value) || isCode(value) || (text[start] === '{' && isName(value))) return;
-    found(start + mark, stop - mark);
+    if (inQuotes === -1) foundWhole(found, start, runEnd(text, stop, plainRest), reach);
+    else found(start + mark, stop - mark);
   },
 };
 
@@ -59,7 +64,7 @@ function startsName(text: string, at: number): boolean {
 
 /** `password=getPassword();` ends with a semicolon too. */
 const isCode = (value: string): boolean =>
-  /^[$%#][A-Za-z_{(]|^[A-Za-z_$][\w$.]*\(|^(?:this|self|PROCESS|os|env|config|null|undefined|None|true|false)\b[.\w]*$|^\d\}?$/i.test(
+  /^[$%#][A-Za-z_{(]|^\/[\^[(\\]|^\/[a-z]+(?:\/[\w.-]*)*$|^[A-Za-z_$][\w$.]*\(|^(?:this|self|PROCESS|os|env|config|null|undefined|None|true|false)\b[.\w]*$|^\d\}?$/i.test(
     value,
   );
 

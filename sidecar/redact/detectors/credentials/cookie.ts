@@ -1,15 +1,19 @@
 // Cookies that stand for a session: in `Cookie` and `Set-Cookie` headers by their names or because a machine drew their
 // values, elsewhere by the names that frameworks give them.
 import { startsWord } from '../../boundary.ts';
-import type { Detector, Found } from '../../detector.ts';
+import { type Detector, type Found, foundWhole } from '../../detector.ts';
 import { bitsPerCharacter } from '../entropy.ts';
-import { endAt, isOutside, looksDrawn, signs, valueAfter } from './match.ts';
+import { endAt, isOutside, looksDrawn, runEnd, signs, valueAfter } from './match.ts';
 
 const headerMax = 4_096;
+const headerReach = { before: 16, after: headerMax + 2_304 };
+const cookieReach = { before: 48, after: 2_304 };
 const pairsMax = 64;
 const name = /(?:\s|%20|\+){0,3}(?:[A-Za-z0-9_.$!#*^~|@-]|%(?!3[BD])){1,96}(?:=|%3D)"?/iy;
 // Where the header is encoded itself, `%3B` ends it.
 const value = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B)){0,2048}/iy;
+// Of a longer one, which is found whole.
+const valueRest = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B))*/iy;
 const inValue = /[!#$%&)*+\--:=?-Z^-z|}~]/;
 const inHeader = /(?:;|%3B)(?:\s|%20|\+){0,3}$/i;
 const nextPair = /"?(?:;|%3B)/iy;
@@ -26,7 +30,7 @@ const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 export const cookieHeader: Detector = {
   kind: 'authorization',
   anchors: [...signs.flatMap((sign) => [`cookie${sign}`, `cookies${sign}`]), '--cookie ', "-b '", '-b "'],
-  reach: { before: 16, after: headerMax + 2_304 },
+  reach: headerReach,
   find: (text, begin, end, found) => {
     const owned = owner.exec(text.slice(Math.max(0, begin - 10), begin))?.[0].length ?? 0;
     if (!isOutside(text, begin - owned, inValue) || inHeader.test(text.slice(Math.max(0, begin - 16), begin - owned))) return;
@@ -42,8 +46,11 @@ function findPair(text: string, at: number, found: Found): number {
   const start = endAt(name, text, at);
   if (start === -1) return -1;
   const called = text.slice(at, start).replaceAll(/^(?:\s|%20|\+)*|(?:=|%3D)"?$/gi, '');
-  const end = endAt(value, text, start);
-  if (isSecret(called, text.slice(start, end))) found(start, end);
+  const seen = endAt(value, text, start);
+  if (!isSecret(called, text.slice(start, seen))) return endAt(nextPair, text, seen);
+  const end = runEnd(text, seen, valueRest);
+  if (end === seen) found(start, end);
+  else foundWhole(found, start, end, headerReach);
   return endAt(nextPair, text, end);
 }
 
@@ -57,18 +64,21 @@ const frameworkSign = /(?:=|%3D|["']?\s{0,2}[:=]>?\s{0,2}["']?|\\{1,3}["']\s?:\s
 // Express has `s:` before what it signs.
 const frameworkValue = /(?:s:|s%3A)?(?:[A-Za-z0-9._~+/|-]|%(?:2[BF]|7C)){16,2048}(?:={0,2}|(?:%3D){0,2})/iy;
 
+const frameworkRest = /[A-Za-z0-9._~+/|%=-]*/y;
+
 /** By names that are given to nothing else. */
 export const sessionCookie: Detector = {
   kind: 'authorization',
   anchors:
     'phpsessid,jsessionid,asp.net_sessionid,sessionid=,connect.sid,.aspxauth,_session,-session,session-token,__host-,__secure-'.split(','),
-  reach: { before: 48, after: 2_304 },
+  reach: cookieReach,
   find: (text, at, end, found) => {
     const nameEnd = text[end - 1] === '=' ? end - 1 : text[end - 1] === '-' ? endAt(/[A-Za-z0-9_.-]{1,64}/y, text, end) : end;
     const start = nameEnd === -1 ? -1 : endAt(frameworkSign, text, nameEnd);
     const stop = start === -1 ? -1 : endAt(frameworkValue, text, start);
     if (stop === -1 || (text[end - 1] === '=' && !startsWord(text, at))) return;
     const of = text.slice(start, stop);
-    if (looksDrawn(of, 16) && /\d/.test(of) && !uuid.test(of) && !/^https?:/.test(of)) found(start, stop);
+    if (looksDrawn(of, 16) && /\d/.test(of) && !uuid.test(of) && !/^https?:/.test(of))
+      foundWhole(found, start, runEnd(text, stop, frameworkRest), cookieReach);
   },
 };

@@ -1,8 +1,8 @@
 // JSON Web Tokens: signed (RFC 7515, also with disclosures as in SD-JWT) and encrypted (RFC 7516). The first part has to
 // be a header; a header by itself is no token. Also PASETO, whose first two parts say what it is.
 import { startsWord } from '../../boundary.ts';
-import type { Detector, Found } from '../../detector.ts';
-import { endAt, isNearRunStart } from './match.ts';
+import { type Detector, type Found, foundWhole } from '../../detector.ts';
+import { endAt, isNearRunStart, runEnd } from './match.ts';
 
 const header = /[A-Za-z0-9_-]{8,2048}(?=\.)/y;
 const payload = /\.[A-Za-z0-9_-]{0,8192}/y;
@@ -11,8 +11,12 @@ const signature = /\.[A-Za-z0-9_-]{0,4096}/y;
 const encrypted = /\.[A-Za-z0-9_-]{1,128}\.[A-Za-z0-9_-]{0,8192}\.[A-Za-z0-9_-]{8,128}/y;
 const disclosures = /(?:~[A-Za-z0-9_-]{0,256}){1,16}/y;
 const paseto = /v[1-4]\.(?:local|public)\.[A-Za-z0-9_-]{32,4096}(?:\.[A-Za-z0-9_-]{2,512})?/y;
+// Of one with longer parts.
+const rest = /(?:\.?[A-Za-z0-9_-]+)*/y;
 // `user_eyJ…` is one, `…x-eyJ…` far inside of a blob is none.
 const prefixMax = 24;
+
+const reach = { before: prefixMax + 8, after: 18_944 };
 
 export const jwt: Detector = {
   kind: 'jwt',
@@ -31,7 +35,7 @@ export const jwt: Detector = {
     'v3.public.',
     'v4.public.',
   ],
-  reach: { before: prefixMax + 8, after: 18_944 },
+  reach,
   find: (text, at, end, found) => {
     if (!startsWord(text, at)) return;
     if (text[at] === 'v') findPaseto(text, at, found);
@@ -53,9 +57,11 @@ function findToken(text: string, at: number, found: Found): void {
   if (!/"(?:alg|enc)"\s*:\s*"/.test(says)) return;
   const payloadEnd = endAt(payload, text, headerEnd);
   const isEncrypted = /"enc"\s*:/.test(says);
-  const rest = isEncrypted ? endAt(encrypted, text, payloadEnd) : endAt(signature, text, payloadEnd);
-  const end = rest === -1 ? payloadEnd : Math.max(rest, endAt(disclosures, text, rest));
-  if (end - headerEnd >= 12) found(at, end);
+  const signed = isEncrypted ? endAt(encrypted, text, payloadEnd) : endAt(signature, text, payloadEnd);
+  const end = signed === -1 ? payloadEnd : Math.max(signed, endAt(disclosures, text, signed));
+  if (end - headerEnd < 12) return;
+  if (/[A-Za-z0-9_-]/.test(text.charAt(end))) foundWhole(found, at, runEnd(text, end, rest), reach);
+  else found(at, end);
 }
 
 const decoded = (part: string): string => Buffer.from(part, 'base64url').toString('utf8');

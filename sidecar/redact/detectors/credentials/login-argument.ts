@@ -7,7 +7,7 @@ const commandMax = 240;
 const command = /(?:^|[\s;&|$("'`/\\])(?:curl|wget|https?|xh|curlie|httpie|lftp|restish|ab|siege|hey|wrk)(?:\.exe)?["']?\s[^\n]*$/;
 const quoted = /(?:=|\s{1,4})?(?:\\?'[^\s':]{1,64}:(?=[^'\n]{1,128}')|\\?"[^\s":]{1,64}:(?=[^"\n]{1,128}")|[^\s'":\\]{1,64}:(?=[^\s'"]))/y;
 const quotedPassword = { "'": /[^'\\\n]{1,128}/y, '"': /[^"\\\n]{1,128}/y } as const;
-const plainPassword = /[^\s'"\\;|&)]{1,128}/y;
+const plainPassword = /[^\s'"`\\;|&)]{1,128}/y;
 
 /** Of a command that sends requests. */
 export const loginArgument: Detector = {

@@ -9,6 +9,9 @@ export function endAt(pattern: RegExp, text: string, at: number): number {
   return pattern.test(text) ? pattern.lastIndex : -1;
 }
 
+/** Where a run ends that is longer than is looked at, if it goes on at `end`; `letters` matches any number of them. */
+export const runEnd = (text: string, end: number, letters: RegExp): number => Math.max(end, endAt(letters, text, end));
+
 /** Whether base64url that ends at `at` began less than `reach` characters before: `at` is not in the middle of a long blob. */
 export function isNearRunStart(text: string, at: number, reach: number): boolean {
   for (let back = 1; back <= reach; back++) if (back > at || !isBase64UrlCode(text.charCodeAt(at - back))) return true;

@@ -1,13 +1,15 @@
 // Secrets among the parameters of URLs and forms: keys, tokens, passwords and signatures, also where the URL stands
 // encoded in another. Pages, cursors and languages stay.
-import type { Detector } from '../../detector.ts';
+import { type Detector, foundWhole } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
-import { endAt, looksDrawn } from './match.ts';
+import { endAt, looksDrawn, runEnd } from './match.ts';
 
 const nameMax = 48;
 const valueMax = 2_048;
 // In a URL that is a value itself, `%26` ends it.
 const value = /(?:[A-Za-z0-9._~+/:@!$*=,-]|%(?!26|23|22|20|3C|3E)[0-9A-F]{2}){1,2048}/iy;
+// Of a longer one, which is found whole.
+const valueRest = /(?:[A-Za-z0-9._~+/:@!$*=,-]|%(?!26|23|22|20|3C|3E)[0-9A-F]{2})*/iy;
 const before = /(?:[?&#]|%3F|%26|%23|\\u0026|&amp;)([A-Za-z0-9_.[\]-]{0,48})$/i;
 
 // A name is a secret's by its end, unless its beginning says of what: `access_token`, and not `page_token`.
@@ -38,10 +40,12 @@ const ends = [
   'appid',
 ];
 
+const reach = { before: nameMax + 8, after: valueMax + 16 };
+
 export const urlParameter: Detector = {
   kind: 'url_credentials',
   anchors: ends.flatMap((end) => [`${end}=`, `${end}%3d`]),
-  reach: { before: nameMax + 8, after: valueMax + 16 },
+  reach,
   find: (text, at, end, found) => {
     const nameEnd = text[end - 1] === '=' ? end - 1 : end - 3;
     const start = before.exec(text.slice(Math.max(0, at - nameMax - 8), at));
@@ -51,7 +55,9 @@ export const urlParameter: Detector = {
     if (harmless.test(name) || (name === 'appid' && endAt(/[0-9a-f]{32}(?![\w-])/y, text, end) === -1) || !(isStrong || weak.test(name)))
       return;
     const stop = withoutPoint(text, end, endAt(value, text, end));
-    if (stop > end && isSecret(text.slice(end, stop), isStrong)) found(end, stop);
+    if (stop <= end || !isSecret(text.slice(end, stop), isStrong)) return;
+    if (stop - end < valueMax) found(end, stop);
+    else foundWhole(found, end, withoutPoint(text, end, runEnd(text, stop, valueRest)), reach);
   },
 };
 

@@ -39,10 +39,13 @@ function findUnencoded(text: string, start: number, slash: number, found: Found)
 }
 
 // `user:password@localhost` is how documents write that a URL may have both.
-const wordPassword = /^(?:pass|password|passwd|pwd|pw)$/i;
-const wordUser = /^(?:user|username|usr|login|name|myuser|foo|me)?$/i;
+const wordPassword = /^(?:(?:some|my|db|mysql|pg|postgres)[-_]?)?(?:pass|password|passwd|pwd|pw)$/i;
+const wordUser = /^\[?(?:(?:(?:some|my|db|mysql|pg|postgres)[-_]?)?user(?:name)?|usr|login|name|foo|me)?$/i;
 const wordHost =
-  /^@(?:host|hostname|server|localhost|127\.0\.0\.1|db|domain|address|ip|\[?host|your|my|(?:[\w-]+\.)*example(?:\.(?:com|org|net|edu))?)(?![\w-]|\.\w)/i;
+  /^@(?:$|[\]/])|^@(?:[\w.-]+\.(?:test|example|invalid|localhost)|(?:some|my|db)?host|[a-z]|(?:[\w-]+\.)*(?:host(?:name)?|server|company|domain|proxy)(?:\.(?:com|org|net|server))?|localhost|127\.0\.0\.1|db|address|ip|\[?host|your|my|(?:[\w-]+\.)*example(?:\.(?:com|org|net|edu))?)(?![\w-]|\.\w)/i;
+
+// `a:b@`.
+const shortWord = /^(?:[a-z]{1,3}|123)$/;
 
 function addPassword(whole: string, start: number, colon: number, end: number, found: Found): void {
   const [user, password] = [whole.slice(0, colon), whole.slice(colon + 1, end)];
@@ -53,6 +56,7 @@ function addPassword(whole: string, start: number, colon: number, end: number, f
   }
   if (
     isTemplate(password) ||
+    (shortWord.test(user) && shortWord.test(password)) ||
     (wordPassword.test(password) ? wordUser.test(user) && wordHost.test(whole.slice(end)) : isPlaceholder(password))
   )
     return;
@@ -102,7 +106,7 @@ export const driverLogin: Detector = {
     const before = text.slice(Math.max(0, at - leadMax), at);
     const match = (text[at] === '@' ? beforeAddress : beforeListener).exec(before);
     const password = match?.[1];
-    if (password === undefined || isTemplate(password) || isPlaceholder(password)) return;
+    if (password === undefined || isTemplate(password) || isPlaceholder(password) || wordPassword.test(password)) return;
     const start = text[at] === '@' ? at - password.length : at - before.length + before.lastIndexOf('@') - password.length;
     found(start, start + password.length);
   },

@@ -1,6 +1,6 @@
 // Finds what is put beside a name, in all the notations in which texts do so: `name = "value"`, `name: value`,
 // `<name>value</name>`, `--name value`, `name is value`. Says where the value stands and how surely it is one.
-import { isWide } from './name-span.ts';
+import { isBlankInLine, isWide } from './name-span.ts';
 import { valueAfterWideWords, valueAfterWords } from './spoken.ts';
 import { after, bareValue, elementValue, quotedValue, type Value } from './value-span.ts';
 
@@ -8,7 +8,7 @@ import { after, bareValue, elementValue, quotedValue, type Value } from './value
 const closers = /(?:\\{0,7}["'`]|&quot;|&#3[49];|&apos;|%22|\*{1,2}|__|\]|\)|」|』|”|»){1,4}/y;
 const closerBegins = '"\'`\\&%*_])」』”»';
 const sign =
-  /[ \t]{0,24}(?::=|=>|->|={1,3}|:|：|＝|→|%3[DdAa]\+?|\\u003[dD]|&#61;)(?:\*{1,2}|__)?[ \t]{0,24}(?:!![a-z]{1,8}[ \t]|[|>][+-]?[ \t]{0,2}(?=\r?\n|\\n))?/y;
+  /[ \t\u00a0\u2000-\u200b\u202f\u205f]{0,24}(?::=|=>|->|={1,3}|:|：|＝|→|%3[DdAa]\+?|\\u003[dD]|&#61;)(?:\*{1,2}|__)?[ \t\u00a0\u2000-\u200b\u202f\u205f]{0,24}(?:!![a-z]{1,8}[ \t]|[|>][+-]?[ \t]{0,2}(?=\r?\n|\\n))?/y;
 // Of a list of definitions, with its colon.
 const newLine = /(?:\r?\n|\\n){1,2}[ \t>]{0,8}(?::[ \t]{1,3})?/y;
 const lineEnds = /[ \t]{0,8}(?:\r?\n|\\n|$)/y;
@@ -41,8 +41,8 @@ const keyElement = /(?:<\/(?:key|name|Key|Name|option|param-name)>|>)\s{0,40}<(?
 const cellElement = /:?[ \t]{0,2}<\/[\w:]{1,12}>[ \t]{0,2}:?\s{0,40}(?:<\/?[\w:]{1,12}(?:[ \t][^<>]{0,60})?>\s{0,20}){0,3}/y;
 // `| Password | … |`, and at the start of a line `name,value`.
 const nextCell = /[ \t]{0,24}[|\t][ \t]{0,24}|[ \t]{0,2}[,;][ \t]{0,2}/y;
-const blank = /[ \t]{1,24}(?:\d[ \t])?(?=[^\s=:])/y;
-const flagName = /(?:^|[\s"'`,[(=|])-{1,2}$|\/$/;
+const blank = /[ \t\u00a0\u2000-\u200b\u202f\u205f]{1,24}(?:\d[ \t])?(?=[^\s=:])/y;
+const flagName = /(?:^|[\s"'`,[(=|])-{1,2}$|(?:^|[\s"'`])\/$/;
 
 /** What is put beside the name that stands from `from` to `to`; null if nothing is. */
 export function valueBeside(text: string, from: number, to: number): Value | null {
@@ -50,7 +50,7 @@ export function valueBeside(text: string, from: number, to: number): Value | nul
   if (said > to) return quotedValue(text, said, 'spoken') ?? bareValue(text, said, 'spoken');
   const closed = closerBegins.includes(text.charAt(to)) ? after(closers, text, to) : to;
   const next = text.charAt(closed);
-  if (next === ' ' || next === '\t') return afterBlank(text, from, to, closed);
+  if (isBlankInLine(text.charCodeAt(closed))) return afterBlank(text, from, to, closed);
   if (isWideNext(text, closed)) return byWords(text, to, closed);
   if (next === '' || !valueBegins.includes(next)) return null;
   if (next === '?') {
@@ -88,7 +88,7 @@ const isWordStart = (code: number): boolean =>
 
 function blanksEnd(text: string, at: number): number {
   let end = at;
-  while (end < at + 24 && (text.charCodeAt(end) === 32 || text.charCodeAt(end) === 9)) end += 1;
+  while (end < at + 24 && isBlankInLine(text.charCodeAt(end))) end += 1;
   return end;
 }
 
@@ -110,7 +110,8 @@ function bySign(text: string, from: number, closed: number, notations: readonly 
   for (const pattern of notations) {
     const begin = after(pattern, text, closed);
     if (begin === closed || (pattern === second && !closerBegins.includes(text.charAt(closed - 1)))) continue;
-    const isSure = pattern !== second && pattern !== call;
+    // `pass` or `fail`.
+    const isSure = pattern !== second && pattern !== call && !(pattern === instead && /\bor\b/.test(text.slice(closed, begin)));
     return quotedValue(text, begin, isSure ? 'quoted' : 'spoken') ?? (pattern === attribute ? bareValue(text, begin, 'flag') : null);
   }
   return afterSign(text, from, closed);

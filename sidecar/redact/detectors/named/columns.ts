@@ -3,7 +3,7 @@
 import type { Detector, Found } from '../../detector.ts';
 import { goesOn } from './name-span.ts';
 import { passwordHeads, secretHeads } from './name-words.ts';
-import { isPasswordValue, isSecretValue } from './named-value.ts';
+import { isPasswordValue, isSecretValue, isStrongPassword } from './named-value.ts';
 import { calledBy } from './names.ts';
 
 export const columnReach = { before: 512, after: 640 };
@@ -30,6 +30,12 @@ export const secretColumn: Detector = {
   find: (text, at, end, found) => findColumn(secrets, text, at, end, found),
 };
 
+const passwordLengthMin = 4;
+
+/** A list of words in a program looks like a table too, so plain words are none. `wald.Lauf88` is code only elsewhere. */
+const isChosen = (value: string): boolean =>
+  isStrongPassword(value, passwordLengthMin) || (/^[\p{L}.]+\d+$/u.test(value) && isPasswordValue(value));
+
 interface Cell {
   readonly start: number;
   readonly end: number;
@@ -39,15 +45,15 @@ interface Cell {
 export type ValuesOf = (heading: string) => ((value: string) => boolean) | null;
 
 export const valuesOfKind =
-  (kind: 'password' | 'secret'): ValuesOf =>
+  (kind: 'password' | 'secret', isPassword: (value: string) => boolean): ValuesOf =>
   (heading) => {
     const { kind: called, vague } = calledBy(heading);
     if (called !== kind) return null;
-    return (value) => (kind === 'password' ? !/\s/.test(value) && isPasswordValue(value) : isSecretValue(value, vague ? 24 : 8));
+    return (value) => (kind === 'password' ? !/\s/.test(value) && isPassword(value) : isSecretValue(value, vague ? 24 : 8));
   };
 
-const passwords = valuesOfKind('password');
-const secrets = valuesOfKind('secret');
+const passwords = valuesOfKind('password', isChosen);
+const secrets = valuesOfKind('secret', isChosen);
 
 /** The values below a heading that has an anchor in it, and below others of its line that are of interest. */
 export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: number, found: Found): void {
@@ -61,7 +67,7 @@ export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: nu
   const header = cellsOf(text, lineStart, lineEnd, delimiter);
   const column = header.findIndex((cell) => cell.start <= at && end <= cell.end);
   const cell = header[column];
-  if (header.length < 2 || cell === undefined || !header.every((one) => isHeading(text.slice(one.start, one.end)))) return;
+  if (cell === undefined || isList(header, delimiter) || !header.every((one) => isHeading(text.slice(one.start, one.end)))) return;
   if (valuesOf(text.slice(cell.start, cell.end)) === null) return;
   const columns = header.flatMap(({ start, end }, at): readonly Column[] => {
     const isValue = valuesOf(text.slice(start, end));
@@ -80,6 +86,12 @@ function isAskedBefore(valuesOf: ValuesOf, text: string, lineStart: number, at: 
   const cell = bareCell(text, before === -1 ? lineStart : lineStart + before + delimiter.length, first + length);
   return length !== -1 && valuesOf(text.slice(cell.start, cell.end)) !== null;
 }
+
+/** Of words one below another: each has a line for itself, or a comma behind it. */
+const isList = (header: readonly Cell[], delimiter: string): boolean => {
+  const isEmpty = ({ start, end }: Cell): boolean => start === end;
+  return header.filter((cell) => !isEmpty(cell)).length < 2 || (delimiter === ',' && header.slice(-1).every(isEmpty));
+};
 
 /** Empty at the edges of a table; otherwise words, not numbers or code. */
 function isHeading(text: string): boolean {

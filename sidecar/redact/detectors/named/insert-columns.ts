@@ -2,8 +2,12 @@
 // same place of each row.
 import type { Detector, Found } from '../../detector.ts';
 import { type ValuesOf, valuesOfKind } from './columns.ts';
+import { isPasswordValue } from './named-value.ts';
 
 const reach = { before: 0, after: 4_096 };
+const rowLengthMax = reach.after;
+// Rows without a finding after which the others are not read.
+const missesMax = 8;
 const columnsMax = 64;
 const anotherOne = /(?:insert|replace) into/i;
 const columnsThen = /\s{1,4}[\w."`[\]]{1,80}\s{0,4}\(([^()'\n]{1,1024}|[^()']{1,1024})\)\s{0,8}VALUES\s{0,8}(?=\()/iy;
@@ -11,14 +15,17 @@ const string = /(?:[NE]|\\)?'((?:[^'\\]|''|\\[^'])*)\\?'/y;
 // A number, a name, a call without strings in it.
 const other = /[^',()\n]{0,64}(?:\([^'()\n]{0,64}\))?/y;
 const comma = /\s{0,8},\s{0,8}/y;
+const closing = /\s{0,4}\)/y;
 const opening = /\s{0,8}\(\s{0,4}/y;
 
 function insertDetector(kind: 'password' | 'secret'): Detector {
-  const valuesOf = valuesOfKind(kind);
+  const valuesOf = valuesOfKind(kind, isPasswordValue);
   return {
     kind,
     anchors: ['insert into', 'replace into'],
     reach,
+    // Of a dump.
+    follows: (missesMax + 1) * rowLengthMax,
     find: (text, at, end, found) => {
       // Up to the next of them, so that each part is looked through once.
       const ahead = text.slice(end, at + reach.after);
@@ -32,28 +39,44 @@ function insertDetector(kind: 'password' | 'secret'): Detector {
       if (columns === undefined || columns.length > columnsMax) return;
       const wanted = columns.map(valuesOf);
       if (wanted.some((one) => one !== null))
-        findRows(wanted, window, columnsThen.lastIndex, (start, stop) => found(end + start, end + stop));
+        findRows(wanted, text, { from: end + columnsThen.lastIndex, until: end + window.length }, found);
     },
   };
 }
 
-function findRows(wanted: readonly ReturnType<ValuesOf>[], text: string, from: number, found: Found): void {
-  for (let at = endOf(opening, text, from); at !== -1; ) {
-    for (const [column, isValue] of wanted.entries()) {
-      string.lastIndex = at;
-      const value = string.exec(text)?.[1];
-      const end = value === undefined ? endOf(other, text, at) : string.lastIndex;
-      if (end === -1) return;
-      const start = value === undefined ? at : text.indexOf("'", at) + 1;
-      if (value !== undefined && isValue?.(value) === true) found(start, start + value.length);
-      if (column === wanted.length - 1) at = end;
-      else at = endOf(comma, text, end);
-      if (at === -1) return;
-    }
-    const closed = endOf(/\s{0,4}\)/y, text, at);
-    const next = closed === -1 ? -1 : endOf(comma, text, closed);
-    at = next === -1 ? -1 : endOf(opening, text, next);
+type Wanted = readonly ReturnType<ValuesOf>[];
+
+/** `until`: the first findings are before there; as long as there are more, all rows are read. */
+function findRows(wanted: Wanted, text: string, { from, until }: { readonly from: number; readonly until: number }, found: Found): void {
+  let misses = 0;
+  let limit = until;
+  for (let at = from; misses < missesMax; ) {
+    misses += 1;
+    const length = readRow(wanted, text.slice(at, Math.min(at + rowLengthMax, limit)), (start, stop) => {
+      found(at + start, at + stop);
+      misses = 0;
+      limit = text.length;
+    });
+    if (length === -1) return;
+    at += length;
   }
+}
+
+/** How long a row is with what comes before the next; -1 if it is the last. */
+function readRow(wanted: Wanted, row: string, found: Found): number {
+  let at = endOf(opening, row, 0);
+  for (const [column, isValue] of wanted.entries()) {
+    if (at === -1) return -1;
+    string.lastIndex = at;
+    const value = string.exec(row)?.[1];
+    const end = value === undefined ? endOf(other, row, at) : string.lastIndex;
+    if (end === -1) return -1;
+    const start = value === undefined ? at : row.indexOf("'", at) + 1;
+    if (value !== undefined && isValue?.(value) === true) found(start, start + value.length);
+    at = column === wanted.length - 1 ? end : endOf(comma, row, end);
+  }
+  const closed = at === -1 ? -1 : endOf(closing, row, at);
+  return closed === -1 ? -1 : endOf(comma, row, closed);
 }
 
 function endOf(pattern: RegExp, text: string, at: number): number {

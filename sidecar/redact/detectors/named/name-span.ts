@@ -15,6 +15,10 @@ export function goesOn(text: string, end: number): boolean {
   return !isCapital(text.charAt(end)) || isCapital(text.charAt(end - 1));
 }
 
+/** Of any width, as word processors and messengers put between a name, its sign and its value. */
+export const isBlankInLine = (code: number): boolean =>
+  code === 32 || code === 9 || code === 0xa0 || (code >= 0x2000 && code <= 0x200b) || code === 0x202f || code === 0x205f;
+
 const isCapital = (letter: string): boolean => letter !== letter.toLowerCase();
 const isLetterCode = (code: number): boolean =>
   (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 0xc0 && code < wideFrom);

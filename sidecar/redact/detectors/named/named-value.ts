@@ -1,39 +1,54 @@
 // What may be the value of a password or a secret, beside a name that says so: not prose, code, a path or a date. All
 // linear in the value.
+
+import { builtInMarks, withoutMarks } from '../../marks.ts';
 import { bitsPerCharacter } from '../entropy.ts';
-import { isPlaceholder } from '../placeholders.ts';
+import { isPasswordPlaceholder, isPlaceholder } from '../placeholders.ts';
 
 const passwordLengthMin = 4;
-const passwordLengthMax = 256;
-const secretLengthMax = 4_096;
+// What has blanks in it is no longer.
+const passPhraseLengthMax = 256;
+// By so much of it a value is judged; nobody writes words that long.
+const judgedLength = 4_096;
+
+/** Without the marks that it holds already, and the blanks around it: by what remains it is judged. What only looks like a mark remains. */
+export const bareOf = (value: string): string => withoutMarks(value, builtInMarks).replaceAll('[redacted:', '').trim();
 
 /** A value between quotes, or all of a JSON string. */
-export function isPasswordValue(value: string): boolean {
-  if (value.length < passwordLengthMin || value.length > passwordLengthMax || isPlaceholder(value) || isOther(value)) return false;
+export function isPasswordValue(given: string): boolean {
+  const value = bareOf(given);
+  if (value.length > passPhraseLengthMax) return !/\s/.test(value) && !isOther(value.slice(0, judgedLength));
+  if (value.length < passwordLengthMin || isPasswordPlaceholder(value) || isOther(value)) return false;
   if (/^\d+$/.test(value)) return value.length >= 6;
   return /\s/.test(value) ? isPassPhrase(value) : !/^(?:true|false|\p{P}+)$/u.test(value);
 }
 
 /** `strength`: how many characters at least. */
-export function isSecretValue(value: string, lengthMin = 8): boolean {
-  if (value.length < lengthMin || value.length > secretLengthMax || isPlaceholder(value)) return false;
+export function isSecretValue(given: string, lengthMin = 8): boolean {
+  const value = bareOf(given);
+  if (value.length < lengthMin || isPlaceholder(value)) return false;
   if (seedPhrase.test(value)) return true;
-  return !/\s/.test(value) && !isOther(value) && isDrawn(value);
+  const judged = value.slice(0, judgedLength);
+  return !/\s/.test(value) && !isOther(judged) && isDrawn(judged);
 }
 
 // BIP-39: 12 to 24 words of 3 to 8 letters.
 const seedPhrase = /^(?:[a-z]{3,8} ){11,23}[a-z]{3,8}$/;
 
 /** Beside a name without quotes: more than a word of prose or code. */
-export function isStrongPassword(value: string, lengthMin: number): boolean {
-  if (value.length < lengthMin || !isPasswordValue(value) || isCode(value)) return false;
+export function isStrongPassword(given: string, lengthMin: number): boolean {
+  const value = bareOf(given);
+  if (value.length < lengthMin || !isPasswordValue(value) || isCode(value.slice(0, judgedLength)) || eitherOr.test(value)) return false;
   if (/^\d+$/.test(value)) return value.length >= 6;
   const hasDigit = /\d/.test(value);
-  const hasSymbol = /[^\p{L}\p{M}\d\s._'’-]/u.test(value.replace(/[!?]$/, ''));
+  const hasSymbol = /[^\p{L}\p{M}\d\s._'’-]/u.test(value.replace(/[!?:]$/, ''));
   const hasLetter = /\p{L}/u.test(value);
   if (!hasLetter) return hasDigit && hasSymbol && value.length >= 8 && !/^[\d\s.,:/+%x*()-]+$/.test(value);
   return hasDigit || hasSymbol || isIrregular(value);
 }
+
+/** `encoder/decoder`, `domain/`. */
+const eitherOr = /^\p{L}+(?:\/\p{L}*)+$/u;
 
 /** Capitals and small letters by turns, as nobody writes names. */
 const isIrregular = (value: string): boolean =>
@@ -44,7 +59,10 @@ const others: readonly RegExp[] = [
   /^[a-z][a-z0-9+.-]{1,20}:\/\//i,
   /^(?:~|\.{1,2})?\/[\w.@-]+(?:\/[\w.@-]*)+$|^[A-Za-z]:\\|^[\w-]+(?:\/[a-z][\w-]*)+\.[a-z]{1,5}$/,
   /^v?\d+(?:\.\d+){1,3}(?:[-+][\w.]+)?$/i,
-  /^\d{4}-\d{2}-\d{2}(?:$|[T ])|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^\d{1,2}:\d{2}/,
+  /^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:)|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$|^\d{1,2}:\d{2}[\d:.,+-]*(?:Z|[ap]m|UTC)?(?:$|[\s)\]])/i,
+  // A path, a URL or a pattern that begins with a variable.
+  /^\$(?:[A-Z_][A-Z0-9_]*[/:.?]|[a-z_]\w*\/)/,
+  /^\/[a-z][a-z_-]*$|^@[a-z][\w.-]*\/[a-z][\w./-]*$/,
   /^\d+(?:[.,]\d+)?(?:[a-z]{1,3}|%)$/i,
   /^#[0-9a-f]{3,8}$/i,
   // Rules of a form: `required|min:8`.
@@ -53,9 +71,9 @@ const others: readonly RegExp[] = [
   /^[\w.-]+\.(?:json|ya?ml|txt|pem|key|crt|toml|env|js|ts|py|go|rs|java|php|html?|css|md|png|svg|sh|conf|xml|csv|log)$/i,
   /^(?:sha\d{3}|md5)[-:]/i,
   /^-----BEGIN /,
-  /\$\{|\{\{|\}\}|%\(|<%|\[redacted:/,
+  /\$\{|\{\{|\}\}|%\(|<%/,
 ];
-export const isOther = (value: string): boolean => others.some((one) => one.test(value));
+const isOther = (value: string): boolean => others.some((one) => one.test(value));
 
 // Calls, members, elements and types as they stand in code.
 const codes: readonly RegExp[] = [
@@ -64,6 +82,16 @@ const codes: readonly RegExp[] = [
   /^[&*!~]{1,2}[A-Za-z_]\w*(?:\.\w+)*$/,
   /^[A-Za-z_$][\w$]*<[\w<>,.[\]| ?]*>?\??$|^(?!\w*[a-z]\d[a-z])[A-Za-z]\w*[!?]$|^[A-Za-z]\w*\[\]$/,
   /^\w+\{|^[{}[\]<]/,
+  /^[A-Za-z_$][\w$.]*\?\.[\w[(]/,
+  // A link of Markdown, a regular expression, an index within quotes, a path with wildcards.
+  /\]\(/,
+  /^\/[\^[(\\]/,
+  /^["'`][\w$.-]*\[["']/,
+  // The end of a call, an argument by its name, an option.
+  /^[\w.]+\)+$|^\p{L}+\)\p{L}*$/u,
+  /^[a-z_]\w*=(?:True|False|None|[a-z_]\w*)$/,
+  /^--[a-z][\w-]*=|^-[A-Za-z](?:[):=]|$)/,
+  /^(?=[^*]*\*)(?:[\w-]+|\*{1,2})(?:\.(?:[\w-]+|\*{1,2}))+$/,
 ];
 const chain = /^[A-Za-z_$][\w$]*(?:\??(?:\.|->)[A-Za-z_$][\w$]*)+$/;
 export const isCode = (value: string): boolean => codes.some((one) => one.test(value)) || (chain.test(value) && !isDrawn(value));
@@ -83,14 +111,15 @@ function isPassPhrase(value: string): boolean {
   if (words.length > 10 || /[\r\n\t]/.test(value) || /[.!?:,;]$/.test(value)) return false;
   if (words.some((word) => proseWords.has(word.toLowerCase().replaceAll(/[^\p{L}]/gu, '')))) return false;
   const isDiceware = words.length >= 4 && words.every((word) => /^\p{Ll}{3,}$/u.test(word));
-  return isDiceware || words.some((word) => /\p{L}/u.test(word) && /\d/.test(word) && /[^\p{L}\d]/u.test(word));
+  if (isDiceware || words.some((word) => /\p{L}/u.test(word) && /\d/.test(word) && /[^\p{L}\d]/u.test(word))) return true;
+  return words.length >= 3 && words.some((word) => /\p{Ll}/u.test(word) && /\p{Lu}/u.test(word) && /\d/.test(word));
 }
 
 const uuid = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i;
 const consonants = /[bcdfghjklmnpqrstvwxz]{5}/i;
 
 /** Whether a machine drew a value, character by character, rather than somebody putting words together. */
-export function isDrawn(value: string): boolean {
+function isDrawn(value: string): boolean {
   if (/^\d+$/.test(value)) return value.length >= 20;
   if (uuid.test(value)) return true;
   const chunks = value.split(/[^A-Za-z0-9]+/);
@@ -100,11 +129,19 @@ export function isDrawn(value: string): boolean {
   return classes === 4 || (value.length >= 32 && chunks.length <= 2 && bitsPerCharacter(value) > 4.2);
 }
 
+// `Uint8Array`, `OAuth2Client`, `Ed25519PrivateKey`.
+const numberWithin = /(?<=[A-Za-z][a-z])\d{1,5}(?=[A-Z][a-z]{2})/g;
+const nameLengthMax = 80;
+// Of functions and types, whose words are longer than chance makes them.
+const longName =
+  /^(?:[a-z]{2,16}|[A-Z]{2,4})?(?:[A-Z][a-z]{3,15}|[A-Z][a-z]{1,2}(?=[A-Z][a-z]{3})|[A-Z]{2,4}(?=[A-Z][a-z]{3}))+[A-Z]{0,3}$/;
+
 /** A word, some of them as in `camelCase`, a word with a number, or a number. */
 function isWordy(chunk: string): boolean {
-  const plain = chunk.replace(/\d{1,4}$/, '');
+  const plain = chunk.replace(/\d{1,4}$/, '').replaceAll(numberWithin, '');
   if (/^\d*$/.test(plain)) return chunk.length <= 6;
-  if (plain.length > 24 || consonants.test(plain)) return false;
+  if (consonants.test(plain.replaceAll(/(?<=[a-z])(?=[A-Z][a-z])/g, ' '))) return false;
+  if (plain.length > 24) return plain.length <= nameLengthMax && longName.test(plain);
   if (/^(?:[a-z]+|[A-Z]+)$/.test(plain)) return plain.length <= 16 && (plain.length < 5 || /[aeiouy]/i.test(plain));
   const words = plain.match(/[A-Z]*[a-z]+|[A-Z]+/g) ?? [];
   const strict = plain.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];

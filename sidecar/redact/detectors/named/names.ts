@@ -144,7 +144,7 @@ function keyOf(words: readonly string[], before: string): Called | null {
 }
 
 /** `spring.dbPassword2` → spring, db, password, 2. */
-export const wordsOf = (name: string): string[] =>
+const wordsOf = (name: string): string[] =>
   name
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')

@@ -1,7 +1,7 @@
 // `the password for the printer is …`, `パスワードは…`: where a value begins that words lead to. Looks at a few words
 // of the same sentence only.
 import { isWordCode } from '../../boundary.ts';
-import { isWide } from './name-span.ts';
+import { isBlankInLine, isWide } from './name-span.ts';
 import { calledBy } from './names.ts';
 
 // Words that say what something is, in the languages that we know them of.
@@ -19,8 +19,6 @@ const fillers = new Set(
 );
 const wordsMax = 6;
 const wordLengthMax = 24;
-
-const isBlank = (code: number): boolean => code === 32 || code === 9;
 
 /** Where the value begins; null where no words lead to one. */
 export function valueAfterWords(text: string, at: number): number | null {
@@ -61,13 +59,13 @@ function fillersEnd(text: string, at: number): number {
 
 function blanksEnd(text: string, at: number): number {
   let end = at;
-  while (end < at + 4 && isBlank(text.charCodeAt(end))) end += 1;
+  while (end < at + 4 && isBlankInLine(text.charCodeAt(end))) end += 1;
   return end;
 }
 
 function wordEnd(text: string, at: number): number {
   let end = at;
-  while (end < text.length && end <= at + wordLengthMax && text.charCodeAt(end) > 32) end += 1;
+  while (end < text.length && end <= at + wordLengthMax && text.charCodeAt(end) > 32 && !isBlankInLine(text.charCodeAt(end))) end += 1;
   return end;
 }
 

@@ -1,4 +1,5 @@
 // Where a value begins and ends that stands from a place on: between quotes, up to the next tag, or without either.
+import { isBlankInLine } from './name-span.ts';
 
 export interface Value {
   readonly start: number;
@@ -8,9 +9,11 @@ export interface Value {
    * `spoken`: after words, in another cell, or after a blank alone.
    */
   readonly form: 'quoted' | 'bare' | 'flag' | 'spoken';
+  /** It is longer: `end` is only how far it was looked at. */
+  readonly isCut?: true;
 }
 
-/** How long a value may be. */
+/** As much of a value is looked at; if it is one, it goes on as far as `runEnd`. */
 const valueLengthMax = 4_096;
 // Most are no longer than this; only those that go on beyond it are looked at in full.
 const shortLength = 200;
@@ -51,8 +54,17 @@ export function quotedValue(text: string, begin: number, form: Value['form']): V
   if (quote === undefined) return null;
   const start = literal.lastIndex;
   const end = closingAt(text, start, closingOf[quote] ?? quote);
-  return end === -1 ? null : trimmed(text, start, end, form);
+  if (end !== -1) return trimmed(text, start, end, form);
+  const window = text.slice(start, start + valueLengthMax);
+  return window.length < valueLengthMax || /\s/.test(window) ? null : { start, end: start + valueLengthMax, form, isCut: true };
 }
+
+const quotedRun = /[^\s"'`<>\\]*/y;
+const keyRun = /[\w+/=.~%-]*/y;
+
+/** Where a value ends that is longer than is looked at. */
+export const runEnd = (text: string, { end, form, isCut }: Value): number =>
+  isCut === true ? after(form === 'quoted' ? quotedRun : keyRun, text, end) : end;
 
 const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
 
@@ -88,22 +100,25 @@ function trimmed(text: string, start: number, end: number, form: Value['form']):
   return from < to ? { start: from, end: to, form } : null;
 }
 
-const isBlank = (code: number): boolean => code === 32 || code === 9 || code === 10 || code === 13 || code === 160 || code === 0x202f;
+const isBlank = (code: number): boolean => isBlankInLine(code) || code === 10 || code === 13;
 
 // Where a value without quotes ends: blanks, quotes, markup, `\n` written out, `&` and `;` and `,` before another name.
 const bareEnd =
-  /[\s"'`<>，。；、：「」『』（）“”«»|\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\\[nrtu"'\\]|&(?:quot|amp|lt|gt|#\d+);|%(?:26|0A|0D|22|7D|2C)|&[\w.[\]-]{1,30}=|,[ \t]?["']?[\w\u00c0-\u0cff-]{1,30}["']?[ \t]?[=:]|;[\w\u00c0-\u0cff ]{1,30}=|[,;]\s|\*\*/;
+  /[\s"'`<>，。；、：「」『』（）“”«»|\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\\[nrtu"'\\]|&(?:quot|amp|lt|gt|#\d+);|%(?:26|0A|0D|22|7D|2C)|&[\w.[\]-]{1,30}=|,[ \t]?["']?[\w\u00c0-\u0cff-]{1,30}["']?[ \t]?[=:]|;[\w\u00c0-\u0cff ]{1,30}=|[,;]\s|\*\*(?![\w*])/;
+// What a redaction has put in place of a part of it.
+const mark = /\[redacted:/y;
 // What keys are made of, which may be long.
 const longKey = /[\w+/=.~%-]{1,4096}/y;
 // Templates and code, which end elsewhere.
-const opensCode = /[$#%({]?[{(]|<|\[/y;
+const opensCode = /[$#%({]?[{(]|<|\[|&(?:lt|quot|#x3c|#60|#x22|#34);/iy;
 
 /** From `begin` on, to where it ends by itself. */
 export function bareValue(text: string, begin: number, form: Value['form']): Value | null {
-  if (isOver(text.charCodeAt(begin)) || after(opensCode, text, begin) > begin) return null;
+  if (isOver(text.charCodeAt(begin)) || (after(opensCode, text, begin) > begin && after(mark, text, begin) === begin)) return null;
   const emphasis = text[begin] === '`' || text[begin] === '*' ? after(/[`*]{1,2}/y, text, begin) : begin;
   const window = windowFrom(text, emphasis, bareEnd);
   const stop = window.search(bareEnd);
+  if (stop === -1 && window.length === valueLengthMax) return { start: emphasis, end: emphasis + window.length, form, isCut: true };
   if (stop === 0 || (stop === -1 && emphasis + window.length < text.length)) return null;
   let value = stop === -1 ? window : window.slice(0, stop);
   // In a form that was sent, `+` is a blank.

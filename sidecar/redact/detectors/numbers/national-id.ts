@@ -8,7 +8,7 @@ import { americas } from './national-ids/americas.ts';
 import { asiaPacific } from './national-ids/asia-pacific.ts';
 import { documents } from './national-ids/documents.ts';
 import { europe } from './national-ids/europe.ts';
-import { type Mask, maskFrom, mayBeNext, sortOf } from './national-ids/form.ts';
+import { type Mask, maskFrom, mayBeLast, mayBeNext, sortOf } from './national-ids/form.ts';
 
 const masks: readonly Mask[] = [...europe, ...americas, ...asiaPacific, ...documents].flatMap((id) => [
   ...id.alone.map((written) => maskFrom(written, true, id)),
@@ -16,12 +16,13 @@ const masks: readonly Mask[] = [...europe, ...americas, ...asiaPacific, ...docum
 ]);
 
 // Longer ways first: `######-####` before what its beginning could be. By how long the first run of digits is, and by
-// what stands behind it, so that few are tried.
+// what stands before and behind it, so that few are tried.
 const runMax = 18;
 const sorts = [' ', '-', '.', '/', '@', '(', '#', '%', '&', '+'] as const;
-const byRun: readonly ReadonlyMap<string, readonly Mask[]>[] = Array.from({ length: runMax + 1 }, (_, run) => {
+const byRun: readonly ReadonlyMap<string, ReadonlyMap<string, readonly Mask[]>>[] = Array.from({ length: runMax + 1 }, (_, run) => {
   const ofRun = masks.filter(({ firstRun }) => run >= firstRun.min && run <= firstRun.max).toSorted((a, b) => b.length - a.length);
-  return new Map(sorts.map((sort) => [sort, ofRun.filter((mask) => mayBeNext(mask, sort))]));
+  const behind = (before: readonly Mask[]) => new Map(sorts.map((sort) => [sort, before.filter((mask) => mayBeNext(mask, sort))]));
+  return new Map(sorts.map((sort) => [sort, behind(ofRun.filter((mask) => mayBeLast(mask, sort)))]));
 });
 
 export const nationalId: Detector = {
@@ -29,22 +30,23 @@ export const nationalId: Detector = {
   anchors: 'digits',
   reach: { before: 80, after: 128 },
   find: (text, at, end, found) => {
-    const candidates = byRun[end - at]?.get(sortOf(text.charCodeAt(end)));
+    const candidates = byRun[end - at]?.get(sortOf(text.charCodeAt(at - 1)))?.get(sortOf(text.charCodeAt(end)));
     // The digits of `%20`, and those behind a point, are no beginning.
-    if (candidates === undefined || text[at - 1] === '%') return;
+    if (candidates === undefined || candidates.length === 0 || text[at - 1] === '%') return;
     let context: Around | null = null;
     const mayStartHere = mayStart(text, at);
     for (const { pattern, before, isAlone, isValid, called } of candidates) {
       const start = at - before;
       if (before === 0 ? !mayStartHere : start < 0 || !mayStart(text, start)) continue;
+      if (context !== null && !isOne(context, isAlone)) continue;
       pattern.lastIndex = start;
       if (!pattern.test(text) || !endsNumber(text, pattern.lastIndex)) continue;
       const stop = pattern.lastIndex;
       context ??= contextOf(text, start);
-      if (context !== 'person' && (!isAlone || context === 'order')) continue;
+      if (!isOne(context, isAlone)) continue;
       if (called !== null && !called.test(text.slice(Math.max(0, start - calledReach), start))) continue;
       const compact = compactOf(text.slice(start, stop));
-      if (!isTypedRow(compact) && !isDate.test(compact) && isValid(compact)) return found(start, stop);
+      if (isValid(compact) && !isTypedRow(compact) && !isDate.test(compact)) return found(start, stop);
     }
   },
 };
@@ -57,16 +59,17 @@ const calledReach = 24;
 
 type Around = 'person' | 'order' | 'none';
 
+/** `isAlone`: it needs no word beside it. */
+const isOne = (context: Around, isAlone: boolean): boolean => context === 'person' || (isAlone && context === 'none');
+
 function contextOf(text: string, start: number): Around {
   const context = labelBefore(text, start)?.context;
   return context === 'person' || context === 'order' ? context : 'none';
 }
 
 const compactOf = (written: string): string =>
-  written
-    .replaceAll(/%2[0-9DF]|&#?\w{2,6};/gi, '')
-    .replaceAll(/[^A-Za-z0-9]/g, '')
-    .toUpperCase();
+  (joints.test(written) ? written.replaceAll(/%2[0-9DF]|&#?\w{2,6};/gi, '').replaceAll(/[^A-Za-z0-9]/g, '') : written).toUpperCase();
+const joints = /[^A-Za-z0-9]/;
 
 const mayStart = (text: string, start: number): boolean => startsWord(text, start) && !isInsideName(text, start);
 

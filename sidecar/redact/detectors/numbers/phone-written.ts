@@ -15,6 +15,9 @@ export interface Written {
 export const digitsMax = 18;
 const groupsMax = 8;
 
+/** Whether more may follow the group of digits that ends at `end`; most numbers are one group, and short. */
+export const mayGoOn = (text: string, end: number): boolean => separatorEnd(text, end, true) > end;
+
 /** The number whose first group of digits stands from `at` to `end`. */
 export function readNumber(text: string, at: number, end: number): Written {
   const { start, lead } = leadOf(text, at);
@@ -52,7 +55,7 @@ function leadOf(text: string, at: number): Pick<Written, 'start' | 'lead'> {
   const bracket = text[at - 1] === '(' ? 1 : 0;
   if (text[at - 1 - bracket] === '+' && !isJoined(text, at - 1 - bracket)) return { start: at - 1 - bracket, lead: 'plus' };
   if (text[at - 1] === ' ' && text[at - 2] === '+' && !isJoined(text, at - 2)) return { start: at - 2, lead: 'plus' };
-  if (/%2b/i.test(text.slice(Math.max(0, at - 3), at))) return { start: at - 3, lead: 'plus' };
+  if (text[at - 3] === '%' && /%2b/i.test(text.slice(at - 3, at))) return { start: at - 3, lead: 'plus' };
   if (text.startsWith('00', at) && text[at + 2] !== '0') return { start: at, lead: 'zeros' };
   return { start: at - bracket, lead: bracket === 1 ? 'bracket' : 'none' };
 }

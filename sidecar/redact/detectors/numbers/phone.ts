@@ -5,21 +5,44 @@ import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
 import { isDigit, isTypedRow } from './digits.ts';
 import { isInternational, isNorthAmerican, isWrittenAsAtHome } from './phone-plans.ts';
-import { digitsMax, readNumber, type Written } from './phone-written.ts';
+import { digitsMax, mayGoOn, readNumber, type Written } from './phone-written.ts';
 
 export const phone: Detector = {
   kind: 'phone',
   anchors: 'digits',
   reach: { before: 96, after: 256 },
   find: (text, at, end, found) => {
-    if (end - at > digitsMax || text[at - 1] === '%' || !mayStart(text, at)) return;
+    if (end - at > digitsMax || (end - at < digitsMin && !mayGoOn(text, end)) || text[at - 1] === '%' || !mayStart(text, at)) return;
     const written = readNumber(text, at, end);
-    if (written.digits.length < 7 || isQuad(text, at)) return;
+    if (written.digits.length < digitsMin || isQuad(text, at)) return;
     const stop = written.lead === 'plus' || written.lead === 'zeros' ? internationalEnd(text, written) : null;
     const last = stop ?? (written.lead === 'plus' ? null : nationalEnd(text, at, written));
-    if (last !== null) found(written.start, last);
+    if (last !== null && !(written.lead !== 'plus' && isOther(text, written.start, last))) found(written.start, last);
   },
 };
+
+// The end of a line in a list of changes: `1.9.2 / 08.11.2020`.
+const date = /(?:^|[ /])(?:0?[1-9]|[12]\d|3[01])([./])(?:0?[1-9]|1[0-2])\1(?:19|20)\d\d$/;
+// `<Buffer 28 13 de 02 00 …>`, or a byte in hex beside it.
+const dumpBefore = /<Buffer [ 0-9a-f]{0,48}$|(?:^|[ \t])(?:[a-f]\d|\d[a-f]) $/i;
+const dumpAfter = /^ (?:[a-f]\d|\d[a-f])(?![0-9a-z])/i;
+// What programs count to.
+const bounds = new Set([28, 29, 30, 31, 32, 33].flatMap((bits) => [2 ** bits - 1, 2 ** bits, 2 ** bits + 1]).map(String));
+
+const countOrYears = /^[1-9]\d?0{5,}$|^(?:19|20)\d\d[-–](?:19|20)\d\d$/;
+
+function isOther(text: string, start: number, end: number): boolean {
+  const written = text.slice(start, end);
+  return (
+    bounds.has(written) ||
+    countOrYears.test(written) ||
+    date.test(written) ||
+    (/^\d\d(?: \d\d)+$/.test(written) &&
+      (dumpBefore.test(text.slice(Math.max(0, start - 56), start)) || dumpAfter.test(text.slice(end, end + 4))))
+  );
+}
+
+const digitsMin = 7;
 
 /** Not in a word, after a point, or where another number goes on. */
 function mayStart(text: string, at: number): boolean {
@@ -63,18 +86,19 @@ const withoutTrunk = (international: string): string =>
   international.replace(/^521(?=\d{10}$)|^(\d{1,3}?)0(?=\d{6})/, (_, code?: string) => code ?? '52');
 
 function nationalEnd(text: string, at: number, written: Written): number | null {
-  const label = labelBefore(text, written.start);
-  const isLabelled = label?.context === 'phone' && isListOfNumbers(text.slice(label.end, written.start));
   const { digits, groups } = written;
+  let label: ReturnType<typeof labelBefore> | undefined;
   let count = digits.length;
   for (let group = groups.length - 1; group >= 0; group--) {
     const { end, digits: length } = groups[group] ?? { end: 0, digits: 0 };
     const national = digits.slice(0, count);
     count -= length;
-    if (national.length < 7 || national.length > 15 || !endsNumber(text, end) || isFictional(national) || isTypedRow(national)) continue;
+    if (national.length < digitsMin || national.length > 15 || !endsNumber(text, end) || isFictional(national) || isTypedRow(national))
+      continue;
     const shape = groups.slice(0, group + 1).map((one) => one.digits);
+    label = label === undefined ? labelBefore(text, written.start) : label;
     if (
-      isLabelled
+      label?.context === 'phone' && isListOfNumbers(text.slice(label.end, written.start))
         ? isPlausible(national, shape)
         : isTelling(text, at, written, national, shape) && (label === null || !isCounted(label.context))
     )
@@ -149,5 +173,5 @@ function endsNumber(text: string, end: number): boolean {
   return !((next === 45 || next === 46 || next === 47) && isDigit(text.charCodeAt(end + 1)));
 }
 
-/** Exchange 555 of North America, kept for fiction and directories. */
-const isFictional = (digits: string): boolean => /^(?:1?\d{3})?555\d{4}$/.test(digits);
+/** Exchange 555 of North America, kept for fiction and directories; and the number that documents have most. */
+const isFictional = (digits: string): boolean => /^(?:1?\d{3})?555\d{4}$|^1?5551234567$/.test(digits);

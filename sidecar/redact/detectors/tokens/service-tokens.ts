@@ -83,7 +83,8 @@ const longForms: readonly Form[] = [
 
 // Vault before 1.10, Infisical. Apart, because many a sentence ends so, and a stream waits for no more than these could be.
 const shortForms: readonly Form[] = [
-  ['s.', /[A-Za-z0-9]{24}/],
+  // A name in code has no digits.
+  ['s.', /[A-Za-z0-9]{24}/, { isReal: hasDigit }],
   ['st.', new RegExp(`(?:${uuid.source}|[0-9a-f]{24})\\.[0-9a-f]{32}\\.[0-9a-f]{32}`)],
 ];
 

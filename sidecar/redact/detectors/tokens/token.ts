@@ -21,6 +21,8 @@ export type Form = readonly [prefix: string, rest: RegExp, options?: FormOptions
 interface CompiledForm {
   readonly prefix: string;
   readonly rest: RegExp;
+  /** Whether another of the form may follow without anything between. */
+  readonly isGluable: boolean;
   readonly isReal: (drawn: string) => boolean;
   readonly partner: { readonly pattern: RegExp; readonly isReal: (secret: string) => boolean } | null;
 }
@@ -43,9 +45,17 @@ export const runMax = 24;
 
 export const wholeRest = (rest: RegExp): RegExp => new RegExp(`(?:${rest.source})(?![A-Za-z0-9])`, 'y');
 
+// Shorter ones end many a word.
+const gluedPrefixMin = 4;
+
+/** Up to the next of its form too. */
+const gluableRest = (prefix: string, rest: RegExp): RegExp =>
+  new RegExp(`(?:${rest.source})(?:(?![A-Za-z0-9])|(?=${prefix.replaceAll(/[^\w]/g, '\\$&')}))`, 'y');
+
 const compile = ([prefix, rest, { isReal = isDrawn, partner } = {}]: Form): CompiledForm => ({
   prefix,
-  rest: wholeRest(rest),
+  rest: prefix.length < gluedPrefixMin ? wholeRest(rest) : gluableRest(prefix, rest),
+  isGluable: prefix.length >= gluedPrefixMin,
   isReal,
   partner:
     partner === undefined
@@ -76,14 +86,15 @@ export function tokenDetector(kind: string, after: number, forms: readonly Form[
   };
 }
 
-function findForm({ rest, isReal, partner }: CompiledForm, text: string, at: number, end: number, found: Found): boolean {
+function findForm(form: CompiledForm, text: string, at: number, end: number, found: Found): boolean {
+  const { rest, isReal, partner } = form;
   rest.lastIndex = end;
   const match = rest.exec(text);
   if (match === null) return false;
   const stop = rest.lastIndex;
   const [drawn, secret] = match;
   if (!isReal(secret ?? drawn)) return false;
-  found(secret === undefined ? at : stop - secret.length, stop);
+  found(secret === undefined ? at : stop - secret.length, secret === undefined ? gluedEnd(form, text, end, stop) : stop);
   if (partner === null) return true;
   partner.pattern.lastIndex = stop;
   const second = partner.pattern.exec(text)?.[1];
@@ -91,4 +102,24 @@ function findForm({ rest, isReal, partner }: CompiledForm, text: string, at: num
   if (!harmlessPartner.test(text.slice(stop, partner.pattern.lastIndex - second.length)))
     found(partner.pattern.lastIndex - second.length, partner.pattern.lastIndex);
   return true;
+}
+
+/** Where the last one ends of those that follow without anything between; what seems to end the first may begin the second. */
+function gluedEnd({ prefix, rest, isReal, isGluable }: CompiledForm, text: string, begun: number, end: number): number {
+  let stop = end;
+  for (let from = begun; isGluable; ) {
+    const next = prefixAt(text, prefix, Math.max(from, stop - prefix.length + 1), stop);
+    if (next === -1) break;
+    from = next + prefix.length;
+    rest.lastIndex = from;
+    const match = rest.exec(text);
+    if (match === null || rest.lastIndex <= stop || !isReal(match[0])) break;
+    stop = rest.lastIndex;
+  }
+  return stop;
+}
+
+function prefixAt(text: string, prefix: string, from: number, to: number): number {
+  for (let at = from; at <= to; at++) if (text.startsWith(prefix, at)) return at;
+  return -1;
 }

@@ -22,6 +22,8 @@ export interface Mask {
   /** How long its first run of digits may be, and how many characters stand before that. */
   readonly firstRun: { readonly min: number; readonly max: number };
   readonly before: number;
+  /** What sort of character stands before that run; empty if none belongs to it. */
+  readonly last: string;
   /** What sort of character stands behind that run: `#` for none that belongs to it. */
   readonly next: string;
   readonly isAlone: boolean;
@@ -53,6 +55,7 @@ export function maskFrom(written: string, isAlone: boolean, { isValid, called }:
     pattern: new RegExp(pattern, 'y'),
     firstRun: { min: run.length, max: run.length + more.length },
     before: before.length,
+    last: /[@A-Z]$/.test(before) ? '@' : before.slice(-1),
     next: nextOf(written, before.length + run.length),
     length: written.length,
     isAlone,
@@ -66,6 +69,9 @@ function nextOf(written: string, at: number): string {
   const next = written.charAt(at);
   return next === '' || next === '*' ? '#' : next === ')' ? '(' : next;
 }
+
+/** Whether a mask may match where a character of this sort stands before the first run of digits. */
+export const mayBeLast = ({ before, last }: Mask, sort: string): boolean => before === 0 || last === sort || (last === ' ' && sort === '+');
 
 /** Whether a mask may match where a character of this sort stands behind the first run of digits. */
 export function mayBeNext({ next, firstRun }: Mask, sort: string): boolean {
