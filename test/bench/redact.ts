@@ -34,9 +34,15 @@ async function quality(libraries: readonly Library[]): Promise<readonly Result[]
     return atMost({ name: `${name}, held out`, value: ours * 100, unit: '%', baseline, ratio: ours, target });
   };
   const missed = (kinds: Parameters<typeof recallOf>[1]) => (score: Score) => 1 - recallOf(score, kinds).recall;
-  const targets = { 'secrets by form': 0.03, 'secrets by structure': 0.03, 'structured personal data': 0.05, 'other personal data': 0.05 };
+  const targets = {
+    'secrets by form': 0.03,
+    'secrets by structure': 0.03,
+    'secrets by name': 0.1,
+    'structured personal data': 0.05,
+    'other personal data': 0.05,
+  };
   return [
-    result('missed of secrets', 0.03, missed(secretGroups)),
+    result('missed of secrets with a form or structure', 0.03, missed(secretGroups)),
     ...Object.entries(targets).map(([group, target]) => result(`missed of ${group}`, target, missed(kindsOf(group)))),
     result('changed of look-alikes', 0.01, (score) => damageOf(score).damage),
   ];

@@ -53,11 +53,11 @@ test('recall counts values, damage counts rows, and both stand in the table', as
   expect(damageOf(score)).toEqual({ rows: 2, damaged: 1, damage: 0.5 });
   expect(renderScores([{ name: 'ours', lines: linesOf(score) }])).toBe(
     [
-      '                      rows        ours',
-      'secrets by structure     1  50.0 % (0)',
-      '  secret                 1  50.0 % (0)',
-      'look-alikes              2      50.0 %',
-      '  uuid                   2      50.0 %',
+      '                 rows        ours',
+      'secrets by name     1  50.0 % (0)',
+      '  secret            1  50.0 % (0)',
+      'look-alikes         2      50.0 %',
+      '  uuid              2      50.0 %',
     ].join('\n'),
   );
 });

@@ -55,11 +55,13 @@ export const kindGroups = {
     'service_token',
     'tollgate_key',
   ],
-  'secrets by structure': ['private_key', 'jwt', 'authorization', 'url_credentials', 'password', 'secret'],
+  'secrets by structure': ['private_key', 'jwt', 'authorization', 'url_credentials'],
+  'secrets by name': ['password', 'secret'],
   'structured personal data': ['email', 'payment_card', 'iban', 'phone', 'national_id', 'ip_address'],
   'other personal data': ['mac_address', 'crypto_address'],
 } as const satisfies Readonly<Record<string, readonly RedactionKind[]>>;
 
+/** Those that have a form or a structure of their own. */
 export const secretGroups = [...kindGroups['secrets by form'], ...kindGroups['secrets by structure']] as const;
 
 // Whether the `+` of a number or the `=` of a key goes with it is a matter of taste.
