@@ -88,7 +88,7 @@ function isMeant(kind: 'password' | 'secret', { vague, isVerb }: Meant, { form }
 // Tokens that say where a list goes on, and keys that everybody may have.
 const harmlessBefore = /(?:페이지|다음|ページ|次の|页面|下一页|分页|翻页|頁|公開|公开)\s?$/;
 // `a=b=c=`: the first of them has taken the rest.
-const chain = /(?:=|%3D)[^\s=]{1,40}(?:=|%3D)$/i;
+const chain = /(?:=|%3D)[^\s=]{1,40}(?:=|%3D)[%/-]{0,2}$/i;
 
 /** Whether the name is a part of something that is none, as in `arn:aws:secretsmanager:eu-west-1:1234:secret:…`. */
 function isPartOfOther(text: string, start: number): boolean {
@@ -98,7 +98,7 @@ function isPartOfOther(text: string, start: number): boolean {
   // A group of a regular expression.
   if (before === '<' && (text[start - 2] === '?' || text.startsWith('?P', start - 3))) return true;
   if (before === ':') return /[\w-]/.test(text.charAt(start - 2)) && !/env:$/i.test(text.slice(Math.max(0, start - 4), start));
-  if ('=Dd'.includes(before)) return chain.test(text.slice(Math.max(0, start - 48), start));
+  if ('=Dd%/-'.includes(before)) return chain.test(text.slice(Math.max(0, start - 48), start));
   return (
     ' 지음ジの面页頁開开'.includes(before) &&
     isWide(text.charCodeAt(start)) &&
