@@ -5,8 +5,10 @@ import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
 import { AppError, parseKey } from '@tollgate/proto/contract';
 import { systemClock } from './clock.ts';
+import { keptKinds } from './decide/kept-kinds.ts';
 import { createCounters } from './limits/counters.ts';
 import type { Log } from './log.ts';
+import { redactorFor } from './redact/index.ts';
 import { createShipper } from './ship/shipper.ts';
 import type { Sidecar } from './sidecar.ts';
 import { createPolicyCell } from './snapshot/cell.ts';
@@ -44,7 +46,11 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const clock = systemClock;
   const cell = createPolicyCell(clock, workspace);
   const counters = createCounters(60);
-  cell.onSwap(({ settings }) => counters.setWindow(settings.windowSeconds));
+  cell.onSwap(({ settings }) => {
+    counters.setWindow(settings.windowSeconds);
+    // Made now, which takes some ten milliseconds, and not within the first call that is redacted.
+    redactorFor(settings.redaction, keptKinds(settings.redaction, '').kinds);
+  });
   const sweeper = setInterval(() => counters.sweep(clock.now()), sweepMs);
   sweeper.unref();
 

@@ -99,11 +99,11 @@ test('the demo shows every layer decide, a change that is felt at once, and an a
   ]);
   expect(rowsOf(audit).map(withoutLayer).toSorted()).toEqual(rowsOf(live).map(withoutLayer).toSorted());
   expect(live).toMatch(/agent type "ai-sdk::api::scout" denies/);
-  expect(live).toMatch(/the tool got {"message":"Weather for \[redacted:email\]: cloudy"}/);
+  expect(live).toMatch(/the tool got {"message":"Weather for \[redacted:email#1\]: cloudy"}/);
   expect(live).toMatch(/measured +denied \d+\.\d ms after the PUT was answered/);
   expect(live).toMatch(/its run ended +max_tool_calls/);
   expect(audit).toMatch(/(\d+) decisions shown, \1 recorded, each exactly once/);
-  expect(ended.output).not.toContain('ada@example.com');
+  expect(ended.output).not.toContain('ada@acme-mail.eu');
   expect(ended.output).not.toContain('\x1b');
 });
 

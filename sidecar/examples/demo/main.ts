@@ -84,7 +84,7 @@ async function play(stage: Stage): Promise<void> {
     show(rowOfAnswer(question.agent, question.tool, await askSidecar(hooks, keys.mia, question)));
   };
   printHeader('µs');
-  await asNightly('Report for ada@example.com');
+  await asNightly('Report for ada@acme-mail.eu');
 
   heading(
     '5  Change policy while an agent runs',
@@ -106,7 +106,7 @@ async function play(stage: Stage): Promise<void> {
   await runAgent(courierRun, mcp, { name: 'courier', script: courier, task: 'Send the lines.', beforeRound });
   const denied = after.at(-1);
   if (denied === undefined || denied.verdict.allowed) throw new Error('the courier was not stopped');
-  await asNightly('Report for ada@example.com');
+  await asNightly('Report for ada@acme-mail.eu');
   print();
   fact(
     'measured',

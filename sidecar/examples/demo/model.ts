@@ -58,7 +58,7 @@ const errand: readonly Step[] = [
   { call: 'get-structured-content', input: { location: 'New York' } },
   { call: 'get-structured-content', input: { location: 'Chicago' } },
   { call: 'get-structured-content', input: { location: 'Los Angeles' } },
-  { call: 'echo', input: { message: 'Weather for ada@example.com: cloudy' } },
+  { call: 'echo', input: { message: 'Weather for ada@acme-mail.eu: cloudy' } },
   { call: 'get-env', input: {} },
   { call: 'gzip-file-as-resource', input: { name: 'weather.gz', data: 'data:text/plain,cloudy' } },
   { call: 'get-tiny-image', input: {} },
