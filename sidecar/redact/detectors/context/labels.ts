@@ -32,7 +32,7 @@ export function createLabels<Context extends string>(words: Readonly<Record<Cont
     for (const either of [code, String.fromCharCode(code).toUpperCase().charCodeAt(0)]) ends[either] = holdsStem(node) ? 2 : 1;
 
   /** Of the longest label that ends at `end`. */
-  const contextAt = (text: string, from: number, end: number, only: Context | undefined): Context | null => {
+  const contextAt = (text: string, from: number, end: number, isWhole: boolean, only: Context | undefined): Context | null => {
     let found: Context | null = null;
     let at = end - 1;
     for (
@@ -40,12 +40,7 @@ export function createLabels<Context extends string>(words: Readonly<Record<Cont
       node !== undefined;
       node = at >= from ? node.before.get(lowerAt(text, at)) : undefined
     ) {
-      if (
-        node.context !== null &&
-        (only === undefined || node.context === only) &&
-        startsLabel(text, at) &&
-        (node.isStem || endsLabel(text, end))
-      )
+      if (node.context !== null && (only === undefined || node.context === only) && startsLabel(text, at) && (node.isStem || isWhole))
         found = node.context;
       at -= 1;
     }
@@ -55,7 +50,9 @@ export function createLabels<Context extends string>(words: Readonly<Record<Cont
     lastIn: (text, from, to, only) => {
       for (let end = to; end > from; end--) {
         const ending = ends[text.charCodeAt(end - 1)] ?? 0;
-        const context = ending === 2 || (ending === 1 && endsLabel(text, end)) ? contextAt(text, from, end, only) : null;
+        if (ending === 0) continue;
+        const isWhole = endsLabel(text, end);
+        const context = isWhole || ending === 2 ? contextAt(text, from, end, isWhole, only) : null;
         if (context !== null) return { context, end };
       }
       return null;
