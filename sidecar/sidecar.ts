@@ -1,20 +1,6 @@
 // What a sidecar is to those who use it: the doors take it, `start.ts` makes it.
-import type { GovernDeps } from './gateway/govern.ts';
-import type { Counters } from './limits/counters.ts';
+import type { Governing } from './govern/governing.ts';
 import type { ShipperStatus } from './ship/shipper.ts';
-import type { PolicyCell } from './snapshot/cell.ts';
-import type { Spool } from './spool/spool.ts';
-
-/** What deciding and recording need. */
-export interface Governing {
-  readonly cell: PolicyCell;
-  readonly counters: Counters;
-  readonly govern: GovernDeps;
-  readonly spool: Pick<Spool, 'append' | 'appendAsync'>;
-  readonly durability: 'kernel' | 'disk';
-  /** Decisions acted on although their entries could not be written. */
-  unrecorded: number;
-}
 
 export interface Sidecar extends Governing {
   shipping(): ShipperStatus;

@@ -5,10 +5,9 @@ import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
 import { AppError, parseKey } from '@tollgate/proto/contract';
 import { systemClock } from './clock.ts';
-import { keptKinds } from './decide/kept-kinds.ts';
+import { prepareWith } from './govern/prepare.ts';
 import { createCounters } from './limits/counters.ts';
 import type { Log } from './log.ts';
-import { redactorFor } from './redact/index.ts';
 import { createShipper } from './ship/shipper.ts';
 import type { Sidecar } from './sidecar.ts';
 import { createPolicyCell } from './snapshot/cell.ts';
@@ -46,11 +45,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const clock = systemClock;
   const cell = createPolicyCell(clock, workspace);
   const counters = createCounters(60);
-  cell.onSwap(({ settings }) => {
-    counters.setWindow(settings.windowSeconds);
-    // Made now, which takes some ten milliseconds, and not within the first call that is redacted.
-    redactorFor(settings.redaction, keptKinds(settings.redaction, '').kinds);
-  });
+  cell.onSwap(prepareWith(counters));
   const sweeper = setInterval(() => counters.sweep(clock.now()), sweepMs);
   sweeper.unref();
 
@@ -93,8 +88,9 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const ready = (timeoutMs: number): Promise<void> =>
     new Promise((done, fail) => {
       const settle = (): void => {
-        // Once the control plane has answered, or cannot be reached, what is held is the best there is.
-        if (!held() || (!cell.freshness.connected && follower.problem === 'not connected yet')) return;
+        // Once the control plane has said what is current, or cannot be reached, what is held is the best there is.
+        const awaited = !follower.told && (follower.problem === null || follower.problem === 'not connected yet');
+        if (!held() || awaited) return;
         stop();
         done();
       };

@@ -38,14 +38,16 @@ export function denialOf(tool: string, requestId: string, decision: Decision, fi
 }
 
 /** What a model can be told about a denial, so that it goes on in another way. */
-export function denialText({ tool, reason, kind, retryAfterMs }: Denial): string {
-  const advice =
-    kind === 'retry'
-      ? retryAfterMs === null
-        ? 'It may be allowed later.'
-        : `It may be allowed again in ${Math.ceil(retryAfterMs / 1000)} s.`
-      : 'Trying again will not help; go on without it or tell the user.';
-  return `The call of ${JSON.stringify(tool)} was not permitted: ${reason}. ${advice}`;
+export function denialText(denial: Denial): string {
+  const { tool, code, reason } = denial;
+  const name = JSON.stringify(tool);
+  if (code === 'call_malformed') return `The call of ${name} was not made: ${reason}. Put that right and call again, or go on without it.`;
+  return `The call of ${name} was not permitted: ${reason}. ${adviceOn(denial)}`;
+}
+
+function adviceOn({ kind, retryAfterMs }: Denial): string {
+  if (kind === 'terminal') return 'Trying again will not help; go on without it or tell the user.';
+  return retryAfterMs === null ? 'It may be allowed later.' : `It may be allowed again in ${Math.ceil(retryAfterMs / 1000)} s.`;
 }
 
 /** Thrown by a guarded tool instead of calling it. Its message is for the model. */

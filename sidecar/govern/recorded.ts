@@ -1,8 +1,9 @@
 // The step between deciding and answering: the entry is written first. Where it cannot be, the answer is what the
 // workspace chose for that: a denial, unless it said otherwise, and then the loss is counted.
-import type { Governing } from '../sidecar.ts';
+
 import { AuditUnavailable } from '../spool/unavailable.ts';
 import type { Judged } from './govern.ts';
+import type { Governing } from './governing.ts';
 
 /** At once where the durability is `kernel`, else a promise: for callers in this process. */
 export function recorded<T>(sidecar: Governing, judged: Judged<T>): T | Promise<T> {

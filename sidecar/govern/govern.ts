@@ -2,41 +2,24 @@
 // function: nothing can change between reading the snapshot and counting the call. Recording comes right after it, and
 // a call that cannot be recorded is denied, unless the workspace has chosen otherwise.
 import { digestText, type Finding } from '@tollgate/proto/contract';
-import type { Clock } from '../clock.ts';
-import { bindCaller } from '../decide/bind.ts';
-import type { Caller } from '../decide/caller.ts';
-import type { Claim } from '../decide/call.ts';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
-import type { RunUsage } from '../limits/usage.ts';
-import type { Numbers } from '../redact/index.ts';
-import type { PolicyCell } from '../snapshot/cell.ts';
-import { entryText, type RunFacts } from './audit-entry.ts';
+import { entryText } from './audit-entry.ts';
+import type { GovernDeps } from './governing.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
+import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
 import { denialOf, type Permit, type Verdict } from './verdict.ts';
 
 export interface ToolCall {
   readonly tool: string;
   readonly input: unknown;
-}
-
-export interface GovernDeps {
-  readonly cell: PolicyCell;
-  readonly clock: Pick<Clock, 'now' | 'wall'>;
-  readonly newId: () => string;
-  /** Whether entries keep inputs, or only their digests. */
-  readonly keepInput: boolean;
-}
-
-export interface GovernedRun {
-  readonly facts: RunFacts;
-  readonly claim: Claim;
-  readonly usage: RunUsage;
-  /** Of what was redacted in it, shared with the runs it delegates to. */
-  readonly numbers: Numbers;
-  /** Of the snapshot last decided by. */
-  caller: Caller;
+  /** What the door found wrong with it, in words: it is denied by that. */
+  readonly flaw?: { readonly code: 'call_malformed' | 'delegation_denied' | 'tool_definition_changed'; readonly words: string };
+  /** The door will not see what comes of it: an output that policy redacts would pass as it is. */
+  readonly hidesOutput?: boolean;
+  /** What else the tool gets, and the door cannot replace: where policy redacts, there may be nothing in it. It is not kept. */
+  readonly besides?: unknown;
 }
 
 export interface Judged<T> {
@@ -47,8 +30,18 @@ export interface Judged<T> {
   readonly unrecorded: () => T;
 }
 
+export interface JudgedCall extends Judged<Verdict> {
+  /** JSON text of the input as policy lets it be stored; null where it is none. */
+  readonly kept: string | null;
+}
+
+/** Whether a door can put a redacted value in the place of what was there: never, always, or as the value itself says. */
+export type Takes = boolean | ((changed: unknown) => boolean);
+
+export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
+
 /** Decides and counts one call. `forwards`: whether the door can replace the input by a redacted one. */
-export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwards: boolean): Judged<Verdict> {
+export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwards: Takes): JudgedCall {
   const startedAt = deps.clock.now();
   const requestId = deps.newId();
   let weighed: Weighed;
@@ -73,7 +66,12 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwar
     findings,
     latencyUs: Math.round((deps.clock.now() - startedAt) * 1000),
   });
-  return { result: verdict, entry, unrecorded: () => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, unrecordable, [])) };
+  return {
+    result: verdict,
+    entry,
+    kept,
+    unrecorded: () => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, unrecordable, [])),
+  };
 }
 
 /** A call as it was decided, with what its tool gets and what its entry keeps. */
@@ -93,11 +91,16 @@ const unkept = (decision: Decision): Weighed => ({ decision, input: null, kept: 
 function weigh(
   deps: GovernDeps,
   run: GovernedRun,
-  { tool, input }: ToolCall,
-  { forwards, now }: { readonly forwards: boolean; readonly now: number },
+  { tool, input, flaw, hidesOutput = false, besides }: ToolCall,
+  { forwards, now }: { readonly forwards: Takes; readonly now: number },
 ): Weighed {
   const barred = rebind(deps, run);
-  const decision = withRedactedWords(run, tool, barred ?? decide(run.caller, tool, run.usage, deps.cell.freshness, now));
+  const reached =
+    barred ??
+    (flaw === undefined
+      ? decide(run.caller, tool, run.usage, deps.cell.freshness, now)
+      : (run.caller.halted ?? refuse(flaw.code, flaw.words)));
+  const decision = withRedactedWords(run, tool, reached);
   const replaces = decision.decision === 'allow' && decision.transform === 'redact';
   const payload = payloadOf(input, replaces);
   if ('problem' in payload)
@@ -109,12 +112,30 @@ function weigh(
   const { findings } = redacted;
   // What was redacted must not be found again by trying values against a digest.
   const kept = { kept: redacted.text, digest: digestText(redacted.text), findings };
-  if (replaces && findings.length > 0 && !forwards) {
+  if (replaces && hidesOutput) {
+    const words = 'policy redacts the output, and whoever asks here does not show it';
+    return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
+  }
+  if (replaces && findings.length > 0 && !takesValue(forwards, redacted.value)) {
     const kinds = findings.map(({ kind }) => kind).join(', ');
     const words = `policy redacts the input (${kinds}), and this caller cannot take a changed one`;
     return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
   }
+  const found = replaces && besides !== undefined ? kindsIn(run, tool, besides) : '';
+  if (found !== '') {
+    const words = `policy redacts the input, and what goes on with it holds what cannot be replaced (${found})`;
+    return { decision: refuse('redaction_unsupported', words, { attempt: true }), input: null, ...kept };
+  }
   return { decision, input: replaces ? redacted.value : input, ...kept };
+}
+
+/** What redaction finds in a value; empty: nothing. */
+function kindsIn(run: GovernedRun, tool: string, value: unknown): string {
+  const payload = payloadOf(value, true);
+  if ('problem' in payload) return 'what cannot be read';
+  return redactPayload(run, tool, payload)
+    .findings.map(({ kind }) => kind)
+    .join(', ');
 }
 
 /** An input that has JSON, and is more than that, is no malformed call. */
@@ -124,20 +145,8 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
   return refuse('call_malformed', `the input ${problem}`);
 }
 
-/** Brings the run to the snapshot held now; the decision where that already denies. */
-export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): Decision | null {
-  const index = cell.current;
-  if (cell.refused !== null) return refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`);
-  if (index === null) return refuse('snapshot_missing', 'no policy has been received yet');
-  if (run.caller.index !== index) run.caller = bindCaller(index, run.claim);
-  const expiresAt = run.caller.key?.expiresAt ?? null;
-  return expiresAt !== null && clock.wall() >= expiresAt ? refuse('key_revoked', 'the key has expired') : null;
-}
-
 /** Where an entry cannot be written and the workspace did not choose otherwise. */
 export const unrecordable = refuse('audit_unavailable', 'the entry could not be written to the spool');
-
-export const mayGoUnrecorded = (run: GovernedRun): boolean => run.caller.index.settings.auditUnavailable === 'allow';
 
 function verdictOf(tool: string, requestId: string, { decision, input, digest, findings }: Weighed, decidedAt: number): Verdict {
   if (decision.decision === 'deny') return denialOf(tool, requestId, decision, findings);

@@ -1,16 +1,18 @@
 // A tool's input or output as redaction sees it: the JSON that it becomes, whatever hides in `toJSON` or in what JSON
 // leaves out. One way for every door.
 import { canonicalJson, type Finding, NotJson } from '@tollgate/proto/contract';
-import { keptKinds } from '../decide/kept-kinds.ts';
 import type { Decision } from '../decide/decision.ts';
+import { keptKinds } from '../decide/kept-kinds.ts';
 import { type Redactor, redactorFor } from '../redact/index.ts';
-import type { GovernedRun } from './govern.ts';
 import { plainData } from './plain-data.ts';
+import type { GovernedRun } from './run.ts';
 
 export interface Payload {
   readonly value: unknown;
   /** Canonical JSON of it. */
   readonly text: string;
+  /** JSON as it was written: what it says beyond `text`, such as digits that no number holds, is to stay. */
+  readonly json?: string;
 }
 
 export interface Redacted extends Payload {
@@ -34,12 +36,13 @@ export function payloadOf(value: unknown, handsOn: boolean): Payload | { readonl
 }
 
 /** Where nothing is found, what is handed on is what was handed in. */
-export function redactPayload(run: GovernedRun, tool: string, { value, text }: Payload): Redacted {
-  const redacted = redactorOf(run, tool).redactJson(text, run.numbers);
+export function redactPayload(run: GovernedRun, tool: string, { value, text, json }: Payload): Redacted {
+  const redacted = redactorOf(run, tool).redactJson(json ?? text, run.numbers);
   if (redacted.findings.length === 0) return { value, text, findings: [] };
   const changed: unknown = JSON.parse(redacted.text);
+  const written = json === undefined ? {} : { json: redacted.text };
   // Canonical again: keys that were redacted have another place.
-  return { value: changed, text: canonicalJson(changed), findings: byKind(redacted.findings) };
+  return { value: changed, text: canonicalJson(changed), ...written, findings: byKind(redacted.findings) };
 }
 
 /** The decision with what its words quote of the call redacted, where the entry is to be. */
@@ -59,12 +62,12 @@ export function withRedactedWords(run: GovernedRun, tool: string, decision: Deci
 // One decision is handed out for many calls, of tools whose redactors may differ.
 const harmless = new WeakMap<Decision, WeakSet<Redactor>>();
 
-function redactorOf({ caller: { index } }: GovernedRun, tool: string): Redactor {
+export function redactorOf({ caller: { index } }: GovernedRun, tool: string): Redactor {
   const { redaction } = index.settings;
   return redactorFor(redaction, keptKinds(redaction, tool).kinds);
 }
 
-function byKind(placed: readonly Finding[]): readonly Finding[] {
+export function byKind(placed: readonly Finding[]): readonly Finding[] {
   const counts = new Map<string, number>();
   for (const { kind, count } of placed) counts.set(kind, (counts.get(kind) ?? 0) + count);
   return [...counts].map(([kind, count]) => ({ kind, count })).sort((a, b) => (a.kind < b.kind ? -1 : 1));

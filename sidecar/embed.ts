@@ -1,0 +1,26 @@
+// What the control plane governs its own runs with: the parts of a sidecar, for whoever has policy and the audit log in the
+// same process. The decisions, the entries and the spool are those of every sidecar.
+export { type Clock, systemClock } from './clock.ts';
+export { bindCaller } from './decide/bind.ts';
+export type { Claim, Hop } from './decide/call.ts';
+export { delegationRefusal } from './decide/chain.ts';
+export type { Decision, StopReason } from './decide/decision.ts';
+export { planFor } from './decide/plan.ts';
+export { type Delivery, deliver, type Outcome } from './govern/deliver.ts';
+export { judge, type ToolCall } from './govern/govern.ts';
+export type { GovernDeps, Governing } from './govern/governing.ts';
+export { offers } from './govern/offers.ts';
+export { prepareWith } from './govern/prepare.ts';
+export { recorded } from './govern/recorded.ts';
+export { childOf, type GovernedRun, openRun, rebind } from './govern/run.ts';
+export { type Denial, denialOf, denialText, type Permit, type Verdict } from './govern/verdict.ts';
+export type { Log } from './log.ts';
+export { openDirectStream } from './ship/direct-stream.ts';
+export { createShipper, type ShipperStatus } from './ship/shipper.ts';
+export { createPolicyCell, type PolicyCell } from './snapshot/cell.ts';
+export { adoptDead } from './spool/adoption.ts';
+export { takeHold } from './spool/hold.ts';
+export type { SpoolRecord } from './spool/record.ts';
+export { openSpool, randomSpoolId } from './spool/spool.ts';
+export { listSpools } from './spool/spool-folder.ts';
+export { diskFs } from './spool/spool-fs.ts';

@@ -1,0 +1,153 @@
+// What becomes of a call's output: whether it may reach the model, what of it, and the entry about that. The second half
+// of a governed call, after `govern.ts` has decided it.
+import { canonicalJson, type DenyCode, digestText, type Finding } from '@tollgate/proto/contract';
+import { decide } from '../decide/decide.ts';
+import type { Decision } from '../decide/decision.ts';
+import { refuse } from '../decide/refusal.ts';
+import { entryText } from './audit-entry.ts';
+import { type Judged, type Takes, takesValue, type ToolCall, unrecordable } from './govern.ts';
+import type { GovernDeps } from './governing.ts';
+import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
+import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
+import type { DecidedCall } from './verdict.ts';
+
+export interface Outcome {
+  readonly output: unknown;
+  /** The output as the tool wrote it, from a door that hands text on: redacted in place. */
+  readonly json?: string;
+  readonly isError: boolean;
+  readonly durationMs: number;
+}
+
+/** What becomes of a tool's output. */
+export interface Delivery {
+  readonly action: 'pass' | 'redact' | 'block';
+  readonly output: unknown;
+  /** Of what was redacted in place, its text. */
+  readonly json?: string;
+  readonly findings: readonly Finding[];
+  /** Why it was blocked. */
+  readonly decision: Decision | null;
+}
+
+/** A call that nobody asked about here, whose outcome is told all the same: judged by today's policy, counted nowhere. */
+export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, input, flaw }: ToolCall): DecidedCall {
+  const requestId = deps.newId();
+  try {
+    const decided = (): Decision => decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now());
+    const decision = rebind(deps, run) ?? (flaw === undefined ? decided() : refuse(flaw.code, flaw.words));
+    const text = canonicalJson(input);
+    const kept = decision.storedTransform === 'log' ? text : redactPayload(run, tool, { value: input, text }).text;
+    return { tool, requestId, decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept) };
+  } catch {
+    return { tool, requestId, decision: failed, inputDigest: '' };
+  }
+}
+
+// A bug of ours, wherever it is: nothing passes, and the entry says so.
+const failed = refuse('internal_error', 'what came of the call could not be examined');
+
+export interface JudgedDelivery extends Judged<Delivery> {
+  /** JSON text of the output as policy lets it be stored; null: nothing of it. */
+  readonly kept: string | null;
+}
+
+/** What of a call's output reaches the model, and the entry about it. `takes`: whether the door can replace the output. */
+export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes = true): JudgedDelivery {
+  const { delivery, kept } = withholdsOutput(call.decision)
+    ? { delivery: block(call.decision), kept: null }
+    : examineSafely(run, call, outcome, takes);
+  const entry = outcomeEntry(deps, run, call, {
+    isError: outcome.isError,
+    durationMs: outcome.durationMs,
+    outputDigest: kept === null ? null : digestText(kept),
+    action: delivery.action,
+    findings: delivery.findings,
+    blocked: delivery.decision,
+  });
+  return { result: delivery, entry, kept, unrecorded: () => (mayGoUnrecorded(run) ? delivery : block(unrecordable)) };
+}
+
+interface OutcomeFacts {
+  readonly isError: boolean;
+  readonly durationMs: number;
+  readonly outputDigest: string | null;
+  readonly action: Delivery['action'];
+  readonly findings: readonly Finding[];
+  readonly blocked: Decision | null;
+}
+
+/** The entry about what a call came to. */
+export function outcomeEntry(deps: GovernDeps, run: GovernedRun, call: DecidedCall, facts: OutcomeFacts): string {
+  const { isError, durationMs, outputDigest, action, findings, blocked } = facts;
+  return entryText(run.caller, run.facts, {
+    hookEvent: 'PostToolUse',
+    tool: call.tool,
+    decision: call.decision,
+    requestId: call.requestId,
+    at: deps.clock.wall(),
+    policyAgeMs: deps.clock.now() - deps.cell.freshness.heardAt,
+    inputDigest: call.inputDigest,
+    input: null,
+    findings,
+    outcome: {
+      isError,
+      durationMs: Math.round(durationMs),
+      ...(outputDigest === null ? {} : { outputDigest }),
+      action,
+      ...(blocked === null ? {} : { code: blockCode(blocked) }),
+    },
+  });
+}
+
+interface Examined {
+  readonly delivery: Delivery;
+  readonly kept: string | null;
+}
+
+/** What fails here is ours, and must not look like a failure of the tool. */
+function examineSafely(run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes): Examined {
+  try {
+    return examine(run, call, outcome, takes);
+  } catch {
+    return { delivery: block(failed), kept: null };
+  }
+}
+
+function examine(
+  run: GovernedRun,
+  { tool, decision: { transform, storedTransform } }: DecidedCall,
+  { output, json }: Outcome,
+  takes: Takes,
+): Examined {
+  const payload = payloadOf(output, transform === 'redact');
+  if ('problem' in payload) {
+    const unreadable = refuse('redaction_unsupported', `policy redacts the output, and it ${payload.problem}`);
+    return { delivery: transform === 'redact' ? block(unreadable) : pass(output), kept: null };
+  }
+  if (transform === 'log' && storedTransform === 'log') return { delivery: pass(output), kept: payload.text };
+  const { value, text, json: written, findings } = redactPayload(run, tool, json === undefined ? payload : { ...payload, json });
+  if (transform === 'redact' && findings.length > 0 && !takesValue(takes, value)) {
+    const kinds = findings.map(({ kind }) => kind).join(', ');
+    const words = `policy redacts the output (${kinds}), and this caller cannot take a changed one`;
+    return { delivery: { ...block(refuse('redaction_unsupported', words)), findings }, kept: text };
+  }
+  const replaced: Delivery = {
+    action: findings.length > 0 ? 'redact' : 'pass',
+    output: value,
+    ...(written === undefined ? {} : { json: written }),
+    findings,
+    decision: null,
+  };
+  return { delivery: transform === 'redact' ? replaced : { ...pass(output), findings }, kept: text };
+}
+
+const pass = (output: unknown): Delivery => ({ action: 'pass', output, findings: [], decision: null });
+
+// A call that policy would not have let happen is not rewarded with its output. Limits and caps speak of calls, not of
+// outcomes: one that nobody asked about here may still be told what it came to.
+const withholdsOutput = ({ decision, attempt, code }: Decision): boolean => decision === 'deny' && (!attempt || code === 'policy_denied');
+
+const block = (decision: Decision): Delivery => ({ action: 'block', output: null, findings: [], decision });
+
+const blockCode = ({ code }: Decision): DenyCode => (code === 'allowed' ? 'internal_error' : code);

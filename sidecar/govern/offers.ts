@@ -1,0 +1,16 @@
+// Whether a tool is shown to whoever calls: what identity and policy permit. Limits and caps that are used up change nothing
+// of it, so a list of tools stays the same while its snapshot does.
+import type { Caller } from '../decide/caller.ts';
+import { planFor } from '../decide/plan.ts';
+import type { GovernDeps } from './governing.ts';
+import { type GovernedRun, rebind } from './run.ts';
+
+export const offers = (deps: GovernDeps, run: GovernedRun, tool: string): boolean =>
+  rebind(deps, run) === null && offersTo(run.caller, tool);
+
+/** Under the snapshot that the caller is bound to, which may be an older one. */
+export function offersTo(caller: Caller, tool: string): boolean {
+  if (caller.halted !== null || caller.refused !== null) return false;
+  const { refused, outcome } = caller.plans.get(tool) ?? planFor(caller, tool);
+  return refused === null && outcome.decision === 'allow' && outcome.limits.limits.every(({ max }) => max > 0);
+}
