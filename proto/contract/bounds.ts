@@ -1,6 +1,8 @@
 // Every maximum that both programs or a caller must know. Sizes are bytes unless the name says otherwise.
 export const bounds = {
   bodyBytes: 1_048_576,
+  /** A whole body and what stands around it, as canonical JSON; in characters. */
+  payloadCharacters: 1_048_576 + 65_536,
   jsonDepth: 64,
   jsonNodes: 100_000,
   /** One policy document, as JSON. */

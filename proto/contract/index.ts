@@ -19,6 +19,7 @@ export {
 } from './names.ts';
 export { childPath, keyedPath, rulePath } from './path.ts';
 export { canonicalJson, digestText, NotJson, quoteJson } from './canonical.ts';
+export { isPublicAddress } from './public-address.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
 export {
   type CompiledRedaction,
@@ -37,6 +38,7 @@ export {
   type CompiledMember,
   type CompiledServer,
   type CompiledSettings,
+  type CompiledTarget,
   type DocumentId,
   documentKey,
   type Rule,
@@ -73,4 +75,24 @@ export {
   text,
   type Variable,
 } from './config.ts';
+export {
+  commandsProblem,
+  headerNameProblem,
+  headerValueProblem,
+  isServerName,
+  parseCommands,
+  serverNameWords,
+  serverUrlProblem,
+} from './tool-servers.ts';
+export { toolDefinitionDigest } from './tool-definition.ts';
+export {
+  broughtBy,
+  broughtNameProblem,
+  type CompiledToolNames,
+  type HostName,
+  hosts,
+  isHost,
+  plainToolNames,
+  toolNamesMax,
+} from './tool-names.ts';
 export { programVariables } from './variables.ts';

@@ -1,5 +1,5 @@
 // The form of a workspace key: `gsk_<slug>_<random>`. Only its SHA-256 is ever stored or compared.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isSlug } from './names.ts';
 
 const form = /^gsk_([a-z0-9-]{1,40})_([A-Za-z0-9]{32,64})$/;
@@ -11,4 +11,4 @@ export function parseKey(text: string): { readonly workspace: string } | null {
 }
 
 /** SHA-256 of a key, in lower-case hex. */
-export const hashKey = (key: string): string => createHash('sha256').update(key).digest('hex');
+export const hashKey = (key: string): string => hash('sha256', key, 'hex');

@@ -16,6 +16,7 @@ export const reasons = {
   delegation_denied: 'terminal',
   delegated_tools: 'terminal',
   scope_missing: 'terminal',
+  tool_definition_changed: 'terminal',
   cap_duration: 'terminal',
   cap_tool_rounds: 'terminal',
   cap_tool_calls: 'terminal',

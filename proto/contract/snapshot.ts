@@ -2,6 +2,7 @@
 // believes one (`sidecar/snapshot/verify.ts`). Lists of pairs stand where an object would have free keys, so that
 // no name is special and the bytes of equal content are equal.
 import type { CompiledRedaction } from './redaction.ts';
+import type { CompiledToolNames } from './tool-names.ts';
 import type { Part, Permission, Role, Tier, Transform } from './words.ts';
 
 export const snapshotSchemaVersion = 1;
@@ -50,6 +51,10 @@ export interface CompiledSettings {
     readonly then: Readonly<Record<Tier, 'deny' | 'last_known'>>;
   };
   readonly redaction: CompiledRedaction;
+  /** Beside the built-in tables of the hosts' names. */
+  readonly toolNames: CompiledToolNames;
+  /** `pinned`: a tool whose definition was not admitted is not called through doors that see definitions. */
+  readonly toolDefinitions: 'any' | 'pinned';
 }
 
 /** Entry key `agent/<id>`. */
@@ -91,11 +96,21 @@ export interface CompiledKey {
   readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
 }
 
-/** Entry key `server/<name>`: which scopes an agent needs for tools of a registered server. */
+/** Entry key `server/<name>`: a registered server. A library is sent those that ask for scopes, and of them only these. */
 export interface CompiledServer {
   readonly name: string;
+  /** Which scopes an agent needs for its tools; those that are not here require none. */
   readonly tools: readonly { readonly name: string; readonly requiredScopes: readonly string[] }[];
+  /** Null in a library, and from a control plane of before. */
+  readonly target: CompiledTarget | null;
+  /** The definitions that were admitted: digests as `toolDefinitionDigest` makes them, by tool, sorted. */
+  readonly admitted: readonly (readonly [tool: string, digest: string])[];
 }
+
+/** Where a server is, with the names of what it is sent besides. Their values are secrets, and never in a snapshot. */
+export type CompiledTarget =
+  | { readonly kind: 'url'; readonly url: string; readonly headers: readonly string[] }
+  | { readonly kind: 'command'; readonly program: string; readonly args: readonly string[]; readonly env: readonly string[] };
 
 /** `workspace`, `role:<role>`, `agent-type:<key>`, `user:<uid>:<part>`: names a document in keys, reasons and counters. */
 export function documentKey(id: DocumentId): string {

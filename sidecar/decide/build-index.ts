@@ -1,5 +1,5 @@
 // A snapshot made ready for deciding. Built aside and then swapped in whole; nothing in it changes afterwards.
-import type { CompiledAgent, CompiledKey, CompiledMember, CompiledSettings } from '@tollgate/proto/contract';
+import type { CompiledAgent, CompiledKey, CompiledMember, CompiledServer, CompiledSettings } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument } from './document.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -16,6 +16,8 @@ export interface Index {
   readonly keysByHash: ReadonlyMap<string, CompiledKey>;
   /** Scopes a tool asks for, by `<server>.<tool>`. */
   readonly requiredScopes: ReadonlyMap<string, readonly string[]>;
+  /** Those that the workspace has registered, by name. */
+  readonly servers: ReadonlyMap<string, CompiledServer>;
 }
 
 export function buildIndex(snapshot: Snapshot): Index {
@@ -34,6 +36,7 @@ export function buildIndex(snapshot: Snapshot): Index {
     requiredScopes: new Map(
       snapshot.servers.flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
     ),
+    servers: new Map(snapshot.servers.map((server) => [server.name, server])),
   };
 }
 

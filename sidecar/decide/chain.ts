@@ -23,7 +23,8 @@ export function registrationRefusal(index: Index, hops: readonly BoundHop[]): De
   return null;
 }
 
-function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
+/** Step 3: whether this chain of agents may be at all. */
+export function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
   const depth = hops.length - 1;
   if (depth > bounds.delegationDepth) return refuse('delegation_denied', `a chain may be ${bounds.delegationDepth} hops deep, is ${depth}`);
   const seen = new Set<string>();

@@ -4,9 +4,9 @@ import {
   type CompiledAgent,
   documentKey,
   type Layer,
-  parseAgentType,
   type Part,
   type Permission,
+  parseAgentType,
   type RedactionKind,
   type Tier,
   type Transform,
@@ -19,6 +19,7 @@ import { registrationRefusal, toolRefusal } from './chain.ts';
 import type { IndexedDocument, Opinion } from './document.ts';
 import { readOpinion } from './document.ts';
 import { type Fold, foldDocuments, type Winner } from './fold.ts';
+import { type HostsName, namesInHosts } from './host-names.ts';
 import { keptKinds } from './kept-kinds.ts';
 import { type Change, obstaclesOf, partOf, type Speaker, waysToAllow } from './ways-to-allow.ts';
 import { limitWords, ruleWords } from './words.ts';
@@ -80,6 +81,8 @@ export interface Explanation {
   readonly shadow: Outcome;
   /** Where what is passed on or what is stored of the call is redacted. */
   readonly redaction?: ExplainedRedaction;
+  /** What hosts call the tool, where the workspace says that they call it otherwise. */
+  readonly toolNames?: readonly HostsName[];
   /** Of a call by an agent of this type that has used nothing of its limits and caps. */
   readonly decision: Permission;
   readonly reason: string;
@@ -103,11 +106,13 @@ export function explain(index: Index, question: Question): Explanation {
   const profiles = index.agentsByName.get(name) ?? [];
   const denial = denialOf(index, question, { name, profiles, enforced });
   const obstacles = obstaclesOf(index, { name, profiles, enforced }, { tier, tool });
+  const toolNames = namesInHosts(index.settings.toolNames, tool);
   const ways = enforced.permission === 'deny' ? waysToAllow(index, speakers, { tier, tool }) : [[]];
   return {
     enforced: outcomeOf(enforced),
     shadow: outcomeOf(shadow),
     ...(enforced.transform === 'redact' || shadow.transform === 'redact' ? { redaction: redactionOf(index, tool) } : {}),
+    ...(toolNames.length === 0 ? {} : { toolNames }),
     decision: denial === null ? 'allow' : 'deny',
     reason: denial ?? `allowed: ${ruleWords('allows', enforced.permissionBy, tool, tier)}`,
     layers: speakers.map(explainLayer),

@@ -50,6 +50,7 @@ export function createReplayedBinder({ revision, settings, documents }: Replayed
     keysById: new Map(),
     keysByHash: new Map(),
     requiredScopes: new Map(),
+    servers: new Map(),
   };
   return (replayed) => bindReplayed(index, documents, replayed);
 }

@@ -7,6 +7,8 @@ export interface RunUsage extends Usage {
   record(decision: Decision, now: number): void;
   addRound(): void;
   addCost(cents: number): void;
+  /** It may not go on; the first reason stays. */
+  end(reason: StopReason): void;
   /** The cap that ended the run, once one did. */
   readonly stopped: StopReason | null;
 }
@@ -20,6 +22,9 @@ export function createRunUsage(counters: Counters, { originSub, startedAt }: Run
   return new CountedRun(counters, originSub, startedAt);
 }
 
+/** In one cent: costs are counted in whole ones, so that fractions add up to what they are. */
+export const microcents = 1_000_000;
+
 // A class, because `decide` reads these fields on every call: one shape, no getters behind closures.
 class CountedRun implements RunUsage {
   readonly startedAt: number;
@@ -27,6 +32,7 @@ class CountedRun implements RunUsage {
   toolRounds = 0;
   spentCents = 0;
   stopped: StopReason | null = null;
+  #spent = 0;
   readonly #enforced: Allowance;
   readonly #shadow: Allowance;
 
@@ -48,7 +54,7 @@ class CountedRun implements RunUsage {
     if (decision.attempt) this.toolCalls += 1;
     if (decision.limits !== noLimits) this.#enforced.charge(decision.limits, now);
     if (decision.shadowLimits !== noLimits) this.#shadow.charge(decision.shadowLimits, now);
-    if (decision.stop !== null) this.stopped ??= decision.stop;
+    if (decision.stop !== null) this.end(decision.stop);
   }
 
   addRound(): void {
@@ -56,6 +62,11 @@ class CountedRun implements RunUsage {
   }
 
   addCost(cents: number): void {
-    this.spentCents += cents;
+    this.#spent += Math.round(cents * microcents);
+    this.spentCents = this.#spent / microcents;
+  }
+
+  end(reason: StopReason): void {
+    this.stopped ??= reason;
   }
 }

@@ -12,6 +12,8 @@ import { createWork, OverBudget } from './work.ts';
 export interface TextStream {
   /** Takes the next piece, answers what can go out. */
   push(piece: string): string;
+  /** Answers what is held back, at a place that nothing reaches across, and goes on. */
+  flush(): string;
   /** Answers the rest. */
   end(): string;
   /** What was found up to now, by kind. */
@@ -46,7 +48,7 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     const text = context + held;
     numbers.note(text, finders.marked);
     const found = look(text);
-    const settled = ended ? text.length : finders.wanted.settled(text);
+    const settled = ended ? text.length : wholeCharacters(text, finders.wanted.settled(text));
     // A finding goes out whole or not at all.
     const end = Math.max(
       context.length,
@@ -81,7 +83,11 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
       held += piece;
       return held.length - looked < Math.max(stepLength, looked / 4) ? '' : releaseWithin(false);
     },
+    flush: () => releaseWithin(true),
     end: () => releaseWithin(true),
     findings: () => [...counts].map(([kind, count]) => ({ kind, count })).sort((a, b) => (a.kind < b.kind ? -1 : 1)),
   };
 }
+
+/** Not between the halves of a surrogate pair: whoever encodes the pieces one by one would lose both. */
+const wholeCharacters = (text: string, end: number): number => (/[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end);

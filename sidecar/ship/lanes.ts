@@ -27,7 +27,7 @@ export interface Lanes {
 }
 
 /** Below this a batch waits for company. */
-const batchRecordsMin = 16;
+const batchRecordsMin = 128;
 
 export function createLanes(backlogs: readonly Backlog[]): Lanes {
   let lanes = backlogs.map(laneOf);

@@ -5,14 +5,34 @@
 // records are unacknowledged than the credit. A batch goes at once if there are enough records for one, else when the
 // oldest has waited `flushMs`. Ended: the status has come and no read is under way; what was sent and not
 // acknowledged will be sent again on the next stream.
-import type { ClientDuplexStream, StatusObject } from '@grpc/grpc-js';
-import type { ShipRequest, ShipResponse__Output } from '@tollgate/proto';
+import type { ShipResponse__Output } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
 import type { Clock, Timer } from '../clock.ts';
 import type { Backlog } from '../spool/backlog.ts';
+import type { SpoolRecord } from '../spool/record.ts';
 import { createLanes } from './lanes.ts';
 
-export type ShipStream = ClientDuplexStream<ShipRequest, ShipResponse__Output>;
+/** A call of `AuditService.Ship`, or what stands for one where the control plane is this process. */
+export interface ShipStream {
+  /** False: it is full, and says `drain` when it is not. */
+  write(request: ShipMessage): boolean;
+  end(): unknown;
+  cancel(): void;
+  /** The end, however it came; nothing is said after it. */
+  on(event: 'status', listener: (status: ShipStatus) => void): unknown;
+  on(event: 'data', listener: (response: ShipResponse__Output) => void): unknown;
+  on(event: 'error' | 'drain', listener: () => void): unknown;
+}
+
+export interface ShipMessage {
+  readonly hello?: { readonly sidecarId: string };
+  readonly batch?: { readonly spoolId: string; readonly records: SpoolRecord[] };
+}
+
+interface ShipStatus {
+  readonly code: number;
+  readonly details: string;
+}
 
 export interface Shipment {
   /** The server has answered. */
@@ -60,7 +80,7 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
   let unblock = (): void => {};
 
   const ended = new Promise<ShipmentEnd>((resolve) => {
-    stream.on('status', ({ code, details }: StatusObject) => {
+    stream.on('status', ({ code, details }) => {
       hasEnded = true;
       flushTimer?.cancel();
       unblock();

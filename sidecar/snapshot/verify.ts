@@ -7,21 +7,25 @@ import {
   type CompiledMember,
   type CompiledServer,
   type CompiledSettings,
+  type CompiledTarget,
   type DocumentId,
   documentKey,
   isRole,
   isTier,
   type NackCode,
   plainRedaction,
+  plainToolNames,
   type Rule,
+  serverUrlProblem,
   snapshotHash,
   snapshotSchemaVersion,
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
 import type { Snapshot } from '../decide/snapshot.ts';
-import { array, boolean, type Fields, integer, InvalidEntry, namedOnce, nullable, object, oneOf, pair, string } from './read.ts';
+import { array, boolean, type Fields, InvalidEntry, integer, namedOnce, nullable, object, oneOf, pair, string } from './read.ts';
 import { readRedaction } from './read-redaction.ts';
+import { readToolNames } from './read-tool-names.ts';
 
 /** A snapshot message after protobuf decoding. */
 export interface SnapshotMessage {
@@ -129,6 +133,8 @@ function readSettings(json: Fields): CompiledSettings {
     },
     // A control plane of before says nothing of it, nor does a snapshot on disk from then.
     redaction: json.optional('redaction', readRedaction) ?? plainRedaction,
+    toolNames: json.optional('toolNames', readToolNames) ?? plainToolNames,
+    toolDefinitions: json.optional('toolDefinitions', oneOf('any', 'pinned')) ?? 'any',
   };
 }
 
@@ -238,5 +244,20 @@ function readServer(json: Fields, _key: string): CompiledServer {
         return { name: tool.read('name', string), requiredScopes: tool.read('requiredScopes', array(string)) };
       }),
     ),
+    // A control plane of before sends neither, nor does a library's view hold them.
+    target: json.optional('target', nullable(readTarget)) ?? null,
+    admitted: json.optional('admitted', namedOnce(pair(string, string))) ?? [],
   };
+}
+
+function readTarget(value: unknown, path: string): CompiledTarget {
+  const target = object(value, path);
+  const names = array(string);
+  if (target.read('kind', oneOf('url', 'command')) === 'url') {
+    const url = target.read('url', string);
+    const problem = serverUrlProblem(url, true);
+    if (problem !== null) throw new InvalidEntry(`${path}.url: ${problem}`);
+    return { kind: 'url', url, headers: target.read('headers', names) };
+  }
+  return { kind: 'command', program: target.read('program', string), args: target.read('args', names), env: target.read('env', names) };
 }

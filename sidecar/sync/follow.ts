@@ -37,6 +37,8 @@ export interface FollowConfig {
 export interface Follower {
   /** Why there is no stream; null while one is open. */
   readonly problem: string | null;
+  /** The control plane has said which policy is current: a heartbeat alone says nothing of the one that is held. */
+  readonly told: boolean;
   close(): void;
 }
 
@@ -49,6 +51,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   const backoff = createBackoff({ random: deps.random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.max });
   let closed = false;
   let problem: string | null = 'not connected yet';
+  let told = false;
   let stream: PolicyStream | null = null;
   // The stream that is left once the next one has answered.
   let leaving: PolicyStream | null = null;
@@ -107,6 +110,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
       leaving?.end();
       leaving = null;
       if (message.message === 'move') return move(opened);
+      if (message.message === 'snapshot' || message.message === 'unchanged') told = true;
       receive(deps, message, (answer) => void opened.write(answer));
       deps.onState();
     });
@@ -132,6 +136,9 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   return {
     get problem() {
       return problem;
+    },
+    get told() {
+      return told;
     },
     close: () => {
       closed = true;

@@ -1,0 +1,40 @@
+// The coding agents that ask by their own hooks, and how a workspace adds to the tables that bring their names of tools to
+// ours. The doors are `sidecar/gateway/hosts`.
+import { nameProblem, wildcardPrefix } from './names.ts';
+
+/** The programs whose hooks a sidecar answers, at `/hooks/<host>`. */
+export const hosts = ['claude-code', 'codex', 'cursor', 'gemini-cli', 'copilot-cli'] as const;
+export type HostName = (typeof hosts)[number];
+
+export const isHost = (value: unknown): value is HostName => (hosts as readonly unknown[]).includes(value);
+
+/** Part of a workspace's settings in the snapshot: for each host, in their order, its names with ours, sorted. */
+export type CompiledToolNames = readonly (readonly [HostName, readonly (readonly [theirs: string, ours: string])[]])[];
+
+/** A workspace that adds nothing. */
+export const plainToolNames: CompiledToolNames = [];
+
+/** How many names of each host a workspace may have. */
+export const toolNamesMax = 1_000;
+
+/** Null, or why a host's name cannot be brought to this one of ours. */
+export function broughtNameProblem(theirs: string, ours: string): string | null {
+  const problem = nameProblem(ours);
+  if (problem !== null) return problem;
+  const isMany = wildcardPrefix(theirs) !== null;
+  if (isMany && wildcardPrefix(ours) === null) return 'must end in .* _* /* :* or -*, as the name that it stands for does';
+  if (!isMany && ours.endsWith('*')) return 'must be one name, as the name that it stands for is';
+  return null;
+}
+
+/** `theirs` as the table has it: its exact name, else the longest wildcard that begins it; null: the table says nothing. */
+export function broughtBy(table: ReadonlyMap<string, string>, theirs: string): string | null {
+  const exact = table.get(theirs);
+  if (exact !== undefined && wildcardPrefix(theirs) === null) return exact;
+  for (let end = theirs.length; end > 0; end--) {
+    const ours = table.get(`${theirs.slice(0, end)}*`);
+    const prefix = ours === undefined || wildcardPrefix(`${theirs.slice(0, end)}*`) === null ? null : wildcardPrefix(ours);
+    if (prefix !== null) return prefix + theirs.slice(end);
+  }
+  return null;
+}
