@@ -6,9 +6,12 @@ import {
   type CompiledDocument,
   type CompiledKey,
   type CompiledRedaction,
+  type CompiledServer,
   type CompiledSettings,
+  type CompiledToolNames,
   type DocumentId,
   documentKey,
+  hosts,
   plainRedaction,
   redactionKinds,
   type Rule,
@@ -19,7 +22,8 @@ import {
 import { type Agent, capBounds } from '../domain/agents/agent.ts';
 import type { PolicyDocument, TierRulesDocument } from '../domain/policies/policy.ts';
 import type { RedactionDocument } from '../domain/policies/redaction.ts';
-import type { PolicyDefaults, WorkspaceKey, WorkspaceState } from './state.ts';
+import type { ToolNamesDocument } from '../domain/policies/tool-names.ts';
+import type { PolicyDefaults, WorkspaceKey, WorkspaceServer, WorkspaceState } from './state.ts';
 
 export interface SnapshotEntry {
   readonly key: string;
@@ -36,7 +40,7 @@ export function compileSnapshot(state: WorkspaceState, defaults: PolicyDefaults)
     ...state.agents.map((agent) => entry(`agent/${agent.id}`, compileAgent(agent))),
     ...state.members.map(({ uid, email, role }) => entry(`member/${uid}`, { uid, email, role })),
     ...state.keys.map((key) => entry(`key/${key.id}`, compileKey(key))),
-    ...state.servers.map((server) => entry(`server/${server.name}`, server)),
+    ...state.servers.map((server) => entry(`server/${server.name}`, compileServer(server, pins(state)))),
   ].sort(byKey);
 }
 
@@ -45,8 +49,21 @@ const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buff
 // Code unit order, whatever the locale of the machine.
 const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
+const workspaceDocument = ({ documents }: WorkspaceState): PolicyDocument =>
+  documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
+
+const pins = (state: WorkspaceState): boolean => workspaceDocument(state).toolDefinitions === 'pinned';
+
+/** Digests travel only where they are asked for: there may be a thousand of a server. */
+const compileServer = ({ name, tools, target, admitted }: WorkspaceServer, pinned: boolean): CompiledServer => ({
+  name,
+  tools,
+  target,
+  admitted: pinned ? admitted : [],
+});
+
 export function compileSettings(state: WorkspaceState, defaults: PolicyDefaults): CompiledSettings {
-  const document = state.documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
+  const document = workspaceDocument(state);
   const then = (tier: Tier) => document.outage?.then?.[tier] ?? outageDefaults.then;
   return {
     workspace: state.workspace,
@@ -60,6 +77,8 @@ export function compileSettings(state: WorkspaceState, defaults: PolicyDefaults)
       then: { interactive: then('interactive'), subagent: then('subagent'), background: then('background'), api: then('api') },
     },
     redaction: compileRedaction(document.redaction),
+    toolNames: compileToolNames(document.toolNames),
+    toolDefinitions: document.toolDefinitions ?? 'any',
   };
 }
 
@@ -75,6 +94,13 @@ export function compileRedaction(section: RedactionDocument | undefined): Compil
       .map(([key, kept]) => [key, [...new Set(kept)].toSorted()] as const)
       .toSorted(byName),
   };
+}
+
+function compileToolNames(section: ToolNamesDocument = {}): CompiledToolNames {
+  return hosts.flatMap((host) => {
+    const names = Object.entries((Object.hasOwn(section, host) ? section[host] : undefined) ?? {}).toSorted(byName);
+    return names.length === 0 ? [] : [[host, names] as const];
+  });
 }
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : a > b ? 1 : 0);

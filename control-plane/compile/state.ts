@@ -13,7 +13,12 @@ export interface WorkspaceState {
   readonly members: readonly { readonly uid: string; readonly email: string; readonly role: Role }[];
   /** Every key that is not revoked and whose member is still one; expired ones may be among them. */
   readonly keys: readonly WorkspaceKey[];
-  readonly servers: readonly CompiledServer[];
+  readonly servers: readonly WorkspaceServer[];
+}
+
+export interface WorkspaceServer extends CompiledServer {
+  /** Where it is and what it is sent, as a digest: whoever was led to one must not go on to another. */
+  readonly definition: string;
 }
 
 export interface WorkspaceKey {

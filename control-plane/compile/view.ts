@@ -1,5 +1,6 @@
 // Which entries of a workspace one sidecar may hold. A process decides for any caller and holds everything. A library
-// lives inside the agent: it holds no key hashes, its own key only, and of the members those its key may name.
+// lives inside the agent: it holds no key hashes, its own key only, of the members those its key may name, and no address
+// of a tool server.
 import { hasScope } from '@tollgate/proto/contract';
 import type { SnapshotEntry } from './compile.ts';
 import type { WorkspaceKey, WorkspaceState } from './state.ts';
@@ -23,7 +24,18 @@ export function viewOf(entries: readonly SnapshotEntry[], state: WorkspaceState,
   };
   return entries
     .filter(({ key }) => visible(key))
-    .map((entry) => (own !== undefined && entry.key === `key/${own.id}` ? withoutHash(entry, own) : entry));
+    .flatMap((entry) => {
+      if (own !== undefined && entry.key === `key/${own.id}`) return [withoutHash(entry, own)];
+      return entry.key.startsWith('server/') ? ofServer(entry, state) : [entry];
+    });
+}
+
+/** It calls no server: of those that ask for scopes, which. */
+function ofServer({ key }: SnapshotEntry, { servers }: WorkspaceState): readonly SnapshotEntry[] {
+  const server = servers.find(({ name }) => key === `server/${name}`);
+  if (server === undefined || server.tools.length === 0) return [];
+  const { name, tools } = server;
+  return [{ key, value: Buffer.from(JSON.stringify({ name, tools }), 'utf8') }];
 }
 
 function withoutHash(entry: SnapshotEntry, key: WorkspaceKey): SnapshotEntry {

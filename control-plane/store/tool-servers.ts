@@ -1,5 +1,6 @@
 // Tool servers. Their secrets are sealed before they come here.
-import type { CompiledServer } from '@tollgate/proto/contract';
+import { wildcardPrefix } from '@tollgate/proto/contract';
+import type { WorkspaceServer } from '../compile/state.ts';
 import { isObject } from '../domain/shape.ts';
 import type {
   DiscoveredTool,
@@ -19,6 +20,7 @@ interface RegisteredRow {
   readonly args: readonly string[];
   readonly secret_names: readonly string[];
   readonly scopes: unknown;
+  readonly admitted: unknown;
   readonly revision: string;
   readonly discovered_at: Date;
   readonly created_at: Date;
@@ -29,14 +31,32 @@ interface ToolServerRow extends RegisteredRow {
 }
 
 /** Without its tools, which may be large. */
-const columns = 'name, url, program, args, secret_names, scopes, revision, discovered_at, created_at';
+const columns = 'name, url, program, args, secret_names, scopes, admitted, revision, discovered_at, created_at';
+
+/**
+ * Which definition it is: it stays when the server is asked for its tools again, and no other has it. A nonce and a tag stand for
+ * all that is sealed.
+ */
+const definition = `encode(sha256(convert_to(
+  json_build_array(url, program, args, secret_names, encode(substring(sealed for 28), 'hex'))::text, 'UTF8')), 'hex') as definition`;
 
 // Both pass `domain/` before they are written.
 const areListedTools = (value: unknown): value is ListedToolServer['tools'] => Array.isArray(value) && value.every(isObject);
-const areTools = (value: unknown): value is readonly DiscoveredTool[] => Array.isArray(value) && value.every(isObject);
+const areTools = (value: unknown): value is readonly (Omit<DiscoveredTool, 'digest'> & Partial<DiscoveredTool>)[] =>
+  Array.isArray(value) && value.every(isObject);
+const areAdmitted = (value: unknown): value is RegisteredToolServer['admitted'] => Array.isArray(value) && value.every(Array.isArray);
 const areScopes = (value: unknown): value is ToolScopes => Array.isArray(value) && value.every(Array.isArray);
 
-function targetFromRow({ url, program, args, secret_names: names }: RegisteredRow): Target {
+/** Those that were discovered before digests were kept have none. */
+const toolsFromRow = (tools: unknown): readonly DiscoveredTool[] =>
+  rowIs(areTools, tools).map(({ digest = null, ...tool }) => ({ ...tool, digest }));
+
+function targetFromRow({
+  url,
+  program,
+  args,
+  secret_names: names,
+}: Pick<RegisteredRow, 'url' | 'program' | 'args' | 'secret_names'>): Target {
   if (url !== null) return { kind: 'url', url, headers: names };
   if (program === null) throw new Error('the database holds a tool server that is nowhere');
   return { kind: 'command', program, args, env: names };
@@ -46,6 +66,7 @@ const registeredFromRow = (row: RegisteredRow): RegisteredToolServer => ({
   name: row.name,
   target: targetFromRow(row),
   scopes: rowIs(areScopes, row.scopes),
+  admitted: rowIs(areAdmitted, row.admitted),
   revision: Number(row.revision),
   discoveredAt: row.discovered_at,
   createdAt: row.created_at,
@@ -55,7 +76,7 @@ const registeredFromRow = (row: RegisteredRow): RegisteredToolServer => ({
 export async function listToolServers(db: Queryable, workspaceId: number): Promise<readonly ListedToolServer[]> {
   const { rows } = await db.query<ToolServerRow>(
     `select ${columns}, (
-       select coalesce(json_agg(json_build_object('name', tool->'name', 'description', tool->'description') order by place), '[]')
+       select coalesce(json_agg(json_build_object('name', tool->'name', 'description', tool->'description', 'digest', tool->'digest') order by place), '[]')
        from json_array_elements(tools) with ordinality as one(tool, place)
      ) as tools
      from tool_server where workspace_id = $1 order by name`,
@@ -69,7 +90,7 @@ export async function findToolServer(db: Queryable, workspaceId: number, name: s
     workspaceId,
     name,
   ]);
-  return rows[0] === undefined ? null : { ...registeredFromRow(rows[0]), tools: rowIs(areTools, rows[0].tools) };
+  return rows[0] === undefined ? null : { ...registeredFromRow(rows[0]), tools: toolsFromRow(rows[0].tools) };
 }
 
 /** With its sealed secrets, in one read: the secrets of one definition never go to the address of another. */
@@ -85,6 +106,27 @@ export async function findSealedToolServer(
   return rows[0] === undefined ? null : { server: registeredFromRow(rows[0]), sealed: rows[0].sealed };
 }
 
+/** Those whose tools some key of a list such as `enabledTools` may name, with all their tools and their sealed secrets, by name. */
+export async function listSealedToolServers(
+  db: Queryable,
+  workspaceId: number,
+  keys: readonly string[],
+): Promise<readonly { readonly server: ToolServer; readonly sealed: Uint8Array | null; readonly definition: string }[]> {
+  const beginnings = keys.map((key) => wildcardPrefix(key) ?? key);
+  const { rows } = await db.query<ToolServerRow & { sealed: Buffer | null; definition: string }>(
+    `select ${columns}, tools, sealed, ${definition} from tool_server
+     where workspace_id = $1 and exists (
+       select from unnest($2::text[]) as beginning where starts_with(beginning, name || '.') or starts_with(name || '.', beginning)
+     ) order by name`,
+    [workspaceId, beginnings],
+  );
+  return rows.map((row) => ({
+    server: { ...registeredFromRow(row), tools: toolsFromRow(row.tools) },
+    sealed: row.sealed,
+    definition: row.definition,
+  }));
+}
+
 export async function hasToolServer(db: Queryable, workspaceId: number, name: string): Promise<boolean> {
   const { rowCount } = await db.query('select from tool_server where workspace_id = $1 and name = $2', [workspaceId, name]);
   return rowCount === 1;
@@ -95,24 +137,25 @@ export async function countToolServers(db: Queryable, workspaceId: number): Prom
   return Number(rows[0]?.count);
 }
 
-/** For the compiler: what tools ask of an agent, where they ask anything. */
-export async function listServerScopes(db: Queryable, workspaceId: number): Promise<readonly CompiledServer[]> {
-  const { rows } = await db.query<{ name: string; scopes: unknown }>(
-    `select name, scopes from tool_server where workspace_id = $1 and scopes <> '[]' order by name`,
+/** As policy holds them: where they are, what their tools ask of an agent, and what of them was admitted. */
+export async function listWorkspaceServers(db: Queryable, workspaceId: number): Promise<readonly WorkspaceServer[]> {
+  const { rows } = await db.query<RegisteredRow & { readonly definition: string }>(
+    `select ${columns}, ${definition} from tool_server where workspace_id = $1 order by name`,
     [workspaceId],
   );
-  return rows.map(({ name, scopes }) => ({
-    name,
-    tools: rowIs(areScopes, scopes).map(([tool, requiredScopes]) => ({ name: tool, requiredScopes })),
-  }));
+  return rows.map((row) => {
+    const { name, target, scopes, admitted } = registeredFromRow(row);
+    const tools = scopes.map(([tool, requiredScopes]) => ({ name: tool, requiredScopes }));
+    return { name, definition: row.definition, tools, target, admitted };
+  });
 }
 
 export async function insertToolServer(db: Queryable, workspaceId: number, server: ToolServer, sealed: Uint8Array | null): Promise<void> {
-  const { name, target, scopes, tools, revision, discoveredAt, createdAt } = server;
+  const { name, target, scopes, admitted, tools, revision, discoveredAt, createdAt } = server;
   const { url, program, args, secretNames } = placeOf(target);
   await db.query(
-    `insert into tool_server (workspace_id, name, url, program, args, secret_names, sealed, scopes, tools, revision, discovered_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    `insert into tool_server (workspace_id, name, url, program, args, secret_names, sealed, scopes, tools, revision, discovered_at, created_at, admitted)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       workspaceId,
       name,
@@ -126,6 +169,7 @@ export async function insertToolServer(db: Queryable, workspaceId: number, serve
       revision,
       discoveredAt,
       createdAt,
+      JSON.stringify(admitted),
     ],
   );
 }
@@ -136,19 +180,30 @@ function placeOf(target: Target) {
     : { url: null, program: target.program, args: target.args, secretNames: target.env };
 }
 
-/** What a server's tools are now, found out at `at`. */
+/** What a server's tools are now, and which of them are admitted. */
 export async function updateTools(
   db: Queryable,
   workspaceId: number,
   name: string,
-  { tools, revision, discoveredAt }: Pick<ToolServer, 'tools' | 'revision' | 'discoveredAt'>,
+  { tools, admitted, revision, discoveredAt }: Pick<ToolServer, 'tools' | 'admitted' | 'revision' | 'discoveredAt'>,
 ): Promise<void> {
-  await db.query('update tool_server set tools = $3, revision = $4, discovered_at = $5 where workspace_id = $1 and name = $2', [
+  await db.query(
+    'update tool_server set tools = $3, admitted = $4, revision = $5, discovered_at = $6 where workspace_id = $1 and name = $2',
+    [workspaceId, name, JSON.stringify(tools), JSON.stringify(admitted), revision, discoveredAt],
+  );
+}
+
+export async function updateAdmitted(
+  db: Queryable,
+  workspaceId: number,
+  name: string,
+  { admitted, revision }: Pick<ToolServer, 'admitted' | 'revision'>,
+): Promise<void> {
+  await db.query('update tool_server set admitted = $3, revision = $4 where workspace_id = $1 and name = $2', [
     workspaceId,
     name,
-    JSON.stringify(tools),
+    JSON.stringify(admitted),
     revision,
-    discoveredAt,
   ]);
 }
 

@@ -4,7 +4,7 @@
 // States: listening (a connection of its own, checked once a second) and deaf (it broke; tried anew once a second).
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { loggable } from '../loggable.ts';
+import { loggable, reasonOf } from '../loggable.ts';
 import { revisionChannel } from './revision.ts';
 
 interface WatchDeps {
@@ -53,7 +53,7 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
     }
   };
   const deafen = (reason: unknown): void => {
-    const message = reason instanceof Error ? reason.message : String(reason);
+    const message = reasonOf(reason);
     if (problem === null) log.warn({ reason: message }, 'revisions are only polled for');
     problem = message;
     const broken = listener;

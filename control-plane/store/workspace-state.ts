@@ -6,7 +6,7 @@ import { readDeployment } from './deployment.ts';
 import { listStandingKeys } from './keys.ts';
 import { listMembers } from './members.ts';
 import { listDocuments } from './policies.ts';
-import { listServerScopes } from './tool-servers.ts';
+import { listWorkspaceServers } from './tool-servers.ts';
 import { readPatiently } from './patience.ts';
 import { beginRead, patiently, type Queryable } from './transaction.ts';
 import { findWorkspace } from './workspaces.ts';
@@ -45,6 +45,6 @@ async function findState(db: Queryable, workspaceId: number): Promise<WorkspaceS
     agents: await listAgents(db, workspaceId),
     members: await listMembers(db, workspaceId),
     keys: await listStandingKeys(db, workspaceId),
-    servers: await listServerScopes(db, workspaceId),
+    servers: await listWorkspaceServers(db, workspaceId),
   };
 }

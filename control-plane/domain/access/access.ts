@@ -6,8 +6,10 @@ import { forbidden } from '../refusal.ts';
 
 interface Access {
   readonly scope: Scope;
+  /** Another one that suffices in its place, and of a key that names it, not by `*`, reaches what is others' too. */
+  readonly or?: Scope;
   readonly roles: readonly Role[];
-  /** Who may do it to another member, where a member may do it to themselves only. */
+  /** Who may do it to another member or to what is theirs, where a member may do it to themselves only. */
   readonly others?: readonly Role[];
 }
 
@@ -20,6 +22,11 @@ const access = {
   'agent.update': { scope: 'agents.write', roles: anybody },
   'agent.patch': { scope: 'agents.write', roles: anybody },
   'agent.delete': { scope: 'agents.write', roles: anybody },
+  'run.start': { scope: 'agents.write', roles: anybody },
+  // What was said in a run is as private as its entries in the audit, and whom somebody lets read those may read it. A key with
+  // `*` says nothing of the kind: most have it.
+  'run.read': { scope: 'agents.read', or: 'admin.audit.read', roles: anybody, others: leads },
+  'run.cancel': { scope: 'agents.write', roles: anybody, others: leads },
 
   'workspace-policy.read': { scope: 'policies.read', roles: anybody },
   'workspace-policy.write': { scope: 'policies.write', roles: leads },
@@ -83,7 +90,8 @@ const listed = (some: readonly Role[]): string => some.join(' or ');
 /** Throws `forbidden`, in words that name what is missing. */
 export function requireAccess(actor: Actor, action: Action): void {
   const needed: Access = access[action];
-  if (!hasScope(actor.scopes, needed.scope)) throw forbidden(`this ${actor.credential.kind} lacks the scope ${needed.scope}`);
+  if (![needed.scope, needed.or].some((scope) => scope !== undefined && hasScope(actor.scopes, scope)))
+    throw forbidden(`this ${actor.credential.kind} lacks the scope ${needed.scope}`);
   if (!needed.roles.includes(actor.role)) throw forbidden(`only ${listed(needed.roles)} may do this`);
 }
 
@@ -92,6 +100,12 @@ export function requireAccessTo(actor: Actor, action: Action, uid: string): void
   const { others }: Access = access[action];
   if (actor.uid === uid || others === undefined || others.includes(actor.role)) return;
   throw forbidden(`only ${listed(others)} may do this for another member`);
+}
+
+/** Whether it may be done to what is others' too; otherwise only to what is the actor's own. */
+export function reachesOthers({ role, scopes }: Pick<Actor, 'role' | 'scopes'>, action: Action): boolean {
+  const { others, or }: Access = access[action];
+  return others === undefined || others.includes(role) || (or !== undefined && scopes.includes(or));
 }
 
 export const isLead = (role: Role): boolean => leads.some((one) => one === role);

@@ -1,6 +1,5 @@
 // Agent profiles: their fields, what a create, a PUT and a PATCH may say of each, and how a profile is shown.
 import { bounds, childPath, nameProblem } from '@tollgate/proto/contract';
-import { isRecognisedModel } from './models.ts';
 import { isObject, type JsonSchema, type Problem } from '../shape.ts';
 import type { Checked } from '../refusal.ts';
 
@@ -123,10 +122,8 @@ const orNull = ({ type, bound, schema, description }: FieldRule): FieldRule => (
 
 const rules: Readonly<Record<keyof AgentFields, FieldRule>> = {
   name: filled(nameProblem, 'appears on every audit entry of the agent'),
-  model: filled(
-    (value) => (isRecognisedModel(value) ? null : 'is not a recognized model'),
-    'what the agent runs on; `GET /api/v1/models` lists',
-  ),
+  // Which are recognised, the catalogue says.
+  model: filled(free, 'what the agent runs on; `GET /api/v1/models` lists'),
   systemPrompt: text(100_000, 'the instructions of the agent'),
   description: text(10_000, 'notes'),
   icon: text(200, 'icon identifier for the console'),
@@ -198,11 +195,13 @@ export function checkAgentUpdate(body: unknown): Checked<Partial<AgentFields>> {
   return checkFields(body, (key, value) => (isField(key) ? rules[key].type(value) : null));
 }
 
-/** A PATCH, the validated path: nothing unknown, everything within its bounds. */
-export function checkAgentPatch(body: unknown): Checked<Partial<AgentFields>> {
+/** A PATCH, the validated path: nothing unknown, everything within its bounds, the model a recognised one. */
+export function checkAgentPatch(body: unknown, recognises: (model: string) => boolean): Checked<Partial<AgentFields>> {
   return checkFields(body, (key, value) => {
     if (!isField(key)) return `is not a writable field; there are ${fieldNames.join(', ')}`;
-    return rules[key].type(value) ?? rules[key].bound(value);
+    const message = rules[key].type(value) ?? rules[key].bound(value);
+    if (message !== null || key !== 'model') return message;
+    return typeof value === 'string' && recognises(value) ? null : 'is not a recognized model';
   });
 }
 

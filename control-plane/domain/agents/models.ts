@@ -29,6 +29,8 @@ interface Model {
 
 export type PricedModel = Model & Price;
 
+export type ServedModel = Pick<Model, 'id' | 'provider' | 'name'>;
+
 interface Source {
   readonly provider: string;
   /** The provider in the price data. */
@@ -166,6 +168,14 @@ function findReleased(text: string): Model | null {
 
 export const isRecognisedModel = (name: string): boolean => findModel(name) !== null;
 
+/** Which model a name means, and what its provider is to be asked for: a release, or another name of it, as it was written. */
+export function servedBy(name: string): ServedModel | null {
+  const model = findModel(name);
+  if (model === null) return null;
+  const { id, provider } = model;
+  return { id, provider, name: name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name };
+}
+
 /** What a recognised model costs at `at`; null for a name that is not recognised. */
 export function priceOf(name: string, at: Date): Price | null {
   const model = findModel(name);
@@ -174,8 +184,16 @@ export function priceOf(name: string, at: Date): Price | null {
   return source === undefined ? free : priceFrom(source.dataId, model.name, at);
 }
 
+/** The price data of this moment, in dollars; `hourly`: another hour has other prices. Null for what has none: the demo, an unknown name. */
+export function quoteOf(name: string, at: Date): { readonly prices: ModelPrice; readonly hourly: boolean } | null {
+  const model = findModel(name);
+  const source = sources.find(({ provider }) => provider === model?.provider);
+  const quoted = model === null || source === undefined ? null : quote(source.dataId, model.name, at);
+  return quoted === null ? null : { prices: quoted.model_price, hourly: dependsOnHour(quoted.model) };
+}
+
 /** Where prices depend on the hour, they change at whole and half hours. */
-const pricesLastMs = 30 * 60_000;
+export const pricesLastMs = 30 * 60_000;
 let listed: { readonly from: number; readonly models: readonly PricedModel[] } | null = null;
 
 /** All models by id, with what they cost at `at`. */

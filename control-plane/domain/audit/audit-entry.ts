@@ -1,7 +1,7 @@
 // What becomes of a record that a sidecar ships. Every record becomes an entry that the store can take: what is wrong
 // with it is mended and named in `mended`, so that one bad record never holds up its batch. Pure.
 import { bounds, tiers } from '@tollgate/proto/contract';
-import { cleanJson, cleanText, isClean } from './clean-json.ts';
+import { cleanJson, cleanText, isClean } from '../clean-json.ts';
 import { isObject } from '../shape.ts';
 
 /** An entry as the store keeps it: what is queried in fields of its own, all else in `rest`. */

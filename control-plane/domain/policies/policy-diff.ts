@@ -1,6 +1,6 @@
 // What differs between the stored documents of the organisation and wanted ones: by document, and by the places in it.
 import { isDeepStrictEqual } from 'node:util';
-import { childPath, type DocumentId, documentKey, keyedPath, layers } from '@tollgate/proto/contract';
+import { childPath, type DocumentId, documentKey, hosts, keyedPath, layers } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from './policy.ts';
 import { isOfSet, type WantedDocuments } from './policy-set.ts';
 import { isObject } from '../shape.ts';
@@ -65,4 +65,9 @@ const valueAt = (side: unknown, key: string): unknown => (isObject(side) && Obje
 
 /** As problems, reasons and entries write it: names of tools and agent types always stand in brackets. */
 const pathTo = (path: string, key: string): string => (namedBy.has(path) ? keyedPath(path, key) : childPath(path, key));
-const namedBy: ReadonlySet<string> = new Set(['tools', 'agentTypes', 'redaction.exceptions']);
+const namedBy: ReadonlySet<string> = new Set([
+  'tools',
+  'agentTypes',
+  'redaction.exceptions',
+  ...hosts.map((host) => childPath('toolNames', host)),
+]);

@@ -2,6 +2,7 @@
 // the compiler and every sidecar can take.
 import { bounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
 import { type RedactionDocument, redaction } from './redaction.ts';
+import { type ToolNamesDocument, toolNames } from './tool-names.ts';
 import { described, entries, fields, integer, type JsonSchema, oneOf, type Problem, problem, type Shape } from '../shape.ts';
 
 /** By tier; other keys are accepted, returned and inert. */
@@ -14,11 +15,13 @@ export interface PolicyDocument {
   readonly tools?: Readonly<Record<string, TierRulesDocument>>;
   /** Only in user documents. */
   readonly agentTypes?: Readonly<Record<string, TierRulesDocument>>;
-  /** Only in the workspace document, as are the next three. */
+  /** Only in the workspace document, as are those that follow. */
   readonly unknownAgents?: 'allow' | 'deny';
   readonly auditUnavailable?: 'allow' | 'deny';
   readonly outage?: { readonly maxStalenessSeconds?: number; readonly then?: Readonly<Record<string, 'deny' | 'last_known'>> };
   readonly redaction?: RedactionDocument;
+  readonly toolNames?: ToolNamesDocument;
+  readonly toolDefinitions?: 'any' | 'pinned';
 }
 
 export interface StoredDocument {
@@ -62,6 +65,11 @@ const tierRules = (part: Part): Shape =>
     entries({ problem: nameProblem, schema: nameSchema, max: 64 }, rule(part)),
   );
 
+const toolDefinitions = described(
+  'pinned: an MCP tool whose definition was not admitted is not called; absent: any',
+  oneOf('any', 'pinned'),
+);
+
 const staleness = integer(3, 31_536_000);
 const outage = fields({
   maxStalenessSeconds: {
@@ -78,7 +86,9 @@ function shapeOf(kind: DocumentKind, part: Part): Shape {
     mode: oneOf('enforce', 'audit', 'audit-only'),
     defaults: tierRules(part),
     tools: entries(tools, tierRules(part)),
-    ...(kind === 'workspace' ? { unknownAgents: oneOf('allow', 'deny'), auditUnavailable: oneOf('allow', 'deny'), outage, redaction } : {}),
+    ...(kind === 'workspace'
+      ? { unknownAgents: oneOf('allow', 'deny'), auditUnavailable: oneOf('allow', 'deny'), outage, redaction, toolNames, toolDefinitions }
+      : {}),
     ...(kind === 'user' ? { agentTypes: entries(agentTypeKey, tierRules(part)) } : {}),
   });
 }

@@ -1,9 +1,17 @@
 // What the definition of a tool server may say, as far as that can be told without asking the server.
-import { bounds, nameProblem } from '@tollgate/proto/contract';
+import {
+  bounds,
+  headerNameProblem,
+  headerValueProblem,
+  isServerName,
+  nameProblem,
+  serverNameWords,
+  serverUrlProblem,
+} from '@tollgate/proto/contract';
 import type { Checked } from '../refusal.ts';
 import { isSteering } from './steering-variables.ts';
 import { described, either, entries, isObject, type JsonSchema, list, type Problem, problem, record, type Shape, text } from '../shape.ts';
-import { type Secrets, type Target, type ToolServerDefinition, toolServerBounds } from './tool-server.ts';
+import { agentsServer, type Secrets, type Target, type ToolServerDefinition, toolServerBounds } from './tool-server.ts';
 
 /** What the operator allows. */
 export interface ToolServerRules {
@@ -13,15 +21,11 @@ export interface ToolServerRules {
   readonly commands: readonly string[];
 }
 
-const serverName = /^[a-z0-9][a-z0-9-]{0,62}$/;
-/** Whether a text may be a name of a server at all: what may not is not looked for. */
-export const isServerName = (text: string): boolean => serverName.test(text);
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-// What a header can carry without meaning something else to a parser: no control character but the tab.
-const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** The transport's own, and those that say how a message is framed or where it goes. */
-const ownHeader =
-  /^(?:accept(?:-encoding)?|connection|content-.*|expect|host|keep-alive|last-event-id|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
+function serverNameProblem(value: string): string | null {
+  if (!isServerName(value)) return serverNameWords;
+  return value === agentsServer ? `is reserved: \`${agentsServer}.*\` are the agents that a run may hand tasks to` : null;
+}
+
 /** In one case, and no `_` first: what another system reads in any case, or a shell as a function, has no such name. */
 const envName = /^[A-Z][A-Z0-9_]{0,99}$/;
 
@@ -29,13 +33,8 @@ const storable = (value: string): string | null => (/[\0\p{Cs}]/u.test(value) ? 
 const named = (value: string): string | null => nameProblem(value);
 
 const headers = entries(
-  {
-    problem: (key) =>
-      !headerName.test(key) ? 'is not the name of a header' : ownHeader.test(key) ? 'is a header that the connection itself sets' : null,
-    schema: { type: 'string' },
-    max: toolServerBounds.secrets,
-  },
-  text(toolServerBounds.secretLength, (value) => (headerValue.test(value) ? null : 'must hold no control character')),
+  { problem: headerNameProblem, schema: { type: 'string' }, max: toolServerBounds.secrets },
+  text(toolServerBounds.secretLength, headerValueProblem),
 );
 
 const env = entries(
@@ -82,13 +81,10 @@ const toolScopes = entries(
 const definitionOf = (rules: ToolServerRules): Shape =>
   record(
     {
-      name: described(
-        'unique in the workspace; its tools are `<name>.<tool>`',
-        text(63, (value) => (isServerName(value) ? null : 'must be 1 to 63 of a-z 0-9 and -, not - first')),
-      ),
+      name: described('unique in the workspace; its tools are `<name>.<tool>`', text(63, serverNameProblem)),
       url: described(
         'Streamable HTTP; either this or `command`',
-        text(toolServerBounds.urlLength, (value) => urlProblem(value, rules)),
+        text(toolServerBounds.urlLength, (value) => serverUrlProblem(value, rules.allowPrivate)),
       ),
       headers: described('sent with every request; the values are kept encrypted and never shown', headers),
       command: described('a program of `TOLLGATE_TOOL_COMMANDS` that speaks MCP on its standard streams', commandOf(rules)),
@@ -100,19 +96,12 @@ const definitionOf = (rules: ToolServerRules): Shape =>
 /** What the API document says of a definition. */
 export const toolServerSchema: JsonSchema = definitionOf({ allowPrivate: false, commands: [] }).schema;
 
-function urlProblem(value: string, { allowPrivate }: ToolServerRules): string | null {
-  if (!URL.canParse(value)) return 'must be a URL';
-  const { protocol, username, password, hash } = new URL(value);
-  if (protocol !== 'https:' && protocol !== 'http:') return 'must begin with https://';
-  if (protocol === 'http:' && !allowPrivate) return 'must begin with https://; plain http is for private networks';
-  if (username !== '' || password !== '') return 'must hold no credentials; headers are kept encrypted';
-  return hash !== '' || value.includes('#') ? 'must have no fragment' : null;
-}
-
 /** Why a server that was registered may not be asked now, or null: the operator may have changed what is allowed. */
 export function targetProblem(target: Target, rules: ToolServerRules): string | null {
   const [path, wrong] =
-    target.kind === 'url' ? ['url', urlProblem(target.url, rules)] : ['command.program', programProblem(target.program, rules.commands)];
+    target.kind === 'url'
+      ? ['url', serverUrlProblem(target.url, rules.allowPrivate)]
+      : ['command.program', programProblem(target.program, rules.commands)];
   return wrong === null ? null : `${path} ${wrong}`;
 }
 

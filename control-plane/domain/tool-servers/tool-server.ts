@@ -1,13 +1,17 @@
 // Tool servers: MCP servers that a workspace's agents get tools from. What is known of one, and what it may say of its
 // tools. The values of its headers, or of its program's environment, are secrets: they are in `secrets` of a definition
 // and nowhere else.
-import { childPath, nameProblem } from '@tollgate/proto/contract';
+import { type CompiledTarget, childPath, nameProblem, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
+import { cleanJson } from '../clean-json.ts';
 import { isObject, type JsonSchema, type Problem, problem } from '../shape.ts';
+
+/** The agents that a run may hand tasks to are called as the tools of a server of this name: no other one may have it. */
+export const agentsServer = 'agents';
 
 export const toolServerBounds = {
   serversInWorkspace: 100,
   tools: 1_000,
-  /** Of one tool's description and schema, as JSON. */
+  /** Of one tool's description and schemas, as JSON. */
   toolBytes: 64 * 1024,
   /** Of all tools of a server. */
   toolsBytes: 1_048_576,
@@ -20,9 +24,7 @@ export const toolServerBounds = {
 } as const;
 
 /** Where a server is, with the names of what it is sent besides. */
-export type Target =
-  | { readonly kind: 'url'; readonly url: string; readonly headers: readonly string[] }
-  | { readonly kind: 'command'; readonly program: string; readonly args: readonly string[]; readonly env: readonly string[] };
+export type Target = CompiledTarget;
 
 export type Secrets = Readonly<Record<string, string>>;
 
@@ -44,12 +46,18 @@ export interface DiscoveredTool {
   readonly description: string;
   /** JSON Schema of type object. */
   readonly inputSchema: JsonSchema;
+  /** `toolDefinitionDigest` of all that the server says of it; null where it was discovered before digests were kept. */
+  readonly digest: string | null;
+  /** What it promises of `structuredContent`; absent: nothing. */
+  readonly outputSchema?: JsonSchema;
 }
 
 export interface RegisteredToolServer {
   readonly name: string;
   readonly target: Target;
   readonly scopes: ToolScopes;
+  /** Digests of the definitions that were admitted, by tool name without the server's, sorted. */
+  readonly admitted: readonly (readonly [tool: string, digest: string])[];
   /** That of the last write of it. */
   readonly revision: number;
   readonly discoveredAt: Date;
@@ -62,7 +70,7 @@ export interface ToolServer extends RegisteredToolServer {
 
 /** As it is listed with others: a tool's schema is for who asks for this server. */
 export interface ListedToolServer extends RegisteredToolServer {
-  readonly tools: readonly Omit<DiscoveredTool, 'inputSchema'>[];
+  readonly tools: readonly Pick<DiscoveredTool, 'name' | 'description' | 'digest'>[];
 }
 
 /** Scopes that a definition asks for tools that its server does not have. */
@@ -85,6 +93,7 @@ export function checkTools(
     const tool = toolFrom(one);
     if (tool === null)
       return { problem: `describes tool ${at + 1} of its list as none: it needs a name, and an inputSchema of type object` };
+    if ('problem' in tool) return { problem: `describes tool ${at + 1} of its list in a way that ${tool.problem}` };
     const wrong = nameProblem(`${server}.${tool.name}`) ?? nameProblem(tool.name);
     if (wrong !== null) return { problem: `gives tool ${at + 1} of its list a name that ${wrong}` };
     if (seen.has(tool.name)) return { problem: `lists the tool ${JSON.stringify(tool.name)} twice` };
@@ -98,10 +107,19 @@ export function checkTools(
   return { tools };
 }
 
-function toolFrom(value: unknown): DiscoveredTool | null {
+function toolFrom(value: unknown): DiscoveredTool | { readonly problem: string } | null {
   if (!isObject(value)) return null;
-  const { name, description = '', inputSchema } = value;
+  const clean = cleanJson(value, new Set());
+  if (!isObject(clean)) return null;
+  const { name, description = '', inputSchema, outputSchema } = clean;
   if (typeof name !== 'string' || typeof description !== 'string' || !isObject(inputSchema) || inputSchema['type'] !== 'object')
     return null;
-  return { name, description, inputSchema };
+  const promised = isObject(outputSchema) ? { outputSchema } : {};
+  try {
+    // Of what the server said, and not of what can be stored of it: sidecars see the former.
+    return { name, description, inputSchema, ...promised, digest: toolDefinitionDigest(value) };
+  } catch (error) {
+    if (error instanceof NotJson) return { problem: error.message };
+    throw error;
+  }
 }

@@ -1,0 +1,44 @@
+// All models that agents may run on here: those of the price data and the demo, and those that the operator's own endpoints serve. A
+// model of an endpoint is known by its full name only, `provider/name`; its price there goes before the one of the price data.
+import { listModels, type PricedModel, type ServedModel, servedBy } from './models.ts';
+import type { ConfiguredModel, ModelEndpoint } from './model-endpoints.ts';
+import { dearestRatesOf, type Rates, ratesFromPrice, ratesOf } from './rates.ts';
+
+export interface ModelCatalogue {
+  recognises(name: string): boolean;
+  /** Null for a name that is not recognised. */
+  find(name: string): ServedModel | null;
+  /** By id, with what they cost at `at`. */
+  list(at: Date): readonly PricedModel[];
+  /** What a recognised model's tokens cost at `at`; null for a name that is not recognised. */
+  ratesOf(name: string, at: Date): Rates | null;
+  /** The most they cost from `at` on, while a run lasts. */
+  dearestRatesOf(name: string, at: Date): Rates | null;
+}
+
+type Configured = ConfiguredModel & Pick<PricedModel, 'id' | 'provider' | 'aliases'>;
+
+export function createCatalogue(endpoints: readonly ModelEndpoint[]): ModelCatalogue {
+  const own = new Map(endpoints.flatMap(modelsOf).map((model) => [model.id, model] as const));
+
+  const find = (name: string): ServedModel | null => own.get(name) ?? servedBy(name);
+
+  const rates = (name: string, at: Date, fromData: typeof ratesOf): Rates | null => {
+    const price = own.get(name);
+    return price === undefined ? fromData(name, at) : ratesFromPrice(price);
+  };
+
+  return {
+    recognises: (name) => find(name) !== null,
+    find,
+    list: (at) => {
+      const known = listModels(at);
+      return own.size === 0 ? known : [...known.filter(({ id }) => !own.has(id)), ...own.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    },
+    ratesOf: (name, at) => rates(name, at, ratesOf),
+    dearestRatesOf: (name, at) => rates(name, at, dearestRatesOf),
+  };
+}
+
+const modelsOf = ({ provider, models }: ModelEndpoint): readonly Configured[] =>
+  models.map((model) => ({ ...model, id: `${provider}/${model.name}`, provider, aliases: [] }));

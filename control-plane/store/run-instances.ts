@@ -1,0 +1,69 @@
+// The control planes that run agents, by their heartbeats: who lives, whose runs must stop, and whose were left behind. Time is the
+// database's, which all of them share.
+import type { RunHalt, RunRef } from '../domain/runs/run.ts';
+import type { Queryable } from './transaction.ts';
+
+export async function beat(db: Queryable, instance: string): Promise<void> {
+  await db.query(
+    `insert into run_instance (id, heartbeat_at) values ($1, clock_timestamp())
+     on conflict (id) do update set heartbeat_at = excluded.heartbeat_at`,
+    [instance],
+  );
+}
+
+export async function deleteInstance(db: Queryable, instance: string): Promise<void> {
+  await db.query('delete from run_instance where id = $1', [instance]);
+}
+
+/** Those of the runs that must stop. One that is gone with its workspace has ended. */
+export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise<readonly (RunRef & { readonly why: RunHalt })[]> {
+  if (runs.length === 0) return [];
+  const { rows } = await db.query<{ workspace_id: string; id: string; cancelled: boolean }>(
+    `select asked.workspace_id, asked.id, coalesce(run.status = 'running', false) as cancelled
+     from unnest($1::bigint[], $2::text[]) as asked(workspace_id, id)
+     left join run on run.workspace_id = asked.workspace_id and run.id = asked.id
+     where run.id is null or run.status <> 'running' or run.cancel_requested_at is not null`,
+    [runs.map(({ workspaceId }) => workspaceId), runs.map(({ id }) => id)],
+  );
+  return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id, why: row.cancelled ? 'cancelled' : 'ended' }));
+}
+
+const isLive = (silenceMs: string): string => `heartbeat_at > clock_timestamp() - ${silenceMs} * interval '1 millisecond'`;
+
+/** Runs that go on as far as is written, while nobody has heard of their control plane for so long. */
+export async function findOrphans(db: Queryable, silenceMs: number, limit: number): Promise<readonly RunRef[]> {
+  const { rows } = await db.query<{ workspace_id: string; id: string }>(
+    `select workspace_id, id from run where status = 'running'
+       and instance not in (select id from run_instance where ${isLive('$1')}) limit $2`,
+    [silenceMs, limit],
+  );
+  return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id }));
+}
+
+/** Those that go on as far as is written. */
+export async function findRunsOf(db: Queryable, instance: string): Promise<readonly RunRef[]> {
+  const { rows } = await db.query<{ workspace_id: string; id: string }>(
+    "select workspace_id, id from run where status = 'running' and instance = $1",
+    [instance],
+  );
+  return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id }));
+}
+
+/** Whether one run is such an orphan, once it is locked. */
+export async function isOrphan(db: Queryable, { workspaceId, id }: RunRef, silenceMs: number): Promise<boolean> {
+  const { rows } = await db.query(
+    `select 1 from run where workspace_id = $1 and id = $2 and status = 'running'
+       and instance not in (select id from run_instance where ${isLive('$3')})`,
+    [workspaceId, id, silenceMs],
+  );
+  return rows.length > 0;
+}
+
+/** Forgets who has been silent for so long, and has no runs. */
+export async function deleteSilentInstances(db: Queryable, silenceMs: number): Promise<void> {
+  await db.query(
+    `delete from run_instance where not (${isLive('$1')})
+       and not exists (select 1 from run where run.instance = run_instance.id and status = 'running')`,
+    [silenceMs],
+  );
+}
