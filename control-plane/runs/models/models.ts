@@ -1,0 +1,41 @@
+// The models of all configured providers, behind one face. Which provider a name leads to, the catalogue says.
+import type { ModelCatalogue } from '../../domain/agents/catalogue.ts';
+import { type ModelEvent, type ModelRequest, type Models, ProviderFailed } from '../model.ts';
+
+/** `name` is what the provider calls the model. */
+export interface Provider {
+  /** The longest reply that the model can give, in tokens. */
+  outputLimit(name: string): number;
+  /** Streams one reply. */
+  reply(name: string, request: ModelRequest): AsyncIterable<ModelEvent>;
+}
+
+export function createModels(catalogue: Pick<ModelCatalogue, 'find'>, providers: ReadonlyMap<string, Provider>): Models {
+  function problem(model: string): string | null {
+    const served = catalogue.find(model);
+    if (served === null) return `the model ${model} is not recognized`;
+    return providers.has(served.provider) ? null : `the model ${model} is of ${served.provider}, which is not configured here`;
+  }
+
+  function of(model: string): { readonly name: string; readonly provider: Provider } {
+    const served = catalogue.find(model);
+    const provider = served === null ? undefined : providers.get(served.provider);
+    if (served === null || provider === undefined) throw new ProviderFailed(problem(model) ?? 'it is not there any more', null);
+    return { name: served.name, provider };
+  }
+
+  async function* reply(request: ModelRequest): AsyncGenerator<ModelEvent> {
+    request.signal.throwIfAborted();
+    const { name, provider } = of(request.model);
+    yield* provider.reply(name, request);
+  }
+
+  return {
+    problem,
+    outputLimit: (model) => {
+      const { name, provider } = of(model);
+      return provider.outputLimit(name);
+    },
+    reply,
+  };
+}

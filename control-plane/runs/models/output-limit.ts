@@ -1,0 +1,24 @@
+// The longest reply that a model can give, as far as that is known: asking for more is an error with some, and the budget is reserved
+// by it. Of Claude the SDK knows; of other names this table.
+import { getModelCapabilities } from '@ai-sdk/anthropic/internal';
+
+/** What any model can, and a model server of one's own with a small context. */
+const usual = 8_192;
+
+const limits: readonly (readonly [RegExp, number])[] = [
+  [/^gpt-3\.5/, 4_096],
+  [/^gpt-4(?:-|$)/, 4_096],
+  [/^gpt-4o-2024-05-13$/, 4_096],
+  [/^(?:chatgpt-4o|gpt-4o|gpt-4\.5|gpt-chat)/, 16_384],
+  [/^gpt-5[\w.]*-chat/, 16_384],
+  [/^(?:gpt-4\.1|o1-preview)/, 32_768],
+  [/^o1-mini/, 65_536],
+  [/^(?:o[134]|codex)(?:-|$)/, 100_000],
+  [/^gpt-[56](?:[.-]|$)/, 128_000],
+];
+
+/** In tokens. */
+export function outputLimitOf(name: string): number {
+  if (name.startsWith('claude-')) return getModelCapabilities(name).maxOutputTokens;
+  return limits.find(([form]) => form.test(name))?.[1] ?? usual;
+}

@@ -1,0 +1,90 @@
+// A reply in its pieces, in the order in which it began each: what the provider is shown again in the next round, with the marks that it
+// set. A thought without its signature, or a call without its item's id, is refused by some, and makes others think anew.
+import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from '@ai-sdk/provider';
+import type { ReplyPiece } from '../model.ts';
+
+interface Pieces {
+  add(part: LanguageModelV3StreamPart): void;
+  /** Nothing where text and calls say it all. */
+  kept(): { readonly pieces?: readonly ReplyPiece[] };
+}
+
+interface Marked {
+  readonly id: string;
+  readonly providerMetadata?: SharedV3ProviderMetadata;
+}
+
+interface Piece {
+  readonly kind: ReplyPiece['kind'];
+  text: string;
+  length: number;
+  mark: SharedV3ProviderMetadata | undefined;
+}
+
+export function createPieces(): Pieces {
+  const all: Piece[] = [];
+  /** By the kind and id of the part: those that more may come of. */
+  const open = new Map<string, Piece>();
+
+  const push = (kind: Piece['kind'], mark: SharedV3ProviderMetadata | undefined): Piece => {
+    const piece: Piece = { kind, text: '', length: 0, mark };
+    all.push(piece);
+    return piece;
+  };
+  const at = (kind: 'thought' | 'text', { id, providerMetadata }: Marked): Piece => {
+    const key = `${kind} ${id}`;
+    const piece = open.get(key) ?? push(kind, undefined);
+    open.set(key, piece);
+    // The last mark is the whole of it.
+    piece.mark = providerMetadata ?? piece.mark;
+    return piece;
+  };
+
+  return {
+    add: (part) => {
+      switch (part.type) {
+        case 'reasoning-start':
+          at('thought', part);
+          break;
+        case 'reasoning-end':
+          at('thought', part);
+          open.delete(`thought ${part.id}`);
+          break;
+        case 'reasoning-delta':
+          at('thought', part).text += part.delta;
+          break;
+        case 'text-start':
+          at('text', part);
+          break;
+        case 'text-end':
+          at('text', part);
+          open.delete(`text ${part.id}`);
+          break;
+        case 'text-delta':
+          at('text', part).length += part.delta.length;
+          break;
+        case 'tool-call':
+          if (part.providerExecuted !== true) push('call', part.providerMetadata);
+          break;
+        default:
+          break;
+      }
+    },
+    kept: () => {
+      const pieces = all.map(pieceFrom);
+      return pieces.some((piece) => piece.kind === 'thought' || piece.mark !== undefined) ? { pieces } : {};
+    },
+  };
+}
+
+function pieceFrom({ kind, text, length, mark }: Piece): ReplyPiece {
+  const marked = mark === undefined ? {} : { mark };
+  switch (kind) {
+    case 'thought':
+      return { kind, text, ...marked };
+    case 'text':
+      return { kind, length, ...marked };
+    case 'call':
+      return { kind, ...marked };
+  }
+}

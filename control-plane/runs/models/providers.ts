@@ -1,0 +1,62 @@
+// The providers that the configuration names, through the AI SDK. Their keys are here and in the headers of requests to them, and nowhere
+// else; a redirect is followed nowhere, since the key would go along.
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { Agent, fetch } from 'undici';
+import { echo } from './echo.ts';
+import type { Provider } from './models.ts';
+import { outputLimitOf } from './output-limit.ts';
+import type { Waiting } from './retry.ts';
+import { type SdkProvider, providerOf } from './sdk.ts';
+import type { KeyedAddress, KeyedEndpoint, ProviderSettings } from './settings.ts';
+
+export interface Providers {
+  readonly byName: ReadonlyMap<string, Provider>;
+  close(): Promise<void>;
+}
+
+export function createProviders({ openai, anthropic, endpoints }: ProviderSettings, waiting: Waiting): Providers {
+  // Nothing but the run's own signal says how long a model may think.
+  const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  const send = sendBy(agent);
+  const configured = [
+    ...(openai === null ? [] : [openaiOf(openai, send)]),
+    ...(anthropic === null ? [] : [anthropicOf(anthropic, send)]),
+    ...endpoints.map((endpoint) => compatible(endpoint, send)),
+  ];
+  const byName = new Map<string, Provider>([['demo', demo]]);
+  for (const sdk of configured) byName.set(sdk.provider, providerOf(sdk, waiting));
+  return { byName, close: () => agent.destroy() };
+}
+
+const demo: Provider = { outputLimit: outputLimitOf, reply: (_name, request) => echo(request) };
+
+type Send = typeof globalThis.fetch;
+
+/** Types of the same things, once as Node's own and once as the package's. */
+const sendBy = (dispatcher: Agent): Send =>
+  (async (url: string, init: object = {}) => fetch(url, { ...init, redirect: 'manual', dispatcher })) as unknown as Send;
+
+function openaiOf({ key, baseUrl, api }: NonNullable<ProviderSettings['openai']>, send: Send): SdkProvider {
+  const sdk = createOpenAI({ apiKey: key, baseURL: baseUrl, fetch: send });
+  return {
+    provider: 'openai',
+    model: (name) => sdk[api](name),
+    limit: outputLimitOf,
+    // Nothing of it is kept there.
+    options: { openai: { store: false } },
+    strictTools: false,
+  };
+}
+
+function anthropicOf({ key, baseUrl }: KeyedAddress, send: Send): SdkProvider {
+  const sdk = createAnthropic({ apiKey: key, baseURL: baseUrl, fetch: send });
+  return { provider: 'anthropic', model: (name) => sdk.messages(name), limit: outputLimitOf };
+}
+
+function compatible({ provider, baseUrl, key, maxOutputTokens }: KeyedEndpoint, send: Send): SdkProvider {
+  const keyed = key === null ? {} : { apiKey: key };
+  const sdk = createOpenAICompatible({ name: provider, baseURL: baseUrl, fetch: send, includeUsage: true, ...keyed });
+  return { provider, model: (name) => sdk.chatModel(name), limit: (name) => maxOutputTokens ?? outputLimitOf(name) };
+}

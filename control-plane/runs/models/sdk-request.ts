@@ -1,0 +1,120 @@
+// A request as the AI SDK takes it. Providers refuse empty texts, names of tools that they would not have given, and schemas that do
+// not say that they are an object's: none of these leaves here. Arguments are objects already.
+import type {
+  JSONObject,
+  LanguageModelV3CallOptions,
+  LanguageModelV3FunctionTool,
+  LanguageModelV3Message,
+  SharedV3ProviderOptions,
+} from '@ai-sdk/provider';
+import type { ModelMessage, ModelReply, ModelRequest, OfferedTool, ReplyPiece, RequestedCall } from '../model.ts';
+
+interface Manner {
+  /** In tokens. */
+  readonly limit: number;
+  readonly options?: SharedV3ProviderOptions;
+  readonly strictTools?: false;
+}
+
+export function callOptions(request: ModelRequest, { limit, options, strictTools }: Manner): LanguageModelV3CallOptions {
+  const { system, messages, tools, maxOutputTokens, signal } = request;
+  return {
+    prompt: [...(system === '' ? [] : [{ role: 'system', content: system } as const]), ...promptFrom(messages)],
+    maxOutputTokens: Math.min(maxOutputTokens, limit),
+    abortSignal: signal,
+    // What the SDK keeps from us of a reply is in them.
+    includeRawChunks: true,
+    ...(tools.length === 0 ? {} : { tools: tools.map((tool) => functionFrom(tool, strictTools)), toolChoice: { type: 'auto' } }),
+    ...(options === undefined ? {} : { providerOptions: options }),
+  };
+}
+
+function functionFrom({ alias, description, inputSchema }: OfferedTool, strict: false | undefined): LanguageModelV3FunctionTool {
+  return {
+    type: 'function',
+    name: alias,
+    description,
+    inputSchema: { type: 'object', properties: {}, ...inputSchema },
+    ...(strict === undefined ? {} : { strict }),
+  };
+}
+
+type ToolMessage = Extract<LanguageModelV3Message, { role: 'tool' }>;
+
+/** The results of parallel calls make one message. */
+function promptFrom(messages: readonly ModelMessage[]): readonly LanguageModelV3Message[] {
+  const prompt: LanguageModelV3Message[] = [];
+  for (const message of messages) {
+    const last = prompt.at(-1);
+    if (message.role === 'tool' && last?.role === 'tool') last.content.push(resultFrom(message));
+    else prompt.push(...messageFrom(message));
+  }
+  return prompt;
+}
+
+function messageFrom(message: ModelMessage): readonly LanguageModelV3Message[] {
+  switch (message.role) {
+    case 'user':
+      return [{ role: 'user', content: [{ type: 'text', text: message.text }] }];
+    case 'tool':
+      return [{ role: 'tool', content: [resultFrom(message)] }];
+    case 'assistant': {
+      const content = contentFrom(message);
+      return content.length === 0 ? [] : [{ role: 'assistant', content }];
+    }
+  }
+}
+
+type Content = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'];
+
+/** In the order in which the reply had them, each with its mark. */
+function contentFrom({ text, toolCalls, pieces }: ModelReply): Content {
+  if (pieces === undefined) return [...textFrom(text), ...toolCalls.map((call) => callFrom(call))];
+  let at = 0;
+  const calls = toolCalls.values();
+  return pieces.flatMap((piece): Content => {
+    const marked = markedBy(piece);
+    switch (piece.kind) {
+      case 'thought':
+        return [{ type: 'reasoning', text: piece.text, ...marked }];
+      case 'text':
+        return textFrom(text.slice(at, (at += piece.length)), marked);
+      case 'call': {
+        const { value } = calls.next();
+        return value === undefined ? [] : [callFrom(value, marked)];
+      }
+    }
+  });
+}
+
+type Marked = { readonly providerOptions?: SharedV3ProviderOptions };
+
+/** What one of the SDK's providers said beside a part is what it wants to hear again. */
+const markedBy = ({ mark }: ReplyPiece): Marked => (mark === undefined ? {} : { providerOptions: mark as SharedV3ProviderOptions });
+
+const textFrom = (text: string, marked: Marked = {}): Content => (text === '' ? [] : [{ type: 'text', text, ...marked }]);
+
+const callFrom = ({ callId, alias, arguments: text }: RequestedCall, marked: Marked = {}): Content[number] => ({
+  type: 'tool-call',
+  toolCallId: callId,
+  toolName: nameFrom(alias),
+  input: objectFrom(text),
+  ...marked,
+});
+
+const resultFrom = ({ callId, alias, output, isError }: Extract<ModelMessage, { role: 'tool' }>): ToolMessage['content'][number] => ({
+  type: 'tool-result',
+  toolCallId: callId,
+  toolName: nameFrom(alias),
+  output: { type: isError ? 'error-text' : 'text', value: output },
+});
+
+/** Models make names up, and an empty one may be what a call has. */
+const nameFrom = (alias: string): string => (/^[A-Za-z0-9_-]{1,64}$/.test(alias) ? alias : 'unknown');
+
+/** The loop hands on nothing else. */
+function objectFrom(text: string): JSONObject {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('arguments that are no object');
+  return value as JSONObject;
+}

@@ -1,0 +1,71 @@
+// A provider of the AI SDK as the loop sees it: one streamed reply. Until the provider begins to answer it is asked again; from then on
+// it may bill, and whatever breaks is a failure.
+import type { LanguageModelV3, LanguageModelV3StreamPart, SharedV3ProviderOptions } from '@ai-sdk/provider';
+import type { ModelEvent, ModelRequest } from '../model.ts';
+import { brokenOff, failureOf } from './failure.ts';
+import type { Provider } from './models.ts';
+import { createReplyDraft } from './reply.ts';
+import { retry, type Waiting } from './retry.ts';
+import { callOptions } from './sdk-request.ts';
+
+export interface SdkProvider {
+  readonly provider: string;
+  readonly model: (name: string) => LanguageModelV3;
+  /** The longest reply that the model of that name can give, in tokens. */
+  readonly limit: (name: string) => number;
+  readonly options?: SharedV3ProviderOptions;
+  /** False has to be said where schemas are taken strictly otherwise. */
+  readonly strictTools?: false;
+}
+
+type Parts = ReadableStream<LanguageModelV3StreamPart>;
+
+export const providerOf = (sdk: SdkProvider, waiting: Waiting): Provider => ({
+  outputLimit: sdk.limit,
+  async *reply(name, request) {
+    const parts = await open(sdk, name, request, waiting);
+    yield* eventsFrom(parts, sdk.provider, request.signal);
+  },
+});
+
+/** Rejects with the signal's reason, or with `ProviderFailed`. */
+async function open({ provider, model, limit, options, strictTools }: SdkProvider, name: string, request: ModelRequest, waiting: Waiting) {
+  const called = callOptions(request, { limit: limit(name), ...(options && { options }), ...(strictTools === false && { strictTools }) });
+  return retry(
+    async () => (await model(name).doStream(called)).stream,
+    (error) => failureOf(provider, error, waiting.now()),
+    { signal: request.signal, underWay: request.underWay ?? (() => undefined) },
+    waiting,
+  );
+}
+
+async function* eventsFrom(parts: Parts, provider: string, signal: AbortSignal): AsyncGenerator<ModelEvent> {
+  const draft = createReplyDraft(provider);
+  const reader = parts.getReader();
+  try {
+    for (;;) {
+      const part = await next(reader, provider, signal);
+      if (part === null) break;
+      const delta = draft.add(part);
+      if (delta !== '') yield { kind: 'text', delta };
+    }
+  } finally {
+    // Whoever stops listening stops the provider.
+    await reader.cancel().catch(() => {});
+  }
+  yield draft.whole();
+}
+
+async function next(
+  reader: ReadableStreamDefaultReader<LanguageModelV3StreamPart>,
+  provider: string,
+  signal: AbortSignal,
+): Promise<LanguageModelV3StreamPart | null> {
+  try {
+    const { done, value } = await reader.read();
+    return done ? null : value;
+  } catch {
+    signal.throwIfAborted();
+    throw brokenOff(provider);
+  }
+}

@@ -1,0 +1,43 @@
+// Which providers the operator has configured. Keys come from the environment, those of endpoints by the variables that they name.
+import { type ModelEndpoint, parseModelEndpoints } from '../../domain/agents/model-endpoints.ts';
+
+export interface ProviderSettings {
+  readonly openai: (KeyedAddress & { readonly api: 'responses' | 'chat' }) | null;
+  readonly anthropic: KeyedAddress | null;
+  readonly endpoints: readonly KeyedEndpoint[];
+}
+
+export interface KeyedAddress {
+  readonly key: string;
+  readonly baseUrl: string;
+}
+
+export type KeyedEndpoint = ModelEndpoint & { readonly key: string | null };
+
+interface Configured {
+  readonly openaiApiKey: string | null;
+  readonly openaiBaseUrl: string | null;
+  readonly anthropicApiKey: string | null;
+  readonly anthropicBaseUrl: string | null;
+  readonly modelEndpoints: string | null;
+}
+
+// Said here, since the SDK would look for others in the environment.
+const openaiUrl = 'https://api.openai.com/v1';
+const anthropicUrl = 'https://api.anthropic.com/v1';
+
+export function settingsFrom(config: Configured, env: Readonly<Record<string, string | undefined>>): ProviderSettings {
+  const { openaiApiKey, openaiBaseUrl, anthropicApiKey, anthropicBaseUrl } = config;
+  return {
+    openai:
+      openaiApiKey === null
+        ? null
+        : // OpenAI has some models at Responses only; who speaks its language elsewhere, speaks Chat Completions.
+          { key: openaiApiKey, baseUrl: openaiBaseUrl ?? openaiUrl, api: openaiBaseUrl === null ? 'responses' : 'chat' },
+    anthropic: anthropicApiKey === null ? null : { key: anthropicApiKey, baseUrl: anthropicBaseUrl ?? anthropicUrl },
+    endpoints: parseModelEndpoints(config.modelEndpoints).map((endpoint) => ({
+      ...endpoint,
+      key: endpoint.keyVariable === null ? null : (env[endpoint.keyVariable] ?? null),
+    })),
+  };
+}

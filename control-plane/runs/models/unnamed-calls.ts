@@ -1,0 +1,50 @@
+// Calls without a name in what an endpoint of OpenAI's chat form streams. The SDK drops them, since some endpoints send the name later;
+// where it never comes, the model waits for an answer all the same.
+import type { LanguageModelV3ToolCall } from '@ai-sdk/provider';
+import { isObject } from '../../domain/shape.ts';
+
+interface UnnamedCalls {
+  /** A piece as the provider sent it; how many characters of it are kept. */
+  add(raw: unknown): number;
+  /** Those whose name was empty to the end. */
+  calls(): readonly LanguageModelV3ToolCall[];
+}
+
+interface Draft {
+  readonly id: string;
+  text: string;
+}
+
+export function createUnnamedCalls(): UnnamedCalls {
+  // By their place in the reply, or by their id; null: it has its name.
+  const drafts = new Map<unknown, Draft | null>();
+
+  function keep({ id, index = id, function: called }: Delta): number {
+    if (index === undefined || !isObject(called)) return 0;
+    const { name, arguments: text } = called;
+    if (typeof name === 'string' && name.trim() !== '') drafts.set(index, null);
+    else if (name === '' && !drafts.has(index)) drafts.set(index, { id: textOf(id), text: '' });
+    const draft = drafts.get(index) ?? null;
+    if (draft === null) return 0;
+    draft.text += textOf(text);
+    return textOf(text).length + draft.id.length;
+  }
+
+  return {
+    add: (raw) => deltasOf(raw).reduce((sum, delta) => sum + keep(delta), 0),
+    calls: () =>
+      [...drafts.values()].flatMap((draft) =>
+        draft === null ? [] : [{ type: 'tool-call', toolCallId: draft.id, toolName: '', input: draft.text }],
+      ),
+  };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+type Delta = Readonly<Record<string, unknown>>;
+
+function deltasOf(raw: unknown): readonly Delta[] {
+  const choice: unknown = isObject(raw) && Array.isArray(raw['choices']) ? raw['choices'][0] : null;
+  const delta = isObject(choice) ? choice['delta'] : null;
+  return isObject(delta) && Array.isArray(delta['tool_calls']) ? delta['tool_calls'].filter(isObject) : [];
+}
