@@ -1,4 +1,4 @@
-import { isServerName } from '../../domain/tool-servers/tool-server-definition.ts';
+import { isServerName } from '@tollgate/proto/contract';
 import { deleteToolServer as deleteStored } from '../../store/tool-servers.ts';
 import { writeOperation } from '../operation.ts';
 import { refuseMissing } from './read-tool-servers.ts';

@@ -1,6 +1,6 @@
+import { isServerName } from '@tollgate/proto/contract';
 import { notFound } from '../../domain/refusal.ts';
 import type { ListedToolServer, ToolServer } from '../../domain/tool-servers/tool-server.ts';
-import { isServerName } from '../../domain/tool-servers/tool-server-definition.ts';
 import { findToolServer, listToolServers as listStored } from '../../store/tool-servers.ts';
 import type { Queryable } from '../../store/transaction.ts';
 import { readOperation } from '../operation.ts';

@@ -2,10 +2,11 @@
 // no transaction open; and only a server that has answered is stored.
 import { accepted, conflict, refuseIfAny } from '../../domain/refusal.ts';
 import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../../domain/tool-servers/tool-server.ts';
+import { admissionOf } from '../../domain/tool-servers/admission.ts';
 import { checkToolServer } from '../../domain/tool-servers/tool-server-definition.ts';
 import { countToolServers, hasToolServer, insertToolServer } from '../../store/tool-servers.ts';
 import type { Queryable } from '../../store/transaction.ts';
-import { readOperation, writeOperation } from '../operation.ts';
+import { effectOperation, writeOperation } from '../operation.ts';
 import { sealSecrets } from './tool-server-secrets.ts';
 
 interface Answering {
@@ -14,7 +15,7 @@ interface Answering {
   readonly sealed: Uint8Array | null;
 }
 
-export const registerToolServer = readOperation('tool-server.write', async (deps, actor, body: unknown, circumstances) => {
+export const registerToolServer = effectOperation('tool-server.write', async (deps, actor, body: unknown, circumstances) => {
   const definition = accepted(checkToolServer(body, deps.reach));
   const { name, target, secrets } = definition;
   const sealed = sealSecrets(deps, { workspaceId: actor.workspaceId, name, target }, secrets);
@@ -28,7 +29,7 @@ const storeToolServer = writeOperation('tool-server.write', async (write, { defi
   const { client, workspaceId, now, revision } = write;
   const { name, target, scopes } = definition;
   await requireRoom(client, workspaceId, name);
-  const server = { name, target, scopes, tools, revision, discoveredAt: now, createdAt: now };
+  const server = { name, target, scopes, admitted: admissionOf(tools), tools, revision, discoveredAt: now, createdAt: now };
   await insertToolServer(client, workspaceId, server, sealed);
   return { result: { server }, target: `tool-server/${name}`, detail: { change: 'register', tools: tools.length } };
 });

@@ -1,12 +1,14 @@
 // A connection to a tool server: over Streamable HTTP with the headers of its definition, or over the standard streams of
 // a program started for it. Whoever opens one closes it; closing ends the server's session, or its program.
+import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Client, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { Client, type Transport } from '@modelcontextprotocol/client';
 import { badRequest } from '../../domain/refusal.ts';
 import type { Secrets, Target } from '../../domain/tool-servers/tool-server.ts';
 import { targetProblem } from '../../domain/tool-servers/tool-server-definition.ts';
-import { createGuardedFetch, type Trouble } from './guarded-fetch.ts';
+import { AnsweringTransport } from './answering-transport.ts';
+import { type AnswerBound, createGuardedFetch, type Trouble } from './guarded-fetch.ts';
+import { ProgramTransport } from './program-transport.ts';
 import type { Reach } from './reach.ts';
 
 export interface Connection {
@@ -15,12 +17,16 @@ export interface Connection {
   readonly open: (signal: AbortSignal) => Promise<void>;
   /** What is known of why it failed. */
   readonly trouble: () => Trouble | null;
+  /** Aborted once nothing more can come of it. */
+  readonly lost: AbortSignal;
   readonly close: () => Promise<void>;
 }
 
 interface Way {
   readonly transport: Transport;
   readonly trouble: () => Trouble | null;
+  /** Told what the transport says of its errors. True: it is of no use any more. */
+  readonly isFatal: (error: Error) => boolean;
   /** What a server is owed before the transport is closed. */
   readonly leave: () => Promise<void>;
   readonly release: () => Promise<void>;
@@ -34,17 +40,27 @@ const leaveMs = 1_000;
 const probeMs = 3_000;
 
 /** Throws `bad_request` for what the operator does not allow, or not any more. */
-export function createConnection(target: Target, secrets: Secrets, reach: Reach): Connection {
+export function createConnection(target: Target, secrets: Secrets, reach: Reach, bound: AnswerBound = 'all'): Connection {
   const refusal = targetProblem(target, reach);
   if (refusal !== null) throw badRequest(refusal);
-  const way = target.kind === 'url' ? overHttp(target.url, secrets, reach) : overStreams(target, secrets);
+  const way = target.kind === 'url' ? overHttp(target.url, secrets, { reach, bound }) : overStreams(target, secrets);
   const client = new Client(self, {
     versionNegotiation: { mode: 'auto', ...(target.kind === 'command' ? { probe: { timeoutMs: probeMs } } : {}) },
+  });
+  const lost = new AbortController();
+  // Every call in flight listens.
+  setMaxListeners(0, lost.signal);
+  Object.assign(client, {
+    onclose: () => lost.abort(),
+    onerror: (error: Error) => {
+      if (way.isFatal(error)) lost.abort();
+    },
   });
   return {
     client,
     open: (signal) => client.connect(way.transport, { signal }),
     trouble: way.trouble,
+    lost: lost.signal,
     close: async () => {
       try {
         await Promise.race([way.leave(), wait(leaveMs, undefined, { ref: false })]);
@@ -56,30 +72,35 @@ export function createConnection(target: Target, secrets: Secrets, reach: Reach)
   };
 }
 
-function overHttp(url: string, headers: Secrets, reach: Reach): Way {
+function overHttp(url: string, headers: Secrets, { reach, bound }: { readonly reach: Reach; readonly bound: AnswerBound }): Way {
   const to = new URL(url);
-  const guarded = createGuardedFetch(to.origin, reach);
-  const transport = new StreamableHTTPClientTransport(to, {
-    fetch: guarded.fetch,
+  const guarded = createGuardedFetch(to.origin, reach, bound);
+  const transport = new AnsweringTransport(to, guarded, {
     requestInit: { headers: { ...headers } },
     reconnectionOptions: { maxRetries: 0, initialReconnectionDelay: 1_000, maxReconnectionDelay: 1_000, reconnectionDelayGrowFactor: 1 },
   });
   return {
     transport,
     trouble: guarded.trouble,
+    isFatal: () => false,
     leave: () => transport.terminateSession().catch(() => undefined),
     release: guarded.close,
   };
 }
 
 function overStreams({ program, args }: Extract<Target, { kind: 'command' }>, env: Secrets): Way {
-  // To what is given the transport adds HOME, LOGNAME, PATH, SHELL, TERM and USER, and nothing else of ours.
-  const transport = new StdioClientTransport({
-    command: program,
-    args: [...args],
-    env: { ...env },
-    stderr: 'ignore',
-    maxBufferSize: messageBytesMax,
-  });
-  return { transport, trouble: () => null, leave: async () => undefined, release: async () => undefined };
+  let trouble: Trouble | null = null;
+  const transport = new ProgramTransport({ command: program, args, env, bytesMax: messageBytesMax });
+  return {
+    transport,
+    trouble: () => trouble,
+    // The transport says so, and then gives the program a while to end; nobody need wait for that.
+    isFatal: (error) => {
+      if (!error.message.startsWith('ReadBuffer exceeded')) return false;
+      trouble = { by: 'server', words: `answered more than ${messageBytesMax} bytes`, passing: false };
+      return true;
+    },
+    leave: async () => undefined,
+    release: async () => undefined,
+  };
 }

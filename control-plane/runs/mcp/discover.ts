@@ -1,8 +1,9 @@
 // Asks a tool server for its tools. Within `discoverMs` there is either a list that passes every bound, or a refusal in
 // plain words that quotes nothing of what the server said but names.
+import type { StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { AppError } from '@tollgate/proto/contract';
-import { cleanJson } from '../../domain/audit/clean-json.ts';
 import { badRequest } from '../../domain/refusal.ts';
+import { isObject } from '../../domain/shape.ts';
 import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerBounds } from '../../domain/tool-servers/tool-server.ts';
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
@@ -51,16 +52,34 @@ async function listTools({ client, open }: Connection, signal: AbortSignal): Pro
   let bytes = 0;
   let cursor: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
-    // Not `listTools`, which gathers all pages first and compiles every schema.
-    const answer = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, { signal });
+    // Not `listTools`, which gathers all pages first and compiles every schema; and as the server says it, since digests are of all of it.
+    const answer = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, asSaid, { signal });
     bytes += Buffer.byteLength(JSON.stringify(answer.tools));
     if (bytes > listedBytesMax) throw failed(`describes its tools in more than ${toolServerBounds.toolsBytes} bytes`);
-    tools.push(...answer.tools.map((tool) => cleanJson(tool, new Set())));
+    tools.push(...answer.tools);
     cursor = answer.nextCursor;
     if (cursor === undefined || tools.length > toolServerBounds.tools) return tools;
   }
   throw failed(`lists its tools on more than ${pagesMax} pages`);
 }
+
+interface Page {
+  readonly tools: readonly unknown[];
+  readonly nextCursor: string | undefined;
+}
+
+/** Of a page only its form; the client's own schema would leave out fields that it does not know. */
+const asSaid: StandardSchemaV1<unknown, Page> = {
+  '~standard': {
+    version: 1,
+    vendor: 'tollgate',
+    validate: (value) => {
+      const { tools, nextCursor } = isObject(value) ? value : {};
+      if (!Array.isArray(tools)) return { issues: [{ message: 'tools must be a list' }] };
+      return { value: { tools, nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined } };
+    },
+  },
+};
 
 /** Rejects when the time is up, whether or not what is waited for notices. */
 function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {

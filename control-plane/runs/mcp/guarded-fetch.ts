@@ -4,14 +4,16 @@
 // through the MCP client, which puts other words around it.
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
+import { isPublicAddress } from '@tollgate/proto/contract';
 import { Agent, fetch, Response } from 'undici';
-import { isPublicAddress } from './address.ts';
 import type { Address, Reach } from './reach.ts';
 
 /** Why nothing came of it: by `us`, we would not go there; by `server`, it failed. */
 export interface Trouble {
   readonly by: 'us' | 'server';
   readonly words: string;
+  /** It is of one request; the next may go well. */
+  readonly passing: boolean;
 }
 
 export interface GuardedFetch {
@@ -21,19 +23,25 @@ export interface GuardedFetch {
   readonly close: () => Promise<void>;
 }
 
-/** Of all answers of one connection: many short ones are as much to read as a long one. */
+/** Of all answers of one connection, where it is to hear one thing: many short ones are as much to read as a long one. Or of each. */
 const answerBytesMax = 4 * 1_048_576;
+export type AnswerBound = 'all' | 'each';
+
 const notPublic = 'is not at a public address; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow it';
 // One text: which names there are inside is nobody's business outside.
 const notPublicName =
   'is not at a public address, or has a name that does not resolve; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
-export function createGuardedFetch(origin: string, { allowPrivate, resolve }: Pick<Reach, 'allowPrivate' | 'resolve'>): GuardedFetch {
+export function createGuardedFetch(
+  origin: string,
+  { allowPrivate, resolve }: Pick<Reach, 'allowPrivate' | 'resolve'>,
+  bound: AnswerBound = 'all',
+): GuardedFetch {
   let ending: Trouble | null = null;
   let passing: Trouble | null = null;
-  let bytes = 0;
+  let inAll = 0;
   const end = (by: Trouble['by'], words: string): Error => {
-    ending ??= { by, words };
+    ending ??= { by, words, passing: false };
     return new Error(words);
   };
 
@@ -63,12 +71,21 @@ export function createGuardedFetch(origin: string, { allowPrivate, resolve }: Pi
     if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw end('us', notPublic);
   }
 
+  function tooLong(): Error {
+    const words = `answered more than ${answerBytesMax} bytes`;
+    if (bound === 'all') return end('server', words);
+    passing = { by: 'server', words, passing: true };
+    return new Error(words);
+  }
+
   function bounded(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    let own = 0;
     return body.pipeThrough(
       new TransformStream<Uint8Array, Uint8Array>({
         transform: (chunk, controller) => {
-          bytes += chunk.length;
-          if (bytes > answerBytesMax) throw end('server', `answered more than ${answerBytesMax} bytes`);
+          own += chunk.length;
+          inAll += chunk.length;
+          if ((bound === 'each' ? own : inAll) > answerBytesMax) throw tooLong();
           controller.enqueue(chunk);
         },
       }),
@@ -86,7 +103,8 @@ export function createGuardedFetch(origin: string, { allowPrivate, resolve }: Pi
         await response.body?.cancel();
         throw end('server', `answered with a redirect (${response.status}), and redirects are not followed`);
       }
-      if (init.method === 'POST') passing = response.ok ? null : { by: 'server', words: `answered with status ${response.status}` };
+      if (init.method === 'POST')
+        passing = response.ok ? null : { by: 'server', words: `answered with status ${response.status}`, passing: true };
       const { status, statusText, headers, body } = response;
       const stream = body === null ? null : bounded(body as ReadableStream<Uint8Array>);
       return new Response(stream, { status, statusText, headers });

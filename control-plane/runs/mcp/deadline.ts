@@ -1,0 +1,28 @@
+// An end by a signal or by a time, whichever comes first, with a timer that is gone when the work is.
+
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** Whether it was the time. */
+  readonly isLate: () => boolean;
+  readonly clear: () => void;
+}
+
+export function createDeadline(outer: AbortSignal, ms: number): Deadline {
+  const inner = new AbortController();
+  let late = false;
+  const end = (): void => inner.abort(outer.reason);
+  const timer = setTimeout(() => {
+    late = true;
+    inner.abort(new Error('too late'));
+  }, ms);
+  if (outer.aborted) end();
+  outer.addEventListener('abort', end, { once: true });
+  return {
+    signal: inner.signal,
+    isLate: () => late,
+    clear: () => {
+      clearTimeout(timer);
+      outer.removeEventListener('abort', end);
+    },
+  };
+}

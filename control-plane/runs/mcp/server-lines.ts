@@ -1,0 +1,107 @@
+// The connections of one run to one tool server: none before the first call, then one that all calls share. A line is
+// opened as long as somebody waits for it. Retired, it takes no new calls, and it is closed when those under way have ended.
+import { AppError } from '@tollgate/proto/contract';
+import type { Secrets, Target } from '../../domain/tool-servers/tool-server.ts';
+import { type Connection, createConnection } from './connect.ts';
+import type { Reach } from './reach.ts';
+
+/** A place to start a program in; null while there is none. */
+export type TakeSeat = () => { readonly leave: () => void } | null;
+
+export interface LineDeps {
+  readonly reach: Reach;
+  readonly takeSeat: TakeSeat;
+}
+
+export interface Line {
+  readonly connection: Connection;
+  /** Resolves once the server has greeted. */
+  readonly opened: Promise<void>;
+  /** What it was sent. */
+  readonly secrets: Secrets;
+  readonly retire: () => void;
+  /** Whether no other call is on it. */
+  readonly isMine: () => boolean;
+}
+
+export interface ServerLines {
+  /** Throws an `AppError` where none can be opened. */
+  use<T>(call: (line: Line) => Promise<T>): Promise<T>;
+  /** Ends the calls under way. */
+  close(): Promise<void>;
+}
+
+export interface LineTarget {
+  readonly target: Target;
+  /** Throws an `AppError` where they cannot be read. */
+  readonly secrets: () => Secrets;
+}
+
+interface Held extends Line {
+  calls: number;
+  retired: boolean;
+  readonly close: () => Promise<void>;
+}
+
+export function createServerLines({ target, secrets }: LineTarget, { reach, takeSeat }: LineDeps): ServerLines {
+  const lines = new Set<Held>();
+  let current: Held | null = null;
+
+  function open(): Held {
+    const sent = secrets();
+    const connection = createConnection(target, sent, reach, 'each');
+    const seat = target.kind === 'command' ? takeSeat() : { leave: () => undefined };
+    if (seat === null) throw new AppError({ code: 'rate_limited', publicMessage: noSeat });
+    const opening = new AbortController();
+    let closed: Promise<void> | null = null;
+    const end = async (): Promise<void> => {
+      opening.abort();
+      await connection.close().catch(() => undefined);
+      seat.leave();
+      lines.delete(line);
+    };
+    const line: Held = {
+      connection,
+      opened: connection.open(opening.signal),
+      secrets: sent,
+      calls: 0,
+      retired: false,
+      retire: () => retire(line),
+      isMine: () => line.calls === 1,
+      close: () => {
+        closed ??= end();
+        return closed;
+      },
+    };
+    lines.add(line);
+    line.opened.catch(() => retire(line));
+    return line;
+  }
+
+  function retire(line: Held): void {
+    line.retired = true;
+    if (current === line) current = null;
+    if (line.calls === 0) void line.close();
+  }
+
+  return {
+    use: async (call) => {
+      if (current?.connection.lost.aborted === true) retire(current);
+      current ??= open();
+      const line = current;
+      line.calls += 1;
+      try {
+        return await call(line);
+      } finally {
+        line.calls -= 1;
+        if (line.retired) retire(line);
+      }
+    },
+    close: async () => {
+      current = null;
+      await Promise.all([...lines].map((line) => line.close()));
+    },
+  };
+}
+
+const noSeat = 'so many programs of tool servers run that no other can be started now; try again';

@@ -1,0 +1,138 @@
+// Calls of one tool server, for one run. Each has the time of a call, connecting included. One that the server cannot have
+// taken, since it had gone or has forgotten the session, is made again, once. Nothing that a server does makes a call
+// reject; the end of the run does.
+import { AppError } from '@tollgate/proto/contract';
+import type { DiscoveredTool } from '../../domain/tool-servers/tool-server.ts';
+import { untilAborted } from '../../until-aborted.ts';
+import type { SchemaProblem } from '../tools/schema-problem.ts';
+import type { ToolContext, ToolResult } from '../tools/tool.ts';
+import { failureWords, notKnown, wasNotTaken } from './call-failure.ts';
+import type { Connection } from './connect.ts';
+import { createDeadline, type Deadline } from './deadline.ts';
+import { createServerLines, type Line, type LineDeps, type LineTarget } from './server-lines.ts';
+import { failure, resultOf, type ToolAnswer } from './tool-answer.ts';
+
+export interface LinkDeps extends LineDeps {
+  readonly schemaProblem: SchemaProblem;
+}
+
+export interface LinkedServer extends LineTarget {
+  readonly name: string;
+  /** All that it has. */
+  readonly tools: readonly DiscoveredTool[];
+  /** Whether policy holds it now, by this same definition. */
+  readonly isHeld: () => boolean;
+}
+
+export interface ServerLink {
+  call(tool: DiscoveredTool, input: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolResult>;
+  close(): Promise<void>;
+}
+
+interface Wanted {
+  readonly tool: DiscoveredTool;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly trace: ToolContext['trace'];
+  readonly deadline: Deadline;
+  readonly callMs: number;
+  readonly schemaProblem: SchemaProblem;
+  readonly isHeld: LinkedServer['isHeld'];
+}
+
+/** What is said of one that is not held. */
+export const notHeld = 'the tool server was removed, or registered anew, since the run began';
+
+interface Attempt {
+  /** False: the server cannot have done what it was asked. */
+  readonly taken: boolean;
+  readonly result: ToolResult;
+}
+
+export function createServerLink(server: LinkedServer, deps: LinkDeps): ServerLink {
+  const { schemaProblem } = deps;
+  const { isHeld } = server;
+  const { callMs } = deps.reach;
+  const lines = createServerLines(server, deps);
+  let ended = false;
+
+  return {
+    call: async (tool, input, { signal, trace }) => {
+      signal.throwIfAborted();
+      if (ended) return failure('the run has ended');
+      const deadline = createDeadline(signal, callMs);
+      const wanted: Wanted = { tool, input, trace, deadline, callMs, schemaProblem, isHeld };
+      const once = async (): Promise<Attempt> => (isHeld() ? lines.use((line) => attempt(line, wanted)) : refused);
+      try {
+        const first = await once();
+        return (first.taken ? first : await once()).result;
+      } catch (reason) {
+        signal.throwIfAborted();
+        if (deadline.isLate()) return failure(`the tool server did not answer within ${callMs} ms; ${notKnown}`);
+        if (reason instanceof AppError) return failure(`the tool server cannot be asked: ${reason.publicMessage}`);
+        throw reason;
+      } finally {
+        deadline.clear();
+      }
+    },
+    close: () => {
+      ended = true;
+      return lines.close();
+    },
+  };
+}
+
+/** Rejects at the deadline. */
+async function attempt(line: Line, wanted: Wanted): Promise<Attempt> {
+  const { connection, opened, secrets } = line;
+  const { signal } = wanted.deadline;
+  let isOpen = false;
+  try {
+    await untilAborted(opened, signal);
+    isOpen = true;
+    // Connecting takes time.
+    if (!wanted.isHeld()) return refused;
+    const answer = await untilAborted(ask(connection, wanted), signal);
+    return { taken: true, result: resultOf(answer, secrets, brokenPromise(wanted, answer)) };
+  } catch (reason) {
+    if (!signal.aborted) return isOpen ? failed(line, reason) : unopened(line);
+    // Nobody is left who waits for it.
+    if (!isOpen && line.isMine()) line.retire();
+    throw reason;
+  }
+}
+
+function ask({ client, lost }: Connection, { tool, input, trace, deadline, callMs }: Wanted): Promise<ToolAnswer> {
+  const { name, inputSchema } = tool;
+  const params = { name, arguments: { ...input }, ...(Object.keys(trace).length === 0 ? {} : { _meta: { ...trace } }) };
+  const asked = client.callTool(params, {
+    // Given, so that the client asks for no list of its own, and holds no output against a schema.
+    toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
+    headers: trace,
+    signal: deadline.signal,
+    // The deadline comes first.
+    timeout: callMs + 1_000,
+  });
+  // A program that sent too much is given time to end; the call is not.
+  return untilAborted(asked, lost);
+}
+
+/** What of the tool's `outputSchema` the answer does not keep, in words; null: nothing. An answer that is an error promises nothing. */
+function brokenPromise({ tool: { outputSchema }, schemaProblem }: Wanted, { isError, structuredContent }: ToolAnswer): string | null {
+  if (outputSchema === undefined || isError === true) return null;
+  return structuredContent === undefined
+    ? 'it has no structuredContent'
+    : schemaProblem(outputSchema, structuredContent, 'structuredContent');
+}
+
+const refused: Attempt = { taken: true, result: failure(notHeld) };
+
+const unopened = ({ connection }: Line): Attempt => ({
+  taken: true,
+  result: failure(`the tool server ${connection.trouble()?.words ?? 'could not be reached, or does not speak MCP'}`),
+});
+
+function failed({ connection, retire }: Line, reason: unknown): Attempt {
+  const taken = !wasNotTaken(connection, reason);
+  if (!taken || connection.lost.aborted || connection.trouble()?.passing === false) retire();
+  return { taken, result: failure(`the tool server ${failureWords(connection, reason)}`) };
+}

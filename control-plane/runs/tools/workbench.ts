@@ -1,0 +1,123 @@
+// What the agent of one run can call: tools of the workspace's servers and other agents, by the names that its model knows.
+import { nameProblem } from '@tollgate/proto/contract';
+import type { ToolCall } from '@tollgate/sidecar/embed';
+import { isObject } from '../../domain/shape.ts';
+import { untilAborted } from '../../until-aborted.ts';
+import type { Governed } from '../governance/governed.ts';
+import { agentsPrefix } from '../governance/run-view.ts';
+import type { OfferedTool, RequestedCall } from '../model.ts';
+import type { Aliases } from './aliases.ts';
+import { parseArguments, shownAgainAs } from './call-arguments.ts';
+import type { RunTool, Toolbox, ToolContext, ToolResult } from './tool.ts';
+
+export interface WorkbenchDeps {
+  readonly aliases: (names: readonly string[]) => Aliases;
+  /** What is wrong with a call's arguments by the tool's schema, in words for the model; null: nothing. */
+  readonly argumentsProblem: (schema: RunTool['inputSchema'], input: unknown) => string | null;
+}
+
+export interface Workbench {
+  /** What policy lets this caller call now. */
+  offered(governed: Pick<Governed, 'offers'>): readonly OfferedTool[];
+  /** What the model asked for, as it is to be decided about. */
+  read(call: RequestedCall, reading: Reading): ReadCall;
+  /** Rejects only with the signal's reason. */
+  call(name: string, input: unknown, context: ToolContext): Promise<ToolResult>;
+  close(): Promise<void>;
+}
+
+interface Reading {
+  readonly governed: Pick<Governed, 'isHarmless'>;
+  /** To the model, for the reply that the call is in. */
+  readonly offered: readonly OfferedTool[];
+  /** The reply was cut off, and this is the last call in it. */
+  readonly cutOff: boolean;
+}
+
+export interface ReadCall {
+  readonly call: ToolCall;
+  /** Beside the words of a denial, for the model alone: how to do better. Null: nothing. */
+  readonly hint: Hint | null;
+}
+
+export interface Hint {
+  /** One of each kind is enough for a round: it may be long. */
+  readonly kind: 'tools' | 'arguments';
+  readonly text: string;
+}
+
+/** Other agents as tools: the toolbox of a delegation. */
+export interface AgentTools extends Pick<Toolbox, 'tools' | 'call'> {
+  /** Why the agent of that name, which is no tool here, may be handed nothing, in words; null where there is none, or another reason. */
+  refusal(name: string): string | null;
+}
+
+export function createWorkbench(deps: WorkbenchDeps, toolbox: Toolbox, agents: AgentTools): Workbench {
+  // A server that was registered under their name before that was refused has no tools beside them.
+  const tools = [...toolbox.tools.filter(({ name }) => !name.startsWith(agentsPrefix)), ...agents.tools];
+  const byName = new Map(tools.map((tool) => [tool.name, tool]));
+  const aliases = deps.aliases([...byName.keys()]);
+  const goneOf = (name: string): string | null => (name.startsWith(agentsPrefix) ? null : toolbox.gone(name));
+  return {
+    offered: (governed) =>
+      tools
+        .filter(({ name }) => goneOf(name) === null && governed.offers(name))
+        .map(({ name, description, inputSchema }) => ({ alias: aliases.aliasOf(name), description, inputSchema })),
+    read: ({ alias, arguments: text }, { governed, offered, cutOff }) => {
+      const name = aliases.nameOf(alias);
+      const tool = name === null ? undefined : byName.get(name);
+      const input = parseArguments(text);
+      if (tool === undefined) {
+        const call = unknownCall(alias, input === undefined ? text : input, { governed, agents });
+        return { call, hint: { kind: 'tools', text: namesHint(alias, offered) } };
+      }
+      const gone = goneOf(tool.name);
+      if (gone !== null) return { call: malformed(tool.name, input === undefined ? text : input, gone), hint: null };
+      if (input === undefined) {
+        const words = cutOff ? 'the reply was cut off before the arguments ended' : 'the arguments are not JSON';
+        return { call: malformed(tool.name, text, words), hint: argumentsHint };
+      }
+      const problem = deps.argumentsProblem(tool.inputSchema, input);
+      if (problem === null) return { call: { tool: tool.name, input }, hint: null };
+      const call = malformed(tool.name, input, `the arguments do not fit the tool's schema: ${problem}`);
+      return { call, hint: isObject(input) ? null : argumentsHint };
+    },
+    call: (name, input, context) =>
+      name.startsWith(agentsPrefix) ? agents.call(name, input, context) : untilAborted(toolbox.call(name, input, context), context.signal),
+    close: () => toolbox.close(),
+  };
+}
+
+const malformed = (tool: string, input: unknown, words: string): ToolCall => ({ tool, input, flaw: { code: 'call_malformed', words } });
+
+const argumentsHint: Hint = { kind: 'arguments', text: shownAgainAs };
+const namesMax = 50;
+
+/** Those of the server that the model seems to mean come first. */
+function namesHint(alias: string, offered: readonly OfferedTool[]): string {
+  if (offered.length === 0) return 'There are no tools to call.';
+  const server = /^[A-Za-z0-9-]+/.exec(alias)?.[0] ?? '';
+  const names = offered.map((tool) => tool.alias);
+  const meant = names.filter((name) => name.startsWith(server));
+  const first = [...meant, ...names.filter((name) => !name.startsWith(server))].slice(0, namesMax);
+  const more = names.length > namesMax ? `, and ${names.length - namesMax} more` : '';
+  return `The tools are ${first.join(', ')}${more}.`;
+}
+
+interface Judges {
+  readonly governed: Pick<Governed, 'isHarmless'>;
+  readonly agents: AgentTools;
+}
+
+function unknownCall(alias: string, input: unknown, { governed, agents }: Judges): ToolCall {
+  const tool = unknownName(alias, governed);
+  const refusal = agents.refusal(tool);
+  if (refusal !== null) return { tool, input, flaw: { code: 'delegation_denied', words: refusal } };
+  return malformed(tool, input, 'there is no tool of this name');
+}
+
+/** A name that the model made up, as far as it can stand in an entry: it may hold whatever the model was told. */
+function unknownName(alias: string, governed: Pick<Governed, 'isHarmless'>): string {
+  const name = alias.replace('__', '.');
+  return nameProblem(name) === null && governed.isHarmless(alias) && governed.isHarmless(name) ? name : 'unknown';
+}
