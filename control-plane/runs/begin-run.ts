@@ -1,0 +1,140 @@
+// How a run begins: one that somebody asked for, or one below another. What is refused (unknown agent or model, suspended, frozen, the
+// day's cap) leaves no trace; what has begun is in the records, with the tools that it may call at hand.
+import type { Tier } from '@tollgate/proto/contract';
+import type { WorkspaceServer } from '../compile/state.ts';
+import type { Actor } from '../domain/access/actor.ts';
+import type { Agent } from '../domain/agents/agent.ts';
+import { badRequest, forbidden, notFound } from '../domain/refusal.ts';
+import { microcentsFromCents } from '../domain/runs/money.ts';
+import type { RunRef } from '../domain/runs/run.ts';
+import type { RunAsk } from '../domain/runs/run-ask.ts';
+import { agentTools, type Task } from './delegation.ts';
+import { type Governed, governRun } from './governance/governed.ts';
+import type { WorkspaceSidecar } from './governance/workspace-sidecar.ts';
+import type { Models } from './model.ts';
+import { leastOf } from './paid-reply.ts';
+import type { RunRecords } from './records.ts';
+import type { RunParts } from './run-parts.ts';
+import type { Toolbox, ToolResult } from './tools/tool.ts';
+import { createWorkbench, type Workbench, type WorkbenchDeps } from './tools/workbench.ts';
+
+export interface BeginDeps extends Pick<RunParts, 'rates'> {
+  readonly models: Pick<Models, 'problem'>;
+  readonly workbench: WorkbenchDeps;
+  readonly records: Pick<RunRecords, 'begin'>;
+  /** Throws `rate_limited` where the user's day has less left than `least` µ¢, which the run's first call costs at least. */
+  readonly admit: (caller: Pick<Actor, 'workspaceId' | 'sub'>, least: number) => Promise<void>;
+  /** The tools of the workspace's servers that these names and wildcards name. `held`: the servers by the policy held when it is asked. */
+  readonly openToolbox: (workspaceId: number, enabledTools: readonly string[], held: () => readonly WorkspaceServer[]) => Promise<Toolbox>;
+  readonly newId: () => string;
+}
+
+/** What an agent is asked for. */
+export interface AgentAsk extends RunAsk {
+  readonly agentId: string;
+}
+
+/** A run under way, and what its children need of it. */
+export interface RunNode {
+  readonly run: RunRef;
+  readonly agent: Agent;
+  readonly governed: Governed;
+  readonly sub: string;
+  /** The root run's id. */
+  readonly conversationId: string;
+  readonly sidecar: WorkspaceSidecar;
+  /** Ends it when it is aborted. */
+  readonly stop: AbortController;
+}
+
+export interface Begun {
+  readonly node: RunNode;
+  readonly workbench: Workbench;
+}
+
+interface BeginRun {
+  /** Rejects with `AppError` where it is refused. */
+  root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<Begun>;
+  /** Another agent below `above`; why it cannot run, in words for the one above, where it cannot. */
+  below(above: RunNode, task: Task): Promise<Begun | string>;
+}
+
+const clientName = 'tollgate';
+const rootTier: Tier = 'api';
+
+/** `runTask` runs a task that a run hands down; rejects only with the signal's reason. */
+export function createBeginRun(
+  deps: BeginDeps,
+  runTask: (above: RunNode, task: Task, signal: AbortSignal) => Promise<ToolResult>,
+): BeginRun {
+  async function root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<Begun> {
+    const agent = sidecar.state?.agents.find(({ id }) => id === ask.agentId);
+    if (agent === undefined) throw notFound('there is no such agent');
+    const { pins, workspaceId } = actor;
+    if (pins.agent !== null && pins.agent !== agent.id && pins.agent !== agent.name)
+      throw forbidden(`this key is for the agent ${JSON.stringify(pins.agent)} only`);
+    const problem = deps.models.problem(agent.model);
+    if (problem !== null) throw badRequest(problem);
+    const id = deps.newId();
+    const { tier, client } = pins;
+    const caller = { caller: actor, tier: tier ?? rootTier, client: client ?? clientName };
+    const governed = governRun(sidecar.governing, { runId: id, agentId: agent.id, ...caller });
+    const halted = governed.halted();
+    if (halted !== null) throw forbidden(halted);
+    await deps.admit(actor, leastOf(deps.rates, agent, ask));
+    const node: RunNode = {
+      run: { workspaceId, id },
+      agent,
+      governed,
+      sub: actor.sub,
+      conversationId: id,
+      sidecar,
+      stop: new AbortController(),
+    };
+    const begun = await begin(node, null, requestOf(governed, ask));
+    if (begun === null) throw notFound('there is no such agent');
+    return begun;
+  }
+
+  /** Null where the run above it has ended. */
+  async function begin(node: RunNode, parentRunId: string | null, request: unknown): Promise<Begun | null> {
+    const { run, agent, governed, sub, sidecar } = node;
+    const toolbox = await deps.openToolbox(run.workspaceId, agent.enabledTools, () => sidecar.state?.servers ?? []);
+    const judges = { governed, modelProblem: (model: string) => deps.models.problem(model) };
+    const agents = agentTools(judges, sidecar.state?.agents ?? [], (task, signal) => runTask(node, task, signal));
+    const workbench = createWorkbench(deps.workbench, toolbox, agents);
+    try {
+      const budget = microcentsFromCents(governed.caps.maxBudgetCents);
+      const { id: agentId, name: agentName, model } = agent;
+      if (await deps.records.begin({ ...run, agentId, agentName, sub, parentRunId, model, budget, request })) return { node, workbench };
+    } catch (error) {
+      await workbench.close();
+      throw error;
+    }
+    await workbench.close();
+    return null;
+  }
+
+  async function below(above: RunNode, { agentId, task, scopes }: Task): Promise<Begun | string> {
+    const agent = above.sidecar.state?.agents.find(({ id }) => id === agentId);
+    if (agent === undefined || !above.governed.mayDelegateTo(agentId)) return 'This agent may not be handed a task any more.';
+    const problem = deps.models.problem(agent.model);
+    if (problem !== null) return `The agent cannot run: ${problem}`;
+    const id = deps.newId();
+    const governed = above.governed.delegate({ runId: id, agentId, ...(scopes === undefined ? {} : { scopes }) });
+    const node: RunNode = { ...above, run: { ...above.run, id }, agent, governed, stop: new AbortController() };
+    return (await begin(node, above.run.id, { input: governed.kept(task) })) ?? 'The task was not begun: the run has ended.';
+  }
+
+  return { root, below };
+}
+
+/** As it is kept. */
+function requestOf(governed: Governed, { input, context, stream }: RunAsk): unknown {
+  const kept = Object.entries(context).map(([key, value]) => [governed.kept(key), governed.kept(value)] as const);
+  return {
+    input: governed.kept(input),
+    ...(kept.length === 0 ? {} : { context: Object.fromEntries(kept) }),
+    ...(stream ? { stream } : {}),
+  };
+}

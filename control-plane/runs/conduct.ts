@@ -1,0 +1,137 @@
+// One run from its beginning to its end, a root run or one below another: what bounds it in time, what is told and kept of it. It
+// ends once, with a result, or as failed.
+import { setMaxListeners } from 'node:events';
+import { centsFromMicrocents } from '../domain/runs/money.ts';
+import type { RunHalt, RunRef } from '../domain/runs/run.ts';
+import { loggable } from '../loggable.ts';
+import { untilAborted } from '../until-aborted.ts';
+import { awaitEnd } from './await-end.ts';
+import type { Begun, RunNode } from './begin-run.ts';
+import { createConversation } from './conversation.ts';
+import type { RunEvent, RunResult, RunStopReason } from './events.ts';
+import { runLoop } from './loop.ts';
+import type { RunRecords } from './records.ts';
+import { type Ended, endOf, failureOf, progressOf } from './run-end.ts';
+import type { RunParts } from './run-parts.ts';
+import { RunStopped } from './stopped.ts';
+import { systemPrompt } from './system-prompt.ts';
+
+export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'ledger' | 'clock' | 'log' | 'tracing'> {
+  readonly records: RunRecords;
+  /** `halt` is called where the run must stop; answers how to stop watching. */
+  readonly watch: (run: RunRef, halt: (why: RunHalt) => void) => () => void;
+}
+
+export interface Conducted extends Begun {
+  readonly input: string;
+  readonly context: Readonly<Record<string, string>>;
+  readonly emit: (event: RunEvent) => Promise<void>;
+}
+
+/** The run is begun in the records; it is ended there. Rejects with `AppError`. */
+export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<RunResult> {
+  const { clock, watch, records } = deps;
+  const { node, workbench } = conducted;
+  const { run, governed, stop, agent, conversationId, sidecar } = node;
+  const startedAt = clock.now();
+  // Every call in flight listens.
+  setMaxListeners(10_000, stop.signal);
+  const conversation = createConversation();
+  const timer = clock.after(governed.caps.maxDurationMs, () => stop.abort(new RunStopped('max_duration')));
+  timer.unref();
+  const unwatch = watch(run, (why) => stop.abort(new RunStopped(why)));
+  // Whoever freezes the workspace, suspends the agent or revokes the key does not wait for what is in flight.
+  const unfollow = sidecar.watch(() => {
+    if (governed.halted() !== null) stop.abort(new RunStopped('cancelled'));
+  });
+  const parts = partsOf(deps, conducted, conversation);
+  let ended: Ended;
+  try {
+    ended = { stopReason: await traced(parts, node) };
+  } catch (error) {
+    ended = { failure: failureOf(error) };
+    if (ended.failure.code === 'internal') deps.log.warn({ ...loggable(error), run: run.id }, 'a run failed by a defect');
+  } finally {
+    await workbench.close().catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'tools of a run were not closed'));
+  }
+  const durationMs = Math.round(clock.now() - startedAt);
+  const toolCalls = governed.toolCalls;
+  const ending = records.end(run, endOf(ended, parts));
+  // Nobody may be waiting for it any more. A run whose end is lost is failed soon (operations/runs/liveness/mend-runs.ts).
+  ending.catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the end of a run could not be recorded'));
+  const bill = await awaitEnd(ending, clock, stop.signal)
+    .catch((error: unknown) => {
+      throw 'failure' in ended ? ended.failure : error;
+    })
+    .finally(() => {
+      timer.cancel();
+      unwatch();
+      unfollow();
+    });
+  if ('failure' in ended) throw ended.failure;
+  if (bill === null) throw failureOf(new RunStopped('ended'));
+  const { output, promptTokens, completionTokens } = conversation;
+  return {
+    id: run.id,
+    status: 'completed',
+    output,
+    conversationId,
+    usage: {
+      promptTokens,
+      completionTokens,
+      toolCallCount: toolCalls,
+      estimatedCostCents: centsFromMicrocents(bill.spent),
+      model: agent.model,
+      durationMs,
+    },
+    stopReason: ended.stopReason,
+  };
+}
+
+function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts['conversation']): RunParts {
+  const { models, rates, ledger, clock, log, tracing } = deps;
+  const { node, workbench, emit, input, context } = conducted;
+  const { run, governed, agent, stop } = node;
+  conversation.say({ role: 'user', text: input });
+  conversation.keep({ role: 'user', text: governed.kept(input) });
+  return {
+    models,
+    rates,
+    ledger,
+    clock,
+    log,
+    tracing,
+    run,
+    governed,
+    workbench,
+    conversation,
+    model: agent.model,
+    system: systemPrompt(agent.systemPrompt, context),
+    emit: (event) => tell(event, emit, stop.signal),
+    signal: stop.signal,
+    note: () => deps.records.update(run, { ...progressOf({ governed, conversation }), transcript: conversation.keptSoFar() }),
+  };
+}
+
+/** A reader who is slow holds the run up, and no longer than it lasts. */
+async function tell(event: RunEvent, emit: Conducted['emit'], signal: AbortSignal): Promise<void> {
+  try {
+    await untilAborted(emit(event), signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+function traced(parts: RunParts, { agent, conversationId }: RunNode): Promise<RunStopReason> {
+  const attributes = {
+    'gen_ai.agent.id': agent.id,
+    'gen_ai.agent.name': agent.name,
+    'gen_ai.conversation.id': conversationId,
+    'gen_ai.request.model': agent.model,
+  };
+  return parts.tracing.span('invoke_agent', agent.name, attributes, async (span) => {
+    const stopReason = await runLoop(parts);
+    span.set({ 'tollgate.stop_reason': stopReason });
+    return stopReason;
+  });
+}

@@ -1,0 +1,149 @@
+// What was said in a run: to the model, word for word, and as it is kept, redacted as policy says. Both are bounded: a conversation
+// that is full takes no more tool output, and what is kept of it is cut.
+import { bounds } from '@tollgate/proto/contract';
+import type { ModelMessage, ModelReply, TokenUsage } from './model.ts';
+
+interface KeptCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly input: unknown;
+}
+
+type KeptMessage =
+  | { readonly role: 'user'; readonly text: string }
+  | { readonly role: 'assistant'; readonly text: string; readonly toolCalls: readonly KeptCall[] }
+  | {
+      readonly role: 'tool';
+      readonly callId: string;
+      readonly tool: string;
+      readonly decision: 'allow' | 'deny';
+      readonly reason: string;
+      readonly isError: boolean;
+      readonly output: unknown;
+    }
+  /** There was more than is kept. */
+  | { readonly role: 'cut' };
+
+export interface Conversation {
+  readonly messages: readonly ModelMessage[];
+  readonly kept: readonly KeptMessage[];
+  /** Its beginning, for who writes it again and again. */
+  keptSoFar(): readonly KeptMessage[];
+  /** UTF-8 bytes of the messages as JSON. */
+  readonly bytes: number;
+  /** The last text of the agent, of a reply under way too. */
+  readonly output: string;
+  /** Of a reply that was cut off; empty: none was. */
+  readonly unfinished: string;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  say(message: ModelMessage): void;
+  keep(message: KeptMessage): void;
+  /** A piece of the reply under way. */
+  hear(delta: string): void;
+  /** What a reply took. */
+  count(usage: TokenUsage): void;
+  /** The reply under way is whole. */
+  heard(reply: ModelReply): void;
+}
+
+const messagesBytesMax = 16 * 1_048_576;
+const keptBytesMax = 8 * 1_048_576;
+/** It is written with each round. */
+const soFarBytesMax = 1_048_576;
+const keptItemBytesMax = 64 * 1024;
+const full = 'This output was left out: the conversation is as long as it may be.';
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
+
+export function createConversation(): Conversation {
+  const messages: ModelMessage[] = [];
+  const kept: KeptMessage[] = [];
+  let keptBytes = 0;
+  /** How many of them are its beginning. */
+  let early = 0;
+  let isCut = false;
+  let bytes = 0;
+  let last = '';
+  let under = '';
+  let promptTokens = 0;
+  let completionTokens = 0;
+
+  const say = (message: ModelMessage): void => {
+    const said =
+      message.role === 'tool' && bytes + bytesOf(message) > messagesBytesMax ? { ...message, output: full, isError: true } : message;
+    messages.push(said);
+    bytes += bytesOf(said);
+  };
+  return {
+    messages,
+    kept,
+    get bytes() {
+      return bytes;
+    },
+    get output() {
+      return under === '' ? last : under;
+    },
+    get unfinished() {
+      return under;
+    },
+    get promptTokens() {
+      return promptTokens;
+    },
+    get completionTokens() {
+      return completionTokens;
+    },
+    say,
+    keptSoFar: () => [...kept.slice(0, early), ...(early < kept.length ? [{ role: 'cut' } as const] : [])],
+    keep: (message) => {
+      if (isCut) return;
+      const short = shortened(message);
+      keptBytes += bytesOf(short);
+      isCut = keptBytes > keptBytesMax;
+      kept.push(isCut ? { role: 'cut' } : short);
+      if (keptBytes <= soFarBytesMax) early = kept.length;
+    },
+    hear: (delta) => {
+      under += delta;
+    },
+    count: ({ inputTokens, outputTokens }) => {
+      promptTokens += inputTokens;
+      completionTokens += outputTokens;
+    },
+    heard: (reply) => {
+      if (reply.text !== '') last = reply.text;
+      under = '';
+      say({ role: 'assistant', ...reply });
+    },
+  };
+}
+
+function shortened(message: KeptMessage): KeptMessage {
+  switch (message.role) {
+    case 'tool':
+      return { ...message, output: shortValue(message.output) };
+    case 'assistant':
+      return { ...message, toolCalls: message.toolCalls.map((call) => ({ ...call, input: shortValue(call.input) })) };
+    case 'user':
+    case 'cut':
+      return message;
+  }
+}
+
+/** A value whose JSON is too long becomes the beginning of that. */
+function shortValue(value: unknown): unknown {
+  const text = JSON.stringify(value) ?? 'null';
+  return Buffer.byteLength(text) <= keptItemBytesMax ? value : { cut: true, begins: beginning(text, keptItemBytesMax) };
+}
+
+/** Whole characters only. */
+function beginning(text: string, bytes: number): string {
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, bytes), { stream: true });
+}
+
+/** A tool's output as text for a model. */
+export function outputText(output: unknown): string {
+  const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
+  if (Buffer.byteLength(text) <= bounds.toolOutputBytes) return text;
+  return `${beginning(text, bounds.toolOutputBytes)}\n[cut: the output was longer than ${bounds.toolOutputBytes} bytes]`;
+}

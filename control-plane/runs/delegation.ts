@@ -1,0 +1,85 @@
+// Other agents as tools: one `agents.<name>` for each agent of the workspace that this run may hand a task to. The call itself is
+// decided as any other; then the other agent runs below this one, with no more tools, scopes and money than the chain has.
+import { nameProblem } from '@tollgate/proto/contract';
+import type { Agent } from '../domain/agents/agent.ts';
+import { isObject } from '../domain/shape.ts';
+import type { Governed } from './governance/governed.ts';
+import { agentsPrefix } from './governance/run-view.ts';
+import type { RunTool, ToolResult } from './tools/tool.ts';
+import type { AgentTools } from './tools/workbench.ts';
+
+/** What an agent is handed. */
+export interface Task {
+  readonly agentId: string;
+  readonly task: string;
+  /** It has none but these; absent: all that its chain has. */
+  readonly scopes?: readonly string[];
+}
+
+const taskSchema: RunTool['inputSchema'] = {
+  type: 'object',
+  properties: {
+    task: {
+      type: 'string',
+      pattern: '\\S',
+      description: 'What the agent is to do, with everything it needs to know: it sees nothing else.',
+    },
+    scopes: { type: 'array', items: { type: 'string' }, description: 'The only scopes it may use for this; absent: all it has.' },
+  },
+  required: ['task'],
+  additionalProperties: false,
+};
+
+interface Judges {
+  readonly governed: Pick<Governed, 'mayDelegateTo' | 'chainProblem'>;
+  /** Why an agent of that model cannot run here, in words; null: it can. */
+  readonly modelProblem: (model: string) => string | null;
+}
+
+const modelWords = (problem: string | null): string | null => (problem === null ? null : `the agent cannot run: ${problem}`);
+
+/** `runTask` rejects only with the reason of the signal it is given. */
+export function agentTools(
+  { governed, modelProblem }: Judges,
+  agents: readonly Agent[],
+  runTask: (task: Task, signal: AbortSignal) => Promise<ToolResult>,
+): AgentTools {
+  const names = toolNamesOf(agents.filter(({ id, model }) => governed.mayDelegateTo(id) && modelProblem(model) === null));
+  const idOf = new Map([...names].map(([agent, name]) => [name, agent.id]));
+  return {
+    tools: [...names].map(([agent, name]) => ({ name, description: descriptionOf(agent), inputSchema: taskSchema })),
+    refusal: (name) => {
+      const named = agents.find((agent) => [agent.name, agent.id].some((one) => `${agentsPrefix}${one}` === name));
+      return named === undefined || idOf.has(name) ? null : (governed.chainProblem(named.id) ?? modelWords(modelProblem(named.model)));
+    },
+    call: async (name, input, { signal }) => {
+      const agentId = idOf.get(name);
+      const task = agentId === undefined ? null : taskOf(agentId, input);
+      return task === null ? { output: 'There is no such agent, or no task for it.', isError: true } : runTask(task, signal);
+    },
+  };
+}
+
+/** By its name where that is one that a tool can have and that no other agent goes by, else by its id. */
+function toolNamesOf(agents: readonly Agent[]): ReadonlyMap<Agent, string> {
+  const taken = new Map<string, number>();
+  for (const said of agents.flatMap(({ id, name }) => (id === name ? [id] : [id, name]))) taken.set(said, (taken.get(said) ?? 0) + 1);
+  return new Map(
+    agents.map((agent) => {
+      const byName = `${agentsPrefix}${agent.name}`;
+      return [agent, taken.get(agent.name) === 1 && nameProblem(byName) === null ? byName : `${agentsPrefix}${agent.id}`];
+    }),
+  );
+}
+
+function descriptionOf({ name, description }: Agent): string {
+  const intro = `Hands a task to the agent ${JSON.stringify(name)} and answers what it came to.`;
+  return description === '' ? intro : `${intro} It is described so: ${description}`;
+}
+
+function taskOf(agentId: string, input: unknown): Task | null {
+  if (!isObject(input) || typeof input['task'] !== 'string' || input['task'].trim() === '') return null;
+  const { task, scopes } = input;
+  if (scopes === undefined) return { agentId, task };
+  return Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string') ? { agentId, task, scopes } : null;
+}

@@ -1,0 +1,139 @@
+// One run as policy sees it: its calls are decided, recorded and counted by the code of every sidecar, and nothing reaches a tool
+// or a model by another way.
+import type { Tier } from '@tollgate/proto/contract';
+import {
+  childOf,
+  type Claim,
+  type Delivery,
+  deliver,
+  type GovernDeps,
+  type Governing,
+  judge,
+  openRun,
+  type Outcome,
+  type Permit,
+  recorded,
+  type StopReason,
+  type ToolCall,
+  type Verdict,
+} from '@tollgate/sidecar/embed';
+import { createNumbers, type Numbers } from '@tollgate/sidecar/redact';
+import { createRunPolicy, type RunPolicy } from './run-policy.ts';
+import { type Caller, viewOf } from './run-view.ts';
+
+/** What of the profile a run is held to besides its calls. */
+interface RunCaps {
+  readonly maxBudgetCents: number;
+  readonly maxDurationMs: number;
+  readonly maxToolRounds: number;
+}
+
+export interface Decided {
+  readonly verdict: Verdict;
+  /** The input as policy lets it be stored; null where it could not be read. */
+  readonly kept: unknown;
+}
+
+interface Delivered {
+  readonly delivery: Delivery;
+  /** The output as policy lets it be stored; null: nothing of it. */
+  readonly kept: unknown;
+}
+
+export interface Governed extends RunPolicy {
+  readonly agentId: string;
+  readonly caps: RunCaps;
+  /** Decides one call, counts it, and writes its entry. Calls of one round are decided in the order they are asked in. */
+  decide(call: ToolCall): Promise<Decided>;
+  /** What of a permitted call's output reaches the model, and the entry about it. */
+  report(permit: Permit, outcome: Outcome): Promise<Delivered>;
+  /** The cap that ended the run, once one did. */
+  readonly stopped: StopReason | null;
+  /** Calls that were allowed. */
+  readonly toolCalls: number;
+  /** That were added. */
+  readonly rounds: number;
+  addRound(): void;
+  /** Of this run and of all above it. */
+  addCost(cents: number): void;
+  /** A run of another agent below this one; with `scopes` it has no others. */
+  delegate(child: { readonly runId: string; readonly agentId: string; readonly scopes?: readonly string[] }): Governed;
+}
+
+export interface RootRun {
+  readonly runId: string;
+  readonly agentId: string;
+  readonly caller: Caller;
+  readonly tier: Tier;
+  readonly client: string;
+}
+
+export function governRun(governing: Governing, { runId, agentId, caller, tier, client }: RootRun): Governed {
+  const deps: GovernDeps = { ...governing.govern, cell: viewOf(governing.govern.cell, caller) };
+  const claim: Claim = { identity: { sub: caller.sub, keyId: caller.keyId }, hops: [{ tier, client, agent: agentId }] };
+  return createGoverned({ governing, deps, claim, client, runChain: [runId], numbers: createNumbers(), above: null });
+}
+
+interface Parts {
+  readonly governing: Governing;
+  readonly deps: GovernDeps;
+  readonly claim: Claim;
+  readonly client: string;
+  readonly runChain: readonly string[];
+  readonly numbers: Numbers;
+  readonly above: Pick<Governed, 'addCost'> | null;
+}
+
+function createGoverned(parts: Parts): Governed {
+  const { governing, deps, claim, client, runChain, numbers, above } = parts;
+  const facts = { sessionId: runChain[0] ?? '', client: { name: client }, runChain, chainClaimed: false };
+  const run = openRun({ counters: governing.counters, govern: deps }, { claim, facts, numbers });
+  const { usage } = run;
+  const { maxBudgetCents = 0, maxDurationMs = 0, maxToolRounds = 0 } = run.caller.profile ?? {};
+
+  let allowed = 0;
+  let rounds = 0;
+  const addCost = (cents: number): void => {
+    usage.addCost(cents);
+    above?.addCost(cents);
+  };
+
+  return {
+    ...createRunPolicy(deps, run, (agentId) => childOf(claim, { agent: agentId })),
+    agentId: claim.hops.at(-1)?.agent ?? '',
+    caps: { maxBudgetCents, maxDurationMs, maxToolRounds },
+    decide: async (call) => {
+      const judged = judge(deps, run, call, true);
+      const verdict = await recorded(governing, judged);
+      if (verdict.allowed) allowed += 1;
+      return { verdict, kept: valueOf(judged.kept) };
+    },
+    report: async (permit, outcome) => {
+      const judged = deliver(deps, run, permit, outcome);
+      return { delivery: await recorded(governing, judged), kept: valueOf(judged.kept) };
+    },
+    get stopped() {
+      return usage.stopped;
+    },
+    get toolCalls() {
+      return allowed;
+    },
+    get rounds() {
+      return rounds;
+    },
+    addRound: () => {
+      rounds += 1;
+      usage.addRound();
+    },
+    addCost,
+    delegate: ({ runId, agentId, ...handed }) =>
+      createGoverned({
+        ...parts,
+        claim: childOf(claim, { agent: agentId, ...handed }),
+        runChain: [...runChain, runId],
+        above: { addCost },
+      }),
+  };
+}
+
+const valueOf = (json: string | null): unknown => (json === null ? null : JSON.parse(json));

@@ -1,0 +1,126 @@
+// The policy of one workspace as its runs hold it: what the publisher offers, verified as every sidecar does, and as fresh as what this
+// process hears.
+//
+// States: waiting (no policy yet), holding, gone (the workspace was removed: every call is denied), released (nothing new is taken).
+import { policyService } from '@tollgate/proto';
+import { AppError, bounds } from '@tollgate/proto/contract';
+import { type Clock, createPolicyCell, type Governing, type Log, type PolicyCell } from '@tollgate/sidecar/embed';
+import type { WorkspaceState } from '../../compile/state.ts';
+import type { Published, Publisher } from '../../publish/publisher.ts';
+
+export interface WorkspaceRef {
+  readonly workspaceId: number;
+  readonly slug: string;
+}
+
+export interface HeldPolicyDeps {
+  readonly publisher: Pick<Publisher, 'follow'>;
+  /** Whether this process hears of new revisions. */
+  readonly hears: () => boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface HeldPolicy {
+  readonly cell: PolicyCell;
+  /** The cell as the runs see it. */
+  readonly heardCell: Governing['govern']['cell'];
+  /** What the policy that is held was compiled from; null while none is. */
+  readonly state: WorkspaceState | null;
+  /** Resolves once that revision, or a later one, is held. Rejects with `AppError`. */
+  reached(revision: number, timeoutMs: number): Promise<void>;
+  /** `look` is called whenever other policy begins to hold, or none may be held any more; answers how to end that. */
+  watch(look: () => void): () => void;
+  release(): void;
+}
+
+/** `onSwap` is called with each snapshot as it begins to hold. */
+export function holdPolicy(
+  deps: HeldPolicyDeps,
+  { workspaceId, slug }: WorkspaceRef,
+  onSwap: Parameters<PolicyCell['onSwap']>[0],
+): HeldPolicy {
+  const { publisher, clock, log } = deps;
+  const cell = createPolicyCell(clock, slug);
+  cell.onSwap(onSwap);
+  let state: WorkspaceState | null = null;
+  const watching = new Set<() => void>();
+  const tell = (): void => {
+    for (const look of watching) look();
+  };
+  const offer = (published: Published, offered: WorkspaceState): void => {
+    const problem = offerTo(cell, published);
+    if (problem === null) state = offered;
+    else log.warn({ workspace: slug, problem }, 'a revision is not taken for runs');
+    tell();
+  };
+  const gone = (): void => {
+    cell.refuse('the workspace was removed');
+    tell();
+  };
+  const release = publisher.follow(workspaceId, { view: { form: 'process' }, offer, gone });
+
+  return {
+    cell,
+    heardCell: heardCell(cell, deps),
+    get state() {
+      return state;
+    },
+    reached: (revision, timeoutMs) =>
+      new Promise((done, fail) => {
+        const settle = (problem: AppError | null): void => {
+          watching.delete(look);
+          timer.cancel();
+          if (problem === null) done();
+          else fail(problem);
+        };
+        const look = (): void => {
+          if (cell.refused !== null) settle(new AppError({ code: 'unauthenticated', publicMessage: cell.refused }));
+          else if (state !== null && state.revision >= revision) settle(null);
+        };
+        const timer = clock.after(timeoutMs, () => settle(late()));
+        watching.add(look);
+        look();
+      }),
+    watch: (look) => {
+      watching.add(look);
+      return () => watching.delete(look);
+    },
+    release,
+  };
+}
+
+const late = (): AppError =>
+  new AppError({
+    code: 'unavailable',
+    publicMessage: 'the policy of this workspace could not be read yet; try again',
+    retryAfterSeconds: 5,
+  });
+
+/** What is wrong with it; null: it is held now. */
+function offerTo(cell: PolicyCell, { bytes, revision }: Published): string | null {
+  const { snapshot } = policyService.Sync.responseDeserialize(bytes);
+  if (snapshot == null) return 'the publisher gave no snapshot';
+  cell.heard(revision);
+  const offered = cell.offer(snapshot);
+  return offered.ok ? null : `${offered.code}: ${offered.message}`;
+}
+
+/** The cell as the runs see it: as fresh as what this process hears. */
+function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
+  const isOld = ({ connected, heardAt }: PolicyCell['freshness']): boolean => !connected || clock.now() - heardAt >= bounds.heartbeatMs;
+  return {
+    get current() {
+      return cell.current;
+    },
+    get refused() {
+      return cell.refused;
+    },
+    get freshness() {
+      if (!hears()) cell.lost();
+      // No oftener than another sidecar would hear of it; a removed workspace stays refused.
+      else if (cell.refused === null && isOld(cell.freshness)) cell.heard(null);
+      return cell.freshness;
+    },
+  };
+}

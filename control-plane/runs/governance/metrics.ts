@@ -1,0 +1,23 @@
+// What the sidecars of this process show at `/metrics`, all together, by the names that each sidecar elsewhere has for it.
+import { Gauge, type Registry } from 'prom-client';
+import type { Governor } from './governor.ts';
+
+export function exportGovernor(registry: Registry, governor: Pick<Governor, 'shipping' | 'unrecorded'>): void {
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  const sum = (of: 'records' | 'bytes') => (): number => [...governor.shipping().values()].reduce((all, status) => all + status[of], 0);
+  gauge('tollgate_spool_records', 'Entries of runs that are not in the audit log yet', sum('records'));
+  gauge('tollgate_spool_bytes', 'Bytes of the spools of runs on disk', sum('bytes'));
+  gauge(
+    'tollgate_unrecorded_decisions',
+    'Decisions of runs acted on although their entries could not be written',
+    () => governor.unrecorded,
+  );
+}

@@ -1,0 +1,92 @@
+// A sidecar in this process, for the runs of one workspace: it holds the policy that the publisher offers, counts its limits, and
+// writes entries to a spool of its own, which is shipped to the audit log of this same process. The governor opens it with
+// the first run and closes it when nothing of it would be missed.
+import { createCounters } from '@tollgate/sidecar/decide';
+import {
+  adoptDead,
+  createShipper,
+  diskFs,
+  type Governing,
+  openDirectStream,
+  openSpool,
+  prepareWith,
+  randomSpoolId,
+  type ShipperStatus,
+  type SpoolRecord,
+} from '@tollgate/sidecar/embed';
+import type { AuditBatch } from '../../domain/audit/audit-batch.ts';
+import { type HeldPolicy, type HeldPolicyDeps, holdPolicy, type WorkspaceRef } from './held-policy.ts';
+
+export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
+  /** Commits what is new of a batch; answers the sequence up to which everything of its spool is committed. */
+  readonly ingest: (batch: AuditBatch) => Promise<number>;
+  readonly random: () => number;
+  readonly newId: () => string;
+}
+
+export interface WorkspaceSidecarConfig {
+  readonly spoolFolder: string;
+  readonly spoolBytesMax: number;
+}
+
+export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' | 'watch'> {
+  readonly governing: Governing;
+  /** Forgets what no limit counts any more. Call now and then. */
+  sweep(): void;
+  /** Nothing is counted, and every entry is shipped. */
+  isSettled(): boolean;
+  shipping(): ShipperStatus;
+  /** Ships what it can until then; the rest waits on disk for the next start. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+const windowSeconds = 60;
+
+export async function openWorkspaceSidecar(
+  deps: WorkspaceSidecarDeps,
+  { workspaceId, slug }: WorkspaceRef,
+  { spoolFolder: folder, spoolBytesMax: bytesMax }: WorkspaceSidecarConfig,
+): Promise<WorkspaceSidecar> {
+  const { clock, log, random } = deps;
+  const spool = await openSpool({ clock, log }, { folder, workspace: slug, durability: 'kernel', bytesMax });
+  const counters = createCounters(windowSeconds);
+  const shipper = createShipper(
+    {
+      clock,
+      log,
+      random,
+      adopt: (max) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace: slug, max }),
+      openStream: () => openDirectStream(({ spoolId, records }) => deps.ingest({ workspaceId, spoolId, records: records.map(shipped) })),
+      onStatus: () => undefined,
+    },
+    { sidecarId: 'control-plane', spool: spool.backlog },
+  );
+  const held = holdPolicy(deps, { workspaceId, slug }, prepareWith(counters));
+  return {
+    governing: {
+      cell: held.cell,
+      counters,
+      govern: { cell: held.heardCell, clock, newId: deps.newId, keepInput: true },
+      spool,
+      durability: 'kernel',
+      unrecorded: 0,
+    },
+    get state() {
+      return held.state;
+    },
+    reached: (revision, timeoutMs) => held.reached(revision, timeoutMs),
+    watch: (look) => held.watch(look),
+    sweep: () => counters.sweep(clock.now()),
+    isSettled: () => counters.size === 0 && shipper.status().records === 0,
+    shipping: () => shipper.status(),
+    close: async (deadlineMs) => {
+      held.release();
+      await shipper.close({ deadlineMs });
+    },
+  };
+}
+
+const shipped = (record: SpoolRecord): AuditBatch['records'][number] =>
+  'entry' in record
+    ? { sequence: record.sequence, content: { entry: record.entry } }
+    : { sequence: record.sequence, content: { lost: record.lost } };

@@ -1,0 +1,137 @@
+// One model call, paid for: the most it can cost is put aside before it, and what it did cost is settled after it, whatever became
+// of it. What nobody can tell the cost of stays spent.
+import type { Agent } from '../domain/agents/agent.ts';
+import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedRequest } from '../domain/runs/cost.ts';
+import { centsFromMicrocents } from '../domain/runs/money.ts';
+import { untilAborted } from '../until-aborted.ts';
+import { type ModelEvent, type OfferedTool, ProviderFailed, type TokenUsage } from './model.ts';
+import type { Reserved } from './money.ts';
+import type { RunParts } from './run-parts.ts';
+import { RunStopped } from './stopped.ts';
+import { systemPrompt } from './system-prompt.ts';
+import type { Span } from './tracing.ts';
+
+export type Reply = Extract<ModelEvent, { kind: 'reply' }> & {
+  /** So little money is left that there was room for fewer tokens than a reply may have. */
+  readonly clamped: boolean;
+  /** What the model could call. */
+  readonly offered: readonly OfferedTool[];
+};
+
+/**
+ * What a reply may have at most, however large the budget and however much the model can: others of the user's runs want to reserve too,
+ * and a reply that is cut off costs all that was reserved for it.
+ */
+const outputTokensMost = 32_768;
+/** With room for so many, hardly a reply is cut off: for less, money that others have put aside is waited for. */
+const outputTokensEnough = 4_096;
+
+/** Throws `RunStopped` where too little is left, and what the model threw. */
+export async function replyPaid(parts: RunParts): Promise<Reply> {
+  const { ledger, run, rates, model, models, governed, conversation, system, workbench } = parts;
+  const real = rates.of(model);
+  const dearest = rates.dearestOf(model);
+  if (real === null || dearest === null) throw new Error(`the model ${model} has no price`);
+  const tools = workbench.offered(governed);
+  const priced: PricedRequest = { inputBytes: conversation.bytes + bytesBeside(system, tools), rates: dearest };
+  const outputTokensMax = Math.max(outputTokensLeast, Math.min(outputTokensMost, models.outputLimit(model)));
+  const wanted = {
+    least: mostItCanCost(priced, outputTokensLeast),
+    enough: mostItCanCost(priced, Math.min(outputTokensEnough, outputTokensMax)),
+    most: mostItCanCost(priced, outputTokensMax),
+  };
+  const reserved = granted(parts, await ledger.reserve(run, wanted, parts.signal));
+  const maxOutputTokens = outputTokensFor(reserved.amount, priced, outputTokensMax);
+  const bill: Bill = { heard: false, underWay: false, usage: null, failure: null };
+  try {
+    const reply = await hear(parts, tools, maxOutputTokens, bill);
+    return { ...reply, clamped: !reserved.shared && maxOutputTokens < outputTokensMax, offered: tools };
+  } catch (error) {
+    bill.failure = error;
+    throw error;
+  } finally {
+    const known = bill.usage !== null && bill.usage.inputTokens > 0 ? costOf(bill.usage, real) : null;
+    const spent = Math.min(reserved.amount, known ?? (wasRefused(bill) ? 0 : reserved.amount));
+    governed.addCost(centsFromMicrocents(spent));
+    await ledger.settle(run, reserved.reservationId, spent, parts.signal);
+  }
+}
+
+/** What must be put aside, in µ¢, before a run can say so much to its model, whatever tools it is offered; 0 for a free one. */
+export function leastOf(
+  rates: RunParts['rates'],
+  { model, systemPrompt: instructions }: Pick<Agent, 'model' | 'systemPrompt'>,
+  { input, context }: { readonly input: string; readonly context: Readonly<Record<string, string>> },
+): number {
+  const dearest = rates.dearestOf(model);
+  const bytes = bytesBeside(systemPrompt(instructions, context), []) + Buffer.byteLength(input);
+  return dearest === null ? 0 : mostItCanCost({ inputBytes: bytes, rates: dearest }, outputTokensLeast);
+}
+
+interface Bill {
+  /** Output began. */
+  heard: boolean;
+  /** A request is with the provider; false between two attempts. */
+  underWay: boolean;
+  usage: TokenUsage | null;
+  failure: unknown;
+}
+
+/** The provider did not take the request, or refused each one so far: nobody bills that. */
+const wasRefused = ({ heard, underWay, failure }: Bill): boolean =>
+  !heard && (!underWay || (failure instanceof ProviderFailed && !failure.billed));
+
+function granted({ log, run }: Pick<RunParts, 'log' | 'run'>, reserved: Reserved): Extract<Reserved, { kind: 'granted' }> {
+  switch (reserved.kind) {
+    case 'granted':
+      return reserved;
+    case 'exhausted':
+      log.info({ run: run.id, bound: reserved.bound }, 'too little is left for another model call of a run');
+      throw new RunStopped('max_budget');
+    case 'ended':
+      throw new RunStopped('ended');
+  }
+}
+
+const bytesBeside = (system: string, tools: readonly OfferedTool[]): number => Buffer.byteLength(JSON.stringify([system, tools]));
+
+function hear(
+  parts: RunParts,
+  tools: readonly OfferedTool[],
+  maxOutputTokens: number,
+  bill: Bill,
+): Promise<Extract<ModelEvent, { kind: 'reply' }>> {
+  const { model, system, conversation, signal, models, emit, tracing } = parts;
+  return tracing.span('chat', model, { 'gen_ai.request.model': model, 'gen_ai.request.max_tokens': maxOutputTokens }, async (span) => {
+    signal.throwIfAborted();
+    const underWay = (is: boolean): void => {
+      bill.underWay = is;
+    };
+    const reply = models.reply({ model, system, messages: [...conversation.messages], tools, maxOutputTokens, signal, underWay });
+    const stream = reply[Symbol.asyncIterator]();
+    underWay(true);
+    try {
+      for (;;) {
+        const next = await untilAborted(stream.next(), signal);
+        bill.heard ||= next.done !== true;
+        if (next.done === true) throw new ProviderFailed('it ended its reply in the middle', null, true);
+        if (next.value.kind === 'reply') return billed(next.value, bill, parts, span);
+        conversation.hear(next.value.delta);
+        await emit({ kind: 'text', data: { delta: next.value.delta } });
+      }
+    } finally {
+      // Not waited for: it may be what does not listen.
+      stream.return?.().catch(() => undefined);
+    }
+  });
+}
+
+function billed(reply: Extract<ModelEvent, { kind: 'reply' }>, bill: Bill, { conversation }: RunParts, span: Span): typeof reply {
+  const { usage, finish } = reply;
+  bill.usage = usage;
+  // Before it is settled, which may fail.
+  if (usage !== null) conversation.count(usage);
+  span.set({ 'gen_ai.response.finish_reasons': [finish] });
+  if (usage !== null) span.set({ 'gen_ai.usage.input_tokens': usage.inputTokens, 'gen_ai.usage.output_tokens': usage.outputTokens });
+  return reply;
+}

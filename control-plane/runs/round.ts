@@ -1,0 +1,118 @@
+// One round's tool calls: read, then decided in the order they were asked in, then made side by side. Every call has one
+// `governance` event before its one `tool_result`, and an answer for the model, whatever became of it.
+import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/embed';
+import { loggable } from '../loggable.ts';
+import { outputText } from './conversation.ts';
+import type { GovernanceEvent } from './events.ts';
+import type { Decided } from './governance/governed.ts';
+import type { RequestedCall } from './model.ts';
+import type { Reply } from './paid-reply.ts';
+import type { RunParts } from './run-parts.ts';
+import type { ToolResult } from './tools/tool.ts';
+import type { Hint, ReadCall } from './tools/workbench.ts';
+import type { Span } from './tracing.ts';
+
+type Asking = Pick<Reply, 'text' | 'toolCalls' | 'finish' | 'offered'>;
+
+interface DecidedCall extends Decided, ReadCall {
+  readonly asked: RequestedCall;
+}
+
+interface Answer {
+  readonly decided: DecidedCall;
+  readonly isError: boolean;
+  readonly output: unknown;
+  readonly kept: unknown;
+}
+
+export async function playRound(parts: RunParts, round: number, { text, toolCalls, finish, offered }: Asking): Promise<void> {
+  const { governed, conversation, emit } = parts;
+  const decided: DecidedCall[] = [];
+  const hinted = new Set<Hint['kind']>();
+  for (const [at, asked] of toolCalls.entries()) {
+    const read = parts.workbench.read(asked, { governed, offered, cutOff: finish === 'length' && at === toolCalls.length - 1 });
+    const hint = read.hint === null || hinted.has(read.hint.kind) ? null : read.hint;
+    if (hint !== null) hinted.add(hint.kind);
+    decided.push({ asked, ...read, hint, ...(await governed.decide(read.call)) });
+  }
+  conversation.keep({
+    role: 'assistant',
+    text: governed.kept(text),
+    toolCalls: decided.map(({ asked, call, kept }) => ({ callId: asked.callId, tool: call.tool, input: kept })),
+  });
+  parts.note();
+  await emit({ kind: 'tool_calls', data: { round, calls: decided.map(shownCall) } });
+  for (const one of decided) await emit({ kind: 'governance', data: governanceOf(one) });
+  const answers = await Promise.all(decided.map((one) => answer(parts, one)));
+  for (const one of answers) take(parts, one);
+  parts.note();
+  parts.signal.throwIfAborted();
+}
+
+const shownCall = ({ asked, call, verdict, kept }: DecidedCall) => ({
+  callId: asked.callId,
+  tool: call.tool,
+  input: verdict.allowed ? verdict.input : kept,
+});
+
+function governanceOf({ asked, call, verdict: { decision } }: DecidedCall): GovernanceEvent {
+  const { reason, transform, rule } = decision;
+  return {
+    callId: asked.callId,
+    tool: call.tool,
+    decision: decision.decision,
+    reason,
+    transform,
+    ...(rule === null ? {} : { rule: { layer: rule.layer, path: rule.path, revision: rule.revision } }),
+  };
+}
+
+async function answer(parts: RunParts, decided: DecidedCall): Promise<Answer> {
+  const { asked, call } = decided;
+  const attributes = { 'gen_ai.tool.name': call.tool, 'gen_ai.tool.call.id': asked.callId, 'gen_ai.tool.type': 'function' };
+  const answered = await parts.tracing.span('execute_tool', call.tool, attributes, (span) => traced(parts, decided, span));
+  const { isError, output } = answered;
+  await parts.emit({ kind: 'tool_result', data: { callId: asked.callId, tool: call.tool, isError, output } });
+  return answered;
+}
+
+/** A call that was denied has its span too, which failed: whoever looks for what a run could not do finds it there. */
+function traced(parts: RunParts, decided: DecidedCall, span: Span): Promise<Answer> {
+  const { verdict } = decided;
+  return verdict.allowed ? made(parts, decided, verdict, span) : Promise.resolve(refused(decided, verdict, span));
+}
+
+function refused(decided: DecidedCall, denial: Denial, span: Span): Answer {
+  span.fail(denial.code);
+  const { call, hint } = decided;
+  const words = denialText(denial);
+  const output = hint !== null && denial.code === call.flaw?.code ? `${words} ${hint.text}` : words;
+  return { decided, isError: true, output, kept: output };
+}
+
+async function made(parts: RunParts, decided: DecidedCall, permit: Permit, span: Span): Promise<Answer> {
+  const { governed, clock } = parts;
+  const startedAt = clock.now();
+  const { output, isError } = await called(parts, permit, span);
+  if (isError) span.fail('tool_error');
+  const { delivery, kept } = await governed.report(permit, { output, isError, durationMs: clock.now() - startedAt });
+  if (delivery.action !== 'block' || delivery.decision === null) return { decided, isError, output: delivery.output, kept };
+  return refused(decided, denialOf(permit.tool, permit.requestId, delivery.decision, permit.findings), span);
+}
+
+const called = (parts: RunParts, { tool, input }: Permit, span: Span): Promise<ToolResult> =>
+  parts.workbench.call(tool, input, { signal: parts.signal, trace: span.headers() }).catch((error: unknown) => failed(parts, tool, error));
+
+/** A tool that is cut off, or a bug of ours: the call was permitted, so what it came to is recorded all the same. */
+function failed({ signal, log }: RunParts, tool: string, error: unknown): ToolResult {
+  if (signal.aborted) return { output: 'The run ended before the tool answered.', isError: true };
+  log.warn({ ...loggable(error), tool }, 'a tool call failed within the control plane');
+  return { output: 'The tool could not be called.', isError: true };
+}
+
+function take({ conversation }: RunParts, { decided, isError, output, kept }: Answer): void {
+  const { asked, call, verdict } = decided;
+  const { decision, reason } = verdict.decision;
+  conversation.say({ role: 'tool', callId: asked.callId, alias: asked.alias, output: outputText(output), isError });
+  conversation.keep({ role: 'tool', callId: asked.callId, tool: call.tool, decision, reason, isError, output: kept });
+}

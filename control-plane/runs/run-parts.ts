@@ -1,0 +1,40 @@
+// What the parts of one run share.
+import type { Clock, Log } from '@tollgate/sidecar/embed';
+import type { Rates } from '../domain/agents/rates.ts';
+import type { RunRef } from '../domain/runs/run.ts';
+import type { Conversation } from './conversation.ts';
+import type { RunEvent } from './events.ts';
+import type { Governed } from './governance/governed.ts';
+import type { Models } from './model.ts';
+import type { Ledger } from './money.ts';
+import type { Workbench } from './tools/workbench.ts';
+import type { Tracing } from './tracing.ts';
+
+/** µ¢ a token; null where a model is not recognised. */
+interface RateTable {
+  of(model: string): Rates | null;
+  /** The most that a token may cost while a run lasts. */
+  dearestOf(model: string): Rates | null;
+}
+
+export interface RunParts {
+  readonly run: RunRef;
+  readonly model: string;
+  /** With the caller's context in it. */
+  readonly system: string;
+  readonly governed: Governed;
+  readonly workbench: Workbench;
+  readonly conversation: Conversation;
+  readonly models: Pick<Models, 'reply' | 'outputLimit'>;
+  readonly rates: RateTable;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tracing: Tracing;
+  /** Says how far the run has come. */
+  readonly note: () => void;
+  /** Resolves when there is room for more, or the run ends. */
+  readonly emit: (event: RunEvent) => Promise<void>;
+  /** Aborted with a `RunStopped`. */
+  readonly signal: AbortSignal;
+}

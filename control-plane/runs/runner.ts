@@ -1,0 +1,132 @@
+// Starts runs and knows those that go on in this process. One that has begun ends in the records, whatever happens to it.
+//
+// States: open, then draining (no new runs; those under way may finish), then closed (what was left is cancelled).
+import { AppError } from '@tollgate/proto/contract';
+import type { Actor } from '../domain/access/actor.ts';
+import { untilAborted } from '../until-aborted.ts';
+import { type AgentAsk, type BeginDeps, type Begun, createBeginRun, type RunNode } from './begin-run.ts';
+import { type ConductDeps, conduct } from './conduct.ts';
+import type { Task } from './delegation.ts';
+import type { RunEvent, RunResult } from './events.ts';
+import type { Governor } from './governance/governor.ts';
+import type { Models } from './model.ts';
+import { RunStopped } from './stopped.ts';
+import type { ToolResult } from './tools/tool.ts';
+
+export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps, 'models' | 'records'> {
+  readonly governor: Pick<Governor, 'lease'>;
+  readonly models: Models;
+}
+
+interface Telling {
+  /** Each event in its order, the last one `done` or `error`. Resolves when there is room for more. */
+  readonly emit: (event: RunEvent) => Promise<void>;
+  /** Whoever asked has gone: the run is cancelled. */
+  readonly signal: AbortSignal;
+}
+
+interface StartedRun {
+  readonly id: string;
+  /** Rejects with `AppError`, after `error` was told. */
+  readonly finished: Promise<RunResult>;
+}
+
+export interface Runner {
+  /** Resolves once the run has begun; rejects with `AppError` where it is refused. */
+  start(actor: Actor, ask: AgentAsk, telling: Telling): Promise<StartedRun>;
+  /** How many runs go on, those below others among them. */
+  readonly running: number;
+  /** Lets runs finish until the deadline, then cancels them. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** How long runs that were cancelled at a stop may take to end. */
+const cancelledMs = 600;
+
+export function createRunner(deps: RunnerDeps): Runner {
+  const going = new Map<AbortController, Promise<unknown>>();
+  const beginRun = createBeginRun(deps, runTask);
+  let draining = false;
+
+  async function start(actor: Actor, ask: AgentAsk, telling: Telling): Promise<StartedRun> {
+    if (draining) throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
+    const lease = await deps.governor.lease(actor);
+    try {
+      const begun = await beginRun.root(actor, ask, lease.sidecar);
+      const finished = track(
+        begun.node,
+        playRoot(begun, ask, telling).finally(() => lease.release()),
+      );
+      // Whoever starts it may look at it later.
+      finished.catch(() => undefined);
+      return { id: begun.node.run.id, finished };
+    } catch (error) {
+      lease.release();
+      throw error;
+    }
+  }
+
+  async function playRoot(begun: Begun, { input, context }: AgentAsk, { emit, signal }: Telling): Promise<RunResult> {
+    const playing = play(begun, { input, context, emit, signal });
+    const last = await playing.then(
+      (data): RunEvent => ({ kind: 'done', data }),
+      (error: unknown): RunEvent => ({ kind: 'error', data: { error: AppError.from(error).publicMessage } }),
+    );
+    // The run has ended, whether somebody hears of it or not.
+    await untilAborted(emit(last), signal).catch(() => undefined);
+    return playing;
+  }
+
+  async function play(begun: Begun, { signal, ...said }: Telling & Pick<AgentAsk, 'input' | 'context'>): Promise<RunResult> {
+    const cancel = (): void => begun.node.stop.abort(new RunStopped('cancelled'));
+    if (signal.aborted) cancel();
+    signal.addEventListener('abort', cancel, { once: true });
+    try {
+      return await conduct(deps, { ...begun, ...said });
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
+  }
+
+  /** What another agent below `above` came to, as the result of a tool. */
+  async function runTask(above: RunNode, task: Task, signal: AbortSignal): Promise<ToolResult> {
+    const begun = await beginRun.below(above, task);
+    if (typeof begun === 'string') return failed(begun);
+    const { node } = begun;
+    const playing = play(begun, { input: task.task, context: {}, emit: () => Promise.resolve(), signal });
+    return track(node, playing).then(
+      ({ output, stopReason }) => ({ output: { output, stopReason, runId: node.run.id }, isError: false }),
+      (error: unknown) => failed(`The agent failed: ${AppError.from(error).publicMessage}`),
+    );
+  }
+
+  function track<T>({ stop }: RunNode, playing: Promise<T>): Promise<T> {
+    const tracked = playing.finally(() => going.delete(stop));
+    going.set(stop, tracked);
+    return tracked;
+  }
+
+  async function close(deadlineMs: number): Promise<void> {
+    draining = true;
+    const expired = new AbortController();
+    const timer = deps.clock.after(deadlineMs, () => expired.abort());
+    await untilAborted(Promise.allSettled(going.values()), expired.signal).catch(() => undefined);
+    timer.cancel();
+    for (const stop of going.keys()) stop.abort(new RunStopped('cancelled'));
+    // A tool server or a database that does not listen holds up nobody.
+    const cut = new AbortController();
+    const last = deps.clock.after(cancelledMs, () => cut.abort());
+    await untilAborted(Promise.allSettled(going.values()), cut.signal).catch(() => undefined);
+    last.cancel();
+  }
+
+  return {
+    start,
+    get running() {
+      return going.size;
+    },
+    close,
+  };
+}
+
+const failed = (words: string): ToolResult => ({ output: words, isError: true });
