@@ -1,12 +1,15 @@
 // What every operation has in common. An operation is one verb: it may be asked for by who `access` lets, and knows its
 // own action, so that an edge can refuse before it reads a body. A write is one transaction: the revision is raised
-// (which also keeps other writes of the workspace out), the change is made, and an admin event says who made it.
+// (which also keeps other writes of the workspace out), the change is made, and an admin event says who made it. Only
+// `writeOperation` leaves a revision and an admin event; `readOperation` and `previewOperation` change nothing, and `effectOperation`
+// changes what has no revision (runs, tool servers beyond us), or asks a write for the rest.
 import { AppError } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import type { PolicyDefaults } from '../compile/state.ts';
 import { type Action, requireAccess } from '../domain/access/access.ts';
 import type { Actor } from '../domain/access/actor.ts';
 import type { RandomBytes } from '../domain/access/key.ts';
+import type { ModelCatalogue } from '../domain/agents/catalogue.ts';
 import { unauthenticated } from '../domain/refusal.ts';
 import type { Discover } from '../runs/mcp/discover.ts';
 import type { Reach } from '../runs/mcp/reach.ts';
@@ -27,11 +30,15 @@ export interface Deps {
   readonly clock: () => Date;
   readonly random: RandomBytes;
   readonly defaults: PolicyDefaults;
+  /** The models that agents may run on. */
+  readonly catalogue: ModelCatalogue;
   /** How far we go for tool servers. */
   readonly reach: Reach;
   readonly discover: Discover;
   /** Encrypts tenants' secrets; null while the operator has given no key for that. */
   readonly sealer: Sealer | null;
+  /** What a user's runs may cost in a UTC day, in µ¢. */
+  readonly dailyCap: number;
 }
 
 export interface Operation<I, R> {
@@ -40,7 +47,7 @@ export interface Operation<I, R> {
 }
 
 /** How something was asked for, besides what. */
-export interface Circumstances {
+interface Circumstances {
   /** A write holds only while nothing that it changes was changed after this revision. */
   readonly ifMatch?: number | null;
   /** Whoever asked has gone, or this program is stopping. */
@@ -74,7 +81,7 @@ interface Written<R> {
   readonly kept?: boolean;
 }
 
-export function readOperation<I, R>(
+function checkedOperation<I, R>(
   action: Action,
   run: (deps: Deps, actor: Actor, input: I, circumstances: Circumstances) => Promise<R>,
 ): Operation<I, R> {
@@ -85,11 +92,17 @@ export function readOperation<I, R>(
   return Object.assign(checked, { action });
 }
 
+/** Changes nothing, here or elsewhere. */
+export const readOperation = checkedOperation;
+
+/** Does something that no revision tells of: here to rows without one, or beyond us, or by a write of its own. */
+export const effectOperation = checkedOperation;
+
 export function writeOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<Written<R>>,
 ): Operation<I, R & { readonly revision: number }> {
-  return readOperation(action, async (deps, asker, input, { ifMatch = null }) => {
+  return checkedOperation(action, async (deps, asker, input, { ifMatch = null }) => {
     const write = async (client: pg.PoolClient) => {
       const revision = await raiseRevision(client, asker.workspaceId);
       const now = deps.clock();
@@ -111,7 +124,7 @@ export function previewOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<Written<R>>,
 ): Operation<I, R & { readonly revision: number }> {
-  return readOperation(action, (deps, asker, input, { ifMatch = null }) => {
+  return checkedOperation(action, (deps, asker, input, { ifMatch = null }) => {
     const preview = async (client: pg.PoolClient) => {
       const now = deps.clock();
       const actor = await stillActor(client, asker, now);

@@ -1,7 +1,7 @@
 // Changes and removes members. A workspace always keeps an owner, and only owners touch owners. Who raises a role or
 // changes an e-mail has all that the member could have afterwards (`requireMembership`); no key that somebody below made
 // for the member rises along, and no session that an e-mail may have opened outlives it.
-import { type Part, parts, type Role } from '@tollgate/proto/contract';
+import { documentKey, type Part, parts, type Role } from '@tollgate/proto/contract';
 import { isAtMost } from '../../domain/access/access.ts';
 import { checkEmail, type Member } from '../../domain/access/member.ts';
 import { conflict, forbidden, refuseIfAny } from '../../domain/refusal.ts';
@@ -66,5 +66,5 @@ export const removeMember = writeOperation('member.remove', async (write, uid: s
     if (await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write))) removed.push(part);
   }
   await deleteMember(client, workspaceId, uid);
-  return { result: {}, target: [`member/${uid}`, ...removed.map((part) => `policy/user:${uid}:${part}`)] };
+  return { result: {}, target: [`member/${uid}`, ...removed.map((part) => `policy/${documentKey({ layer: 'user', uid, part })}`)] };
 });

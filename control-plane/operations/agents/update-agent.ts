@@ -5,7 +5,7 @@ import type { Actor } from '../../domain/access/actor.ts';
 import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../../domain/agents/agent.ts';
 import { accepted, type Checked, forbidden } from '../../domain/refusal.ts';
 import { updateAgent as updateStored } from '../../store/agents.ts';
-import { writeOperation } from '../operation.ts';
+import { type Deps, writeOperation } from '../operation.ts';
 import { requireAgent } from './read-agents.ts';
 
 interface AgentChange {
@@ -13,10 +13,10 @@ interface AgentChange {
   readonly body: unknown;
 }
 
-const changeBy = (action: Action, check: (body: unknown) => Checked<Partial<AgentFields>>) =>
-  writeOperation(action, async ({ client, actor, workspaceId, now }, { id, body }: AgentChange) => {
+const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<Partial<AgentFields>>) =>
+  writeOperation(action, async ({ client, deps, actor, workspaceId, now }, { id, body }: AgentChange) => {
     const agent = await requireAgent(client, workspaceId, id);
-    const fields = accepted(check(body));
+    const fields = accepted(check(body, deps));
     requireBrake(actor, agent, fields);
     await updateStored(client, workspaceId, id, fields, now);
     return { result: {}, target: `agent/${id}`, detail: { fields: Object.keys(fields) } };
@@ -26,5 +26,5 @@ function requireBrake(actor: Actor, before: Agent, { suspended = before.suspende
   if (suspended !== before.suspended && !isLead(actor.role)) throw forbidden('only owner or admin may change suspended');
 }
 
-export const updateAgent = changeBy('agent.update', checkAgentUpdate);
-export const patchAgent = changeBy('agent.patch', checkAgentPatch);
+export const updateAgent = changeBy('agent.update', (body) => checkAgentUpdate(body));
+export const patchAgent = changeBy('agent.patch', (body, { catalogue }) => checkAgentPatch(body, (model) => catalogue.recognises(model)));

@@ -2,7 +2,7 @@
 // there once. What is acknowledged is committed.
 import type { AuditBatch, ShippedRecord } from '../../domain/audit/audit-batch.ts';
 import { entryFromRecord } from '../../domain/audit/audit-entry.ts';
-import { cleanText } from '../../domain/audit/clean-json.ts';
+import { cleanText } from '../../domain/clean-json.ts';
 import { advanceSpool, copyEntries, type Gap, insertGap, lockSpool, type SequencedEntry, type SpoolId } from '../../store/audit-ingest.ts';
 import { dayOf, makeDays } from '../../store/partitions.ts';
 import { inTransaction } from '../../store/transaction.ts';

@@ -1,6 +1,6 @@
 // What is left of limits and caps, as far as sidecars have told: entries that they still hold are not counted. Limits are
 // counted by the evaluator's own windows over the calls of one window, caps over the attempts of each run that was
-// active within the hour.
+// active within the hour. What runs here have cost is in the ledger, and exact.
 import { performance } from 'node:perf_hooks';
 import { compileAgent } from '../../compile/compile.ts';
 import type { WorkspaceState } from '../../compile/state.ts';
@@ -12,6 +12,7 @@ import { type ReplayedRuns, readNewestReceived, readReplay, readRuns } from '../
 import { isUnavailable } from '../../store/unavailable.ts';
 import { readWorkspaceState } from '../../store/workspace-state.ts';
 import { type Deps, readOperation } from '../operation.ts';
+import { readSpend } from '../runs/books/read-spend.ts';
 import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
 
 export interface UsageFilters {
@@ -36,7 +37,7 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** All of it, and then what there is by then. */
 const workMs = 10_000;
-const max = { entries: 100_000, limits: 1_000, sessions: 1_000 } as const;
+const max = { entries: 100_000, limits: 1_000, sessions: 1_000, users: 1_000 } as const;
 
 /** A decision that got as far as the caps counts as an attempt. */
 const attempts = [
@@ -67,6 +68,7 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
   const truncated = await withinTime(question, () => countWindow(deps, question, state, count), true);
   const limits: readonly UsedLimit[] = count.usedAt(now.getTime());
   const runs = await withinTime(question, () => runsOf(deps, question, { sub, agent }), { runs: [], cut: true });
+  const spend = await readSpend(deps, { workspaceId: actor.workspaceId, now, sub, limit: max.users });
   const asOf = await readNewestReceived(readingPool, actor.workspaceId);
   return {
     now: now.toISOString(),
@@ -74,6 +76,7 @@ export const readUsage = readOperation('usage.read', async (deps, actor, filters
     windowSeconds: defaults.windowSeconds,
     limits: limits.slice(0, max.limits),
     caps: capsOf(state, runs),
+    spend,
     truncated: truncated || count.cut() || limits.length > max.limits || runs.cut,
   };
 });

@@ -1,6 +1,7 @@
 // A chore of every control plane, at start and then hourly: the partitions of the days to come exist before anybody
 // needs them, and those out of retention go. Safe to run twice at once.
 import { bounds } from '@tollgate/proto/contract';
+import { reasonOf } from '../../loggable.ts';
 import { daysBetween, dropDaysBefore, ensureDays } from '../../store/partitions.ts';
 import { inTransaction } from '../../store/transaction.ts';
 import { isUnavailable } from '../../store/unavailable.ts';
@@ -23,8 +24,7 @@ export async function tendPartitions({ pool, clock, log }: TendDeps, retentionDa
   } catch (error) {
     // Dropping waits for every reader of the log, and gives up soon: there is another hour.
     if (!isUnavailable(error)) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    log.warn({ reason, retentionDays }, 'audit entries out of retention are still there');
+    log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries out of retention are still there');
     return [];
   }
 }

@@ -7,10 +7,10 @@ import { parsePolicySet, type WantedDocuments } from '../../domain/policies/poli
 import { draftedDocuments } from '../../domain/policies/simulation.ts';
 import { accepted } from '../../domain/refusal.ts';
 import { listDocuments, writeDocuments } from '../../store/policies.ts';
-import { authorship, previewOperation, readOperation, type Write, writeOperation } from '../operation.ts';
+import { authorship, previewOperation, effectOperation, type Write, writeOperation } from '../operation.ts';
 import { documentBody } from './write-policy.ts';
 
-export const applyPolicies = readOperation('policy.apply', async (deps, actor, body: unknown, circumstances) => {
+export const applyPolicies = effectOperation('policy.apply', async (deps, actor, body: unknown, circumstances) => {
   const { dryRun, ...wanted } = accepted(parsePolicySet({ ...documentBody(body) }));
   return (dryRun ? preview : apply)(deps, actor, wanted, circumstances);
 });

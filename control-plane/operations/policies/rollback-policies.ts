@@ -7,7 +7,7 @@ import { notFound, refuseIfAny } from '../../domain/refusal.ts';
 import { listMembers } from '../../store/members.ts';
 import { listDocuments } from '../../store/policies.ts';
 import { listDocumentsAt } from '../../store/policy-history.ts';
-import { previewOperation, readOperation, type Write, writeOperation } from '../operation.ts';
+import { previewOperation, effectOperation, type Write, writeOperation } from '../operation.ts';
 import { applyDocuments, previewDocuments } from './apply-policies.ts';
 
 interface Rollback {
@@ -15,7 +15,7 @@ interface Rollback {
   readonly dryRun: boolean;
 }
 
-export const rollbackPolicies = readOperation('policy.rollback', async (deps, actor, { revision, dryRun }: Rollback, circumstances) =>
+export const rollbackPolicies = effectOperation('policy.rollback', async (deps, actor, { revision, dryRun }: Rollback, circumstances) =>
   (dryRun ? preview : rollback)(deps, actor, revision, circumstances),
 );
 

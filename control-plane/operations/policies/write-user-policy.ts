@@ -1,6 +1,6 @@
 // A user's document has two parts with two authors. Owners and admins always write `organisation`, about themselves too;
 // a member writes `self`, and only what is at least as strict as what the organisation says there.
-import type { DocumentId, Part } from '@tollgate/proto/contract';
+import { type DocumentId, documentKey, type Part } from '@tollgate/proto/contract';
 import { isLead, requireAccessTo } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { mergePatch } from '../../domain/policies/merge.ts';
@@ -39,7 +39,7 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   if (part === 'self') await refuseLooser(write, uid, parts.self, after);
   const id: DocumentId = { layer: 'user', uid, part };
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  return { result: await overridesLeft(write, { id, before: parts[part], after }), target: `policy/user:${uid}:${part}` };
+  return { result: await overridesLeft(write, { id, before: parts[part], after }), target: `policy/${documentKey(id)}` };
 });
 
 async function refuseLooser(
@@ -63,5 +63,5 @@ export const deleteUserPolicy = writeOperation('user-policy.delete', async (writ
   // What a member writes of themselves neither makes an exception nor ends one.
   const id: DocumentId = { layer: 'user', uid, part: 'organisation' };
   const result = isLead(actor.role) ? await overridesLeft(write, { id, before: parts.organisation, after: null }) : {};
-  return { result, target: reached.map((part) => `policy/user:${uid}:${part}`) };
+  return { result, target: reached.map((part) => `policy/${documentKey({ layer: 'user', uid, part })}`) };
 });

@@ -1,0 +1,66 @@
+// Hooks that are answered by a control plane itself: the key is looked up as for every other request, then the sidecar of
+// its workspace in this process decides, with policy at least as new as the key. What sessions have used of their caps is
+// kept for as long as a run may last after the last call of their workspace; each control plane counts for itself.
+import { AppError, hasScope } from '@tollgate/proto/contract';
+import type { Governing } from '@tollgate/sidecar/embed';
+import {
+  authenticate as authenticateBy,
+  badKeys,
+  createRequestLimit,
+  createSessions,
+  type Entry,
+  type HookHost,
+  keyIn,
+  noPolicy,
+  type Sessions,
+  type Shown,
+} from '@tollgate/sidecar/hooks';
+import type { Actor } from '../../domain/access/actor.ts';
+import { capBounds } from '../../domain/agents/agent.ts';
+import type { Governor } from '../../runs/governance/governor.ts';
+import { authenticate } from '../access/authenticate.ts';
+import type { Deps } from '../operation.ts';
+
+interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
+  readonly governor: Pick<Governor, 'lease'>;
+  readonly requestsPerSecond: number;
+}
+
+/** Of a workspace. A sidecar serves one and holds more. */
+const sessionsMax = 5_000;
+
+export function createHookHost({ governor, requestsPerSecond, ...deps }: HookHostDeps): HookHost {
+  const limit = createRequestLimit({ now: () => deps.clock().getTime() }, requestsPerSecond);
+  const sessions = new WeakMap<Governing, Sessions>();
+  const sessionsOf = (governing: Governing): Sessions => {
+    const known = sessions.get(governing) ?? createSessions(governing, sessionsMax);
+    sessions.set(governing, known);
+    return known;
+  };
+
+  async function enter({ authorization, workspace }: Shown): Promise<Entry> {
+    const shown = keyIn(authorization);
+    if (shown === null) return badKeys.missing;
+    const actor = await authenticate(deps, `Bearer ${shown.text}`).catch(unlessUnknown);
+    if (actor === null) return badKeys.unknown;
+    if (workspace !== undefined && workspace !== actor.slug) return badKeys.elsewhere;
+    if (!hasScope(actor.scopes, 'govern')) return badKeys.unscoped;
+    const full = limit.take(actor.keyId);
+    if (full !== null) return full;
+    const lease = await governor.lease(actor, { keptMs: capBounds.maxDurationMs.max });
+    lease.release();
+    const { governing } = lease.sidecar;
+    const index = governing.cell.current;
+    if (index === null) return noPolicy;
+    const checked = authenticateBy(index, governing.govern.clock.wall(), shown.text, workspace);
+    return 'identity' in checked ? { governing, sessions: sessionsOf(governing), index, ...checked } : checked;
+  }
+
+  return { enter, decided: () => undefined };
+}
+
+/** Null for what is no key at this moment; an outage of ours goes through. */
+function unlessUnknown(reason: unknown): Actor | null {
+  if (reason instanceof AppError && reason.code === 'unauthenticated') return null;
+  throw reason;
+}

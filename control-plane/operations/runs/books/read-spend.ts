@@ -1,0 +1,45 @@
+// What the runs of this day have cost each user, for who asks what is left.
+import { nextMidnightUtc, utcDayOf } from '../../../domain/runs/day.ts';
+import { centsFromMicrocents } from '../../../domain/runs/money.ts';
+import { listSpend } from '../../../store/spend.ts';
+import type { Deps } from '../../operation.ts';
+
+export interface UsedSpend {
+  readonly day: string;
+  readonly resetsAt: string;
+  readonly capCents: number;
+  readonly users: readonly {
+    readonly sub: string;
+    readonly spentCents: number;
+    /** Put aside for model calls under way. */
+    readonly reservedCents: number;
+    readonly leftCents: number;
+  }[];
+}
+
+interface Question {
+  readonly workspaceId: number;
+  readonly now: Date;
+  /** Null: of everybody who spent something. */
+  readonly sub: string | null;
+  readonly limit: number;
+}
+
+export async function readSpend(
+  { readingPool, dailyCap }: Pick<Deps, 'readingPool' | 'dailyCap'>,
+  { workspaceId, now, sub, limit }: Question,
+): Promise<UsedSpend> {
+  const day = utcDayOf(now);
+  const found = await listSpend(readingPool, { workspaceId, day, sub }, limit);
+  return {
+    day,
+    resetsAt: nextMidnightUtc(now).toISOString(),
+    capCents: centsFromMicrocents(dailyCap),
+    users: found.map(({ sub: user, settled, reserved }) => ({
+      sub: user,
+      spentCents: centsFromMicrocents(settled),
+      reservedCents: centsFromMicrocents(reserved),
+      leftCents: centsFromMicrocents(Math.max(0, dailyCap - settled - reserved)),
+    })),
+  };
+}

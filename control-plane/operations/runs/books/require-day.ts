@@ -1,0 +1,29 @@
+// Before a run begins: whose day has too little left for one call of its model runs no more until midnight, and nothing is spent for
+// saying so.
+import { AppError } from '@tollgate/proto/contract';
+import { secondsToMidnightUtc, utcDayOf } from '../../../domain/runs/day.ts';
+import { centsFromMicrocents } from '../../../domain/runs/money.ts';
+import { readDay } from '../../../store/spend.ts';
+import type { Deps } from '../../operation.ts';
+
+const daySpent = (now: Date, dailyCap: number): AppError =>
+  new AppError({
+    code: 'rate_limited',
+    publicMessage: `the daily cap of ${centsFromMicrocents(dailyCap)} cents for a user's runs is reached, or leaves too little for this model; it begins anew at midnight UTC`,
+    retryAfterSeconds: secondsToMidnightUtc(now),
+  });
+
+/**
+ * Throws `rate_limited` where less than `least` µ¢ are left; 0, of a free model, are always. What is put aside and not spent may come
+ * back, and refuses nobody here.
+ */
+export async function requireDay(
+  { pool, clock, dailyCap }: Pick<Deps, 'pool' | 'clock' | 'dailyCap'>,
+  { workspaceId, sub }: { readonly workspaceId: number; readonly sub: string },
+  least: number,
+): Promise<void> {
+  if (least === 0) return;
+  const now = clock();
+  const { settled } = await readDay(pool, { workspaceId, sub, day: utcDayOf(now) });
+  if (settled + least > dailyCap) throw daySpent(now, dailyCap);
+}

@@ -1,0 +1,56 @@
+// Puts aside what a model call may cost: one short transaction, in which the user's day, the run and all runs above it stand still.
+
+import { type Account, grantOf, type Wanted } from '../../../domain/runs/budget.ts';
+import { utcDayOf } from '../../../domain/runs/day.ts';
+import type { RunRef } from '../../../domain/runs/run.ts';
+import type { Reserved } from '../../../runs/money.ts';
+import type { RunOwner } from '../../../store/runs.ts';
+import { findReservation, insertReservation, lockDay, lockRuns, moveSpend, type RunBudget } from '../../../store/spend.ts';
+import { inTransaction } from '../../../store/transaction.ts';
+import type { Deps } from '../../operation.ts';
+
+export interface Request {
+  readonly run: RunRef;
+  readonly owner: RunOwner;
+  /** Made before the first try: what was committed without our hearing of it is found again. */
+  readonly reservationId: string;
+  readonly wanted: Wanted;
+}
+
+interface ReserveDeps extends Pick<Deps, 'pool' | 'clock'> {
+  /** What a user may spend in a day, in µ¢. */
+  readonly dailyCap: number;
+}
+
+/** `busy`: what is missing has only been put aside, and may come back. */
+export type Weighed = Reserved | { readonly kind: 'busy'; readonly bound: Account['kind'] };
+
+export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<Weighed> {
+  const { workspaceId } = run;
+  const { sub, lineage } = owner;
+  return inTransaction(pool, async (client): Promise<Weighed> => {
+    const made = await findReservation(client, workspaceId, reservationId);
+    if (made !== null) return { kind: 'granted', reservationId, amount: made.amount, shared: made.amount < wanted.most };
+    const day = { workspaceId, sub, day: utcDayOf(clock()) };
+    const { settled, reserved } = await lockDay(client, day);
+    const runs = await lockRuns(client, workspaceId, lineage);
+    if (!allRun(runs, lineage)) return { kind: 'ended' };
+    const grant = grantOf([{ kind: 'day', cap: dailyCap, spent: settled, reserved }, ...runs.map((one) => accountOf(one, run.id))], wanted);
+    if ('exhausted' in grant) return { kind: 'exhausted', bound: grant.exhausted };
+    if ('busy' in grant) return { kind: 'busy', bound: grant.busy };
+    await insertReservation(client, { ...day, id: reservationId, runId: run.id, amount: grant.amount });
+    await moveSpend(client, day, lineage, { spent: 0, reserved: grant.amount });
+    return { kind: 'granted', reservationId, ...grant };
+  });
+}
+
+/** A run that has ended takes all below it along. */
+const allRun = (runs: readonly RunBudget[], lineage: readonly string[]): boolean =>
+  runs.length === lineage.length && runs.every(({ status }) => status === 'running');
+
+const accountOf = ({ id, budget, spent, reserved }: RunBudget, own: string): Account => ({
+  kind: id === own ? 'run' : 'ancestor',
+  cap: budget,
+  spent,
+  reserved,
+});

@@ -1,0 +1,17 @@
+// Asks a run to end, on whichever control plane it goes on: that one hears of it within a second (heart.ts).
+import { reachesOthers } from '../../domain/access/access.ts';
+import { isId } from '../../domain/access/key.ts';
+import { forbidden } from '../../domain/refusal.ts';
+import type { RunSummary } from '../../domain/runs/run.ts';
+import { findRunOwner, requestCancel } from '../../store/runs.ts';
+import { effectOperation } from '../operation.ts';
+import { maySee, noSuchRun, requireRun } from './read-run.ts';
+
+/** The run as it is by then; one that has ended stays as it ended. Who may only read it is told so, and who may not is told that there is none. */
+export const cancelRun = effectOperation('run.cancel', async ({ pool, clock }, actor, id: string): Promise<RunSummary> => {
+  const run = isId(id) ? await findRunOwner(pool, actor.workspaceId, id) : null;
+  if (run === null || !maySee(actor, run)) throw noSuchRun();
+  if (run.sub !== actor.sub && !reachesOthers(actor, 'run.cancel')) throw forbidden('only owner or admin may cancel the run of another');
+  await requestCancel(pool, actor.workspaceId, id, clock());
+  return requireRun(pool, actor, id);
+});

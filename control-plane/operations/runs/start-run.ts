@@ -1,0 +1,61 @@
+// Starts a run of an agent, and answers its result or its events. What is refused (no input, no such agent, a model that nobody
+// serves, a suspended agent, a day that has been spent, too many runs) is refused before anything is spent or told.
+import { AppError } from '@tollgate/proto/contract';
+import { accepted } from '../../domain/refusal.ts';
+import { parseRunAsk } from '../../domain/runs/run-ask.ts';
+import type { RunResult } from '../../runs/events.ts';
+import type { Runner } from '../../runs/runner.ts';
+import { createTold, type ToldEvent } from '../../runs/telling.ts';
+import { effectOperation, type Operation } from '../operation.ts';
+import { createSeats, type Seats } from '../turns.ts';
+
+export { stopReasons } from '../../runs/events.ts';
+
+interface RunInput {
+  readonly agentId: string;
+  readonly body: unknown;
+}
+
+export type RunAnswer =
+  /** `result` rejects with why it failed. */
+  | { readonly kind: 'result'; readonly id: string; readonly result: Promise<RunResult> }
+  /** `ended` rejects with why it failed, which the last event says too. */
+  | { readonly kind: 'stream'; readonly id: string; readonly events: AsyncIterable<ToldEvent>; readonly ended: Promise<unknown> };
+
+export type StartRun = Operation<RunInput, RunAnswer>;
+
+interface Config {
+  /** How many runs of a workspace may go on at once in this process; those below others are not counted. */
+  readonly atOnce: number;
+  readonly quietMs?: number;
+}
+
+/** Answers once the run has begun. The signal of the circumstances is aborted when whoever asked has gone: that cancels the run. */
+export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs }: Config): StartRun {
+  const seats = createSeats<number>({ each: atOnce });
+  return effectOperation('run.start', async (_deps, actor, { agentId, body }, { signal = new AbortController().signal }) => {
+    const asked = accepted(parseRunAsk(body));
+    const leave = takeSeat(seats, actor.workspaceId, atOnce);
+    const told = asked.stream ? createTold(signal, quietMs) : null;
+    const emit = told?.emit ?? (() => Promise.resolve());
+    const started = await runner.start(actor, { agentId, ...asked }, { emit, signal }).catch((error: unknown) => {
+      leave();
+      throw error;
+    });
+    const finished = started.finished.finally(leave);
+    // Whoever looks at it does so later.
+    finished.catch(() => undefined);
+    if (told === null) return { kind: 'result', id: started.id, result: finished };
+    return { kind: 'stream', id: started.id, events: told.events, ended: finished };
+  });
+}
+
+function takeSeat(seats: Seats<number>, workspaceId: number, atOnce: number): () => void {
+  const seat = seats.take(workspaceId);
+  if ('leave' in seat) return seat.leave;
+  throw new AppError({
+    code: 'rate_limited',
+    publicMessage: `at most ${atOnce} runs of a workspace go on at once in one control plane; try again when one has ended`,
+    retryAfterSeconds: 5,
+  });
+}

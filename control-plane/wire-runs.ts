@@ -1,0 +1,134 @@
+// Puts together what runs agents, for main.ts and for tests: the books and the heart over the database, the governor over the
+// publisher and the audit log, models, tools. What is started is undone by the steps it adds.
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { systemClock } from '@tollgate/sidecar/embed';
+import type { HookHost } from '@tollgate/sidecar/hooks';
+import type { Registry } from 'prom-client';
+import { makeId } from './domain/access/key.ts';
+import type { ModelCatalogue } from './domain/agents/catalogue.ts';
+import { loggable } from './loggable.ts';
+import { createHookHost } from './operations/govern/hook-host.ts';
+import type { Deps } from './operations/operation.ts';
+import { requireDay } from './operations/runs/books/require-day.ts';
+import { createRunBooks } from './operations/runs/books/run-books.ts';
+import { startHeart } from './operations/runs/liveness/heart.ts';
+import { mendRuns } from './operations/runs/liveness/mend-runs.ts';
+import { succeed } from './operations/runs/liveness/succeed.ts';
+import { createStartRun, type StartRun } from './operations/runs/start-run.ts';
+import { createOpenToolbox } from './operations/tool-servers/open-toolbox.ts';
+import type { Publisher } from './publish/publisher.ts';
+import { createGovernor, type GovernorDeps } from './runs/governance/governor.ts';
+import { exportGovernor } from './runs/governance/metrics.ts';
+import type { Models } from './runs/model.ts';
+import { createRunner, type Runner } from './runs/runner.ts';
+import { createAliases } from './runs/tools/aliases.ts';
+import { createArgumentsProblem } from './runs/tools/arguments.ts';
+import { createSchemaProblem } from './runs/tools/schema-problem.ts';
+import type { Tracing } from './runs/tracing.ts';
+import { readDeployment } from './store/deployment.ts';
+import { findWorkspaceId } from './store/workspaces.ts';
+import type { Undo } from './undo.ts';
+
+export interface RunsDeps extends Deps {
+  readonly publisher: Pick<Publisher, 'follow'>;
+  /** Whether this process hears of new revisions. */
+  readonly hears: () => boolean;
+  /** The one queue of this process into the audit log. */
+  readonly ingest: GovernorDeps['ingest'];
+  readonly registry: Registry;
+  readonly models: Models;
+  readonly tracing: Tracing;
+  readonly log: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+}
+
+export interface RunsConfig {
+  /** Where entries of tool calls wait for the audit log, in a folder for each database: others have workspaces of the same names. */
+  readonly spoolFolder: string;
+  readonly atOnce: number;
+  /** Hooks that are asked here, for each key. */
+  readonly requestsPerSecond: number;
+}
+
+export interface Runs {
+  readonly startRun: StartRun;
+  readonly hooks: HookHost;
+  /** To be closed before anything it uses is undone. */
+  readonly runner: Runner;
+}
+
+const mendMs = 10_000;
+const shipMs = 5_000;
+const spoolBytesMax = 256 * 1_048_576;
+
+export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requestsPerSecond }: RunsConfig, undo: Undo): Promise<Runs> {
+  const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry } = deps;
+  const deployment = await readDeployment(pool);
+  if (deployment === null) throw new Error('the database has no epoch');
+  const spoolFolder = join(root, deployment.epoch);
+  const heart = await startHeart(deps);
+  undo.push(await succeed(deps, heart.instance, join(spoolFolder, 'instances')));
+  undo.push(() => heart.close());
+  const books = createRunBooks(deps, heart.instance);
+  undo.push(() => books.close());
+  const self = { instance: heart.instance, holds: books.holds, isSteady: heart.isSteady };
+  await mendRuns(deps, self);
+  const mending = setInterval(
+    () => void mendRuns(deps, self).catch((error: unknown) => log.error(loggable(error), 'runs that were left behind were not looked for')),
+    mendMs,
+  );
+  undo.push(() => clearInterval(mending));
+  const governor = createGovernor(
+    {
+      publisher,
+      hears,
+      ingest,
+      clock: systemClock,
+      random: Math.random,
+      newId: randomUUID,
+      log,
+      findWorkspace: (slug) => findWorkspaceId(pool, slug),
+    },
+    { spoolFolder, spoolBytesMax },
+  );
+  exportGovernor(registry, governor);
+  undo.push(() => governor.close(shipMs));
+  // Without a folder to write to there are no runs, and all else goes on: each run is refused with the reason.
+  await governor
+    .adopt()
+    .catch((error: unknown) => log.error(loggable(error), 'what an earlier process recorded of its runs stays on disk'));
+  const schemaProblem = createSchemaProblem();
+  const runner = createRunner({
+    ledger: books.ledger,
+    records: books.records,
+    watch: (run, halt) => heart.watch(run, halt),
+    governor,
+    models,
+    rates: { of: (model) => catalogue.ratesOf(model, clock()), dearestOf: (model) => catalogue.dearestRatesOf(model, clock()) },
+    workbench: { aliases: createAliases, argumentsProblem: createArgumentsProblem(schemaProblem) },
+    admit: (caller, least) => requireDay(deps, caller, least),
+    openToolbox: createOpenToolbox({ ...deps, schemaProblem }),
+    newId: () => makeId(random),
+    clock: systemClock,
+    log,
+    tracing: namingProviders(tracing, catalogue),
+  });
+  return { startRun: createStartRun(runner, { atOnce }), hooks: createHookHost({ ...deps, governor, requestsPerSecond }), runner };
+}
+
+/** The conventions of telemetry want the provider beside each model. */
+const namingProviders = (tracing: Tracing, catalogue: Pick<ModelCatalogue, 'find'>): Tracing => ({
+  span: (operation, subject, attributes, work) => {
+    const provider = catalogue.find(String(attributes['gen_ai.request.model']))?.provider;
+    return tracing.span(
+      operation,
+      subject,
+      provider === undefined ? attributes : { ...attributes, 'gen_ai.provider.name': provider },
+      work,
+    );
+  },
+});
