@@ -1,0 +1,21 @@
+// A run as lines for people: what a model said keeps its lines, and gives nothing to the terminal that it obeys.
+import { escapeText, safeJson } from './escape.ts';
+import { shown } from './table.ts';
+
+/** Text of a model, with its lines and without what a terminal obeys. */
+export const plain = (text: string): string =>
+  text
+    .split(/(\r?\n|\t)/)
+    .map((part) => (/^[\r\n\t]/.test(part) ? part.replace('\r', '') : escapeText(part)))
+    .join('');
+
+const valueMax = 200;
+const short = (value: unknown): string => {
+  const json = safeJson(value);
+  return json.length <= valueMax ? json : `${json.slice(0, valueMax)}…`;
+};
+
+export const callLine = (tool: unknown, input: unknown): string => `→ ${shown(tool)} ${short(input)}`;
+
+export const resultLine = (tool: unknown, isError: unknown, output: unknown): string =>
+  `← ${shown(tool)}${isError === true ? ' failed:' : ''} ${short(output)}`;
