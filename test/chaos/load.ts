@@ -2,10 +2,10 @@
 // answered is kept, so that it can be held against what the database has in the end.
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { ControlPlane } from '../support/programs.ts';
+import { startRun } from '../../sidecar/gateway/library/library.ts';
+import type { Verdict } from '../../sidecar/govern/verdict.ts';
 import type { followPlane } from '../support/plane.ts';
-import { startRun } from '../../sidecar/gateway/library.ts';
-import type { Verdict } from '../../sidecar/gateway/verdict.ts';
+import type { ControlPlane } from '../support/programs.ts';
 import type { Postgres } from './postgres.ts';
 import { askTimed, type TimedAnswer } from './world.ts';
 

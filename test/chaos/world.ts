@@ -1,4 +1,7 @@
 // Two control planes, each a process of its own, on one PostgreSQL; and what is asked of them.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Answer, ask, type ControlPlane, startControlPlane } from '../support/programs.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
@@ -17,6 +20,8 @@ export interface World {
 export async function startWorld(): Promise<World> {
   const postgres = await startPostgres();
   const running: ControlPlane[] = [];
+  // Not where a developer's own control plane keeps what it has yet to record.
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-chaos-planes-'));
   const close = async (): Promise<void> => {
     // A control plane that drains asks its database.
     postgres.thaw();
@@ -24,10 +29,14 @@ export async function startWorld(): Promise<World> {
       await Promise.all(running.map((plane) => plane.end()));
     } finally {
       await postgres.close();
+      rmSync(dataDir, { recursive: true, force: true });
     }
   };
   const startPlane = async (name: string): Promise<ControlPlane> => {
-    const plane = await startControlPlane({ DATABASE_URL: postgres.url(name), TOLLGATE_OWNER_KEY: ownerKey }, 'source');
+    const plane = await startControlPlane(
+      { DATABASE_URL: postgres.url(name), TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey },
+      'source',
+    );
     running.push(plane);
     return plane;
   };

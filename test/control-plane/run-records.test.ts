@@ -1,0 +1,264 @@
+// Runs as they are kept: begun, ended once, listed, read and cancelled; and the heart of the control plane that runs them.
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { makeId } from '../../control-plane/domain/access/key.ts';
+import { parseRunCursor, type Run, type RunHalt, type RunRef, shownRun } from '../../control-plane/domain/runs/run.ts';
+import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { cancelRun } from '../../control-plane/operations/runs/cancel-run.ts';
+import { type Heart, startHeart } from '../../control-plane/operations/runs/liveness/heart.ts';
+import { createRunBooks } from '../../control-plane/operations/runs/books/run-books.ts';
+import { listRuns } from '../../control-plane/operations/runs/list-runs.ts';
+import { mendRuns } from '../../control-plane/operations/runs/liveness/mend-runs.ts';
+import { readRun } from '../../control-plane/operations/runs/read-run.ts';
+import { tendRuns } from '../../control-plane/operations/runs/liveness/tend-runs.ts';
+import { cent, completed } from '../support/run-books.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { createRest, type Rest } from './rest.ts';
+
+let rest: Rest;
+let heart: Heart;
+let agentId: string;
+const beatMs = 5;
+
+beforeEach(async () => {
+  rest = await createRest();
+  heart = await startHeart({ ...rest.deps, log: silentLog }, beatMs);
+  agentId = await rest.createAgent({ name: 'bot' });
+});
+afterEach(async () => {
+  await heart.close();
+  await rest.close();
+});
+
+const books = () => createRunBooks(rest.deps, heart.instance);
+const ask = (key = rest.owner) => authenticate(rest.deps, `Bearer ${key}`);
+
+async function begin(fields: { readonly agentId?: string; readonly input?: string } = {}): Promise<RunRef> {
+  const { workspaceId } = await ask();
+  const run = { workspaceId, id: makeId(randomBytes) };
+  const { input = 'go', ...rest } = fields;
+  const begun = await books().records.begin({
+    ...run,
+    agentId,
+    agentName: 'bot',
+    sub: 'owner',
+    parentRunId: null,
+    model: 'demo/echo',
+    budget: cent,
+    request: { input },
+    ...rest,
+  });
+  expect(begun).toBe(true);
+  return run;
+}
+
+const read = async (id: string, key = rest.owner): Promise<Run> => readRun(rest.deps, await ask(key), id);
+
+describe('a run', () => {
+  test('is read while it goes on, and with its transcript once it has ended', async () => {
+    const run = await begin();
+    expect(shownRun(await read(run.id))).toEqual({
+      id: run.id,
+      agentId,
+      agentName: 'bot',
+      sub: 'owner',
+      conversationId: run.id,
+      status: 'running',
+      startedAt: '2026-06-25T12:00:00.000Z',
+      usage: { promptTokens: 0, completionTokens: 0, toolCallCount: 0, roundCount: 0, estimatedCostCents: 0, model: 'demo/echo' },
+      request: { input: 'go' },
+      output: '',
+    });
+    const { ledger, records } = books();
+    const reserved = await ledger.reserve(run, { least: 1, most: cent / 2 });
+    if (reserved.kind === 'granted') await ledger.settle(run, reserved.reservationId, cent / 4);
+    rest.clock.now = new Date('2026-06-25T12:00:01.500Z');
+    expect(await records.end(run, { ...completed, transcript: [{ role: 'user', text: 'go' }] })).toEqual({ spent: cent / 4 });
+    expect(shownRun(await read(run.id))).toMatchObject({
+      status: 'completed',
+      stopReason: 'goal_complete',
+      endedAt: '2026-06-25T12:00:01.500Z',
+      usage: { promptTokens: 10, completionTokens: 20, toolCallCount: 1, estimatedCostCents: 0.25, durationMs: 1500 },
+      output: 'done',
+      transcript: [{ role: 'user', text: 'go' }],
+    });
+  });
+
+  test('ends once, with what was still put aside spent', async () => {
+    const run = await begin();
+    const { ledger, records } = books();
+    await ledger.reserve(run, { least: 1, most: cent / 2 });
+    const ends = await Promise.all([
+      records.end(run, completed),
+      records.end(run, { ...completed, status: 'cancelled', stopReason: 'cancelled' }),
+    ]);
+    expect(ends.filter((end) => end !== null)).toEqual([{ spent: cent / 2 }]);
+    expect(await read(run.id)).toMatchObject({ status: ends[0] === null ? 'cancelled' : 'completed', spent: cent / 2 });
+  });
+
+  test('keeps what no database takes as text, and what no name may be', async () => {
+    const run = await begin({ input: 'a\0b\ud800' });
+    const transcript = JSON.parse('{"__proto__": "x", "deep": "\\u0000"}') as unknown;
+    await books().records.end(run, { ...completed, status: 'failed', stopReason: null, output: 'x\0', error: 'y\0\udfff', transcript });
+    const found = await read(run.id);
+    expect(found).toMatchObject({ status: 'failed', request: { input: 'a\uFFFDb\uFFFD' }, output: 'x\uFFFD', error: 'y\uFFFD\uFFFD' });
+    expect(JSON.stringify(found.transcript)).toBe('{"__proto__":"x","deep":"\uFFFD"}');
+  });
+
+  test('begins below one that goes on, for who began that one, and below no other', async () => {
+    const root = await begin();
+    const child = { workspaceId: root.workspaceId, agentId, agentName: 'child', sub: 'agent:child', model: 'm', budget: cent, request: {} };
+    const one = makeId(randomBytes);
+    expect(await books().records.begin({ ...child, id: one, parentRunId: root.id })).toBe(true);
+    expect(await read(one)).toMatchObject({ sub: 'owner', lineage: [root.id, one] });
+    expect(shownRun(await read(one))).toMatchObject({ parentRunId: root.id, conversationId: root.id });
+    await books().records.end(root, completed);
+    expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: root.id })).toBe(false);
+    expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: one })).toBe(false);
+    expect(await books().records.begin({ ...child, id: makeId(randomBytes), parentRunId: 'nobody' })).toBe(false);
+  });
+
+  test('of another workspace is as one that never was, to whoever reads, lists or cancels', async () => {
+    const run = await begin();
+    const other = await ask(rest.other);
+    for (const id of [run.id, 'x', 'x'.repeat(20), '\0'])
+      for (const operation of [readRun, cancelRun])
+        await expect(operation(rest.deps, other, id)).rejects.toMatchObject({ code: 'not_found', publicMessage: 'there is no such run' });
+    await expect(listRuns(rest.deps, other, { agentId, limit: 10, before: null })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await read(run.id)).toMatchObject({ status: 'running', cancelRequestedAt: null });
+  });
+
+  test('is read with agents.read, and cancelled with agents.write', async () => {
+    const run = await begin();
+    const reader = await rest.keyOf('admin', ['agents.read']);
+    expect(await read(run.id, reader)).toMatchObject({ status: 'running' });
+    await expect(cancelRun(rest.deps, await ask(reader), run.id)).rejects.toMatchObject({ code: 'forbidden' });
+    const neither = await rest.keyOf('owner', ['policies.read'], 'owner-2');
+    await expect(read(run.id, neither)).rejects.toMatchObject({ code: 'forbidden' });
+  });
+});
+
+test('an agent’s runs are listed newest first, page by page, each once, also those of one instant', async () => {
+  const begun: string[] = [];
+  for (const second of [0, 0, 0, 1, 2]) {
+    rest.clock.now = new Date(Date.UTC(2026, 5, 25, 12, 0, second));
+    begun.push((await begin()).id);
+  }
+  const another = await rest.createAgent({ name: 'another' });
+  await begin({ agentId: another });
+  const actor = await ask();
+  const listed: string[] = [];
+  let before: ReturnType<typeof parseRunCursor> = null;
+  for (let page = 0; page < 3; page += 1) {
+    const { runs, next } = await listRuns(rest.deps, actor, { agentId, limit: 2, before });
+    listed.push(...runs.map(({ id }) => id));
+    expect(next === undefined).toBe(page === 2);
+    before = next === undefined ? null : parseRunCursor(next);
+  }
+  expect(listed.slice(0, 2)).toEqual([begun[4], begun[3]]);
+  expect(listed.toSorted()).toEqual(begun.toSorted());
+});
+
+test('a run goes once it ended so many days ago, with what was said in it; one that goes on stays, however old', async () => {
+  const days = (count: number) => new Date(Date.UTC(2026, 5, 25, 12) + count * 86_400_000);
+  const endedAt = async (when: Date) => {
+    rest.clock.now = when;
+    const run = await begin();
+    await books().records.end(run, completed);
+    return run.id;
+  };
+  const old = [await endedAt(days(0)), await endedAt(days(0)), await endedAt(days(1))];
+  const young = await endedAt(days(1.5));
+  rest.clock.now = days(0);
+  const going = (await begin()).id;
+  rest.clock.now = days(31.25);
+  const tend = (retention: number) => tendRuns({ ...rest.deps, log: silentLog }, retention, 2);
+  expect(await tend(40)).toBe(0);
+  expect(await tend(30)).toBe(3);
+  expect(await tend(30)).toBe(0);
+  for (const id of old) expect((await rest.ask('GET', `/api/v1/runs/${id}`)).status).toBe(404);
+  expect(await read(young)).toMatchObject({ status: 'completed' });
+  expect(await read(going)).toMatchObject({ status: 'running' });
+  await rest.pool.query('alter table run rename to elsewhere');
+  await expect(tend(30)).rejects.toThrow('run');
+  await rest.pool.query('alter table elsewhere rename to run');
+});
+
+describe('the heart', () => {
+  const heard = (run: RunRef): Promise<RunHalt> => new Promise((resolve) => void heart.watch(run, resolve));
+
+  test('hears of a cancel, wherever it was asked for, and the run ends as it then does', async () => {
+    const run = await begin();
+    const halt = heard(run);
+    expect(await cancelRun(rest.deps, await ask(), run.id)).toMatchObject({ status: 'running', cancelRequestedAt: rest.clock.now });
+    expect(await halt).toBe('cancelled');
+    await books().records.end(run, { ...completed, status: 'cancelled', stopReason: 'cancelled' });
+    rest.clock.now = new Date(rest.clock.now.getTime() + 1000);
+    expect(await cancelRun(rest.deps, await ask(), run.id)).toMatchObject({ status: 'cancelled', stopReason: 'cancelled' });
+  });
+
+  test('hears that a run was ended by others, and that one went with its workspace', async () => {
+    const run = await begin();
+    const ended = heard(run);
+    await books().records.end(run, completed);
+    expect(await ended).toBe('ended');
+    const another = await begin();
+    const gone = heard(another);
+    await rest.pool.query("delete from workspace where slug = 'acme'");
+    expect(await gone).toBe('ended');
+  });
+
+  test('tells nobody who no longer listens, and each run once', async () => {
+    const run = await begin();
+    const told = vi.fn();
+    heart.watch(run, told)();
+    const again = vi.fn();
+    heart.watch(run, again);
+    await cancelRun(rest.deps, await ask(), run.id);
+    const witness = await begin();
+    await cancelRun(rest.deps, await ask(), witness.id);
+    // Watched last, told last: by then the beat has passed the others.
+    expect(await heard(witness)).toBe('cancelled');
+    expect(told).not.toHaveBeenCalled();
+    expect(again).toHaveBeenCalledExactlyOnceWith('cancelled');
+  });
+
+  test('that beats keeps its runs; of one that was closed they are failed at once', async () => {
+    const run = await begin();
+    expect(await mendRuns({ ...rest.deps, log: silentLog })).toBe(0);
+    await heart.close();
+    expect(await mendRuns({ ...rest.deps, log: silentLog })).toBe(1);
+    const found = shownRun(await read(run.id));
+    expect(found).toMatchObject({ status: 'failed', error: 'the control plane that ran it has gone' });
+    // Nobody knows how many tokens and calls it had, nor what was said.
+    expect(found['usage']).toEqual({ estimatedCostCents: 0, model: 'demo/echo', durationMs: 0 });
+    expect(found).not.toHaveProperty('transcript');
+    expect((await rest.ask('GET', `/api/v1/runs/${run.id}`)).status).toBe(200);
+  });
+
+  test('beats on after the database has refused it, and trusts its ears again after some beats', async () => {
+    const run = await begin();
+    let refused = (): void => {};
+    const failing = new Promise<void>((resolve) => {
+      refused = resolve;
+    });
+    const another = await startHeart({ ...rest.deps, log: { warn: () => refused() } }, beatMs);
+    expect(another.isSteady()).toBe(true);
+    await rest.pool.query('alter table run_instance rename to elsewhere');
+    await failing;
+    expect(another.isSteady()).toBe(false);
+    await rest.pool.query('alter table elsewhere rename to run_instance');
+    const halt = new Promise<RunHalt>((resolve) => void another.watch(run, resolve));
+    await cancelRun(rest.deps, await ask(), run.id);
+    expect(await halt).toBe('cancelled');
+    await vi.waitFor(() => expect(another.isSteady()).toBe(true), { interval: 1 });
+    await another.close();
+  });
+});
+
+test('a refusal that has nothing to do with the database does not blame it in the log', async () => {
+  expect((await rest.ask('POST', `/api/v1/agents/${agentId}/run`, { body: { input: 'x' } })).status).toBe(503);
+  const lines = rest.lines.filter((line) => line.includes('nothing runs here'));
+  expect(lines).toHaveLength(1);
+  expect(lines.join('')).not.toMatch(/database|undefined/);
+});

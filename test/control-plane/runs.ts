@@ -1,0 +1,140 @@
+// The REST surface with real runs behind it, put together as main.ts does: policy from the publisher, entries into the audit log,
+// money in the database. Models are a test's own, or those that need no network.
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type HookHost, noPolicy } from '@tollgate/sidecar/hooks';
+import { request } from 'undici';
+import { eventsOf, type SentEvent } from '../../control-plane/cli/streams.ts';
+import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
+import { tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
+import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import type { StartRun } from '../../control-plane/operations/runs/start-run.ts';
+import { createPublisher } from '../../control-plane/publish/publisher.ts';
+import type { Models } from '../../control-plane/runs/model.ts';
+import { createModels } from '../../control-plane/runs/models/models.ts';
+import { createProviders } from '../../control-plane/runs/models/providers.ts';
+import { untraced } from '../../control-plane/runs/tracing.ts';
+import { wireRuns } from '../../control-plane/wire-runs.ts';
+import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
+import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import type { Telemetry } from '../../control-plane/telemetry/tracing.ts';
+import { type Undo, undoAll } from '../../control-plane/undo.ts';
+import { createRest } from './rest.ts';
+
+type Overrides = NonNullable<Parameters<typeof createRest>[0]>;
+
+interface Options extends Omit<Overrides, 'startRun' | 'inTrace' | 'hooks'> {
+  readonly models?: Models;
+  readonly atOnce?: number;
+  readonly requestsPerSecond?: number;
+  readonly telemetry?: Telemetry;
+}
+
+const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+const unkeyed = (): Models => {
+  const { byName } = createProviders(
+    { openai: null, anthropic: null, endpoints: [] },
+    { wait: () => Promise.resolve(), random: () => 0, now: () => 0 },
+  );
+  return createModels(createCatalogue([]), byName);
+};
+
+export type RunsRest = Awaited<ReturnType<typeof createRunsRest>>;
+
+export async function createRunsRest({
+  models = unkeyed(),
+  atOnce = 100,
+  requestsPerSecond = 1_000,
+  telemetry,
+  ...overrides
+}: Options = {}) {
+  // Runs need what the surface is built over, and the surface needs them.
+  let started: StartRun | null = null;
+  const late = (...asked: Parameters<StartRun>): ReturnType<StartRun> =>
+    started === null ? Promise.reject(new Error('too early')) : started(...asked);
+  const startRun: StartRun = Object.assign(late, { action: 'run.start' as const });
+  let hooks: HookHost | null = null;
+  const lateHooks: HookHost = { enter: (shown) => hooks?.enter(shown) ?? noPolicy, decided: () => undefined };
+  const rest = await createRest({
+    ...overrides,
+    startRun,
+    hooks: lateHooks,
+    ...(telemetry === undefined ? {} : { inTrace: telemetry.inTrace }),
+  });
+  rest.clock.now = new Date();
+  await tendPartitions(rest.deps, 90);
+  const publisher = createPublisher({ readState: (id) => readWorkspaceState(rest.pool, id), defaults: rest.deps.defaults, log });
+  const watch = watchRevisions({ pool: rest.pool, connection: rest.pool.options, log }, publisher);
+  const spoolFolder = mkdtempSync(join(tmpdir(), 'tollgate-runs-'));
+  const undo: Undo = [];
+  const tracing = telemetry?.tracing ?? untraced;
+  const runs = await wireRuns(
+    { ...rest.deps, publisher, ingest: createIngest(rest.deps), registry: rest.deps.registry, hears: () => true, models, tracing, log },
+    { spoolFolder, atOnce, requestsPerSecond },
+    undo,
+  );
+  started = runs.startRun;
+  hooks = runs.hooks;
+
+  /** Answers once the run has begun to be told. */
+  async function stream(agentId: string, body: object, headers: Readonly<Record<string, string>> = {}) {
+    const answer = await request(`${rest.origin}/api/v1/agents/${agentId}/run`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${rest.owner}`, 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ stream: true, ...body }),
+      bodyTimeout: 0,
+    });
+    const events = eventsOf(textOf(answer.body))[Symbol.asyncIterator]();
+    const first: SentEvent | undefined = (await events.next()).value;
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      /** As the first comment says. */
+      id: /^run (.+)$/.exec(first?.comment ?? '')?.[1] ?? '',
+      next: async (): Promise<SentEvent | null> => (await events.next()).value ?? null,
+      all: async (): Promise<readonly SentEvent[]> => {
+        const found: SentEvent[] = [];
+        for await (const event of { [Symbol.asyncIterator]: () => events }) found.push(event);
+        return found;
+      },
+      leave: () => void answer.body.on('error', () => undefined).destroy(),
+    };
+  }
+
+  return {
+    ...rest,
+    runner: runs.runner,
+    spoolFolder,
+    run: (agentId: string, body: object, key = rest.owner) => rest.ask('POST', `/api/v1/agents/${agentId}/run`, { body, key }),
+    stream,
+    /** Of an agent, newest first. */
+    runsOf: async (agentId: string): Promise<readonly Shown[]> => {
+      const { body } = await rest.ask('GET', `/api/v1/agents/${agentId}/runs`);
+      return (body as { readonly runs: readonly Shown[] }).runs;
+    },
+    close: async () => {
+      await runs.runner.close(0);
+      // After an abort undici connects anew and asks nothing, which the server takes for busy.
+      rest.app.server.closeAllConnections();
+      await undoAll(undo, log);
+      publisher.close();
+      await watch.close();
+      await rest.close();
+      await rm(spoolFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Shown {
+  readonly id: string;
+  readonly status: string;
+  readonly stopReason?: string;
+}
+
+async function* textOf(body: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const bytes of body) yield decoder.decode(bytes, { stream: true });
+}

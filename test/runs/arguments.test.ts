@@ -1,0 +1,198 @@
+// Inputs against schemas of strangers.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createArgumentsProblem } from '../../control-plane/runs/tools/arguments.ts';
+import { createSchemaProblem } from '../../control-plane/runs/tools/schema-problem.ts';
+import { createTimeBound } from '../../control-plane/runs/tools/time-bound.ts';
+
+const problemOf = createArgumentsProblem(createSchemaProblem());
+const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
+
+test('what fits has no problem', () => {
+  const schema = object({ path: { type: 'string' }, depth: { type: 'integer', minimum: 0 } }, { required: ['path'] });
+  expect(problemOf(schema, { path: '/tmp', depth: 2, more: true })).toBeNull();
+});
+
+test.each<readonly [string, object, unknown, string]>([
+  ['a missing field', object({ a: { type: 'string' } }, { required: ['a', 'b'] }), { a: 'x' }, 'b is required'],
+  ['a wrong type', object({ a: { type: 'string' } }), { a: 1 }, 'a must be string'],
+  [
+    'a place inside',
+    object({ a: { type: 'array', items: object({ b: { type: 'integer' } }) } }),
+    { a: [{ b: 1 }, { b: 'x' }] },
+    'a[1].b must be integer',
+  ],
+  ['a field too many', object({}, { additionalProperties: false }), { 'x y': 1 }, '["x y"] is not a field here'],
+  ['a value of a list', object({ a: { enum: ['up', 'down'] } }), { a: 'left' }, 'a must be one of ["up","down"]'],
+  ['two at once', object({ a: { type: 'string' }, b: { type: 'string' } }), { a: 1, b: 1 }, 'a must be string; b must be string'],
+  ['a name that every object inherits', object({}, { required: ['constructor'] }), {}, 'constructor is required'],
+])('%s is said with its place', (_what, schema, input, words) => {
+  expect(problemOf({ ...schema }, input)).toBe(words);
+});
+
+test.each([[null], [[]], ['{}'], [1], [undefined]])('%j is no object', (input) => {
+  expect(problemOf({ type: 'object' }, input)).toBe('the arguments must be a JSON object');
+});
+
+test('words quote no value that the model wrote, and are few', () => {
+  const schema = object(Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, { type: 'integer', pattern: '^x$' }])));
+  const words = problemOf(schema, Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, 'the-secret']))) ?? '';
+  expect(words).not.toContain('the-secret');
+  expect(words).toMatch(/; and \d+ more$/);
+  expect(words.length).toBeLessThan(2_100);
+});
+
+describe('what was compiled', () => {
+  const schema = (n: number) => object({ a: { type: 'integer', maximum: n } });
+  const counted = () => {
+    let works = 0;
+    const problem = createSchemaProblem((_ms, work) => {
+      works += 1;
+      return work();
+    });
+    return { problem, works: () => works };
+  };
+
+  test('is kept for all that say the same', () => {
+    const { problem, works } = counted();
+    for (let run = 0; run < 5; run += 1) expect(problem(schema(1), { a: 2 }, 'it')).toBe('a must be <= 1');
+    // One to compile, and one for each check.
+    expect(works()).toBe(6);
+  });
+
+  test('is given up once it was late three times', () => {
+    let late = true;
+    const within = createTimeBound();
+    const endless = (): never => {
+      for (;;);
+    };
+    const problem = createSchemaProblem((_ms, work) => (late ? within(1, endless) : within(10_000, work)));
+    for (let time = 0; time < 2; time += 1) expect(problem(schema(1), { a: 2 }, 'it')).toBeNull();
+    late = false;
+    expect(problem(schema(1), { a: 2 }, 'it')).toBe('a must be <= 1');
+    late = true;
+    expect(problem(schema(1), { a: 2 }, 'it')).toBeNull();
+    late = false;
+    expect(problem(schema(1), { a: 2 }, 'it')).toBeNull();
+  });
+
+  test('is forgotten where others are in use', () => {
+    const { problem, works } = counted();
+    const long = (n: number) => ({ ...schema(n), description: 'x'.repeat(60_000) });
+    for (let n = 0; n < 100; n += 1) {
+      problem(long(n), { a: n }, 'it');
+      problem(long(0), { a: 0 }, 'it');
+    }
+    const before = works();
+    problem(long(0), { a: 0 }, 'it');
+    problem(long(1), { a: 1 }, 'it');
+    expect(works() - before).toBe(3);
+  });
+});
+
+describe('dialects', () => {
+  const tuple = { type: 'array', items: [{ type: 'string' }, { type: 'integer' }] };
+  const prefix = { type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }] };
+
+  test.each([
+    ['2020-12 by name', object({ a: prefix }, { $schema: 'https://json-schema.org/draft/2020-12/schema' })],
+    ['2020-12 by default', object({ a: prefix })],
+    ['draft 7 by name', object({ a: tuple }, { $schema: 'http://json-schema.org/draft-07/schema#' })],
+    ['draft 7 where it can only be that', object({ a: tuple })],
+  ])('%s', (_what, schema) => {
+    expect(problemOf(schema, { a: ['x', 1] })).toBeNull();
+    expect(problemOf(schema, { a: ['x', 'y'] })).toBe('a[1] must be integer');
+  });
+
+  test('a dialect that nobody knows is read as the newest', () => {
+    expect(problemOf(object({ a: { type: 'string' } }, { $schema: 'https://example.test/mine' }), { a: 1 })).toBe('a must be string');
+  });
+});
+
+describe('a schema that means no good', () => {
+  test.each<readonly [string, object]>([
+    ['a reference to elsewhere', object({ a: { $ref: 'https://evil.test/schema.json' } })],
+    ['a reference into a file', object({ a: { $ref: 'file:///etc/passwd' } })],
+    ['a reference that is nowhere', object({ a: { $ref: '#/$defs/none' } })],
+    ['a keyword with nonsense', object({ a: { minimum: 'many' } })],
+    ['a type that is none', { type: 'strnig' }],
+    ['a pattern that is none', object({ a: { pattern: '(' } })],
+    ['more than is read', object({}, { description: 'x'.repeat(300_000) })],
+  ])('%s: any object passes, and nothing else', (_what, schema) => {
+    expect(problemOf({ ...schema }, { a: 'anything' })).toBeNull();
+    expect(problemOf({ ...schema }, [])).toBe('the arguments must be a JSON object');
+  });
+
+  test('a check that waits is no check that passes', () => {
+    expect(problemOf({ $async: true, ...object({ a: { type: 'string' } }) }, { a: 1 })).toBe('a must be string');
+  });
+
+  test('what one names is not there for another', () => {
+    expect(problemOf({ $id: 'https://shared.test/s', ...object({ a: { type: 'string' } }) }, { a: 1 })).toBe('a must be string');
+    expect(problemOf({ $id: 'https://shared.test/s', ...object({ a: { type: 'integer' } }) }, { a: 1 })).toBeNull();
+    expect(problemOf(object({ b: { $ref: 'https://shared.test/s' } }), { b: { a: true } })).toBeNull();
+  });
+
+  const levels = 60;
+  const doubling = object(
+    { a: { $ref: '#/$defs/l0' } },
+    {
+      $defs: Object.fromEntries(
+        Array.from({ length: levels }, (_, at) => [
+          `l${at}`,
+          at === levels - 1 ? { type: 'string' } : { allOf: [{ $ref: `#/$defs/l${at + 1}` }, { $ref: `#/$defs/l${at + 1}` }] },
+        ]),
+      ),
+    },
+  );
+
+  test.each<readonly [string, object, unknown]>([
+    ['references that double at every level', doubling, 'x'],
+    ['a pattern that backtracks without end', object({ a: { pattern: '^(a+)+$' } }), `${'a'.repeat(60)}!`],
+    ['a reference to itself', object({ a: { $ref: '#/$defs/me' } }, { $defs: { me: { allOf: [{ $ref: '#/$defs/me' }] } } }), 'x'],
+  ])('%s holds the process up for a moment, a few times, and not for each run', (_what, schema, value) => {
+    const startedAt = process.cpuUsage();
+    // Each run has a copy of its own.
+    for (let run = 0; run < 50; run += 1) expect(problemOf({ ...schema }, { a: value })).toBeNull();
+    const { user, system } = process.cpuUsage(startedAt);
+    expect((user + system) / 1_000).toBeLessThan(1_500);
+  });
+
+  test('more parts than are compiled: any object passes, at once', () => {
+    const untimed = createSchemaProblem((_ms, work) => work());
+    const fields = (count: number) => object(Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, { type: 'integer' }])));
+    expect(untimed(fields(450), { f449: 'x' }, 'it')).toBe('f449 must be integer');
+    const all = Array.from({ length: 4_000 }, (_, at) => ({ properties: { [`f${at}`]: { type: 'integer' } } }));
+    const startedAt = process.cpuUsage();
+    expect(untimed(object({}, { allOf: all, unevaluatedProperties: false }), { f0: 'x' }, 'it')).toBeNull();
+    expect(process.cpuUsage(startedAt).user / 1_000).toBeLessThan(100);
+  });
+
+  test('whatever it is, there is an answer', () => {
+    const keyword = fc.constantFrom(
+      'type',
+      '$ref',
+      'allOf',
+      'properties',
+      'items',
+      'pattern',
+      'enum',
+      'required',
+      'if',
+      'not',
+      '$id',
+      '$dynamicRef',
+      'dependentSchemas',
+      'discriminator',
+      'nullable',
+    );
+    const schema = fc.dictionary(keyword, fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.dictionary(keyword, fc.jsonValue({ maxDepth: 1 }))));
+    fc.assert(
+      fc.property(schema, fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })), (one, input) => {
+        const words = problemOf({ ...one }, input);
+        expect(words === null || words.length > 0).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { createTold, type ToldEvent } from '../../control-plane/runs/telling.ts';
+import type { RunEvent } from '../../control-plane/runs/events.ts';
+
+const text = (delta: string): RunEvent => ({ kind: 'text', data: { delta } });
+const failed: RunEvent = { kind: 'error', data: { error: 'no' } };
+async function all(events: AsyncIterable<ToldEvent>): Promise<readonly ToldEvent[]> {
+  const found: ToldEvent[] = [];
+  for await (const event of events) found.push(event);
+  return found;
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Whether a promise has come to something, now. */
+async function isOver(promise: Promise<unknown>): Promise<boolean> {
+  let over = false;
+  void promise.then(() => {
+    over = true;
+  });
+  await turn();
+  return over;
+}
+
+test('events are told in their order, and nothing after the last one', async () => {
+  const { emit, events } = createTold(new AbortController().signal);
+  const told = [text('a'), text('b'), failed].map(emit);
+  expect(await all(events)).toEqual([text('a'), text('b'), failed]);
+  await Promise.all(told);
+});
+
+test('the run waits until its event was taken and the next one is wanted', async () => {
+  const { emit, events } = createTold(new AbortController().signal);
+  const first = emit(text('a'));
+  expect(await isOver(first)).toBe(false);
+  expect((await events.next()).value).toEqual(text('a'));
+  expect(await isOver(first)).toBe(false);
+  const next = events.next();
+  expect(await isOver(first)).toBe(true);
+  const second = emit(text('b'));
+  expect((await next).value).toEqual(text('b'));
+  expect(await isOver(second)).toBe(false);
+  await events.return(undefined);
+  expect(await isOver(second)).toBe(true);
+});
+
+test('where nothing happens for a while, that is said', async () => {
+  const { emit, events } = createTold(new AbortController().signal, 1);
+  expect((await events.next()).value).toBeNull();
+  expect((await events.next()).value).toBeNull();
+  void emit(failed);
+  const rest = await all(events);
+  expect(rest.at(-1)).toEqual(failed);
+});
+
+test('who has gone holds up nobody, whether the events were ever read or not', async () => {
+  const read = new AbortController();
+  const reading = createTold(read.signal);
+  const waiting = [reading.emit(text('a')), reading.emit(text('b'))];
+  await reading.events.next();
+  read.abort();
+  await Promise.all(waiting);
+  await reading.emit(text('c'));
+  expect(await all(reading.events)).toEqual([]);
+
+  const unread = new AbortController();
+  const told = createTold(unread.signal);
+  const emitted = told.emit(text('a'));
+  unread.abort();
+  await emitted;
+  const gone = createTold(unread.signal);
+  await gone.emit(failed);
+  expect(await all(gone.events)).toEqual([]);
+});
