@@ -2,10 +2,8 @@
 // a bug, and its text stays in the log.
 import { AppError, codes } from '@tollgate/proto/contract';
 import type { FastifyError } from 'fastify';
-import { BadHookRequest } from './hook-request.ts';
 
 export function publicError(error: FastifyError): { readonly status: number; readonly message: string } {
-  if (error instanceof BadHookRequest) return { status: 400, message: error.message };
   if (error instanceof AppError) return { status: codes[error.code].http, message: error.publicMessage };
   const status = error.statusCode ?? 500;
   return status < 500 ? { status, message: error.message } : { status: 500, message: 'internal error' };

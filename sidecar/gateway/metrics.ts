@@ -6,6 +6,7 @@ import type { Sidecar } from '../sidecar.ts';
 export interface DecisionMetrics {
   decided(decision: Decision, ms: number): void;
   unauthenticated(): void;
+  throttled(): void;
 }
 
 export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMetrics {
@@ -38,11 +39,17 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
     registers,
   });
   const unauthenticated = new Counter({ name: 'tollgate_unauthenticated_total', help: 'Requests whose key was not good', registers });
+  const throttled = new Counter({
+    name: 'tollgate_throttled_requests_total',
+    help: 'Requests beyond what a key may ask in a second',
+    registers,
+  });
   return {
     decided: ({ decision, code }, ms) => {
       decisions.inc({ decision, code });
       seconds.observe(ms / 1000);
     },
     unauthenticated: () => unauthenticated.inc(),
+    throttled: () => throttled.inc(),
   };
 }

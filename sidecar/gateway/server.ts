@@ -1,27 +1,49 @@
-// The process's HTTP server: hooks for agents; health and metrics for operators. `buildServer` says what it is,
+// The process's HTTP server: every door but the mesh's for agents; health and metrics for operators. `buildServer` says what it is,
 // `main.ts` runs it.
 import { bounds } from '@tollgate/proto/contract';
 import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Registry } from 'prom-client';
-import type { Sidecar } from '../sidecar.ts';
+import type { Entrance } from './entrance.ts';
 import { publicError } from './errors.ts';
-import { registerHooks } from './hooks.ts';
-import type { DecisionMetrics } from './metrics.ts';
+import { registerHooks } from './hooks/hooks.ts';
+import { registerHostHooks } from './hosts/host-hooks.ts';
+import { hookHostOf } from './hooks/host.ts';
+import { registerMcp } from './mcp/proxy.ts';
+import type { ToolServers } from './mcp/upstream.ts';
+import type { HttpTool } from './http-tools/definition.ts';
+import { registerHttpTools } from './http-tools/http-tools.ts';
 
 interface Deps {
-  readonly sidecar: Sidecar;
+  readonly entrance: Entrance;
   readonly registry: Registry;
-  readonly metrics: DecisionMetrics;
   readonly log: FastifyBaseLogger;
+  /** By name. */
+  readonly httpTools?: ReadonlyMap<string, HttpTool>;
+  /** What the MCP proxy leads to; absent: nothing. */
+  readonly toolServers?: ToolServers;
+  /** Until all of a request is there. */
+  readonly requestTimeoutMs?: number;
 }
 
-export function buildServer({ sidecar, registry, metrics, log }: Deps): FastifyInstance {
+export function buildServer({
+  entrance,
+  registry,
+  log,
+  httpTools = new Map<string, HttpTool>(),
+  toolServers,
+  requestTimeoutMs = 10_000,
+}: Deps): FastifyInstance {
+  const { sidecar } = entrance;
   const app = fastify({
     loggerInstance: log,
     // No request line in the log: health checks would drown it, and a URL may hold what must not stand there.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bounds.bodyBytes,
-    requestTimeout: 10_000,
+    // Nothing in the log tells one request from another: none needs a logger of its own.
+    childLoggerFactory: (logger) => logger,
+    requestTimeout: requestTimeoutMs,
+    // Where the one for the head is longer, Node takes the two for each other; and it looks every half minute only.
+    http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     keepAliveTimeout: 75_000,
     routerOptions: { maxParamLength: 1_000 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
@@ -38,6 +60,9 @@ export function buildServer({ sidecar, registry, metrics, log }: Deps): FastifyI
     return reply.code(reasons.length === 0 ? 200 : 503).send(reasons.length === 0 ? { ok: true } : { error: reasons.join('; '), reasons });
   });
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
-  registerHooks(app, sidecar, metrics);
+  registerHooks(app, hookHostOf(entrance), { publicError });
+  registerHttpTools(app, { ...entrance, tools: httpTools });
+  registerHostHooks(app, entrance);
+  if (toolServers !== undefined) registerMcp(app, { ...entrance, servers: toolServers });
   return app;
 }

@@ -1,44 +1,51 @@
-// The runs behind the hook endpoint. A client names a session, not a run: calls of one key, user, session and agent
+// The runs behind the doors of the process. A client names a session, not a run: calls of one key, user, session and agent
 // chain are one run, so that caps and handed-down tools hold over requests, whatever client or tier each claims.
 //
 // States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
-// caps and numbers begin anew then. A permitted call waits for its outcome under its id, or else under its input, also
-// as it was before redaction: among `pendingMax` such that differ and `pendingEqualMax` calls that are equal. An outcome
-// that finds none is recorded as a call of its own.
-import { canonicalJson, digestText, intersectTools } from '@tollgate/proto/contract';
+// caps and numbers begin anew then.
+import { intersectTools, type Tier } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Claim, Identity } from '../decide/call.ts';
+import { type GovernedRun, resumeRun } from '../govern/run.ts';
 import { createRunUsage, type RunUsage } from '../limits/usage.ts';
-import type { Sidecar } from '../sidecar.ts';
 import { createNumbers, type Numbers } from '../redact/index.ts';
-import type { GovernedRun } from './govern.ts';
-import type { HookRequest } from './hook-request.ts';
-import type { DecidedCall, Permit } from './verdict.ts';
-
-/** What is remembered of a permitted call: not its input, which may be large. */
-export type PendingCall = DecidedCall &
-  Pick<Permit, 'decidedAt'> & {
-    /** All that it waits under. */
-    readonly keys: readonly string[];
-  };
+import type { Governing } from '../govern/governing.ts';
+import { createPendingCalls, type PendingCalls } from './pending-calls.ts';
 
 export interface Session {
   readonly run: GovernedRun;
-  /** Calls whose outcome is awaited, oldest first, by call id, or by tool and input where the client names none. */
-  readonly pending: LRUCache<string, readonly PendingCall[]>;
+  readonly pending: PendingCalls;
+}
+
+/** What a client claims of the agent that calls. */
+export interface Claimed {
+  readonly sessionId: string;
+  /** Root to caller, the caller last. */
+  readonly chain: readonly string[];
+  readonly delegatedTools: readonly string[] | null;
+  readonly tier: Tier;
+  readonly client: { readonly name: string; readonly version?: string };
 }
 
 export interface Sessions {
-  find(index: Index, identity: Identity, request: HookRequest): Session;
+  find(index: Index, identity: Identity, claimed: Claimed): Session;
+}
+
+interface Shortcut {
+  readonly index: Index;
+  readonly session: Session;
+  readonly key: string;
+  readonly usageKey: string;
+  readonly numbersKey: string;
+  /** What each of its agents had been handed down with; undefined: all. */
+  readonly handedTo: readonly (readonly [string, readonly string[] | undefined])[];
 }
 
 const sessionsMax = 50_000;
-const pendingMax = 1_000;
-const pendingEqualMax = 100;
 
-export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 'govern'>, max = sessionsMax): Sessions {
+export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, max = sessionsMax): Sessions {
   const sessions = new LRUCache<string, Session>({ max });
   // These are asked for at every call, so that none is forgotten before the sessions that hold it. What a run has used,
   // whatever client or tier it claims from call to call.
@@ -47,6 +54,18 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
   const numbersOf = new LRUCache<string, Numbers>({ max });
   // What an agent of a session was handed down with: once said it holds, and only gets narrower.
   const handed = new LRUCache<string, readonly string[]>({ max });
+  // What the same claims led to the last time: most calls of a session claim what the one before did.
+  const shortcuts = new LRUCache<string, Shortcut>({ max });
+
+  /** As if all of it had been looked up: each of these counts as asked for. */
+  const found = (index: Index, asked: string): Session | undefined => {
+    const shortcut = shortcuts.get(asked);
+    if (shortcut?.index !== index) return undefined;
+    const { session, key, usageKey, numbersKey, handedTo } = shortcut;
+    for (const [name, tools] of handedTo) if (handed.get(name) !== tools) return undefined;
+    const isHeld = usages.get(usageKey) === session.run.usage && numbersOf.get(numbersKey) === session.run.numbers;
+    return isHeld && sessions.get(key) === session ? session : undefined;
+  };
 
   const usageOf = (key: string, originSub: string): RunUsage => {
     const usage = usages.get(key) ?? createRunUsage(counters, { originSub, startedAt: govern.clock.now() });
@@ -61,8 +80,10 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
   };
 
   return {
-    find: (index, identity, request) => {
-      const { sessionId, chain, delegatedTools, tier, client } = request;
+    find: (index, identity, { sessionId, chain, delegatedTools, tier, client }) => {
+      const askedKey = JSON.stringify([identity.keyId, identity.sub, sessionId, chain, tier, client]);
+      const shortcut = delegatedTools === null ? found(index, askedKey) : undefined;
+      if (shortcut !== undefined) return shortcut;
       const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
       // Agents by what they are, not by what they are called: an id and a name are the same agent, and a pin is no choice.
       const agents = bindCaller(index, asked).hops.map(({ profile, name }) => profile?.id ?? name);
@@ -73,57 +94,36 @@ export function createSessions({ counters, govern }: Pick<Sidecar, 'counters' | 
         const before = handed.get(key);
         handed.set(key, before === undefined ? delegatedTools : intersectTools(before, delegatedTools));
       }
+      const handedNow: (readonly [string, readonly string[] | undefined])[] = [];
       const hops = asked.hops.map((hop, at) => {
-        const tools = handed.get(handedTo(agents[at] ?? ''));
+        const name = handedTo(agents[at] ?? '');
+        const tools = handed.get(name);
+        handedNow.push([name, tools]);
         return tools === undefined ? hop : { ...hop, handedTools: tools };
       });
       const claim: Claim = { identity, hops };
       const key = JSON.stringify([claim, sessionId, client]);
-      const usage = usageOf(JSON.stringify([...of, agents]), identity.sub);
-      const numbers = numbersFor(JSON.stringify(of));
+      const usageKey = JSON.stringify([...of, agents]);
+      const usage = usageOf(usageKey, identity.sub);
+      const numbersKey = JSON.stringify(of);
+      const numbers = numbersFor(numbersKey);
+      const remember = (session: Session): Session => {
+        shortcuts.set(askedKey, { index, session, key, usageKey, numbersKey, handedTo: handedNow });
+        return session;
+      };
       const known = sessions.get(key);
-      if (known !== undefined) return known;
+      if (known !== undefined) return remember(known);
       const session: Session = {
-        run: {
+        run: resumeRun(index, {
           facts: { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 },
           claim,
           usage,
           numbers,
-          caller: bindCaller(index, claim),
-        },
-        // Grows as needed: by `max` it would take the memory of all of them for every session.
-        pending: new LRUCache({ maxSize: pendingMax, sizeCalculation: () => 1 }),
+        }),
+        pending: createPendingCalls(),
       };
       sessions.set(key, session);
-      return session;
+      return remember(session);
     },
   };
 }
-
-/** A permitted call waits for its outcome. Equal calls wait in line. */
-export function addPending(
-  { pending }: Session,
-  request: HookRequest,
-  { tool, requestId, decision, inputDigest, decidedAt, input }: Permit,
-): void {
-  // Its outcome may be told with the input that was asked about, or with the one that the tool got.
-  const keys = [...new Set([request, { ...request, input }].map(pendingKey))];
-  const call = { tool, requestId, decision, inputDigest, decidedAt, keys };
-  for (const key of keys) pending.set(key, [...(pending.get(key) ?? []), call].slice(-pendingEqualMax));
-}
-
-/** The call that an outcome belongs to; null where none waits for it. */
-export function takePending({ pending }: Session, request: HookRequest): PendingCall | null {
-  const call = pending.get(pendingKey(request))?.[0];
-  if (call === undefined || call.tool !== request.tool) return null;
-  for (const key of call.keys) {
-    const others = (pending.get(key) ?? []).filter((other) => other !== call);
-    if (others.length === 0) pending.delete(key);
-    else pending.set(key, others);
-  }
-  return call;
-}
-
-/** Under what a permit waits for its outcome: the client's id for the call, or what was called with what. */
-const pendingKey = ({ callId, tool, input }: Pick<HookRequest, 'callId' | 'tool' | 'input'>): string =>
-  callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`;

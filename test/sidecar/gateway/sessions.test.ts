@@ -1,11 +1,11 @@
 // What the hook endpoint remembers of sessions, and what it forgets first.
 import { expect, test } from 'vitest';
-import { type HookRequest, parseHookRequest } from '../../../sidecar/gateway/hook-request.ts';
+import { type HookRequest, parseHookRequest } from '../../../sidecar/gateway/hooks/hook-request.ts';
 import { createSessions, type Session } from '../../../sidecar/gateway/sessions.ts';
 import { createTestSidecar } from '../../support/governing.ts';
 
 const asked = (fields: object): HookRequest =>
-  parseHookRequest({ tool_name: 'mail.send', tool_input: {}, session_id: 's1', agent_name: 'bot', ...fields }, undefined);
+  parseHookRequest({ tool_name: 'mail.send', tool_input: {}, session_id: 's1', agent_name: 'bot', ...fields }, undefined, 'key-1');
 
 test('numbers and caps of a session that is in use are kept, however many others come, and agents of it that come late share them', async () => {
   const sidecar = await createTestSidecar();

@@ -1,0 +1,54 @@
+// A denial as doors answer it that speak HTTP: 403, or 429 where a limit of policy had no room.
+import type { DenyCode } from '@tollgate/proto/contract';
+import { reasons } from '@tollgate/proto/contract';
+import type { Decision } from '../decide/decision.ts';
+import { type Denial, denialText } from '../govern/verdict.ts';
+
+export interface DenialAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: { readonly error: string; readonly decision: object };
+}
+
+/** When to come back, where that can be said: seconds, which have no fractions there. */
+export const retryHeader = (ms: number | null | undefined): Readonly<Record<string, string>> =>
+  ms == null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) };
+
+export function denialAnswer(denial: Denial): DenialAnswer {
+  const { code, reason, kind, retryAfterMs, requestId } = denial;
+  const limited = code === 'rate_limited';
+  return {
+    status: limited ? 429 : 403,
+    headers: {
+      'x-tollgate-request-id': requestId,
+      ...(limited ? retryHeader(retryAfterMs ?? 1_000) : {}),
+    },
+    body: {
+      error: denialText(denial),
+      decision: {
+        decision: 'deny',
+        reason,
+        kind,
+        ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
+        request_id: requestId,
+      },
+    },
+  };
+}
+
+/** For a request that came to no decision of policy. */
+export const refusalBody = (code: DenyCode, words: string, retryAfterMs?: number): DenialAnswer['body'] => ({
+  error: words,
+  decision: {
+    decision: 'deny',
+    reason: `${code}: ${words}`,
+    kind: reasons[code],
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  },
+});
+
+/** For an output that is withheld. */
+export const blockedBody = ({ reason }: Decision, requestId: string): object => ({
+  error: `The output was withheld: ${reason}`,
+  decision: { action: 'block', reason, request_id: requestId },
+});

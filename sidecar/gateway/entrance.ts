@@ -1,0 +1,59 @@
+// What all doors of a process share, and how a request comes in through any of them: policy is held, its key is good, and
+// the key has not asked oftener than it may. Who is kept out is no caller, and leaves no entry.
+import type { Index } from '../decide/build-index.ts';
+import type { Identity } from '../decide/call.ts';
+import type { Sidecar } from '../sidecar.ts';
+import { authenticate, type Barred, noPolicy } from './key.ts';
+import type { DecisionMetrics } from './metrics.ts';
+import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
+import { createSessions, type Sessions } from './sessions.ts';
+
+/** What a request shows of who sent it. */
+export interface Shown {
+  readonly authorization: string | undefined;
+  /** The slug in the path; undefined: there is none. */
+  readonly workspace: string | undefined;
+}
+
+export interface LetIn {
+  readonly index: Index;
+  readonly identity: Identity;
+}
+
+export interface Entrance {
+  readonly sidecar: Sidecar;
+  readonly metrics: DecisionMetrics;
+  /** The runs behind every door. */
+  readonly sessions: Sessions;
+  /** Asked once for each request, where it can be before a byte of its body is read. */
+  readonly enter: (shown: Shown) => LetIn | Barred;
+}
+
+interface Deps {
+  readonly sidecar: Sidecar;
+  readonly metrics: DecisionMetrics;
+  readonly requestsPerSecond?: number;
+}
+
+export function createEntrance({ sidecar, metrics, requestsPerSecond = requestsPerSecondDefault }: Deps): Entrance {
+  const { clock } = sidecar.govern;
+  const limit = createRequestLimit(clock, requestsPerSecond);
+  return {
+    sidecar,
+    metrics,
+    sessions: createSessions(sidecar),
+    enter: ({ authorization, workspace }) => {
+      const index = sidecar.cell.current;
+      if (index === null) return noPolicy;
+      const checked = authenticate(index, clock.wall(), authorization, workspace);
+      if ('status' in checked) {
+        metrics.unauthenticated();
+        return checked;
+      }
+      const full = limit.take(checked.identity.keyId);
+      if (full === null) return { index, identity: checked.identity };
+      metrics.throttled();
+      return full;
+    },
+  };
+}

@@ -1,0 +1,29 @@
+// Who answers hooks: the sidecar process for its one workspace, or a control plane for the workspace of the key.
+import type { Decision } from '../../decide/decision.ts';
+import type { Governing } from '../../govern/governing.ts';
+import type { Entrance, LetIn, Shown } from '../entrance.ts';
+import type { Barred } from '../key.ts';
+import type { Sessions } from '../sessions.ts';
+
+/** Whose call it is, and what decides about it. */
+export interface Entered extends LetIn {
+  readonly governing: Governing;
+  readonly sessions: Sessions;
+}
+
+export type Entry = Entered | Barred;
+
+export interface HookHost {
+  /** Asked before a byte of the body is read. */
+  enter(shown: Shown): Entry | Promise<Entry>;
+  /** A decision about a call was made, in so many ms. */
+  decided(decision: Decision, ms: number): void;
+}
+
+export const hookHostOf = ({ sidecar, metrics, sessions, enter }: Entrance): HookHost => ({
+  enter: (shown) => {
+    const entered = enter(shown);
+    return 'status' in entered ? entered : { governing: sidecar, sessions, ...entered };
+  },
+  decided: (decision, ms) => metrics.decided(decision, ms),
+});

@@ -1,0 +1,8 @@
+// The hook endpoint, for a control plane that answers hooks by itself: the same routes and the same decisions as those of
+// a sidecar process.
+export type { Shown } from './gateway/entrance.ts';
+export type { Entry, HookHost } from './gateway/hooks/host.ts';
+export { type HookRoutes, registerHooks } from './gateway/hooks/hooks.ts';
+export { authenticate, badKeys, keyIn, noPolicy } from './gateway/key.ts';
+export { createRequestLimit, requestsPerSecondDefault } from './gateway/request-limit.ts';
+export { createSessions, type Sessions } from './gateway/sessions.ts';

@@ -1,0 +1,608 @@
+import type { InjectOptions } from 'fastify';
+import { expect, test } from 'vitest';
+import { createTestServer, createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
+import { agent, key, keyText, member, ruleFor, type World } from '../../../support/snapshots.ts';
+
+const own = keyText('key1');
+const mail = 'bob@acme-mail.eu';
+
+interface Asked {
+  readonly body?: unknown;
+  readonly authorization?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly path?: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const use = (fields: object = {}): object => ({
+  tool_name: 'mail.send',
+  tool_input: { to: 'bob' },
+  session_id: 's1',
+  agent_name: 'bot',
+  ...fields,
+});
+
+async function start(world: World | null = {}) {
+  const sidecar = await createTestSidecar({ world });
+  const { app, lines, registry } = createTestServer(sidecar);
+  async function ask(path: string, { body = use(), authorization = `Bearer ${own}`, headers = {} }: Asked): Promise<Answer> {
+    const options: InjectOptions = {
+      method: 'POST',
+      url: path,
+      headers: { 'content-type': 'application/json', ...(authorization === null ? {} : { authorization }), ...headers },
+      payload: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+    };
+    const answer = await app.inject(options);
+    return { status: answer.statusCode, body: answer.json<Record<string, unknown>>() };
+  }
+  const toolUse = (asked: Asked = {}): Promise<Answer> => ask(asked.path ?? '/govern/tool-use', asked);
+  const toolOutput = (asked: Asked = {}): Promise<Answer> =>
+    ask(asked.path ?? '/govern/tool-output', { body: use({ tool_output: 'done' }), ...asked });
+  const codes = async (): Promise<readonly string[]> => (await sidecar.entries()).map(({ hookEvent, code }) => `${hookEvent} ${code}`);
+  return { sidecar, app, lines, registry, toolUse, toolOutput, codes };
+}
+
+const redacting: World = { documents: [ruleFor('mail.send', { transform: 'redact' })] };
+
+test('a permitted and a denied call are both answered with 200, and each leaves one entry', async () => {
+  const { toolUse, codes } = await start({ documents: [ruleFor('github.delete', { permission: 'deny' })] });
+  expect(await toolUse()).toEqual({
+    status: 200,
+    body: { decision: 'allow', reason: expect.stringMatching(/^allowed: /), request_id: 'id-1' },
+  });
+  expect(await toolUse({ body: use({ tool_name: 'github.delete' }) })).toEqual({
+    status: 200,
+    body: { decision: 'deny', reason: expect.stringMatching(/^policy_denied: /), kind: 'terminal', request_id: 'id-2' },
+  });
+  expect(await codes()).toEqual(['PreToolUse allowed', 'PreToolUse policy_denied']);
+});
+
+test('a limit of policy is 200, deny, retry, with the time to wait', async () => {
+  const { toolUse } = await start({ documents: [ruleFor('mail.send', { rateLimit: 1 })] });
+  await toolUse();
+  expect(await toolUse()).toMatchObject({ status: 200, body: { decision: 'deny', kind: 'retry', retryAfterMs: 61_000 } });
+});
+
+test('the key is taken with and without Bearer, with and without its workspace in the path', async () => {
+  const { toolUse } = await start();
+  for (const authorization of [`Bearer ${own}`, `bearer ${own}`, own]) {
+    for (const path of ['/govern/tool-use', '/acme/govern/tool-use'])
+      expect(await toolUse({ authorization, path })).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  }
+});
+
+const now = Date.UTC(2026, 5, 25, 12);
+
+test.each([
+  ['no key', 401, { authorization: null }],
+  ['a malformed key', 401, { authorization: 'Bearer gsk_acme_short' }],
+  ['another scheme', 401, { authorization: `Basic ${own}` }],
+  ['two keys', 401, { authorization: `Bearer ${own}, Bearer ${own}` }],
+  ['an unknown key', 401, { authorization: `Bearer ${keyText('nobody')}` }],
+  ['a key of another workspace', 401, { authorization: `Bearer ${keyText('key1', 'other')}` }],
+  ['an expired key', 401, { authorization: `Bearer ${keyText('expired')}` }],
+  ['another workspace in the path', 403, { path: '/other/govern/tool-use' }],
+  ['a key without the scope', 403, { authorization: `Bearer ${keyText('reader')}` }],
+] as const)('%s: %i, a decision to deny, and no entry', async (_, status, asked) => {
+  const keys = [key(), key({ id: 'expired', expiresAt: now }), key({ id: 'reader', scopes: ['policies.read', 'sidecar.sync'] })];
+  const { toolUse, toolOutput, sidecar } = await start({ keys });
+  expect(await toolUse(asked)).toMatchObject({
+    status,
+    body: {
+      error: expect.any(String),
+      decision: 'deny',
+      kind: 'terminal',
+      reason: expect.stringMatching(/^(?:identity_unknown|key_revoked|key_scope): /),
+    },
+  });
+  const path = 'path' in asked ? asked.path.replace('use', 'output') : '/govern/tool-output';
+  expect(await toolOutput({ ...asked, path })).toMatchObject({ status, body: { error: expect.any(String), action: 'block' } });
+  expect(await sidecar.entries()).toEqual([]);
+});
+
+test('without policy: 503 and a denial that may be tried again', async () => {
+  const { toolUse, toolOutput } = await start(null);
+  expect(await toolUse()).toMatchObject({
+    status: 503,
+    body: { error: expect.any(String), decision: 'deny', kind: 'retry', reason: expect.stringMatching(/^snapshot_missing/) },
+  });
+  expect(await toolOutput()).toMatchObject({ status: 503, body: { error: expect.any(String), action: 'block' } });
+});
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
+const oneMiB = 1024 * 1024;
+
+/** A request of so many bytes. */
+function paddedTo(bytes: number): string {
+  const head = '{"tool_name":"t","session_id":"s","pad":"';
+  return `${head}${'x'.repeat(bytes - head.length - 2)}"}`;
+}
+
+test.each([
+  ['no body', 400, ''],
+  ['a body that is no JSON', 400, '{"tool_name":'],
+  ['a list', 400, '[]'],
+  ['text', 400, '"mail.send"'],
+  ['null', 400, 'null'],
+  ['no tool', 400, { session_id: 's' }],
+  ['an empty session', 400, use({ session_id: '' })],
+  ['a tool that is a number', 400, use({ tool_name: 7 })],
+  ['an unknown tier', 400, use({ agent_tier: 'root' })],
+  ['a tier named as a prototype property', 400, use({ agent_tier: 'constructor' })],
+  ['NUL in the session', 400, use({ session_id: 'a\u0000b' })],
+  ['NUL in the agent', 400, use({ agent_name: 'a\u0000b' })],
+  ['a lone surrogate in the tool', 400, use({ tool_name: '\ud800' })],
+  ['a lone surrogate in the agent', 400, '{"tool_name":"t","session_id":"s","agent_name":"\\ud800"}'],
+  ['an agent name of 201 characters', 400, use({ agent_name: 'a'.repeat(201) })],
+  ['a chain that is no list', 400, use({ agent_chain: 'bot' })],
+  ['a chain with a number', 400, use({ agent_chain: ['bot', 1] })],
+  ['a chain of 65', 400, use({ agent_chain: Array.from({ length: 65 }, (_, at) => `a${at}`) })],
+  ['handed-down tools that are text', 400, use({ delegated_tools: 'mail.send' })],
+  ['a client without a name', 400, use({ client: { version: '1' } })],
+  ['a client that is a list', 400, use({ client: [] })],
+  ['an impersonated number', 400, use({ impersonate_uid: 5 })],
+  ['accepts that is text', 400, use({ accepts: 'modified_input' })],
+  ['an input nested too deep', 400, `{"tool_name":"t","session_id":"s","tool_input":${nested(65)}}`],
+  ['an input nested 100,000 deep', 400, `{"tool_name":"t","session_id":"s","tool_input":${nested(100_000)}}`],
+  ['an input of too many values', 400, `{"tool_name":"t","session_id":"s","tool_input":[${'0,'.repeat(100_001)}0]}`],
+  ['a key __proto__', 400, '{"tool_name":"t","session_id":"s","tool_input":{"__proto__":{"a":1}}}'],
+  ['a key __proto__ at the top', 400, '{"tool_name":"t","session_id":"s","__proto__":{"agent_tier":"api"}}'],
+  ['one byte more than 1 MiB', 413, paddedTo(oneMiB + 1)],
+] as const)('%s: %i with a decision to deny, and no entry', async (_, status, body) => {
+  const { toolUse, sidecar } = await start();
+  expect(await toolUse({ body })).toMatchObject({
+    status,
+    body: { error: expect.any(String), decision: 'deny', reason: expect.stringMatching(/^call_malformed: /) },
+  });
+  expect(await sidecar.entries()).toEqual([]);
+});
+
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+test.each([
+  ['a tool that is named twice', '{"tool_name":"t","session_id":"s","tool_name":"u"}', /^the body names a key twice \(at position 34\)$/],
+  ['a tool that is named twice, once with an escape', '{"tool_name":"t","session_id":"s","tool\\u005fname":"u"}', /names a key twice/],
+  ['a key twice in the input', '{"tool_name":"t","tool_input":{"to":"a","to":"b"}}', /names a key twice/],
+  [
+    'a number that would be rounded',
+    '{"tool_name":"t","tool_input":{"id":9007199254740993}}',
+    /a number that would be rounded \(at position 36\)/,
+  ],
+  ['bytes that are not UTF-8', bytesOf('{"tool_name":"t","tool_input":"\xff"}'), /^the body is not UTF-8$/],
+  ['a byte order mark', bytesOf('\xef\xbb\xbf{"tool_name":"t"}'), /byte order mark/],
+  ['text behind the value', '{"tool_name":"t"} {"tool_name":"u"}', /^the body is not one JSON value/],
+  ['an escaped key __proto__', '{"tool_name":"t","tool_input":{"\\u005f_proto__":1}}', /^the body has a key "__proto__"/],
+] as const)('%s: 400 that says what and where, a denial or a block, and no entry', async (_, body, words) => {
+  const { toolUse, toolOutput, sidecar } = await start();
+  expect(await toolUse({ body })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringMatching(words), decision: 'deny', kind: 'terminal', reason: expect.stringMatching(/^call_malformed: /) },
+  });
+  expect(await toolOutput({ body })).toMatchObject({ status: 400, body: { error: expect.stringMatching(words), action: 'block' } });
+  expect(await sidecar.entries()).toEqual([]);
+});
+
+test('a body in another encoding than UTF-8 is refused, whatever its bytes', async () => {
+  const { toolUse, sidecar } = await start();
+  for (const charset of ['utf-16', 'latin1', '"utf-16le"'])
+    expect(await toolUse({ headers: { 'content-type': `application/json; charset=${charset}` } })).toMatchObject({
+      status: 415,
+      body: { decision: 'deny' },
+    });
+  expect(await sidecar.entries()).toEqual([]);
+  for (const type of ['application/json; charset=utf-8', 'application/json;charset="UTF-8"'])
+    expect((await toolUse({ headers: { 'content-type': type } })).status).toBe(200);
+});
+
+test('calls of a client that names no session are one run of its key', async () => {
+  const { toolUse, sidecar } = await start({ agents: [agent({ maxToolCalls: 1 })] });
+  const body = { tool_name: 'mail.send', agent_name: 'bot' };
+  expect(await toolUse({ body })).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  expect(await toolUse({ body: { ...body, session_id: null } })).toMatchObject({
+    body: { decision: 'deny', reason: expect.stringMatching(/^cap_tool_calls/) },
+  });
+  expect((await sidecar.entries()).map(({ sessionId }) => sessionId)).toEqual(['key-1', 'key-1']);
+});
+
+test('a body of exactly 1 MiB is read', async () => {
+  const { toolUse } = await start();
+  const body = paddedTo(oneMiB);
+  expect(Buffer.byteLength(body)).toBe(oneMiB);
+  expect((await toolUse({ body })).status).toBe(200);
+});
+
+test('another content type is 415, another path 404, another method 404, each with an error', async () => {
+  const { app, toolUse } = await start();
+  expect(await toolUse({ headers: { 'content-type': 'text/xml' } })).toMatchObject({
+    status: 415,
+    body: { error: expect.any(String), decision: 'deny' },
+  });
+  expect(await toolUse({ path: '/govern/tool-abuse' })).toMatchObject({
+    status: 404,
+    body: { error: 'there is no POST /govern/tool-abuse' },
+  });
+  const read = await app.inject({ method: 'GET', url: '/govern/tool-use?token=rosebud' });
+  expect({ status: read.statusCode, body: read.body }).toEqual({ status: 404, body: '{"error":"there is no GET /govern/tool-use"}' });
+});
+
+test('names that are special elsewhere are ordinary tool names', async () => {
+  const { toolUse, sidecar } = await start({ agents: [], documents: [ruleFor('__proto__', { permission: 'deny' })] });
+  const decisionOf = async (tool: string) =>
+    (await toolUse({ body: use({ tool_name: tool, tool_input: { constructor: 1, toString: 2 } }) })).body['decision'];
+  expect(await decisionOf('__proto__')).toBe('deny');
+  for (const tool of ['constructor', 'toString', 'hasOwnProperty', '*', 'a/b', '😀']) expect(await decisionOf(tool)).toBe('allow');
+  expect((await sidecar.entries())[0]).toMatchObject({ tool: '__proto__', code: 'policy_denied', input: { constructor: 1, toString: 2 } });
+});
+
+test('a tool name that is none is denied as malformed, and recorded', async () => {
+  const { toolUse, sidecar } = await start();
+  for (const tool of ['', 'a\u0000b', ' mail.send', 'x'.repeat(201), 'mail\u200b.send']) {
+    expect(await toolUse({ body: use({ tool_name: tool }) })).toMatchObject({
+      status: 200,
+      body: { decision: 'deny', reason: expect.stringMatching(/^call_malformed: /) },
+    });
+  }
+  expect((await sidecar.entries()).map(({ tool }) => tool)).toContain('a\u0000b');
+});
+
+test('the tier is what the client claims, else what its way of running implies', async () => {
+  const { toolUse, sidecar } = await start();
+  const cases = [
+    [{}, 'interactive'],
+    [{ agent_tier: 'api' }, 'api'],
+    [{ permission_mode: 'bypassPermissions' }, 'background'],
+    [{ ci: true }, 'background'],
+    [{ agent_id: 'a' }, 'subagent'],
+    [{ agent_id: 'a', permission_mode: 'bypassPermissions' }, 'background'],
+    [{ agent_tier: 'interactive', permission_mode: 'bypassPermissions' }, 'interactive'],
+    [{ agent_tier: null, permission_mode: 'plan' }, 'interactive'],
+  ] as const;
+  for (const [fields] of cases) await toolUse({ body: use(fields) });
+  expect((await sidecar.entries()).map(({ agentTier }) => agentTier)).toEqual(cases.map(([, tier]) => tier));
+});
+
+test('the client is what the body says, else the header, else "hook"', async () => {
+  const { toolUse, sidecar } = await start();
+  await toolUse({ body: use({ client: { name: 'cursor', version: '2' } }), headers: { 'x-gs-client': 'other/1' } });
+  await toolUse({ headers: { 'x-gs-client': 'claude-code/2.0.1' } });
+  await toolUse({ headers: { 'x-gs-client': 'codex' } });
+  await toolUse({ headers: { 'x-gs-client': '@acme/agents/0.3.0' } });
+  await toolUse();
+  expect((await sidecar.entries()).map(({ client, agentType }) => [client, agentType])).toEqual([
+    [{ name: 'cursor', version: '2' }, 'cursor::interactive::bot'],
+    [{ name: 'claude-code', version: '2.0.1' }, 'claude-code::interactive::bot'],
+    [{ name: 'codex' }, 'codex::interactive::bot'],
+    [{ name: '@acme/agents', version: '0.3.0' }, '@acme/agents::interactive::bot'],
+    [{ name: 'hook' }, 'hook::interactive::bot'],
+  ]);
+  expect((await toolUse({ headers: { 'x-gs-client': 'a\tb/1' } })).status).toBe(400);
+  expect(await toolUse({ body: use({ client: { name: 'a::b' } }) })).toMatchObject({
+    status: 200,
+    body: { decision: 'deny', reason: expect.stringMatching(/^call_malformed/) },
+  });
+});
+
+test('a service key acts as itself; another user is named only with the scope for it, and only a member', async () => {
+  const keys = [key(), key({ id: 'service', uid: null, role: 'admin', scopes: ['govern', 'govern.impersonate'] })];
+  const { toolUse, sidecar } = await start({ keys, members: [member(), member({ uid: 'bob', email: 'bob@acme.test' })] });
+  const service = `Bearer ${keyText('service')}`;
+  await toolUse({ authorization: service });
+  await toolUse({ authorization: service, body: use({ impersonate_uid: 'bob' }) });
+  await toolUse({ authorization: service, body: use({ impersonate_uid: 'eve' }) });
+  await toolUse({ body: use({ impersonate_uid: 'bob' }) });
+  await toolUse({ body: use({ impersonate_uid: 'ann' }) });
+  expect((await sidecar.entries()).map(({ sub, userEmail, role, code }) => `${sub} ${userEmail} ${role} ${code}`)).toEqual([
+    'apikey:service  admin allowed',
+    'bob bob@acme.test member allowed',
+    'eve   identity_unknown',
+    'bob bob@acme.test member key_scope',
+    'ann ann@acme.test member allowed',
+  ]);
+});
+
+test('what a key pins holds, whatever the client claims', async () => {
+  const keys = [key({ pins: { tier: 'background', agent: 'bot', client: 'pinned' } })];
+  const { toolUse, sidecar } = await start({ keys, agents: [agent(), agent({ id: 'agent-2', name: 'root' })] });
+  await toolUse({ body: use({ agent_tier: 'interactive', agent_name: 'root', client: { name: 'other' } }) });
+  expect(await sidecar.entries()).toMatchObject([{ agentTier: 'background', agentName: 'bot', agentType: 'pinned::background::bot' }]);
+});
+
+test('a chain gives depth and names, as the caller claims it and marked so', async () => {
+  const { toolUse, sidecar } = await start({ agents: [agent(), agent({ id: 'p', name: 'planner' })] });
+  await toolUse({ body: use({ agent_chain: ['planner', 'bot'] }) });
+  await toolUse({ body: use({ agent_chain: ['planner'] }) });
+  const [first, second] = await sidecar.entries();
+  expect(first).toMatchObject({
+    depth: 1,
+    chain: ['planner', 'bot'],
+    runChain: ['s1', 's1'],
+    chainClaimed: true,
+    sub: 'agent:agent-1',
+    originSub: 'ann',
+    parentProfileId: 'p',
+  });
+  expect(second).toMatchObject({ depth: 1, chain: ['planner', 'bot'] });
+});
+
+test('tools that a task was handed down with stay, get only narrower, and bind descendants', async () => {
+  const { toolUse } = await start({
+    agents: [agent({ enabledTools: ['mail.*', 'github.*'] }), agent({ id: 'c', name: 'child', enabledTools: ['mail.*', 'github.*'] })],
+  });
+  const reasonOf = async (fields: object) => String((await toolUse({ body: use(fields) })).body['reason']).split(':')[0];
+  expect(await reasonOf({ tool_name: 'github.read' })).toBe('allowed');
+  expect(await reasonOf({ tool_name: 'github.read', delegated_tools: ['mail.*'] })).toBe('delegated_tools');
+  expect(await reasonOf({ tool_name: 'github.read' })).toBe('delegated_tools');
+  expect(await reasonOf({ tool_name: 'mail.send' })).toBe('allowed');
+  expect(await reasonOf({ tool_name: 'github.read', delegated_tools: ['github.*', 'mail.send'] })).toBe('delegated_tools');
+  expect(await reasonOf({ tool_name: 'mail.read' })).toBe('delegated_tools');
+  expect(await reasonOf({ tool_name: 'mail.send' })).toBe('allowed');
+  expect(await reasonOf({ tool_name: 'mail.read', agent_name: 'child', agent_chain: ['bot', 'child'] })).toBe('delegated_tools');
+  expect(await reasonOf({ tool_name: 'mail.send', agent_name: 'child', agent_chain: ['bot', 'child'] })).toBe('allowed');
+  expect(await reasonOf({ tool_name: 'mail.send', delegated_tools: [] })).toBe('delegated_tools');
+  expect(await reasonOf({ tool_name: 'github.read', session_id: 's2' })).toBe('allowed');
+});
+
+test('caps hold over the requests of a session, also those that arrive together', async () => {
+  const { toolUse } = await start({ agents: [agent({ maxToolCalls: 50 })] });
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, at) =>
+      toolUse({ body: use({ call_id: `c${at}`, ...(at % 2 === 0 ? { delegated_tools: ['mail.*'] } : {}) }) }),
+    ),
+  );
+  expect(answers.filter(({ body }) => body['decision'] === 'allow')).toHaveLength(50);
+  expect((await toolUse({ body: use({ session_id: 's2' }) })).body['decision']).toBe('allow');
+});
+
+test('where redaction would change the input: a changed one for clients that take it, else a denial', async () => {
+  const { toolUse, sidecar } = await start(redacting);
+  const input = { tool_input: { to: mail, cc: [mail], n: 1 } };
+  expect(await toolUse({ body: use(input) })).toMatchObject({
+    status: 200,
+    body: { decision: 'deny', kind: 'terminal', reason: expect.stringMatching(/^redaction_unsupported: .*\(email\)/) },
+  });
+  expect(await toolUse({ body: use({ ...input, accepts: ['modified_input'] }) })).toEqual({
+    status: 200,
+    body: {
+      decision: 'allow',
+      reason: expect.any(String),
+      request_id: 'id-2',
+      modified_input: { to: '[redacted:email#1]', cc: ['[redacted:email#1]'], n: 1 },
+      findings: { pii: { types: ['email'], count: 2 } },
+    },
+  });
+  const plain = await toolUse();
+  expect(plain).toMatchObject({ body: { decision: 'allow' } });
+  expect(plain.body).not.toHaveProperty('modified_input');
+  const entries = await sidecar.entries();
+  expect(entries.map(({ code }) => code)).toEqual(['redaction_unsupported', 'allowed', 'allowed']);
+  expect(JSON.stringify(entries)).not.toContain('example.com');
+});
+
+test('an output passes, is redacted, or is blocked, and each leaves one entry', async () => {
+  const { toolUse, toolOutput, sidecar } = await start({
+    documents: [ruleFor('mail.send', { transform: 'redact' })],
+    settings: { auditUnavailable: 'deny' },
+  });
+  await toolUse({ body: use({ call_id: 'a' }) });
+  await toolUse({ body: use({ call_id: 'b' }) });
+  await toolUse({ body: use({ call_id: 'c' }) });
+  sidecar.time.now += 40;
+  expect(await toolOutput({ body: use({ call_id: 'a', tool_output: { n: 1 } }) })).toEqual({ status: 200, body: { action: 'pass' } });
+  expect(await toolOutput({ body: use({ call_id: 'b', tool_output: [mail], is_error: true }) })).toEqual({
+    status: 200,
+    body: { action: 'redact', modified_output: ['[redacted:email#1]'], findings: { pii: { types: ['email'], count: 1 } } },
+  });
+  sidecar.spoolFault = 'full';
+  expect(await toolOutput({ body: use({ call_id: 'c', tool_output: 'x' }) })).toEqual({
+    status: 200,
+    body: { action: 'block', reason: expect.stringMatching(/^audit_unavailable: /) },
+  });
+  const outcomes = (await sidecar.entries()).filter(({ hookEvent }) => hookEvent === 'PostToolUse');
+  expect(outcomes).toMatchObject([
+    { requestId: 'id-1', outcome: { action: 'pass', isError: false, durationMs: 40 } },
+    { requestId: 'id-2', outcome: { action: 'redact', isError: true }, findings: [{ kind: 'email', count: 1 }] },
+  ]);
+});
+
+test('an outcome is joined to its call by call id, and by tool and input where there is none', async () => {
+  const { toolUse, toolOutput, sidecar } = await start();
+  const requestOf = async (fields: object) => (await toolUse({ body: use(fields) })).body['request_id'];
+  const a = await requestOf({ call_id: 'a' });
+  const b = await requestOf({ call_id: 'b' });
+  const c = await requestOf({ tool_input: { x: 1, y: [2] } });
+  await toolOutput({ body: use({ call_id: 'b', tool_output: 1 }) });
+  await toolOutput({ body: use({ tool_input: { y: [2], x: 1 }, tool_output: 1 }) });
+  await toolOutput({ body: use({ call_id: 'a', tool_output: 1 }) });
+  const outcomes = (await sidecar.entries()).filter(({ hookEvent }) => hookEvent === 'PostToolUse');
+  expect(outcomes.map(({ requestId }) => requestId)).toEqual([b, c, a]);
+});
+
+test('equal calls at the same time have an outcome each, joined one to one', async () => {
+  const { toolUse, toolOutput, sidecar } = await start();
+  await Promise.all([toolUse(), toolUse(), toolUse()]);
+  await Promise.all([toolOutput(), toolOutput(), toolOutput()]);
+  const entries = await sidecar.entries();
+  const ids = (event: string) =>
+    entries
+      .filter(({ hookEvent }) => hookEvent === event)
+      .map(({ requestId }) => requestId)
+      .toSorted();
+  expect(ids('PreToolUse')).toHaveLength(3);
+  expect(ids('PostToolUse')).toEqual(ids('PreToolUse'));
+});
+
+test('an outcome that was redacted on its way in is joined by the input that the client was given', async () => {
+  const { toolUse, toolOutput, sidecar } = await start(redacting);
+  const { body } = await toolUse({ body: use({ tool_input: { to: mail }, accepts: ['modified_input'] }) });
+  await toolOutput({ body: use({ tool_input: body['modified_input'], tool_output: 'ok' }) });
+  const [decided, outcome] = await sidecar.entries();
+  expect(outcome).toMatchObject({ hookEvent: 'PostToolUse', requestId: decided?.requestId, inputDigest: decided?.inputDigest });
+});
+
+test('an outcome of another session, user or tool is joined to nothing', async () => {
+  const { toolUse, toolOutput, sidecar } = await start({
+    keys: [key(), key({ id: 'key-2', uid: 'bob' })],
+    members: [member(), member({ uid: 'bob' })],
+  });
+  const { body } = await toolUse({ body: use({ call_id: 'a' }) });
+  await toolOutput({ body: use({ call_id: 'a', session_id: 's2', tool_output: 1 }) });
+  await toolOutput({ body: use({ call_id: 'a', tool_output: 1 }), authorization: `Bearer ${keyText('key2')}` });
+  await toolOutput({ body: use({ call_id: 'a', tool_name: 'github.read', tool_output: 1 }) });
+  const outcomes = (await sidecar.entries()).filter(({ hookEvent }) => hookEvent === 'PostToolUse');
+  expect(outcomes).toHaveLength(3);
+  expect(outcomes.map(({ requestId }) => requestId)).not.toContain(body['request_id']);
+});
+
+test('an outcome that nobody asked about is judged by the policy of today, and redacted where that says so', async () => {
+  const { toolOutput, sidecar } = await start({
+    documents: [
+      ruleFor('mail.send', { transform: 'redact' }),
+      { ...ruleFor('github.delete', { permission: 'deny' }), id: { layer: 'role', role: 'member' } },
+    ],
+  });
+  expect(await toolOutput({ body: use({ tool_output: mail }) })).toMatchObject({
+    body: { action: 'redact', modified_output: '[redacted:email#1]' },
+  });
+  await toolOutput({ body: use({ tool_name: 'github.delete', tool_output: 'gone' }) });
+  expect(await sidecar.entries()).toMatchObject([
+    { hookEvent: 'PostToolUse', decision: 'allow', outcome: { durationMs: 0 } },
+    { hookEvent: 'PostToolUse', decision: 'deny', code: 'policy_denied' },
+  ]);
+});
+
+test('an output above 200 KiB is refused and blocked, one of exactly that passes', async () => {
+  const { toolOutput, sidecar } = await start();
+  expect(await toolOutput({ body: use({ tool_output: 'x'.repeat(200 * 1024 - 1) }) })).toMatchObject({
+    status: 400,
+    body: { error: expect.stringContaining('tool_output must be at most 204800 bytes'), action: 'block' },
+  });
+  expect(await sidecar.entries()).toEqual([]);
+  expect((await toolOutput({ body: use({ tool_output: 'x'.repeat(200 * 1024 - 2) }) })).status).toBe(200);
+  expect(await toolOutput({ body: use() })).toMatchObject({ status: 400, body: { error: 'tool_output is required', action: 'block' } });
+  expect((await toolOutput({ body: use({ tool_output: null }) })).status).toBe(200);
+  expect((await toolOutput({ body: use({ tool_output: 1, is_error: 'no' }) })).status).toBe(400);
+});
+
+test('a call that cannot be recorded is denied with 200, or goes on where the workspace chose so', async () => {
+  const { toolUse, sidecar } = await start();
+  sidecar.spoolFault = 'full';
+  expect(await toolUse()).toMatchObject({
+    status: 200,
+    body: { decision: 'deny', kind: 'retry', reason: expect.stringMatching(/^audit_unavailable/) },
+  });
+  sidecar.take({ settings: { auditUnavailable: 'allow' } });
+  expect(await toolUse()).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  expect(sidecar.unrecorded).toBe(2);
+});
+
+test('a sidecar whose own key is refused denies every call and blocks every output', async () => {
+  const { toolUse, toolOutput, sidecar } = await start();
+  sidecar.cell.refuse('revoked');
+  expect(await toolUse()).toMatchObject({ status: 200, body: { decision: 'deny', reason: expect.stringMatching(/^key_revoked/) } });
+  expect(await toolOutput({ body: use({ tool_output: mail }) })).toMatchObject({
+    body: { action: 'block', reason: expect.stringMatching(/^key_revoked/) },
+  });
+});
+
+test('caps and handed-down tools hold however the calls of a session name their agent, client or tier', async () => {
+  const { toolUse } = await start({ agents: [agent({ id: 'a1', name: 'triage', enabledTools: ['mail.*'], maxToolCalls: 2 })] });
+  const reason = async (fields: Record<string, unknown>) =>
+    String((await toolUse({ body: use({ session_id: 'one', ...fields }) })).body['reason']);
+  expect(await reason({ agent_name: 'triage', delegated_tools: ['mail.read'], tool_name: 'mail.read' })).toMatch(/^allowed/);
+  expect(await reason({ agent_name: 'a1', tool_name: 'mail.send' })).toMatch(/^delegated_tools/);
+  expect(await reason({ agent_name: 'a1', tool_name: 'mail.read', client: { name: 'other' } })).toMatch(/^allowed/);
+  expect(await reason({ agent_name: 'triage', tool_name: 'mail.read', agent_tier: 'background' })).toMatch(/^cap_tool_calls/);
+});
+
+test('a write of policy holds from the next request on', async () => {
+  const { toolUse, sidecar } = await start();
+  expect((await toolUse()).body['decision']).toBe('allow');
+  sidecar.take({ documents: [ruleFor('mail.send', { permission: 'deny' })] });
+  expect((await toolUse()).body['decision']).toBe('deny');
+  sidecar.take({ keys: [] });
+  expect((await toolUse()).status).toBe(401);
+});
+
+/** Everything that is asked of the server by a client that also makes mistakes. */
+async function everything({
+  sidecar,
+  toolUse,
+  toolOutput,
+}: { readonly sidecar: TestSidecar } & Pick<Awaited<ReturnType<typeof start>>, 'toolUse' | 'toolOutput'>): Promise<void> {
+  const secret = { tool_input: { word: 'rosebud' }, tool_output: 'rosebud' };
+  await toolUse({ body: use(secret) });
+  await toolOutput({ body: use(secret) });
+  await toolUse({ body: use(secret), authorization: `Bearer ${keyText('rosebud')}` });
+  await toolUse({ body: '{"tool_input":"rosebud"' });
+  await toolUse({ body: use({ ...secret, tool_name: 7 }) });
+  await toolUse({ body: use({ ...secret, pad: 'x'.repeat(oneMiB) }) });
+  await toolUse({ path: '/govern/rosebud?word=rosebud' });
+  sidecar.spoolFault = 'full';
+  await toolUse({ body: use(secret) });
+  sidecar.spoolFault = 'bug';
+  expect(await toolUse({ body: use(secret) })).toMatchObject({
+    status: 500,
+    body: { error: 'internal error', decision: 'deny', reason: 'internal_error: internal error' },
+  });
+}
+
+test('a bug of ours is 500 and a denial, and its text stays in the log', async () => {
+  const { lines, ...server } = await start();
+  await everything(server);
+  expect(lines.filter((line) => line.includes('"a bug"'))).toHaveLength(1);
+});
+
+test('no key and no value of an input or output stands in the log or the metrics', async () => {
+  const { lines, registry, ...server } = await start();
+  await everything(server);
+  expect(lines.join('')).not.toMatch(/rosebud|gsk_/);
+  expect(await registry.metrics()).not.toMatch(/rosebud|gsk_/);
+});
+
+test('health says what is held; readiness is 503 with the reasons while it cannot serve', async () => {
+  const { app, registry, toolUse } = await start();
+  expect((await app.inject('/healthz')).json()).toMatchObject({ ok: true, policy: { revision: 1, connected: true } });
+  expect((await app.inject('/readyz')).statusCode).toBe(200);
+  await toolUse();
+  await toolUse({ authorization: null });
+  expect((await app.inject('/metrics')).body).toContain('tollgate_decisions_total{decision="allow",code="allowed"} 1');
+  expect(await registry.getSingleMetricAsString('tollgate_unauthenticated_total')).toContain(' 1');
+  const empty = await start(null);
+  const answer = await empty.app.inject('/readyz');
+  expect({ status: answer.statusCode, body: answer.json<unknown>() }).toEqual({
+    status: 503,
+    body: { error: 'no policy is held', reasons: ['no policy is held'] },
+  });
+});
+
+test('an outcome is joined to its call by the input that was asked about and by the one that the tool got, once', async () => {
+  const { sidecar, toolUse, toolOutput } = await start(redacting);
+  const asked = { tool_input: { to: mail }, accepts: ['modified_input'] };
+  const tell = (tool_input: unknown) => toolOutput({ body: use({ tool_input, tool_output: 'done' }) });
+  for (const told of [{ to: mail }, { to: '[redacted:email#1]' }]) {
+    const { body } = await toolUse({ body: use(asked) });
+    await tell(told);
+    const [before, after] = (await sidecar.entries()).slice(-2);
+    expect(before?.requestId).toBe(body['request_id']);
+    expect(after?.requestId).toBe(body['request_id']);
+  }
+  // Taken under one of the two, a call waits under neither.
+  const taken = new Set((await sidecar.entries()).map(({ requestId }) => requestId));
+  for (const told of [{ to: '[redacted:email#1]' }, { to: mail }]) await tell(told);
+  const unannounced = (await sidecar.entries()).slice(-2).map(({ requestId }) => requestId);
+  expect(unannounced.filter((id) => taken.has(id))).toEqual([]);
+});
+
+test('equal calls that were redacted have their outcomes in the order they were asked, whichever input is told', async () => {
+  const { sidecar, toolUse, toolOutput } = await start(redacting);
+  const asked = { tool_input: { to: mail }, accepts: ['modified_input'] };
+  const ids: unknown[] = [];
+  for (let at = 0; at < 3; at++) ids.push((await toolUse({ body: use(asked) })).body['request_id']);
+  for (const tool_input of [{ to: '[redacted:email#1]' }, { to: mail }, { to: '[redacted:email#1]' }])
+    await toolOutput({ body: use({ tool_input, tool_output: 'done' }) });
+  expect((await sidecar.entries()).slice(-3).map(({ requestId }) => requestId)).toEqual(ids);
+});
