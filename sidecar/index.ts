@@ -1,15 +1,18 @@
 // The library: a sidecar inside the agent's own process. It loads no HTTP server.
-import { type Run, type RunOptions, startRun } from './gateway/library.ts';
+import { type Run, type RunOptions, startRun } from './gateway/library/library.ts';
 import type { Log } from './log.ts';
 import { startSidecar } from './start.ts';
 
 export type { ReasonCode, Tier } from '@tollgate/proto/contract';
 export { AppError } from '@tollgate/proto/contract';
 export type { StopReason } from './decide/decision.ts';
-export type { Delivery, Outcome } from './gateway/deliver.ts';
-export type { ToolCall } from './gateway/govern.ts';
-export type { DelegateOptions, Run, RunOptions } from './gateway/library.ts';
-export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './gateway/verdict.ts';
+export type { CostDenial, CostReservation, CostVerdict } from './gateway/library/costs.ts';
+export type { DelegateOptions, Run, RunOptions } from './gateway/library/library.ts';
+export { denialKey, type GuardMcpOptions, type McpClient } from './gateway/library/mcp-client.ts';
+export type { GuardToolSetOptions, ToolSet } from './gateway/library/tool-set.ts';
+export type { Delivery, Outcome } from './govern/deliver.ts';
+export type { ToolCall } from './govern/govern.ts';
+export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './govern/verdict.ts';
 
 export interface ConnectOptions {
   /** `host:port` of the control plane's gRPC. */

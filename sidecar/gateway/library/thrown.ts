@@ -1,7 +1,7 @@
 // What a tool threw, where policy redacts: a value that can be redacted, and the only thing of it that its caller gets, a
 // new error with what became of its message. Reading it may run code of its own; nothing of that reaches the caller.
 import { canonicalJson } from '@tollgate/proto/contract';
-import { plainData } from './plain-data.ts';
+import { plainData } from '../../govern/plain-data.ts';
 
 // `cause` of a `cause`, and `errors` beside it.
 const depthMax = 4;

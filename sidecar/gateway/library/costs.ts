@@ -1,0 +1,109 @@
+// What a run may spend, `maxBudgetCents`: put aside before it is spent and settled after it, so that whatever goes on side
+// by side never comes to more. A run that was delegated spends of its own budget and of each above it. Amounts are whole
+// millionths of a cent inside, so that a hundred small ones add up to what they are.
+import { AppError, type ReasonCode } from '@tollgate/proto/contract';
+import type { Decision, StopReason } from '../../decide/decision.ts';
+import { microcents, type RunUsage } from '../../limits/usage.ts';
+
+/** Put aside: to be settled, once, with what it came to. */
+export interface CostReservation {
+  readonly allowed: true;
+  readonly cents: number;
+}
+
+/** Nothing was put aside, and nothing may be spent. */
+export interface CostDenial {
+  readonly allowed: false;
+  readonly code: ReasonCode;
+  /** In words that a model or a person can act on. */
+  readonly reason: string;
+  /** Why the run has ended; null where it may yet be possible: others have put aside what is missing. */
+  readonly stopped: StopReason | null;
+}
+
+export type CostVerdict = CostReservation | CostDenial;
+
+/** One run's budget. */
+export interface Purse {
+  readonly usage: Pick<RunUsage, 'spentCents' | 'addCost' | 'end'>;
+  /** Cents; null: there is no cap. */
+  readonly cap: () => number | null;
+  /** Of the run that delegated to this one. */
+  readonly above: Purse | null;
+  /** Millionths of a cent. */
+  held: number;
+}
+
+export interface Costs {
+  /** Puts `cents` aside, or what there is of it if that is at least `least`. */
+  reserve(cents: number, least: number): CostVerdict;
+  /** Counts what was spent, and gives back the rest. */
+  settle(reservation: CostReservation, cents: number): void;
+}
+
+/** `barred`: why the run may do nothing at all. */
+export function createCosts(purse: Purse, barred: () => Decision | null): Costs {
+  const open = new Set<CostReservation>();
+  return {
+    reserve: (cents, least) => {
+      const most = amountOf('reserveCost', cents);
+      const wanted = Math.min(most, amountOf('least of reserveCost', least));
+      const bar = barred();
+      if (bar !== null) return { allowed: false, code: bar.code, reason: bar.reason, stopped: null };
+      const purses = purseAndAbove(purse);
+      const amount = Math.min(most, ...purses.map(roomIn));
+      if (amount < wanted) return shortOf(purses, wanted);
+      for (const one of purses) one.held += amount;
+      const reservation: CostReservation = Object.freeze({ allowed: true, cents: amount / microcents });
+      open.add(reservation);
+      return reservation;
+    },
+    settle: (reservation, cents) => {
+      const spent = amountOf('settleCost', cents);
+      if (!open.delete(reservation)) throw wrong('settleCost takes a reservation of this run that was not settled before');
+      for (const one of purseAndAbove(purse)) {
+        one.held -= amountOf('settleCost', reservation.cents);
+        one.usage.addCost(spent / microcents);
+      }
+    },
+  };
+}
+
+const purseAndAbove = (purse: Purse): readonly Purse[] => (purse.above === null ? [purse] : [purse, ...purseAndAbove(purse.above)]);
+
+const unspentIn = ({ cap, usage }: Purse): number => {
+  const cents = cap();
+  return cents === null ? Number.POSITIVE_INFINITY : Math.max(0, amountOf('maxBudgetCents', cents) - amountOf('spent', usage.spentCents));
+};
+
+const roomIn = (purse: Purse): number => Math.max(0, unspentIn(purse) - purse.held);
+
+/** The run ends where what is missing was spent, by itself or by a run above it; what is only put aside may come back. */
+function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
+  const isSpent = purses.some((one) => unspentIn(one) < wanted);
+  const leftIn = isSpent ? unspentIn : roomIn;
+  const [tightest] = purses.toSorted((a, b) => leftIn(a) - leftIn(b));
+  if (tightest === undefined) throw new Error('a run has a budget');
+  if (isSpent) purses[0]?.usage.end('max_budget');
+  const left = `${leftIn(tightest) / microcents} of ${tightest.cap() ?? 0} are left`;
+  const of = tightest === purses[0] ? '' : ' to the run above';
+  const held = isSpent ? '' : ', until what was put aside is settled';
+  return {
+    allowed: false,
+    code: 'cap_budget',
+    reason: `cap_budget: ${wanted / microcents} cents do not fit: ${left}${of} (maxBudgetCents)${held}`,
+    stopped: isSpent ? 'max_budget' : null,
+  };
+}
+
+const centsMax = 1_000_000_000;
+
+/** In millionths of a cent; what is finer is rounded up, and the dust of binary fractions is not taken for it. */
+function amountOf(what: string, cents: number): number {
+  if (!(cents >= 0 && cents <= centsMax)) throw wrong(`${what} takes cents, from 0 to ${centsMax}`);
+  const exact = cents * microcents;
+  const whole = Math.round(exact);
+  return Math.abs(exact - whole) < 1e-3 ? whole : Math.ceil(exact);
+}
+
+const wrong = (publicMessage: string): AppError => new AppError({ code: 'bad_request', publicMessage });
