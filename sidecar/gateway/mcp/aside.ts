@@ -1,0 +1,53 @@
+// What clients ask besides calls, reads and the list of tools: other lists, subscriptions, the level of logs. Each is what
+// policy says of the method, under its name: not permitted, a list is empty and all else is refused, and the server hears
+// nothing; else both ways are redacted. Only a refusal is recorded: who lists what it may see does nothing.
+import { offers } from '../../govern/offers.ts';
+import { type Judging, prepareRead } from './call.ts';
+import { policyName } from './list.ts';
+import { passingBy, sideline } from './passing.ts';
+import type { Prepared } from './pending.ts';
+import { redactedAnswer, redactedParams } from './redacted.ts';
+import { memberAt, withMember } from './wire/json-text.ts';
+import type { ClientMessage } from './wire/message.ts';
+import { type Era, listedBy } from './wire/methods.ts';
+import { Refused, type RpcId } from './wire/rpc.ts';
+
+type Request = ClientMessage & { readonly kind: 'request' };
+
+/** Throws `Refused` where it is not to go on. */
+export async function prepareAside(judging: Judging, message: Request): Promise<Prepared> {
+  const { govern, run, server, era } = judging;
+  const { id, method, params } = message;
+  const listed = listedBy(method);
+  if (!offers(govern, run, policyName(server, method))) {
+    if (listed === null) return prepareRead(judging, message);
+    throw new Refused(200, emptyListText(id, era, listed));
+  }
+  const { cursor } = params;
+  const redacted = {
+    ...redactedParams(run, sideline(run, server, method), params, ['cursor']),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+  return {
+    message: { ...message, params: redacted },
+    declared: [],
+    pending: {
+      method,
+      settle: async (response) => {
+        const text = redactedAnswer(run, sideline(run, server, method), response);
+        // What one caller may see is not another's.
+        const isOwn = era === 'modern' && listed !== null && memberAt(text, ['result']) !== null;
+        return isOwn ? withMember(text, ['result', 'cacheScope'], '"private"') : text;
+      },
+      abandon: () => Promise.resolve(),
+      passing: passingBy(run, server, method),
+    },
+  };
+}
+
+const emptyListText = (id: RpcId, era: Era, listed: string): string =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    result: { ...(era === 'modern' ? { resultType: 'complete', ttlMs: 0, cacheScope: 'private' } : {}), [listed]: [] },
+  });

@@ -1,0 +1,93 @@
+// What the proxy itself asks of a tool server: its whole list of tools, in the name of the request that needs to know it.
+import type { Answer, Exchange, Send } from './exchange.ts';
+import { type McpHeaders, requestHeaders } from './wire/headers.ts';
+import { type ClientMessage, isFields } from './wire/message.ts';
+import type { Era } from './wire/methods.ts';
+import { protocolMeta } from './redacted.ts';
+import { parseServerMessage } from './wire/server-message.ts';
+import { UpstreamDown } from './upstream.ts';
+
+interface Asking {
+  readonly send: Send;
+  readonly era: Era;
+  readonly headers: McpHeaders;
+  /** `params._meta` of the request that asks. */
+  readonly meta: unknown;
+}
+
+// Others may wait for the same answer: it does not depend on who asked being there.
+const timeoutMs = 15_000;
+
+const pagesMax = 50;
+const toolsMax = 5_000;
+let asked = 0;
+
+/** The server does not take the request for its list. */
+export class ListRefused extends UpstreamDown {
+  readonly status: 400 | 404;
+
+  constructor(status: 400 | 404) {
+    super(status === 404 ? 'Session not found' : 'the tool server refuses to list its tools; the request may lack a session');
+    this.status = status;
+  }
+}
+
+/** Rejects with an `UpstreamDown` where the server does not say. */
+export async function askTools(asking: Asking): Promise<readonly unknown[]> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    return await askPages(asking, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new UpstreamDown('the tool server does not list its tools in time');
+  }
+}
+
+async function askPages({ send, era, headers, meta }: Asking, signal: AbortSignal): Promise<readonly unknown[]> {
+  const tools: unknown[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < pagesMax; page += 1) {
+    const id = `tollgate-${(asked += 1)}`;
+    const params = {
+      ...(cursor === undefined ? {} : { cursor }),
+      ...(isFields(meta) ? { _meta: withoutProgress(protocolMeta(meta)) } : {}),
+    };
+    const message: ClientMessage = { kind: 'request', id, method: 'tools/list', params, hasParams: true };
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', params });
+    const exchange: Exchange = {
+      era,
+      method: 'POST',
+      headers: requestHeaders(era, message, { ...headers, accept: null }),
+      message,
+      body,
+      signal,
+    };
+    const result = await resultOf(await send(exchange), id, headers.sessionId !== null);
+    const listed = result['tools'];
+    if (!Array.isArray(listed) || tools.length + listed.length > toolsMax)
+      throw new UpstreamDown('the tool server does not list its tools');
+    tools.push(...(listed as readonly unknown[]));
+    cursor = result['nextCursor'];
+    if (typeof cursor !== 'string') return tools;
+  }
+  throw new UpstreamDown('the list of the tool server does not end');
+}
+
+const withoutProgress = (meta: Readonly<Record<string, unknown>>): object =>
+  Object.fromEntries(Object.entries(meta).filter(([key]) => key !== 'progressToken'));
+
+async function resultOf({ status, body }: Answer, id: string, inSession: boolean): Promise<Readonly<Record<string, unknown>>> {
+  if (status === 400 || (status === 404 && inSession)) throw new ListRefused(status);
+  for await (const text of textsOf(body)) {
+    const message = parseServerMessage(text);
+    if (message?.kind === 'response' && message.id === id && message.holds === 'result' && isFields(message.value)) return message.value;
+    if (message?.kind === 'response' && (message.id === id || message.id === null)) break;
+  }
+  throw new UpstreamDown('the tool server does not list its tools');
+}
+
+async function* textsOf(body: Answer['body']): AsyncGenerator<string> {
+  if (body.kind === 'json') yield new TextDecoder().decode(body.bytes);
+  if (body.kind !== 'events') return;
+  for await (const event of body.events) if (event?.data != null && event.data !== '') yield event.data;
+}

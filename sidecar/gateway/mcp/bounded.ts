@@ -1,0 +1,49 @@
+// How much may be under way with a tool server: what one key has open leaves room for others.
+import type { Door } from './door.ts';
+import { type ToolServer, upstreamBounds } from './upstream.ts';
+import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
+
+/** By key. */
+type Counts = Map<string, number>;
+
+/**
+ * At most so many exchanges with one server at the same time, and of them with one key. What is said without a question is
+ * counted by itself: what is under way can be cancelled and ended however much of it there is.
+ */
+export function bounded(sendTo: Door['sendTo']): Door['sendTo'] {
+  const open = new WeakMap<ToolServer['reach'], Counts>();
+  const said = new WeakMap<ToolServer['reach'], Counts>();
+  return (server, keyId) => async (exchange) => {
+    const kind = exchange.method === 'GET' || exchange.message?.kind === 'request' ? open : said;
+    const counts = kind.get(server.reach) ?? new Map<string, number>();
+    kind.set(server.reach, counts);
+    const ofKey = counts.get(keyId) ?? 0;
+    let all = 0;
+    for (const count of counts.values()) all += count;
+    if (ofKey >= upstreamBounds.exchangesOfKey || all >= upstreamBounds.exchanges)
+      throw new Refused(503, errorText(null, rpcErrors.internal, 'too much is under way with the tool server; try again later'));
+    counts.set(keyId, ofKey + 1);
+    const done = (): void => {
+      const left = (counts.get(keyId) ?? 1) - 1;
+      if (left > 0) counts.set(keyId, left);
+      else counts.delete(keyId);
+    };
+    try {
+      const answer = await sendTo(server, keyId)(exchange);
+      if (answer.body.kind === 'events') return { ...answer, body: { ...answer.body, events: counted(answer.body.events, done) } };
+      done();
+      return answer;
+    } catch (error) {
+      done();
+      throw error;
+    }
+  };
+}
+
+async function* counted<T>(events: AsyncIterable<T>, done: () => void): AsyncGenerator<T> {
+  try {
+    yield* events;
+  } finally {
+    done();
+  }
+}

@@ -1,0 +1,135 @@
+// One call through the proxy: judged by what its body says before the tool server hears of it, and its outcome by what
+// policy says of outcomes. What a server is asked to read is judged in the same way, under the name of the method.
+import { bounds } from '@tollgate/proto/contract';
+import { recordedInTurn } from '../../govern/recorded.ts';
+import { deliver } from '../../govern/deliver.ts';
+import { judge, type ToolCall } from '../../govern/govern.ts';
+import { offers } from '../../govern/offers.ts';
+import { type Denial, denialOf, denialText, type Permit } from '../../govern/verdict.ts';
+import type { Sidecar } from '../../sidecar.ts';
+import type { DecisionMetrics } from '../metrics.ts';
+import { isAdmitted } from './catalog.ts';
+import type { ParamHeader } from './wire/header-values.ts';
+import { memberAt, withMember } from './wire/json-text.ts';
+import { policyName, type Viewer } from './list.ts';
+import { type ClientMessage, isFields } from './wire/message.ts';
+import type { Era } from './wire/methods.ts';
+import { passingOf } from './passing.ts';
+import type { Pending, Prepared, ServerResponse } from './pending.ts';
+import { redactedParams, restored } from './redacted.ts';
+import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from './wire/rpc.ts';
+
+type Request = ClientMessage & { readonly kind: 'request' };
+
+export interface Judging extends Viewer {
+  readonly sidecar: Sidecar;
+  readonly metrics: DecisionMetrics;
+  readonly era: Era;
+}
+
+/** How a refusal of this kind of request is told. */
+type Refusal = (id: RpcId, era: Era, denial: Denial) => string;
+
+/** A tool's result, which the model reads. */
+const refusedCall: Refusal = (id, era, denial) => refusedResultText(id, era, denialText(denial));
+const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
+
+/** Throws `Refused` where it is not to go on. `declared`: arguments that its headers repeat. */
+export async function prepareCall(judging: Judging, message: Request, name: string, declared: readonly ParamHeader[]): Promise<Prepared> {
+  const { id, params } = message;
+  const args = params['arguments'] ?? {};
+  const tool = policyName(judging.server, name);
+  const verdict = await decided(judging, { tool, input: args, ...definitionFlaw(judging, name, tool) });
+  if (!verdict.allowed) {
+    const text = isAbsent(judging, verdict, name)
+      ? errorText(id, rpcErrors.params, `Unknown tool: ${name.slice(0, bounds.nameLength)}`)
+      : refusedCall(id, judging.era, verdict);
+    throw new Refused(200, text);
+  }
+  const forwarded: Request = {
+    ...message,
+    params: {
+      ...redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']),
+      name,
+      ...('arguments' in params ? { arguments: verdict.input } : {}),
+      ...stateOf(params),
+    },
+  };
+  return { message: forwarded, declared, pending: outcomeOf(judging, verdict, message, refusedCall) };
+}
+
+/** A resource or a prompt, as `<server>.resources/read` and the like. */
+export async function prepareRead(judging: Judging, message: Request): Promise<Prepared> {
+  const { _meta: meta, requestState: _, ...input } = message.params;
+  const verdict = await decided(judging, { tool: policyName(judging.server, message.method), input });
+  if (!verdict.allowed) throw new Refused(200, refusedRead(message.id, judging.era, verdict));
+  const besides = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
+  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...besides, ...stateOf(message.params) };
+  return { message: { ...message, params }, declared: [], pending: outcomeOf(judging, verdict, message, refusedRead) };
+}
+
+/** What only its server reads comes back to it as it was. */
+const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object => (requestState === undefined ? {} : { requestState });
+
+async function decided({ sidecar, run, metrics }: Judging, call: ToolCall): Promise<Permit | Denial> {
+  const startedAt = sidecar.govern.clock.now();
+  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, call, true));
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  return verdict;
+}
+
+/** Not for a tool that the caller does not see: it is told nothing of it. */
+function definitionFlaw({ govern, run, server, catalog }: Judging, name: string, tool: string): Pick<ToolCall, 'flaw'> {
+  if (!offers(govern, run, tool)) return {};
+  // Servers may read names more leniently than policy does, so only a name that stands in the list is one.
+  if (!catalog.tools.has(name)) return { flaw: { code: 'call_malformed', words: unlisted } };
+  if (isAdmitted(server, name, catalog.tools.get(name))) return {};
+  const words = 'its definition appeared or changed after tools were admitted; somebody has to admit it first';
+  return { flaw: { code: 'tool_definition_changed', words } };
+}
+
+const unlisted = 'the tool server lists no tool of that name';
+
+// What a caller cannot be told of a tool that it must not see; the rest is about the moment, not about the tool.
+const ofTheMoment = new Set(['workspace_frozen', 'agent_suspended', 'snapshot_missing', 'outage', 'audit_unavailable', 'internal_error']);
+
+const isAbsent = ({ govern, run, catalog }: Judging, { code, tool }: Denial, name: string): boolean =>
+  !ofTheMoment.has(code) && (!offers(govern, run, tool) || !catalog.tools.has(name));
+
+function outcomeOf(judging: Judging, permit: Permit, { id, method }: Request, refusal: Refusal): Pending {
+  const { sidecar, run, era } = judging;
+  const durationMs = (): number => sidecar.govern.clock.now() - permit.decidedAt;
+  return {
+    method,
+    settle: async (response) => {
+      const { transform, storedTransform } = permit.decision;
+      // Only what is redacted is redacted in place.
+      const json = transform === 'log' && storedTransform === 'log' ? {} : { json: jsonOf(response) };
+      const outcome = { output: response.value, ...json, isError: saysError(response), durationMs: durationMs() };
+      const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, outcome));
+      if (delivery.action === 'pass') return response.text;
+      if (delivery.decision !== null) return refusal(id, era, denialOf(permit.tool, permit.requestId, delivery.decision, []));
+      const redacted = delivery.json ?? JSON.stringify(delivery.output);
+      return restored(response, withMember(response.text, [response.holds], shaped(response, redacted)));
+    },
+    abandon: async (why) => {
+      await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, { output: why, isError: true, durationMs: durationMs() }));
+    },
+    passing: passingOf(run, permit),
+    ...(permit.decision.transform === 'redact' ? { redacting: permit.tool } : {}),
+  };
+}
+
+function jsonOf({ text, holds }: ServerResponse): string {
+  const span = memberAt(text, [holds]);
+  if (span === null) throw new RangeError('an answer that was read is not there');
+  return text.slice(span.start, span.end);
+}
+
+const saysError = ({ holds, value }: ServerResponse): boolean => holds === 'error' || (isFields(value) && value['isError'] === true);
+
+/** Where the value was replaced whole, its mark in the shape that a reader takes. */
+function shaped({ holds }: ServerResponse, redacted: string): string {
+  if (redacted.startsWith('{')) return redacted;
+  return holds === 'error' ? `{"code":${rpcErrors.internal},"message":${redacted}}` : `{"content":[{"type":"text","text":${redacted}}]}`;
+}

@@ -1,0 +1,22 @@
+// What a server says it can do, as it is through the proxy: its list of tools changes whenever policy does, and what the
+// proxy does not pass it cannot do.
+import { memberAt, withMember, withoutMember } from './wire/json-text.ts';
+import type { Pending } from './pending.ts';
+
+const capabilities = ['result', 'capabilities'];
+
+export const greetingPending = (method: string, passing: Pending['passing']): Pending => ({
+  method,
+  settle: ({ text }) => Promise.resolve(throughProxy(text)),
+  abandon: () => Promise.resolve(),
+  passing,
+});
+
+function throughProxy(text: string): string {
+  if (memberAt(text, capabilities) === null) return text;
+  const withoutTasks = [
+    [...capabilities, 'tasks'],
+    [...capabilities, 'extensions', 'io.modelcontextprotocol/tasks'],
+  ].reduce((result, path) => (memberAt(result, path) === null ? result : withoutMember(result, path)), text);
+  return withMember(withoutTasks, [...capabilities, 'tools', 'listChanged'], 'true');
+}

@@ -1,0 +1,97 @@
+// Tool servers over HTTP. One fixed address; redirects are not followed; nothing is decompressed; what a server answers is
+// bounded, and read no faster than the client takes it.
+import type { Dispatcher } from 'undici';
+import type { Answer, Send } from './exchange.ts';
+import { createSseReader, EventTooLarge, type SseEvent } from './wire/sse.ts';
+import { type Reach, UpstreamDown, upstreamBounds } from './upstream.ts';
+
+const keptHeaders = ['mcp-session-id', 'allow', 'retry-after'];
+
+export const sendOverHttp =
+  ({ url, headers: own, dispatcher }: Reach & { readonly kind: 'http' }): Send =>
+  async ({ method, headers, body, signal }) => {
+    let response: Dispatcher.ResponseData;
+    try {
+      response = await dispatcher.request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method,
+        headers: { ...headers, 'accept-encoding': 'identity', ...lowerCase(own) },
+        body,
+        signal,
+        headersTimeout: upstreamBounds.headersMs,
+        // Streams are silent for as long as they like.
+        bodyTimeout: 0,
+      });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw error instanceof UpstreamDown
+        ? new UpstreamDown(`the tool server ${error.message}`)
+        : new UpstreamDown('the tool server cannot be reached', { cause: error });
+    }
+    return answerOf(response, signal);
+  };
+
+const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+async function answerOf({ statusCode: status, headers, body }: Dispatcher.ResponseData, signal: AbortSignal): Promise<Answer> {
+  const refuse = (problem: string): never => {
+    body.destroy();
+    throw new UpstreamDown(problem);
+  };
+  const one = (name: string): string | undefined => {
+    const value = headers[name];
+    return Array.isArray(value) ? refuse(`the tool server sent the header ${name} twice`) : value;
+  };
+  // An error of a body that is destroyed is nobody's.
+  body.on('error', () => undefined);
+  if (status >= 300 && status < 400) refuse('the tool server answered with a redirect, which is not followed');
+  if (status === 401 || status === 407) refuse('the tool server does not take the credentials it is sent');
+  if ((one('content-encoding') ?? 'identity') !== 'identity') refuse('the tool server answered in an encoding that was not asked for');
+  const kept = Object.fromEntries(keptHeaders.flatMap((name) => (one(name) === undefined ? [] : [[name, String(one(name))]])));
+  const type = one('content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type === 'text/event-stream' && status < 300)
+    return { status, headers: kept, body: { kind: 'events', events: eventsOf(body, signal) } };
+  const bytes = wholeOf(body, one('content-length')) ?? (await readAll(body, signal));
+  return { status, headers: kept, body: type === 'application/json' && bytes.length > 0 ? { kind: 'json', bytes } : { kind: 'none' } };
+}
+
+/** What came whole with its head, as small answers do; null: there may be more to come. */
+function wholeOf(body: Dispatcher.ResponseData['body'], length: string | undefined): Uint8Array | null {
+  if (length === undefined || body.readableLength === 0 || body.readableLength !== Number(length)) return null;
+  const bytes: unknown = body.read();
+  return bytes instanceof Uint8Array ? bytes : null;
+}
+
+async function readAll(body: Dispatcher.ResponseData['body'], signal: AbortSignal): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const piece of body as AsyncIterable<Uint8Array>) {
+      size += piece.length;
+      if (size > upstreamBounds.messageBytes) throw tooLarge();
+      pieces.push(piece);
+    }
+  } catch (error) {
+    throw brokenBy(error, signal);
+  }
+  return Buffer.concat(pieces);
+}
+
+async function* eventsOf(body: Dispatcher.ResponseData['body'], signal: AbortSignal): AsyncGenerator<SseEvent | null> {
+  const reader = createSseReader(upstreamBounds.messageBytes);
+  try {
+    for await (const piece of body as AsyncIterable<Uint8Array>) yield* reader.read(piece);
+  } catch (error) {
+    throw brokenBy(error, signal);
+  }
+}
+
+function brokenBy(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted || error instanceof UpstreamDown) return error;
+  if (error instanceof EventTooLarge) return tooLarge();
+  return new UpstreamDown('the tool server broke off its answer', { cause: error });
+}
+
+const tooLarge = (): UpstreamDown => new UpstreamDown(`the tool server sent more than ${upstreamBounds.messageBytes} bytes at once`);

@@ -1,0 +1,67 @@
+// One message from a client: read, looked up in the allow-list, and sent on in our own words. What is answered is a request,
+// and its own file.
+import { unnamed } from './caller.ts';
+import { type Asked, type Door, runFor, withoutSession, withSession } from './door.ts';
+import { sendOnly } from './exchange.ts';
+import { eraOf, modernVersion, requestHeaders } from './wire/headers.ts';
+import { type BadMessage, type ClientMessage, messageText, parseMessage } from './wire/message.ts';
+import { type Era, isClientNotification } from './wire/methods.ts';
+import { answerBy } from './passing.ts';
+import { cancelledId } from './relay.ts';
+import { handleRequest, type Request } from './request.ts';
+import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
+import { waitingKey } from './sessions.ts';
+import { forgetUnknown } from './stream.ts';
+
+export async function handlePost(door: Door, letIn: Asked, body: Uint8Array): Promise<void> {
+  const message = parseMessage(body);
+  if ('bad' in message) throw refusedMessage(message.bad);
+  const era = eraOf(message, letIn.headers);
+  if ('bad' in era) throw refusedMessage(era.bad);
+  const asked = era.era === 'legacy' ? withSession(door, letIn) : withoutSession(letIn);
+  if (message.kind === 'request') return handleRequest(door, asked, era.era, message);
+  if (message.kind === 'notification' && !isClientNotification(era.era, message.method))
+    throw new Refused(400, errorText(null, rpcErrors.method, 'Method not found: this is no notification that passes'));
+  await passOn(door, asked, era.era, message);
+}
+
+function refusedMessage({ code, problem, id, requested }: BadMessage): Refused {
+  const data = requested === undefined ? undefined : { supported: [modernVersion], requested };
+  return new Refused(400, errorText(id, code, problem, data));
+}
+
+/** A message that nothing is answered to. */
+async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<ClientMessage, Request>): Promise<void> {
+  const { headers, signal, reply } = asked;
+  refuseUnasked(asked, message);
+  const body = messageText(message.kind === 'response' ? answered(door, asked, message) : message);
+  // Before the server hears of it, which it may never do.
+  if (message.kind === 'notification' && message.method === 'notifications/cancelled') await abandonCancelled(asked, message.params);
+  const answer = await sendOnly(asked.send, { era, method: 'POST', headers: requestHeaders(era, message, headers), message, body, signal });
+  await forgetUnknown(door, asked, answer.status);
+  await reply.code(answer.status).headers(answer.headers).send();
+}
+
+/** Ids are a session's own: outside of one they would name what is others'. */
+function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, Request>): void {
+  const refused = (problem: string): Refused => new Refused(400, errorText(null, rpcErrors.request, problem));
+  if (message.kind === 'response') {
+    if (session === null) throw refused('Mcp-Session-Id is missing: it names the session whose server asked');
+    if (!session.questions.delete(waitingKey(message.id))) throw refused('the server asked nothing with this id in the session');
+  } else if (message.method === 'notifications/cancelled' && session === null)
+    throw refused('Mcp-Session-Id is missing: without a session, whoever closes the connection cancels');
+}
+
+async function abandonCancelled({ session }: Asked, params: Readonly<Record<string, unknown>>): Promise<void> {
+  const id = cancelledId(params);
+  if (id !== null) await session?.waiting.get(waitingKey(id))?.abandon('the caller cancelled the call');
+}
+
+type Response = ClientMessage & { readonly kind: 'response' };
+
+/** What a client says to a question is an input like any other. */
+function answered(door: Door, asked: Asked, message: Response): Response {
+  const { result } = message.body;
+  if (result === undefined) return message;
+  return { ...message, body: { ...message.body, result: answerBy(runFor(door, asked, unnamed), asked.server, result) } };
+}

@@ -1,0 +1,144 @@
+// One session of the revisions before 2026-07-28 with a program of its own. The program has one line for everything; here its
+// messages find the stream that they belong to: an answer and progress that of their request, what names no request the newest
+// of those that are open, or the stream that the client holds open, or what waits for it.
+//
+// States of a request: open (its answer is awaited, also when its client is gone, since no other stream brings it), answered
+// or cancelled (whatever still comes for it is dropped). All are over once the program is gone.
+import type { Answer, Exchange } from '../exchange.ts';
+import { withMember } from '../wire/json-text.ts';
+import type { ClientMessage } from '../wire/message.ts';
+import { parseServerMessage, type ServerMessage } from '../wire/server-message.ts';
+import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
+import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
+import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
+import { createUnheard } from './unheard.ts';
+
+export interface ProgramSession {
+  /** A POST or a GET. */
+  exchange(exchange: Exchange): Promise<Answer>;
+  /** Nobody waits for anything in it. */
+  readonly isIdle: boolean;
+  close(): void;
+}
+
+interface OpenRequest extends Place {
+  /** Whether a client is there to hear what comes besides its answer. */
+  readonly isHeard: () => boolean;
+}
+
+/** On its way to all its readers, besides one message more: then the program waits until one of them has read. */
+const loadMax = 8 * 1_048_576;
+const accepted: Answer = { status: 202, headers: {}, body: { kind: 'none' } };
+const broadcast = new Set([
+  'notifications/resources/updated',
+  'notifications/resources/list_changed',
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+]);
+
+/** Rejects with an `UpstreamDown`. `ended`: the program is gone. */
+export async function openProgramSession(
+  open: (listener: ChannelListener) => Promise<Channel>,
+  ended: () => void,
+): Promise<ProgramSession> {
+  const requests = new Map<number, OpenRequest>();
+  const unheard = createUnheard();
+  const load = createLoad(loadMax);
+  let standing: Mailbox | null = null;
+  let last = 0;
+
+  const newestHeard = (): Mailbox | null => [...requests.values()].findLast(({ isHeard }) => isHeard())?.box ?? null;
+  const boxFor = (message: ServerMessage & { readonly method: string }): Mailbox | null =>
+    broadcast.has(message.method) ? (standing ?? newestHeard()) : (newestHeard() ?? standing);
+  const channel = await open({
+    message: (bytes) => {
+      const message = readMessage(bytes);
+      if (message === null) return undefined;
+      if (message.kind !== 'response' && message.method !== 'notifications/progress') {
+        const box = boxFor(message);
+        return box === null ? unheard.add(message.text) : box.put(message.text);
+      }
+      const number = numberOf(message);
+      const place = number === null ? undefined : requests.get(number);
+      if (number === null || place === undefined) return undefined;
+      const room = place.box.put(inClientsWords(message, place));
+      if (message.kind === 'response') {
+        requests.delete(number);
+        place.box.end();
+      }
+      return room;
+    },
+    closed: (problem) => {
+      for (const { box } of requests.values()) box.end(problem);
+      standing?.end(problem);
+      ended();
+    },
+  });
+
+  const stand = (signal: AbortSignal): Answer => {
+    if (standing !== null) return { status: 409, headers: {}, body: { kind: 'none' } };
+    const box = createMailbox(load);
+    standing = box;
+    for (const text of unheard.take()) void box.put(text);
+    const events = box.events(signal, () => {
+      if (standing === box) standing = null;
+    });
+    return { status: 200, headers: {}, body: { kind: 'events', events, line: 'session' } };
+  };
+  const ask = async (message: ClientMessage & { readonly kind: 'request' }, body: string, exchange: Exchange): Promise<Answer> => {
+    const { signal, fromClient = false } = exchange;
+    const number = (last += 1);
+    const place: OpenRequest = { ...placeOf(message, createMailbox(load)), isHeard: () => fromClient && !signal.aborted };
+    requests.set(number, place);
+    try {
+      await sendTo(channel, inOurWords(body, number, place));
+    } catch (error) {
+      requests.delete(number);
+      throw error;
+    }
+    const events = place.box.events(fromClient ? null : signal, () => void requests.delete(number));
+    return { status: 200, headers: {}, body: { kind: 'events', events, line: 'session' } };
+  };
+  /** Of a request that is not open the program hears nothing. */
+  const cancel = async (id: unknown, body: string): Promise<void> => {
+    const found = [...requests].findLast(([, place]) => place.id === JSON.stringify(id));
+    if (found === undefined) return;
+    const [number, { box }] = found;
+    requests.delete(number);
+    box.end();
+    await sendTo(channel, withMember(body, ['params', 'requestId'], String(number)));
+  };
+
+  return {
+    get isIdle() {
+      return standing === null && newestHeard() === null;
+    },
+    close: () => channel.close(),
+    exchange: async (exchange) => {
+      const { method, message, body, signal } = exchange;
+      if (method === 'GET') return stand(signal);
+      if (message === null || body === null) throw new RangeError('a POST has a message');
+      if (message.kind === 'request') return ask(message, body, exchange);
+      if (message.kind === 'notification' && message.method === 'notifications/cancelled') await cancel(message.params['requestId'], body);
+      else await sendTo(channel, body);
+      return accepted;
+    },
+  };
+}
+
+/** Null: what is no message is dropped, as is whatever a program prints besides. */
+export function readMessage(bytes: Uint8Array): ServerMessage | null {
+  try {
+    return parseServerMessage(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return null;
+  }
+}
+
+export async function sendTo(channel: Channel, text: string): Promise<void> {
+  try {
+    await channel.send(text);
+  } catch (error) {
+    throw error instanceof UpstreamDown ? new UpstreamDown(`the tool server ${error.message}`) : error;
+  }
+}

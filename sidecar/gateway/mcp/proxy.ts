@@ -1,0 +1,136 @@
+// The MCP proxy's routes: `/mcp/:server`, with or without the workspace in front. A request is let in by gate and key before
+// a byte of its body is read; whatever is refused is told as JSON-RPC, and the tool server hears nothing of it.
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { readCallerHeaders } from '../caller-headers.ts';
+import { retryHeader } from '../denial-body.ts';
+import type { Entrance, LetIn } from '../entrance.ts';
+import { publicError } from '../errors.ts';
+import { type Barred, keyStands } from '../key.ts';
+import { bounded } from './bounded.ts';
+import { createCallers } from './callers.ts';
+import type { Asked, Door } from './door.ts';
+import { gateRefusal } from './gate.ts';
+import { readMcpHeaders } from './wire/headers.ts';
+import { sendOverHttp } from './http-upstream.ts';
+import { handlePost } from './post.ts';
+import { createProgramUpstreams } from './programs/programs.ts';
+import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
+import { createMcpSessions } from './sessions.ts';
+import { handleDelete, handleGet } from './stream.ts';
+import { createOpenStreams } from './streams.ts';
+import { type ToolServer, type ToolServers, UpstreamDown } from './upstream.ts';
+
+interface Deps extends Entrance {
+  readonly servers: ToolServers;
+}
+
+interface Params {
+  readonly workspace?: string;
+  readonly server: string;
+}
+
+export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps): void {
+  const { sidecar, enter } = entrance;
+  const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
+  const { clock } = sidecar.govern;
+  // Before anybody is told anything, whoever may not hear it is put out.
+  const callers = createCallers({ cell: sidecar.cell, wall: clock.wall });
+  const streams = createOpenStreams(sidecar.cell, servers);
+  const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'an outcome could not be recorded'));
+  sidecar.cell.onSwap((index) => mcpSessions.keepOnly(({ keyId }) => keyStands(index, clock.wall(), keyId)));
+  const door: Door = {
+    ...entrance,
+    mcpSessions,
+    streams,
+    sendTo: bounded((server, keyId) => {
+      const { reach } = server;
+      if (reach.kind === 'unreachable') throw new Refused(503, errorText(null, rpcErrors.internal, `the tool server ${reach.problem}`));
+      return reach.kind === 'http' ? sendOverHttp(reach) : programs.sendTo(reach, keyId);
+    }),
+  };
+  const letIn = new WeakMap<FastifyRequest, LetIn>();
+  app.register(async (scope) => {
+    // What a body says is read by nobody but us.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    scope.addHook('preClose', async () => {
+      streams.closeAll();
+      programs.close();
+      await mcpSessions.endAll();
+    });
+    for (const url of ['/mcp/:server', '/:workspace/mcp/:server']) {
+      scope.route<{ Params: Params }>({
+        method: ['POST', 'GET', 'DELETE'],
+        url,
+        exposeHeadRoute: false,
+        onRequest: async (request, reply) => {
+          const refusal = gateRefusal(request);
+          if (refusal !== null) return refuse(reply, refusal.status, refusal.problem);
+          const entered = enter({ authorization: request.headers.authorization, workspace: request.params.workspace });
+          if (!('status' in entered)) return void letIn.set(request, entered);
+          return refuse(reply.headers(barredHeaders(entered)), entered.status, `${entered.code}: ${entered.error}`);
+        },
+        errorHandler: answerError,
+        handler: async (request, reply) => {
+          const known = letIn.get(request);
+          if (known === undefined) throw new Error('the proxy was reached without a key');
+          const caller = callers.watch(reply, known.identity.keyId);
+          try {
+            const server = servers.find(known.index, request.params.server);
+            const asked = askedOf(door, { request, reply, ...known, server, signal: caller.signal });
+            if (request.method === 'GET') await handleGet(door, asked);
+            else if (request.method === 'DELETE') await handleDelete(door, asked);
+            else await handlePost(door, asked, Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
+          } finally {
+            caller.forget();
+          }
+          return reply;
+        },
+      });
+    }
+  });
+}
+
+const barredHeaders = ({ status, retryAfterMs }: Barred): Readonly<Record<string, string>> =>
+  status === 401 || status === 403 ? { 'www-authenticate': 'Bearer' } : retryHeader(retryAfterMs);
+
+const refuse = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
+  reply
+    .code(status)
+    .type('application/json')
+    .send(errorText(null, rpcErrors.request, problem));
+
+interface LetInWith extends LetIn {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly server: ToolServer | null;
+  readonly signal: AbortSignal;
+}
+
+function askedOf(door: Door, { request, reply, index, identity, server, signal }: LetInWith): Asked {
+  if (server === null) throw new Refused(404, errorText(null, rpcErrors.request, 'there is no tool server of that name'));
+  const headers = readMcpHeaders(request.raw.headersDistinct);
+  if ('problem' in headers) throw new Refused(400, errorText(null, rpcErrors.headers, headers.problem));
+  const caller = readCallerHeaders(request.raw.headersDistinct);
+  if ('problem' in caller) throw new Refused(400, errorText(null, rpcErrors.request, caller.problem));
+  return {
+    request,
+    reply,
+    index,
+    identity,
+    caller,
+    server,
+    headers,
+    session: null,
+    send: door.sendTo(server, identity.keyId),
+    signal,
+  };
+}
+
+function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof Refused) return void reply.code(error.status).type('application/json').send(error.text);
+  if (error instanceof UpstreamDown) return void refuse(reply, 502, error.message);
+  const { status, message } = publicError(error);
+  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  void refuse(reply, status, message);
+}

@@ -1,0 +1,65 @@
+// What goes to a tool server beside a call's arguments, and what it answers to requests that are no calls, redacted as policy
+// says. What the protocol and the server itself go by stays as it is: a model does not read it.
+import { payloadOf, redactPayload } from '../../govern/payload.ts';
+import type { GovernedRun } from '../../govern/run.ts';
+import type { Permit } from '../../govern/verdict.ts';
+import { redactedPart } from './passing.ts';
+import type { ServerResponse } from './pending.ts';
+import { memberAt, withMember, withMembersOf } from './wire/json-text.ts';
+import { isFields } from './wire/message.ts';
+import { errorText, rpcErrors } from './wire/rpc.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+type By = Pick<Permit, 'tool' | 'decision'>;
+
+const metaKeys: ReadonlySet<string> = new Set([
+  'progressToken',
+  'io.modelcontextprotocol/protocolVersion',
+  'io.modelcontextprotocol/clientInfo',
+  'io.modelcontextprotocol/clientCapabilities',
+  'io.modelcontextprotocol/logLevel',
+  'io.modelcontextprotocol/subscriptionId',
+  'io.modelcontextprotocol/related-task',
+]);
+
+/** What of `_meta` the protocol itself goes by. */
+export const protocolMeta = (meta: Fields): Fields => Object.fromEntries(Object.entries(meta).filter(([key]) => metaKeys.has(key)));
+
+/** The params of a request but those named in `own`, which are treated elsewhere or have to stay. Over our bounds nothing of them. */
+export function redactedParams(run: GovernedRun, by: By, params: Fields, own: readonly string[]): Fields {
+  const { _meta: meta, ...all } = params;
+  const others = Object.fromEntries(Object.entries(all).filter(([key]) => !own.includes(key)));
+  return { ...fieldsOf(redactedPart(run, by, others)), ...(isFields(meta) ? { _meta: redactedMeta(run, by, meta) } : {}) };
+}
+
+function redactedMeta(run: GovernedRun, by: By, meta: Fields): Fields {
+  const others = Object.fromEntries(Object.entries(meta).filter(([key]) => !metaKeys.has(key)));
+  return { ...fieldsOf(redactedPart(run, by, others)), ...protocolMeta(meta) };
+}
+
+// Where a value is replaced whole there is nothing left to hand on.
+const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+
+/** The answer to a request that is no call. What cannot be redacted does not pass. */
+export function redactedAnswer(run: GovernedRun, { tool, decision }: By, response: ServerResponse): string {
+  const { text, holds, id, value } = response;
+  const span = memberAt(text, [holds]);
+  if (decision.transform !== 'redact' || span === null) return text;
+  const json = text.slice(span.start, span.end);
+  const payload = payloadOf(value, true);
+  if ('problem' in payload) return errorText(id, rpcErrors.internal, `policy redacts the answer, and it ${payload.problem}`);
+  const redacted = redactPayload(run, tool, { ...payload, json });
+  if (redacted.findings.length === 0) return text;
+  const written = redacted.json ?? redacted.text;
+  if (!written.startsWith('{')) return errorText(id, rpcErrors.internal, 'policy redacts the answer, and nothing of it is left');
+  return restored(response, withMember(text, [holds], written));
+}
+
+export const restored = (response: ServerResponse, text: string): string => withMembersOf(response.text, text, protocolMembers);
+
+const protocolMembers: readonly (readonly string[])[] = [
+  ['error', 'code'],
+  ['result', 'resultType'],
+  ['result', 'requestState'],
+  ['result', 'nextCursor'],
+];

@@ -1,0 +1,105 @@
+// What the revisions before 2026-07-28 ask without a message: a stream for what the server has to tell, also from where
+// another one broke, and the end of a session.
+import { passingInSession } from './passing.ts';
+import { unnamed } from './caller.ts';
+import { type Asked, type Door, runFor, viewerOf, withSession } from './door.ts';
+import { type Send, sendOnly } from './exchange.ts';
+import { type McpHeaders, streamHeaders } from './wire/headers.ts';
+import { type Relaying, relayEvents } from './relay.ts';
+import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
+import { waitingKey } from './sessions.ts';
+import { openWriter } from './writer.ts';
+
+const endMs = 10_000;
+
+const listChanged = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+
+export async function handleGet(door: Door, letIn: Asked): Promise<void> {
+  const asked = withSession(door, letIn);
+  const { session, headers, reply, signal, send, server } = asked;
+  const {
+    status,
+    headers: answered,
+    body,
+  } = await send({
+    era: 'legacy',
+    method: 'GET',
+    headers: streamHeaders(headers),
+    message: null,
+    body: null,
+    signal,
+  });
+  if (body.kind !== 'events') {
+    await forgetUnknown(door, asked, status);
+    return void (await reply
+      .code(status >= 400 ? status : 502)
+      .headers(answered)
+      .send(errorText(null, rpcErrors.internal, 'the tool server opens no stream')));
+  }
+  const run = runFor(door, asked, unnamed);
+  const viewer = viewerOf(door, asked, run);
+  const writer = openWriter(reply, status, answered, signal);
+  const passing = passingInSession(run, server, session);
+  const relaying: Relaying = {
+    era: 'legacy',
+    id: null,
+    // Answers that were asked for on streams that broke.
+    take: (id) => {
+      const pending = session?.waiting.get(waitingKey(id)) ?? null;
+      session?.waiting.delete(waitingKey(id));
+      return pending;
+    },
+    passing: ({ text }) => passing(text),
+    toolsChanged: () => viewer.catalog.expire(),
+    session,
+    inSession: true,
+    signal,
+  };
+  const { remove } = door.streams.add({
+    viewer,
+    notification: () => listChanged,
+    write: (text) => void writer.send(text),
+    close: () => writer.end(),
+  });
+  try {
+    await relayEvents(relaying, body.events, writer);
+  } finally {
+    remove();
+    writer.end();
+  }
+}
+
+export async function handleDelete(door: Door, letIn: Asked): Promise<void> {
+  const asked = withSession(door, letIn);
+  const { headers, signal, reply, server } = asked;
+  if (headers.sessionId === null)
+    throw new Refused(400, errorText(null, rpcErrors.request, 'Mcp-Session-Id is missing: it names what is to end'));
+  const { status, headers: answered } = await sendOnly(asked.send, {
+    era: 'legacy',
+    method: 'DELETE',
+    headers: streamHeaders(headers),
+    message: null,
+    body: null,
+    signal,
+  });
+  if (status < 300) await door.mcpSessions.end(server.name, headers.sessionId);
+  await forgetUnknown(door, asked, status);
+  await reply.code(status).headers(answered).send();
+}
+
+export async function forgetUnknown({ mcpSessions }: Door, { headers, server }: Asked, status: number): Promise<void> {
+  if (status === 404 && headers.sessionId !== null) await mcpSessions.end(server.name, headers.sessionId);
+}
+
+/** Where nobody is left to end it. A server that cannot be told ends it by itself, as it does when clients vanish. */
+export function endSession(send: Send, headers: McpHeaders): void {
+  const signal = AbortSignal.timeout(endMs);
+  sendOnly(send, {
+    era: 'legacy',
+    method: 'DELETE',
+    headers: streamHeaders({ ...headers, lastEventId: null }),
+    message: null,
+    body: null,
+    signal,
+  }).catch(() => undefined);
+}

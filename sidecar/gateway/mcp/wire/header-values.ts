@@ -1,0 +1,70 @@
+// Values of `Mcp-Name` and `Mcp-Param-*`: plain where a header can carry them, in Base64 between marks where not.
+const prefix = '=?base64?';
+const suffix = '?=';
+const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const plainValue = /^[!-~](?:[\t -~]*[!-~])?$/;
+
+export function encodeHeaderValue(value: string): string {
+  const marked = value.startsWith(prefix) && value.endsWith(suffix);
+  return plainValue.test(value) && !marked ? value : `${prefix}${Buffer.from(value).toString('base64')}${suffix}`;
+}
+
+/** Null where the marks hold what is not Base64 of UTF-8, or the value is none that a header may have. */
+export function decodeHeaderValue(value: string): string | null {
+  if (!(value.startsWith(prefix) && value.endsWith(suffix) && value.length >= prefix.length + suffix.length))
+    return value === '' || plainValue.test(value) ? value : null;
+  const base64 = value.slice(prefix.length, -suffix.length);
+  if (!canonicalBase64.test(base64)) return null;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(base64, 'base64'));
+  } catch {
+    return null;
+  }
+}
+
+/** A value of `arguments` that a header repeats. */
+export interface ParamHeader {
+  /** What follows `Mcp-Param-`, as the tool's schema spells it. */
+  readonly name: string;
+  /** Keys from `arguments` to the value. */
+  readonly path: readonly string[];
+  /** Of the schema: whole numbers are compared as numbers. */
+  readonly isNumber: boolean;
+}
+
+/** The text that a header has for a value, before it is encoded; null where it has none. */
+export function paramText(args: unknown, path: readonly string[]): string | null {
+  let value = args;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return null;
+    value = Reflect.get(value, key);
+  }
+  if (typeof value === 'string') return value;
+  return typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value)) ? String(value) : null;
+}
+
+const decimal = /^-?\d+(?:\.\d+)?$/;
+
+export const sameParam = ({ isNumber }: ParamHeader, header: string, body: string): boolean =>
+  header === body || (isNumber && decimal.test(header) && Number(header) === Number(body));
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
+const depthMax = 32;
+const headersMax = 100;
+
+/** What a tool's schema wants in headers: `x-mcp-header` along `properties` only, as the protocol says. */
+export function paramHeadersOf(inputSchema: unknown): readonly ParamHeader[] {
+  const found: ParamHeader[] = [];
+  const visit = (schema: unknown, path: readonly string[]): void => {
+    if (typeof schema !== 'object' || schema === null || path.length > depthMax || found.length >= headersMax) return;
+    const name: unknown = Reflect.get(schema, 'x-mcp-header');
+    const type: unknown = Reflect.get(schema, 'type');
+    if (typeof name === 'string' && token.test(name) && path.length > 0)
+      found.push({ name, path, isNumber: type === 'integer' || type === 'number' });
+    const properties: unknown = Reflect.get(schema, 'properties');
+    if (typeof properties !== 'object' || properties === null) return;
+    for (const [key, property] of Object.entries(properties)) visit(property, [...path, key]);
+  };
+  visit(inputSchema, []);
+  return found;
+}

@@ -1,0 +1,36 @@
+// The client's end of a stream: events are written whole, and no faster than the client takes them.
+import { once } from 'node:events';
+import type { FastifyReply } from 'fastify';
+import type { Answer } from './exchange.ts';
+import { messageEvent } from './wire/sse.ts';
+
+export interface StreamWriter {
+  /** Resolves once the client takes more. */
+  write(text: string): Promise<void>;
+  /** A message of ours, as an event. */
+  send(message: string): Promise<void>;
+  end(): void;
+}
+
+const streamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  connection: 'keep-alive',
+  'x-accel-buffering': 'no',
+};
+
+export function openWriter(reply: FastifyReply, status: number, headers: Answer['headers'], signal: AbortSignal): StreamWriter {
+  reply.hijack();
+  const response = reply.raw;
+  response.writeHead(status, { ...headers, ...streamHeaders });
+  response.flushHeaders();
+  const write = async (text: string): Promise<void> => {
+    if (signal.aborted || response.writableEnded || response.write(text)) return;
+    await once(response, 'drain', { signal }).catch(() => undefined);
+  };
+  return {
+    write,
+    send: (message) => write(messageEvent(message)),
+    end: () => void response.end(),
+  };
+}

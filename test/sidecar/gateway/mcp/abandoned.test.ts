@@ -1,0 +1,130 @@
+// Calls of sessions whose answer does not come: each has an outcome in the record, whoever ends it, and holds nothing open.
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import type { Pending } from '../../../../sidecar/gateway/mcp/pending.ts';
+import { addWaiting, createMcpSessions } from '../../../../sidecar/gateway/mcp/sessions.ts';
+import { key } from '../../../support/snapshots.ts';
+import { greet, openStream } from './program-line.ts';
+import { call, json, overHttp, type Proxied, record, type Recorded, rpcOf, send, serversOf, startProxied } from './proxied.ts';
+
+interface Behind {
+  readonly up: Recorded;
+  readonly proxied: Proxied;
+  readonly headers: Record<string, string>;
+}
+
+const cancelled = (requestId: number): object => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+
+/** Its tool calls are answered by the test. */
+async function behind(answer: (response: ServerResponse) => void): Promise<Behind> {
+  const up = await record((heard, response) => {
+    const { id, method } = rpcOf(heard);
+    if (method === 'initialize') json(response, { jsonrpc: '2.0', id, result: { capabilities: {} } }, 200, { 'mcp-session-id': 'sid' });
+    else if (method === 'tools/list') json(response, { jsonrpc: '2.0', id, result: { tools: [{ name: 'a' }] } });
+    else if (id !== undefined) answer(response);
+    else response.writeHead(heard.method === 'POST' ? 202 : 200).end();
+  });
+  const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })));
+  return { up, proxied, headers: (await greet(proxied, 's')).headers };
+}
+
+/** One event with a number, so that the answer may come on another stream; then the stream breaks. */
+const numbered = (response: ServerResponse): void =>
+  void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: 1\ndata: \n\n', () => response.destroy());
+const silent = (response: ServerResponse): void => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
+const hooksOf = async ({ sidecar }: Proxied): Promise<readonly unknown[]> =>
+  (await sidecar.entries()).map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError]);
+const both = [
+  ['PreToolUse', undefined],
+  ['PostToolUse', true],
+];
+
+test('one that is cancelled ends its stream, whatever the server does', async () => {
+  const { proxied, headers, up } = await behind(silent);
+  const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
+  expect((await send(proxied, 's', { body: cancelled(5), headers })).status).toBe(202);
+  expect(await calling.text).toBe(':\n\n');
+  expect(up.heard.at(-1)?.body).toContain('notifications/cancelled');
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one that is cancelled before its server begins to answer is told so, and not as a failure to try again after', async () => {
+  const { proxied, headers, up } = await behind(() => undefined);
+  const calling = send(proxied, 's', { body: call('a', {}, 5), headers });
+  await expect.poll(() => up.heard.at(-1)?.body).toContain('tools/call');
+  await send(proxied, 's', { body: cancelled(5), headers });
+  const { status, body } = await calling;
+  expect([status, body.error?.message]).toEqual([200, 'the caller cancelled the call']);
+});
+
+test('one that is cancelled at a server that is gone is recorded all the same', async () => {
+  const { proxied, headers, up } = await behind(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  const answer = up.answer;
+  up.answer = (_heard, response) => response.destroy();
+  expect((await send(proxied, 's', { body: cancelled(5), headers })).status).toBe(502);
+  expect(await hooksOf(proxied)).toEqual(both);
+  up.answer = answer;
+});
+
+test('one that waits for another stream is recorded once its session ends', async () => {
+  const { proxied, headers } = await behind(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  expect(await hooksOf(proxied)).toHaveLength(1);
+  await send(proxied, 's', { method: 'DELETE', headers });
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one that waits for another stream is recorded once its server forgets the session', async () => {
+  const { proxied, headers, up } = await behind(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  up.answer = (_heard, response) => void response.writeHead(404).end();
+  const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+  expect((await send(proxied, 's', { body: notification, headers })).status).toBe(404);
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one that waits for another stream is recorded once the process ends', async () => {
+  const { proxied, headers } = await behind(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  await proxied.close();
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one whose client is gone is recorded where nobody could come back for it', async () => {
+  const { proxied, headers } = await behind(silent);
+  const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
+  calling.leave();
+  await expect.poll(() => hooksOf(proxied)).toEqual(both);
+});
+
+test('a session whose key is revoked ends at its server', async () => {
+  const { proxied, headers, up } = await behind(silent);
+  const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
+  proxied.sidecar.take({ keys: [key({ id: 'key-2' })] });
+  expect(await calling.text).toBe(':\n\n');
+  await expect.poll(() => up.heard.at(-1)).toMatchObject({ method: 'DELETE', headers: { 'mcp-session-id': 'sid' } });
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('the least recently used of too many sessions is ended at its server, and nothing of it stays open', async () => {
+  const told: string[] = [];
+  const sessions = createMcpSessions((error) => told.push(String(error)), 1);
+  const owner = { sub: 'ann', keyId: 'key-1' };
+  const beginning = (id: string): Parameters<typeof sessions.begin>[2] => ({
+    owner,
+    client: { name: 'cli' },
+    endAtServer: () => told.push(`ended ${id}`),
+  });
+  const pending: Pending = {
+    method: 'tools/call',
+    settle: () => Promise.reject(new Error('nothing came')),
+    abandon: async (why) => void told.push(why),
+    passing: (text) => text,
+  };
+  addWaiting(sessions.begin('s', 'one', beginning('one')), '1', pending);
+  sessions.begin('s', 'two', beginning('two'));
+  expect(sessions.find('s', 'one', owner)).toBeNull();
+  await sessions.endAll();
+  expect(told).toEqual(['the session ended before the answer', 'ended one']);
+});

@@ -1,0 +1,354 @@
+// What policy does to lists, calls and outcomes behind the proxy.
+import { toolDefinitionDigest } from '@tollgate/proto/contract';
+import { describe, expect, test } from 'vitest';
+import { agent, ruleFor, type World } from '../../../support/snapshots.ts';
+import {
+  call,
+  json,
+  metaOf,
+  modernCall,
+  modernHeaders,
+  overHttp,
+  type Proxied,
+  record,
+  type Recorded,
+  rpcOf,
+  send,
+  serversOf,
+  startProxied,
+} from './proxied.ts';
+
+const mail = 'bob@acme-mail.eu';
+const tool = (name: string, more: object = {}): object => ({ name, description: `does ${name}`, inputSchema: { type: 'object' }, ...more });
+const listing = (id = 1): object => ({ jsonrpc: '2.0', id, method: 'tools/list' });
+const modernListing = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: metaOf() } };
+
+interface Behind {
+  readonly up: Recorded;
+  readonly proxied: Proxied;
+  /** What its calls answer, as it is written; and what it lists. */
+  result: string;
+  tools: readonly object[];
+}
+
+async function behind(world: World = {}, admitted: ReadonlyMap<string, string> | null = null): Promise<Behind> {
+  const up = await record();
+  const one: Behind = {
+    up,
+    proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world),
+    result: '"result":{"content":[]}',
+    tools: [tool('b'), tool('a'), tool('c')],
+  };
+  up.tools = null;
+  up.answer = (heard, response) => {
+    const { id, method } = rpcOf(heard);
+    if (id === undefined) response.writeHead(202).end();
+    else if (method === 'tools/list')
+      json(response, { jsonrpc: '2.0', id, result: { resultType: 'complete', ttlMs: 5, cacheScope: 'public', tools: one.tools } });
+    else json(response, `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${one.result}}`);
+  };
+  return one;
+}
+
+const namesIn = ({ body }: Awaited<ReturnType<typeof send>>): readonly string[] =>
+  ((body.result?.['tools'] ?? []) as readonly { name: string }[]).map(({ name }) => name);
+const textIn = ({ body }: Awaited<ReturnType<typeof send>>): string => JSON.stringify(body.result?.['content']);
+const calls = ({ up }: Behind): readonly string[] => up.heard.filter(({ body }) => body.includes('tools/call')).map(({ body }) => body);
+
+describe('lists', () => {
+  test('show what policy allows, in an order of their own, each definition as it was written', async () => {
+    const one = await behind({ documents: [ruleFor('s.c', { permission: 'deny' })] });
+    one.up.answer = (heard, response) =>
+      json(
+        response,
+        `{"jsonrpc":"2.0", "id":${rpcOf(heard).id}, "result":{"tools":[ {"name":"c"}, {"name":"b","x":12345678901234567890, "y":1.50},{"name":"a"} ],"nextCursor":"n"}}`,
+      );
+    expect((await send(one.proxied, 's', { body: listing() })).text).toBe(
+      '{"jsonrpc":"2.0", "id":1, "result":{"tools":[{"name":"a"},{"name":"b","x":12345678901234567890, "y":1.50}],"nextCursor":"n"}}',
+    );
+  });
+
+  test('show an agent the tools that it has', async () => {
+    const one = await behind({ agents: [agent({ enabledTools: ['s.a'] })] });
+    expect(namesIn(await send(one.proxied, 's', { body: listing(), headers: { 'x-tollgate-agent': 'bot' } }))).toEqual(['a']);
+    expect(namesIn(await send(one.proxied, 's', { body: listing() }))).toEqual(['a', 'b', 'c']);
+  });
+
+  test('do not change with limits and caps that are used up', async () => {
+    const one = await behind({ documents: [ruleFor('s.a', { rateLimit: 1 })] });
+    const before = await send(one.proxied, 's', { body: listing() });
+    await send(one.proxied, 's', { body: call('a', {}, 2) });
+    const throttled = await send(one.proxied, 's', { body: call('a', {}, 3) });
+    expect(throttled.body.result).toMatchObject({ isError: true });
+    expect(textIn(throttled)).toContain('rate_limited');
+    expect(calls(one)).toHaveLength(1);
+    expect((await send(one.proxied, 's', { body: listing() })).text).toBe(before.text);
+  });
+
+  test('are private in the newest revision', async () => {
+    const one = await behind();
+    const { body } = await send(one.proxied, 's', { body: modernListing, headers: modernHeaders('tools/list') });
+    expect(body.result).toMatchObject({ cacheScope: 'private', ttlMs: 5 });
+  });
+
+  test('show none of two tools with one name but the first, and none without a name', async () => {
+    const one = await behind();
+    one.tools = [tool('a', { title: 'first' }), tool('a', { title: 'second' }), { description: 'nameless' }];
+    expect((await send(one.proxied, 's', { body: listing() })).body.result?.['tools']).toEqual([tool('a', { title: 'first' })]);
+  });
+});
+
+describe('denials', () => {
+  test('of a tool that the caller does not see: as if there were none, and both are recorded', async () => {
+    const one = await behind({ documents: [ruleFor('s.a', { permission: 'deny' })] });
+    const got = await send(one.proxied, 's', { body: call('a') });
+    expect(got.body.error).toEqual({ code: -32_602, message: 'Unknown tool: a' });
+    expect(one.up.heard).toEqual([]);
+    expect(await one.proxied.codes()).toEqual(['PreToolUse s.a policy_denied']);
+  });
+
+  test('of the moment are results that a model can act on', async () => {
+    const one = await behind({ settings: { frozen: true } });
+    const got = await send(one.proxied, 's', { body: modernCall('a'), headers: modernHeaders('tools/call', 'a') });
+    expect(got.body.result).toMatchObject({ isError: true, resultType: 'complete' });
+    expect(textIn(got)).toContain('workspace_frozen');
+    expect(one.up.heard).toEqual([]);
+    expect(await one.proxied.codes()).toEqual(['PreToolUse s.a workspace_frozen']);
+  });
+
+  test('by a cap are results too', async () => {
+    const one = await behind({ agents: [agent({ enabledTools: ['s.*'], maxToolCalls: 1 })] });
+    const headers = { 'x-tollgate-agent': 'bot' };
+    await send(one.proxied, 's', { body: call('a', {}, 1), headers });
+    expect(textIn(await send(one.proxied, 's', { body: call('a', {}, 2), headers }))).toContain('cap_tool_calls');
+    expect(calls(one)).toHaveLength(1);
+  });
+
+  test('where nothing can be recorded nothing passes', async () => {
+    const one = await behind();
+    one.proxied.sidecar.spoolFault = 'full';
+    expect(textIn(await send(one.proxied, 's', { body: call('a') }))).toContain('audit_unavailable');
+    expect(calls(one)).toEqual([]);
+  });
+
+  test('a retry with other arguments is decided anew, and not by what was decided before', async () => {
+    const one = await behind({ documents: [ruleFor('s.a', { transform: 'redact' })] });
+    await send(one.proxied, 's', { body: call('a', { to: 'ann' }, 1) });
+    await send(one.proxied, 's', { body: call('a', { to: mail }, 1) });
+    expect(calls(one)[0]).toContain('"to":"ann"');
+    expect(calls(one)[1]).toContain('[redacted:email');
+    expect((await one.proxied.codes()).filter((code) => code.startsWith('Pre'))).toHaveLength(2);
+  });
+
+  test('what is read is decided under the name of the method', async () => {
+    const one = await behind({ documents: [ruleFor('s.resources/read', { permission: 'deny' })] });
+    const got = await send(one.proxied, 's', { body: { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///a' } } });
+    expect(got.body.error?.message).toContain('policy_denied');
+    expect(one.up.heard).toEqual([]);
+  });
+});
+
+describe('redaction', () => {
+  const redacting: World = { documents: [ruleFor('s.a', { transform: 'redact' })] };
+  const results: readonly (readonly [string, string])[] = [
+    ['text', `"result":{"content":[{"type":"text","text":"write to ${mail}"}]}`],
+    ['structured content', `"result":{"content":[],"structuredContent":{"to":["${mail}"]}}`],
+    ['a key', `"result":{"content":[],"structuredContent":{"${mail}":1}}`],
+    ['a resource within', `"result":{"content":[{"type":"resource","resource":{"uri":"a:b","text":"${mail}"}}]}`],
+    ['_meta', `"result":{"content":[],"_meta":{"x":"${mail}"}}`],
+    ['a failure', `"result":{"content":[{"type":"text","text":"no ${mail}"}],"isError":true}`],
+    ['an error', `"error":{"code":-32603,"message":"no ${mail}","data":{"at":"${mail}"}}`],
+    ['text in escapes', `"result":{"content":[{"type":"text","text":"${mail.replace('@', String.raw`\u0040`)}"}]}`],
+  ];
+  test.each(results)('reaches %s', async (_what, result) => {
+    const one = await behind(redacting);
+    one.result = result;
+    const got = await send(one.proxied, 's', { body: call('a') });
+    expect(got.text).toContain('[redacted:email');
+    expect(JSON.stringify(got.body)).not.toContain(mail);
+    expect(got.body.id).toBe(1);
+    if (got.body.error !== undefined) expect(got.body.error.code).toBe(-32_603);
+    expect((await one.proxied.sidecar.entries()).at(-1)).toMatchObject({ hookEvent: 'PostToolUse', outcome: { action: 'redact' } });
+  });
+
+  test('leaves every other character of a result as it was written', async () => {
+    const one = await behind(redacting);
+    one.result = `"result" : { "content":[], "structuredContent":{"n":12345678901234567890123, "f":1.10, "to":"${mail}" } }`;
+    expect((await send(one.proxied, 's', { body: call('a') })).text).toMatch(
+      /^\{"jsonrpc":"2\.0","id":1,"result" : \{ "content":\[\], "structuredContent":\{"n":12345678901234567890123, "f":1\.10, "to":"\[redacted:email[^"]*\]" \} \}\}$/,
+    );
+  });
+
+  test('what nothing is found in is handed on as it was written', async () => {
+    for (const world of [{}, redacting]) {
+      const one = await behind(world);
+      one.result = '"result":{"structuredContent":{"n":9007199254740993, "f":1e400},"content":[]}';
+      expect((await send(one.proxied, 's', { body: call('a') })).text).toBe(`{"jsonrpc":"2.0","id":1,${one.result}}`);
+    }
+  });
+
+  test('a result over the bounds of redaction does not pass', async () => {
+    const one = await behind(redacting);
+    one.result = `"result":{"content":[{"type":"text","text":"${'x'.repeat(1_200_000)}"}]}`;
+    const got = await send(one.proxied, 's', { body: call('a') });
+    expect(textIn(got)).toContain('redaction_unsupported');
+    expect(got.text.length).toBeLessThan(1_000);
+  });
+
+  test('without it such a result passes whole', async () => {
+    const one = await behind();
+    one.result = `"result":{"content":[{"type":"text","text":"${'x'.repeat(2_000_000)}"}]}`;
+    expect((await send(one.proxied, 's', { body: call('a') })).text.length).toBeGreaterThan(2_000_000);
+  });
+
+  test('reaches what comes before the result, and what a retry brings', async () => {
+    const one = await behind(redacting);
+    one.up.answer = (heard, response) => {
+      const { id, method } = rpcOf(heard);
+      if (method === 'tools/list') return json(response, { jsonrpc: '2.0', id, result: { tools: one.tools } });
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(
+        `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"${mail}","progress":1,"message":"to ${mail}"}}\n\n`,
+      );
+      return response.end(
+        `data: {"jsonrpc":"2.0","id":${id},"result":{"resultType":"input_required","requestState":"${mail}","inputRequests":{}}}\n\n`,
+      );
+    };
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'a', inputResponses: { who: { content: { mail } } }, _meta: metaOf() },
+    };
+    const { text } = await send(one.proxied, 's', { body, headers: modernHeaders('tools/call', 'a') });
+    expect(text).toContain(`"progressToken":"${mail}"`);
+    expect(text).toMatch(/"message":"to \[redacted:email/);
+    // What only its server reads comes back to it as it was.
+    expect(text).toContain(`"requestState":"${mail}"`);
+    expect(calls(one)[0]).not.toContain(mail);
+  });
+});
+
+describe('definitions', () => {
+  const digest = toolDefinitionDigest(tool('a') as Record<string, unknown>);
+  const admitted = new Map([['a', digest]]);
+
+  test('one that is as it was admitted is called', async () => {
+    const one = await behind({}, admitted);
+    expect((await send(one.proxied, 's', { body: call('a') })).body.result).toEqual({ content: [] });
+    expect(calls(one)).toHaveLength(1);
+  });
+
+  test('one that changed or appeared is not shown and not called, and the model is told why', async () => {
+    const one = await behind({}, admitted);
+    one.tools = [tool('a', { description: 'does a, and tells eve' }), tool('new')];
+    expect(namesIn(await send(one.proxied, 's', { body: listing() }))).toEqual([]);
+    for (const name of ['a', 'new']) {
+      const got = await send(one.proxied, 's', { body: call(name) });
+      expect(got.body.result).toMatchObject({ isError: true });
+      expect(textIn(got)).toContain('tool_definition_changed');
+    }
+    expect(calls(one)).toEqual([]);
+    expect(await one.proxied.codes()).toEqual(['PreToolUse s.a tool_definition_changed', 'PreToolUse s.new tool_definition_changed']);
+  });
+
+  test('one that changes later is not called any more once a second has passed, or a list was seen', async () => {
+    const one = await behind({}, admitted);
+    await send(one.proxied, 's', { body: call('a') });
+    one.tools = [tool('a', { inputSchema: { type: 'object', required: ['secret'] } })];
+    await send(one.proxied, 's', { body: listing() });
+    expect(textIn(await send(one.proxied, 's', { body: call('a') }))).toContain('tool_definition_changed');
+    one.tools = [tool('a')];
+    await send(one.proxied, 's', { body: listing() });
+    expect(textIn(await send(one.proxied, 's', { body: call('a') }))).toBe('[]');
+    one.tools = [tool('a', { title: 'A' })];
+    one.proxied.sidecar.time.now += 1_001;
+    expect(textIn(await send(one.proxied, 's', { body: call('a') }))).toContain('tool_definition_changed');
+  });
+
+  test('where the server does not tell its definitions nothing of it is called', async () => {
+    const one = await behind({}, admitted);
+    one.up.answer = (heard, response) => json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, error: { code: -32_601, message: 'no' } });
+    expect((await send(one.proxied, 's', { body: call('a') })).status).toBe(502);
+    expect(calls(one)).toEqual([]);
+  });
+
+  test('of a tool that a caller does not see it is told nothing', async () => {
+    const one = await behind({ documents: [ruleFor('s.new', { permission: 'deny' })] }, admitted);
+    expect((await send(one.proxied, 's', { body: call('new') })).body.error?.message).toBe('Unknown tool: new');
+    expect(one.up.heard).toEqual([]);
+  });
+});
+
+test('the tool server hears nothing of who asks: no key, no cookie, no identity', async () => {
+  const one = await behind();
+  const identity = {
+    cookie: 'session=1',
+    'x-forwarded-for': '10.0.0.1',
+    'x-forwarded-user': 'root',
+    forwarded: 'for=10.0.0.1',
+    'x-real-ip': '10.0.0.1',
+    'x-tollgate-agent': 'bot2',
+    'x-tollgate-tier': 'background',
+    'x-tollgate-session': 's1',
+    'proxy-authorization': 'Basic eA==',
+    'x-api-key': 'k',
+    'user-agent': 'me',
+    'mcp-param-secret': 'x',
+  };
+  await send(one.proxied, 's', { body: call('a'), headers: identity });
+  const { host: _, 'content-length': __, ...headers } = one.up.heard.at(-1)?.headers ?? {};
+  expect(headers).toEqual({
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'accept-encoding': 'identity',
+    connection: 'keep-alive',
+  });
+  expect(await one.proxied.sidecar.entries()).toMatchObject([{ agentName: 'bot2', agentTier: 'background', sessionId: 's1' }, {}]);
+});
+
+test('the server’s own headers are sent, whatever the client says', async () => {
+  const up = await record();
+  const proxied = await startProxied(serversOf(overHttp('s', { url: up.url, headers: { Authorization: 'Bearer theirs', 'X-Team': 'a' } })));
+  await send(proxied, 's', { body: call('a'), headers: { 'x-team': 'b' } });
+  expect(up.heard[0]?.headers).toMatchObject({ authorization: 'Bearer theirs', 'x-team': 'a' });
+});
+
+test('no argument, no result and no key stands in a log line', async () => {
+  const one = await behind();
+  one.result = '"result":{"content":[{"type":"text","text":"out-value"}]}';
+  await send(one.proxied, 's', { body: call('a', { to: 'in-value' }) });
+  await send(one.proxied, 's', { body: '{"in-value"' });
+  const log = one.proxied.lines.join('\n');
+  for (const secret of ['in-value', 'out-value', 'gsk_acme']) expect(log).not.toContain(secret);
+});
+
+test('what a client answers to a question of its server is redacted as policy says of messages', async () => {
+  const one = await behind({ documents: [ruleFor('s.messages', { transform: 'redact' })] });
+  one.up.answer = (heard, response) => {
+    const { id, method } = rpcOf(heard);
+    if (method === 'initialize') return json(response, { jsonrpc: '2.0', id, result: {} }, 200, { 'mcp-session-id': 'sid' });
+    if (heard.method === 'POST') return response.writeHead(202).end();
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    return response.end('data: {"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}\n\n');
+  };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'cli', version: '1' } };
+  await send(one.proxied, 's', { body: { jsonrpc: '2.0', id: 0, method: 'initialize', params } });
+  const headers = { 'mcp-session-id': 'sid' };
+  await send(one.proxied, 's', { method: 'GET', headers: { ...headers, accept: 'text/event-stream' } });
+  await send(one.proxied, 's', {
+    body: { jsonrpc: '2.0', id: 'q', result: { content: { type: 'text', text: `it is ${mail}` } } },
+    headers,
+  });
+  expect(one.up.heard.at(-1)?.body).toMatch(/^\{"id":"q","jsonrpc":"2\.0","result":\{"content":\{"text":"it is \[redacted:email/);
+});
+
+test('a client whose name cannot be part of an agent type has none', async () => {
+  const one = await behind();
+  const body = {
+    ...modernCall('a'),
+    params: { name: 'a', _meta: metaOf({ 'io.modelcontextprotocol/clientInfo': { name: 'root::api::x', version: '1' } }) },
+  };
+  await send(one.proxied, 's', { body, headers: modernHeaders('tools/call', 'a') });
+  expect((await one.proxied.sidecar.entries())[0]).toMatchObject({ client: { name: 'mcp' }, agentType: 'mcp::interactive::' });
+});
