@@ -1,0 +1,134 @@
+// A program that speaks MCP on its standard streams, started once for each who opens it: a session has state, and nobody's is
+// another's. It gets the variables it was given, and of ours what any program needs. What it writes to its standard error is
+// nobody's business: it may hold what it was sent. It leads a group of its own, so that what it starts ends with it.
+//
+// States of a channel: starting, open, ending (its input is closed; it is asked to end after `endMs`, and made to after three
+// times as long), gone (its group is killed, what it wrote before is delivered, then `closed` is called once).
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Clock, Timer } from '../../clock.ts';
+import { type Channel, type ChannelListener, UpstreamDown, upstreamBounds } from '../mcp/upstream.ts';
+import { LineTooLong, linesOf } from './lines.ts';
+
+export interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | null;
+}
+
+export interface Started {
+  readonly channel: Channel;
+  /** Whether it has written a line. */
+  readonly hasSpoken: () => boolean;
+}
+
+const endMs = 500;
+/** For what it wrote before it ended, which may wait for the one who reads it. */
+const lastWordsMs = 1_000;
+
+/** What a program needs to run at all. */
+const inherited = ['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER'];
+
+export const programEnvironment = (ours: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(inherited.flatMap((name) => (ours[name] === undefined ? [] : [[name, ours[name]]])));
+
+/** Resolves once it runs; rejects with an `UpstreamDown`. `env`: what it has besides its own. */
+export function startProgram(
+  { clock, env }: { readonly clock: Pick<Clock, 'after'>; readonly env: Readonly<Record<string, string>> },
+  command: Command,
+  listener: ChannelListener,
+): Promise<Started> {
+  const child = spawn(command.program, [...command.args], {
+    env: { ...env, ...command.env },
+    ...(command.cwd === null ? {} : { cwd: command.cwd }),
+    stdio: ['pipe', 'pipe', 'ignore'],
+    detached: true,
+  } as const);
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new UpstreamDown(startProblem(error))));
+    child.once('spawn', () => resolve(attend(child, listener, clock)));
+  });
+}
+
+function startProblem(error: Error): string {
+  const code = 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') return 'could not be started: there is no such program, or no such folder to start it in';
+  return code === 'EACCES' ? 'could not be started: it may not be executed' : 'could not be started';
+}
+
+function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Clock, 'after'>): Started {
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new Error('a program was started without its streams');
+  let spoken = false;
+  let gone = false;
+  /** Why it is to end: what it says of its own end is no news then. */
+  let problem: string | null = null;
+  let silent = false;
+  let timers: readonly Timer[] = [];
+
+  const signal = (name: NodeJS.Signals): void => {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, name);
+    } catch {
+      // The group has ended.
+    }
+  };
+  const press = (): void => {
+    if (gone || timers.length > 0) return;
+    stdin.end();
+    timers = [clock.after(endMs, () => signal('SIGTERM')), clock.after(3 * endMs, () => signal('SIGKILL'))];
+  };
+  const end = (why: string): void => {
+    problem ??= why;
+    press();
+  };
+  const read = async (): Promise<void> => {
+    try {
+      for await (const line of linesOf(stdout, upstreamBounds.messageBytes)) {
+        spoken = true;
+        await listener.message(line);
+      }
+    } catch (error) {
+      end(error instanceof LineTooLong ? `wrote a line of more than ${upstreamBounds.messageBytes} bytes` : 'could not be read from');
+    }
+    // Nothing more can come of it; most often it has ended.
+    silent = true;
+    press();
+  };
+  const endOf = (code: number | null, killedBy: string | null): string => {
+    if (code !== null) return `exited with ${code}`;
+    return silent && timers.length > 0 ? 'closed its standard output' : `was ended by ${killedBy ?? 'a signal'}`;
+  };
+
+  stdin.on('error', () => end('no longer takes input'));
+  stdout.on('error', () => undefined);
+  child.on('error', () => undefined);
+  const reading = read();
+  child.once('exit', (code, killedBy) => {
+    gone = true;
+    for (const timer of timers) timer.cancel();
+    problem ??= endOf(code, killedBy);
+    const words = problem;
+    // What it started goes with it, and holds no end of its streams open.
+    signal('SIGKILL');
+    stdin.destroy();
+    let told = false;
+    const tell = (): void => {
+      if (told) return;
+      told = true;
+      late.cancel();
+      stdout.destroy();
+      listener.closed(words);
+    };
+    const late = clock.after(lastWordsMs, tell);
+    void reading.then(tell);
+  });
+
+  const send = (message: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      if (gone || problem !== null) return reject(new UpstreamDown(problem ?? 'has ended'));
+      stdin.write(`${message}\n`, (error) => (error == null ? resolve() : reject(new UpstreamDown(problem ?? 'has ended'))));
+    });
+  return { channel: { send, close: () => end('was closed') }, hasSpoken: () => spoken };
+}
