@@ -1,0 +1,203 @@
+// One permitted call on its way to the tool's server and back. States: asked (nothing has come), answering (its head has
+// come and what follows goes out), told (its outcome is recorded, once, whatever it was).
+import { EventEmitter } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { unrecordable } from '../../govern/govern.ts';
+import { recordedInTurn } from '../../govern/recorded.ts';
+import type { GovernedRun } from '../../govern/run.ts';
+import { deliverStreamed, lookOf, type OutputLook } from '../../govern/streamed.ts';
+import type { Permit } from '../../govern/verdict.ts';
+import type { Sidecar } from '../../sidecar.ts';
+import { blockedBody } from '../denial-body.ts';
+import { isEmpty, lookedThrough, noText, redactedJson, streamed, type Tell, type Told, treatmentOf } from './answer.ts';
+import type { HttpTool } from './definition.ts';
+import { endToEnd, headerRedaction, requestHeaders, responseHeaders } from './headers.ts';
+import type { HttpAsked, HttpForward } from './input.ts';
+import { bytesLook, type Look } from './look.ts';
+
+export interface Forwarding {
+  readonly sidecar: Sidecar;
+  readonly run: GovernedRun;
+  readonly permit: Permit;
+  readonly tool: HttpTool;
+  readonly asked: HttpAsked;
+  readonly forward: HttpForward;
+  readonly departure: Departure;
+}
+
+/** Says `abort` once the caller is gone, to the request that is being made; null: none is. */
+export interface Departure {
+  signal: EventEmitter | null;
+}
+
+interface Answer {
+  readonly statusCode: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly stream: Readable;
+}
+
+export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply: FastifyReply): void {
+  const { tool, asked, forward, permit, run, departure } = forwarding;
+  const left = new EventEmitter();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) left.emit('abort');
+  });
+  const hasBody = forward.bytes.byteLength > 0;
+  const look = lookOf(run, permit);
+  departure.signal = left;
+  try {
+    reply.from(`${tool.basePath}${forward.path}` || '/', {
+      body: hasBody ? forward.bytes : undefined,
+      // The headers below say it again.
+      ...(hasBody ? { contentType: asked.body.contentType } : {}),
+      queryString: () => forward.query.slice(1),
+      // A call that may have happened is not made again.
+      retryDelay: () => null,
+      rewriteRequestHeaders: (_request, { host }) =>
+        requestHeaders({
+          tool,
+          caller: endToEnd(request.headers),
+          decided: forward.headers,
+          contentType: asked.body.contentType,
+          bytes: forward.bytes.byteLength,
+          host: host ?? '',
+          reads: look.redactor !== null,
+          redact: redactionOf(run, look),
+          requestId: permit.requestId,
+          method: request.method,
+        }),
+      rewriteHeaders: () => ({}),
+      onResponse: (_request, _reply, res) => void answer(forwarding, answerOf(res), request, reply).catch((error) => crash(reply, error)),
+      onError: (_reply, { error }) => void unanswered(forwarding, error, reply).catch((failure) => crash(reply, failure)),
+    });
+  } finally {
+    departure.signal = null;
+  }
+}
+
+// The proxy's types speak of another client's answer: this is what its own hands on.
+const answerOf = (res: object): Answer => res as Answer;
+
+/** Of headers, which are no part of the input or the output. */
+const redactionOf = ({ numbers }: GovernedRun, { redactor, replaces }: OutputLook) =>
+  redactor === null || !replaces ? null : headerRedaction(redactor, numbers);
+
+/** A bug of ours: the caller learns that nothing more will come. */
+function crash(reply: FastifyReply, error: unknown): void {
+  reply.log.error({ err: error }, 'an answer of a tool failed');
+  reply.raw.destroy();
+}
+
+function tellOf({ sidecar, run, permit }: Forwarding, status: number): Tell {
+  return ({ digest, findings, blocked, broken }: Told) => {
+    const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
+    const isError = status >= 400 || broken === true;
+    return recordedInTurn(sidecar, deliverStreamed(sidecar.govern, run, permit, { isError, durationMs, digest, findings, blocked }));
+  };
+}
+
+async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { run, permit } = forwarding;
+  const look = lookOf(run, permit);
+  const tell = tellOf(forwarding, from.statusCode);
+  const length = textOf(from.headers['content-length']);
+  const hasBody = request.method !== 'HEAD' && ![204, 205, 304].includes(from.statusCode) && length !== '0';
+  const head = { contentType: textOf(from.headers['content-type']), contentEncoding: textOf(from.headers['content-encoding']), hasBody };
+  const treatment = treatmentOf(look, run.numbers, head);
+  reply
+    .code(from.statusCode)
+    .headers(responseHeaders(from.headers, redactionOf(run, look)))
+    .header('x-tollgate-request-id', permit.requestId);
+  switch (treatment.kind) {
+    case 'block':
+      from.stream.on('error', () => {});
+      // Chunks may come to nothing, and then there is nothing to withhold.
+      if (await isEmpty(from.stream)) return answerWhole(forwarding, reply, { tell, look: bytesLook(), bytes: new Uint8Array(0) });
+      from.stream.destroy();
+      await tell({ digest: null, findings: [], blocked: treatment.decision });
+      return withhold(forwarding, reply, 403, blockedBody(treatment.decision, permit.requestId));
+    case 'json':
+      return answerJson(forwarding, reply, { tell, read: await redactedJson(from.stream, treatment.redactor, run.numbers) });
+    case 'pass':
+    case 'stream':
+      // What follows the head in the same packet is here by now.
+      await Promise.resolve();
+      if (hasBody && length !== undefined && from.stream.readableLength === Number(length))
+        return answerWhole(forwarding, reply, { tell, look: treatment.look, bytes: wholeOf(from.stream) });
+      if (treatment.kind === 'pass' && length !== undefined) reply.header('content-length', length);
+      void reply.send(Readable.from(streamed(from.stream, treatment.look, tell), { objectMode: false }));
+      // Who listens to a stream waits for its head first.
+      if (!reply.raw.headersSent && reply.raw.writable) reply.raw.flushHeaders();
+  }
+}
+
+const textOf = (value: string | readonly string[] | undefined): string | undefined => (typeof value === 'object' ? value[0] : value);
+
+/** All of it, which has come; what breaks behind its last byte is nobody's. */
+function wholeOf(stream: Readable): Uint8Array {
+  stream.on('error', () => undefined);
+  const bytes: unknown = stream.read();
+  if (bytes === null) stream.resume();
+  return bytes instanceof Uint8Array ? bytes : new Uint8Array(0);
+}
+
+interface WholeAnswer {
+  readonly tell: Tell;
+  readonly look: Look;
+  readonly bytes: Uint8Array;
+}
+
+async function answerWhole(forwarding: Forwarding, reply: FastifyReply, { tell, look, bytes }: WholeAnswer): Promise<void> {
+  const out = lookedThrough(look, bytes);
+  const told = await tell({ ...look.told(), ...(out === null ? { blocked: noText, broken: true } : { blocked: null }) });
+  if (out !== null && told) return void reply.send(out);
+  const { requestId } = forwarding.permit;
+  return withhold(forwarding, reply, 403, blockedBody(out === null ? noText : unrecordable, requestId));
+}
+
+interface JsonAnswer {
+  readonly tell: Tell;
+  readonly read: Awaited<ReturnType<typeof redactedJson>>;
+}
+
+async function answerJson(forwarding: Forwarding, reply: FastifyReply, { tell, read }: JsonAnswer): Promise<void> {
+  const { requestId } = forwarding.permit;
+  if (read === undefined) {
+    await tell({ digest: null, findings: [], blocked: null, broken: true });
+    return withhold(forwarding, reply, 502, failure('its answer broke off', requestId));
+  }
+  if (read === null) {
+    await tell({ digest: null, findings: [], blocked: noText });
+    return withhold(forwarding, reply, 403, blockedBody(noText, requestId));
+  }
+  if (await tell({ ...read, blocked: null })) return void reply.send(Buffer.from(read.bytes));
+  return withhold(forwarding, reply, 403, blockedBody(unrecordable, requestId));
+}
+
+/** Nothing of the server's answer goes out. */
+function withhold({ permit }: Forwarding, reply: FastifyReply, status: number, body: object): void {
+  for (const name of Object.keys(reply.getHeaders())) void reply.removeHeader(name);
+  void reply.code(status).header('x-tollgate-request-id', permit.requestId).send(body);
+}
+
+const failure = (words: string, requestId: string): object => ({ error: `the tool's server failed: ${words}`, request_id: requestId });
+
+async function unanswered(forwarding: Forwarding, error: Error, reply: FastifyReply): Promise<void> {
+  await tellOf(forwarding, 502)({ digest: null, findings: [], blocked: null, broken: true });
+  const codes = codesOf(error);
+  const late = /TIMEOUT/.test(codes);
+  const words = unreached.test(codes)
+    ? 'it could not be reached'
+    : `it ${late ? 'did not answer in time' : 'broke off, or answered what is no HTTP'}; whether it did what it was asked is not known`;
+  withhold(forwarding, reply, late ? 504 : 502, failure(words, forwarding.permit.requestId));
+}
+
+// Nothing of the call has left.
+const unreached = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT|ERR_TLS/;
+
+function codesOf(error: Error): string {
+  const codes = [error, error.cause].flatMap((one) => (typeof one === 'object' && one !== null && 'code' in one ? [String(one.code)] : []));
+  return codes.join(' ');
+}

@@ -1,0 +1,168 @@
+// HTTP tools, `/tools/<name>/…`: the key, the head and the body are checked, the call is decided and recorded, and then a
+// request made of what was decided on goes to the tool's server, once. Whatever the server answers goes back as it comes,
+// and its outcome is recorded.
+import httpProxy from '@fastify/http-proxy';
+import { AppError, bounds } from '@tollgate/proto/contract';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Agent, type Dispatcher } from 'undici';
+import { judge } from '../../govern/govern.ts';
+import { recordedInTurn } from '../../govern/recorded.ts';
+import { claimedBy, type Headers, readCallerHeaders } from '../caller-headers.ts';
+import { denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
+import type { Entrance, LetIn } from '../entrance.ts';
+import { publicError } from '../errors.ts';
+import type { HttpTool } from './definition.ts';
+import { type Departure, forwardTo } from './forward.ts';
+import { headProblem } from './head.ts';
+import { endToEnd } from './headers.ts';
+import { forwardOf, type HttpAsked, readHttpInput } from './input.ts';
+
+interface Deps extends Entrance {
+  /** By name. */
+  readonly tools: ReadonlyMap<string, HttpTool>;
+}
+
+const connectTimeoutMs = 10_000;
+// Between two pieces of an answer: those who stream for minutes say something now and then.
+const silenceMs = 15 * 60_000;
+
+export function registerHttpTools(app: FastifyInstance, deps: Deps): void {
+  void app.register((scope, _options, done) => {
+    const agent = new Agent({ connect: { timeout: connectTimeoutMs }, bodyTimeout: silenceMs, pipelining: 1 });
+    // What is under way may end: whoever stops the process cuts its callers off in time, and they their servers.
+    scope.addHook('onClose', () => agent.close());
+    // All of a body, and no more than a decision may read; nobody else reads it.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, parsed) => parsed(null, body));
+    const known = new WeakMap<FastifyRequest, LetIn>();
+    scope.addHook('onRequest', (request, reply, letIn) => {
+      if (admit(deps, known, request, reply)) letIn();
+    });
+    scope.setErrorHandler<FastifyError>((error, request, reply) => {
+      const { status, message } = publicError(error);
+      if (status >= 500) request.log.error({ err: error }, 'a request failed');
+      return reply.code(status).send(refusalBody(status >= 500 ? 'internal_error' : 'call_malformed', message));
+    });
+    for (const [name, tool] of deps.tools) registerTool(scope, deps, { name, tool, agent, known });
+    done();
+  });
+}
+
+/** Before a byte of the body is read. False: it has been answered. */
+function admit({ enter }: Deps, known: WeakMap<FastifyRequest, LetIn>, request: FastifyRequest, reply: FastifyReply): boolean {
+  const problem = headProblem(request.raw);
+  if (problem !== null) {
+    // What follows on this connection may be what somebody else reads as a request.
+    void reply.code(400).header('connection', 'close').send(refusalBody('call_malformed', problem));
+    return false;
+  }
+  const entered = enter({ authorization: request.headers.authorization, workspace: undefined });
+  if ('status' in entered) {
+    const { status, code, error, retryAfterMs } = entered;
+    void reply
+      .code(status)
+      .headers(retryHeader(retryAfterMs))
+      .send(refusalBody(code, error, retryAfterMs));
+    return false;
+  }
+  known.set(request, entered);
+  return true;
+}
+
+interface Registration {
+  readonly name: string;
+  readonly tool: HttpTool;
+  readonly agent: Agent;
+  readonly known: WeakMap<FastifyRequest, LetIn>;
+}
+
+function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent, known }: Registration): void {
+  // The proxy has no place for a signal: it lies here while the proxy makes its request, which it does at once.
+  const departure: Departure = { signal: null };
+  const ask = (options: Dispatcher.RequestOptions, answered: Answered): void =>
+    agent.request(Object.assign(options, { signal: departure.signal, headersTimeout: tool.timeoutMs }), (error, answer) => {
+      if (error !== null) return answered(withoutBytes(error));
+      if (answer.statusCode >= 200 && answer.statusCode <= 599) return answered(null, answer);
+      answer.body.on('error', () => {}).destroy();
+      return answered(Object.assign(new Error('the status is none'), { code: 'BAD_STATUS' }));
+    });
+  const request: Dispatcher['request'] = (...asked: readonly unknown[]) => Reflect.apply(ask, undefined, asked);
+  void scope.register(httpProxy, {
+    prefix: `/tools/${name}`,
+    upstream: tool.origin,
+    httpMethods: [...tool.methods],
+    // Ours are read above it.
+    proxyPayloads: false,
+    undici: { request },
+    disableRequestLogging: true,
+    internalRewriteLocationHeader: false,
+    // Nothing waits for the answer's end but the answer itself.
+    handler: (asked, reply) => {
+      const entered = known.get(asked);
+      if (entered === undefined) throw new Error('a tool was reached without a key');
+      // Where there is GET, the framework adds HEAD.
+      if (!tool.methods.some((method) => method === asked.method))
+        throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });
+      void call(deps, { name, tool, departure, ...entered }, asked, reply).catch((error: unknown) => reply.send(error));
+    },
+  });
+}
+
+type Answered = (error: Error | null, answer?: Dispatcher.ResponseData) => void;
+
+/** The proxy logs it, and a parser's error holds what the server said. */
+function withoutBytes(error: Error): Error {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  return Object.assign(new Error(error.message), { code });
+}
+
+interface Calling extends LetIn {
+  readonly name: string;
+  readonly tool: HttpTool;
+  readonly departure: Departure;
+}
+
+async function call(
+  deps: Deps,
+  { name, tool, departure, index, identity }: Calling,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { sidecar, sessions, metrics } = deps;
+  const startedAt = sidecar.govern.clock.now();
+  const asked = askedOf(request, name, tool);
+  // None of them stands twice: then the head was refused.
+  const headers = readCallerHeaders(request.headers);
+  if ('problem' in headers) throw new AppError({ code: 'bad_request', publicMessage: headers.problem });
+  const { run } = sessions.find(index, identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));
+  const named = tool.nameByMethod ? `${name}.${request.method}` : name;
+  const judged = judge(sidecar.govern, run, { tool: named, input: asked.input }, (changed) => forwardOf(asked, changed) !== null);
+  const verdict = await recordedInTurn(sidecar, judged);
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  if (!verdict.allowed) {
+    const answer = denialAnswer(verdict);
+    return void reply.code(answer.status).headers(answer.headers).send(answer.body);
+  }
+  const forward = forwardOf(asked, verdict.input);
+  if (forward === null) throw new Error('a permitted input cannot be sent');
+  forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure }, request, reply);
+}
+
+function askedOf(request: FastifyRequest, name: string, tool: HttpTool): HttpAsked {
+  const asked = readHttpInput({
+    method: request.method,
+    target: request.raw.url ?? '',
+    prefix: `/tools/${name}`,
+    byMethod: tool.nameByMethod,
+    contentType: request.headers['content-type'],
+    forwarded: forwardedOf(request, tool),
+    body: Buffer.isBuffer(request.body) ? request.body : new Uint8Array(0),
+  });
+  if (!('problem' in asked)) return asked;
+  throw new AppError({ code: asked.status === 415 ? 'unsupported_media' : 'bad_request', publicMessage: asked.problem });
+}
+
+function forwardedOf({ headers }: FastifyRequest, { forwardHeaders }: HttpTool): Headers {
+  if (forwardHeaders.length === 0) return {};
+  return Object.fromEntries(Object.entries(endToEnd(headers)).filter(([header]) => forwardHeaders.includes(header)));
+}

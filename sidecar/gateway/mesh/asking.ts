@@ -1,0 +1,83 @@
+// What both services of the mesh have in common: whose request it is that another gateway asks about, and the decision.
+import type { DenyCode } from '@tollgate/proto/contract';
+import { judge, type Takes, type ToolCall } from '../../govern/govern.ts';
+import { recordedInTurn } from '../../govern/recorded.ts';
+import type { GovernedRun } from '../../govern/run.ts';
+import type { Verdict } from '../../govern/verdict.ts';
+import { claimedBy, type Headers, readCallerHeaders } from '../caller-headers.ts';
+import type { Entrance } from '../entrance.ts';
+import type { Barred } from '../key.ts';
+
+export interface MeshDeps extends Entrance {
+  /** A bug of ours, for the log. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Why a request is not decided on; no entry is written. */
+export interface Refusal {
+  readonly status: 400 | 500 | Barred['status'];
+  readonly code: DenyCode;
+  readonly words: string;
+  readonly retryAfterMs?: number;
+}
+
+export const malformed = (words: string): { readonly refusal: Refusal } => ({ refusal: { status: 400, code: 'call_malformed', words } });
+
+/** The run of whoever sent the request with these headers, their names in lower case. */
+export function runOf(
+  { enter, sessions }: MeshDeps,
+  headers: Headers,
+  client: string,
+): { readonly run: GovernedRun } | { readonly refusal: Refusal } {
+  const entered = enter({ authorization: textOf(headers['authorization']), workspace: undefined });
+  if ('status' in entered) {
+    const { error, ...why } = entered;
+    return { refusal: { ...why, words: error } };
+  }
+  const { index, identity } = entered;
+  const said = readCallerHeaders(headers);
+  if ('problem' in said) return malformed(said.problem);
+  const ofProtocol = textOf(headers['mcp-session-id']) ?? '';
+  const sessionId = /^[!-~]+$/.test(ofProtocol) ? ofProtocol : identity.keyId;
+  return { run: sessions.find(index, identity, claimedBy(said, { client: { name: client }, sessionId })).run };
+}
+
+const textOf = (value: Headers[string]): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** Decides and records one call. */
+export async function decided({ sidecar, metrics }: MeshDeps, run: GovernedRun, call: ToolCall, forwards: Takes): Promise<Verdict> {
+  const startedAt = sidecar.govern.clock.now();
+  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, call, forwards));
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  return verdict;
+}
+
+/** Answers a gRPC call, whatever happens: an error is what some gateways take for leave. */
+export async function answerCall<T>(
+  deps: MeshDeps,
+  asked: Promise<T>,
+  refused: (refusal: Refusal) => T,
+  callback: (error: null, answer: T) => void,
+): Promise<void> {
+  let answer: T;
+  try {
+    answer = await asked;
+  } catch (error) {
+    deps.failed(error);
+    answer = refused({ status: 500, code: 'internal_error', words: 'the decision could not be made' });
+  }
+  callback(null, answer);
+}
+
+// The caller's key, and what it says of itself: for us, and no further.
+const ours = /^(?:authorization|x-tollgate-.*)$/;
+
+/** Which of a request's headers must not go on. */
+export const headersToRemove = (headers: Headers): readonly string[] =>
+  Object.keys(headers).filter((name) => ours.test(name) && name !== 'x-tollgate-request-id');
+
+/** What of a request's headers its tool gets. The path is in the input already, decoded. */
+export function goingOn(headers: Headers): Headers {
+  const removed = new Set([...headersToRemove(headers), ':path', ':method', ':scheme']);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !removed.has(name)));
+}

@@ -1,0 +1,135 @@
+// Envoy's ext_authz: each request is decided on as the call of a tool, and goes on or is answered by Envoy with what is
+// said here. Nothing of a request can be replaced but its headers, and its answer is not shown: where policy redacts, that
+// is a denial. Whatever fails here is a denial too, never an error that a gateway might take for leave.
+import { status as grpc } from '@grpc/grpc-js';
+import type { AuthorizationHandlers, CheckRequest__Output, CheckResponse } from '@tollgate/proto/mesh';
+import type { ToolCall } from '../../govern/govern.ts';
+import type { GovernedRun } from '../../govern/run.ts';
+import { type DenialAnswer, denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
+import { parseContentType, UnseenBody } from '../http-tools/body.ts';
+import { type HttpTool, methods } from '../http-tools/definition.ts';
+import { overrideProblem } from '../http-tools/head.ts';
+import { readHttpInput } from '../http-tools/input.ts';
+import { decodeHeaderValue } from '../mcp/wire/header-values.ts';
+import { parseMessage } from '../mcp/wire/message.ts';
+import { answerCall, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
+import { type Checked, readChecked, toolOfPath } from './checked-request.ts';
+import { mcpAsk } from './mcp-ask.ts';
+
+export interface ExtAuthzDeps extends MeshDeps {
+  /** What paths may name, by name. */
+  readonly httpTools: ReadonlyMap<string, HttpTool>;
+}
+
+export const extAuthz = (deps: ExtAuthzDeps): AuthorizationHandlers => ({
+  Check: ({ request }, callback) => void answerCall(deps, check(deps, request), refused, callback),
+});
+
+async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output): Promise<CheckResponse> {
+  const checked = readChecked(attributes);
+  if (checked === null) return refused(malformed('what is asked about is no HTTP request').refusal);
+  const found = runOf(deps, checked.headers, 'envoy');
+  if ('refusal' in found) return refused(found.refusal);
+  const asked = callOf(checked, deps.httpTools);
+  if ('refusal' in asked) return refused(asked.refusal);
+  return asked.call === null ? passed(checked, null) : answered(deps, found.run, checked, asked.call);
+}
+
+async function answered(deps: ExtAuthzDeps, run: GovernedRun, checked: Checked, call: ToolCall): Promise<CheckResponse> {
+  const hidesOutput = !checked.route.outputsElsewhere;
+  const verdict = await decided(deps, run, { ...call, hidesOutput, besides: goingOn(checked.headers) }, false);
+  return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
+}
+
+type Asked = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
+
+/** The call that a request is; null: it is none, and passes. */
+function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Asked {
+  const { route, target, headers } = checked;
+  // Many servers read `_` in a name as `-`.
+  const names = new Set(Object.keys(headers).map((name) => name.replaceAll('_', '-')));
+  const problem = overrideProblem((name) => names.has(name));
+  if (problem !== null) return malformed(problem);
+  if (route.mcpServer !== null) return mcpCallOf(checked, route.mcpServer);
+  if (route.tool !== null) return httpCallOf(checked, { name: route.tool, prefix: '', methods, byMethod: route.nameByMethod });
+  const named = toolOfPath(target, httpTools);
+  if (named !== null) {
+    const { name, prefix, tool } = named;
+    return httpCallOf(checked, { name, prefix, methods: tool.methods, byMethod: tool.nameByMethod });
+  }
+  return malformed('the route names no tool: give it tollgate_tool or tollgate_mcp_server in context_extensions');
+}
+
+interface Named {
+  readonly name: string;
+  readonly prefix: string;
+  /** Those that it takes, as they are written: `post` is none, though some servers take it for one. */
+  readonly methods: readonly string[];
+  readonly byMethod: boolean;
+}
+
+function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, methods: taken, byMethod }: Named): Asked {
+  if (!taken.includes(method)) return malformed(`the method must be one of ${taken.join(', ')}`);
+  const contentType = headers['content-type'];
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (typeof contentType === 'object' || typeof encoding !== 'string') return malformed('a header of the body stands twice');
+  // What is compressed is not read here, and is bytes.
+  const type = encoding.toLowerCase() === 'identity' ? contentType : 'application/octet-stream';
+  const asked = readHttpInput({ method, target, prefix, byMethod, contentType: type, forwarded: {}, body: body ?? new Uint8Array(0) });
+  if ('problem' in asked) return malformed(asked.problem);
+  const input = body === null ? { ...asked.input, body: new UnseenBody() } : asked.input;
+  return { call: { tool: byMethod ? `${name}.${method}` : name, input } };
+}
+
+function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
+  // A stream to open, a session to end.
+  if (method === 'GET' || method === 'DELETE')
+    return body !== null && body.length === 0 ? { call: null } : malformed(`${method} has no body`);
+  if (method !== 'POST') return malformed('MCP is spoken with POST, GET and DELETE');
+  if (body === null) return malformed('the body was not shown whole: the gateway must send it with what it asks');
+  const contentType = headers['content-type'];
+  const type = typeof contentType === 'string' ? parseContentType(contentType) : null;
+  const isJson = type?.essence === 'application/json' && (type.charset ?? 'utf-8') === 'utf-8';
+  if (!isJson || headers['content-encoding'] !== undefined) return malformed('the body must be application/json, in UTF-8 and not encoded');
+  const message = parseMessage(body);
+  if ('bad' in message) return malformed(message.bad.problem);
+  const ask = mcpAsk(message, server);
+  const differing = message.kind === 'response' ? null : differingHeader(headers, message.method, message.params);
+  if (differing !== null) return malformed(`${differing} and the body differ`);
+  if (ask.kind === 'unknown') return malformed(ask.problem);
+  return { call: ask.kind === 'call' || ask.kind === 'read' ? { tool: ask.tool, input: ask.input } : null };
+}
+
+/** What some servers go by instead of the body. */
+function differingHeader(headers: Checked['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
+  if (headers['mcp-method'] !== undefined && headers['mcp-method'] !== method) return 'Mcp-Method';
+  const name = headers['mcp-name'];
+  if (name === undefined) return null;
+  const decoded = typeof name === 'string' ? decodeHeaderValue(name) : null;
+  return decoded !== null && (decoded === params['name'] || decoded === params['uri']) ? null : 'Mcp-Name';
+}
+
+const header = (key: string, value: string) => ({ header: { key, value }, appendAction: 'OVERWRITE_IF_EXISTS_OR_ADD' as const });
+
+const passed = ({ headers }: Checked, requestId: string | null): CheckResponse => ({
+  status: { code: grpc.OK },
+  okResponse: {
+    headers: requestId === null ? [] : [header('x-tollgate-request-id', requestId)],
+    headersToRemove: [...headersToRemove(headers)],
+  },
+});
+
+function denied({ status, headers, body }: DenialAnswer): CheckResponse {
+  const code = { 401: grpc.UNAUTHENTICATED, 429: grpc.RESOURCE_EXHAUSTED, 400: grpc.INVALID_ARGUMENT, 503: grpc.UNAVAILABLE }[status];
+  return {
+    status: { code: code ?? grpc.PERMISSION_DENIED, message: body.error },
+    deniedResponse: {
+      status: { code: status },
+      headers: [header('content-type', 'application/json'), ...Object.entries(headers).map(([key, value]) => header(key, value))],
+      body: JSON.stringify(body),
+    },
+  };
+}
+
+const refused = ({ status, code, words, retryAfterMs }: Refusal): CheckResponse =>
+  denied({ status, headers: retryHeader(retryAfterMs), body: refusalBody(code, words, retryAfterMs) });
