@@ -29,7 +29,7 @@ export interface Client {
   readonly ask: (method: Method, path: string, question?: Question) => Promise<Row>;
   /** The status alone, of a GET. */
   readonly probe: (path: string) => Promise<number>;
-  /** The pieces of an answer that goes on; the time limit is for its beginning. */
+  /** The pieces of an answer that goes on; the time limit is for its beginning, and the signal bounds all of it. */
   readonly stream: (method: Method, path: string, question?: StreamQuestion) => Promise<AsyncIterable<string>>;
 }
 

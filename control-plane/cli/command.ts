@@ -5,8 +5,8 @@ import { connect, connectAsOperator, type Globals } from './connect.ts';
 import { createPrinter, type Printer } from './print.ts';
 import type { World } from './world.ts';
 
-/** 0 done, 1 could not, 2 something differs, 130 interrupted. */
-export type ExitCode = 0 | 1 | 2 | 130;
+/** 0 done, 1 could not, 2 something differs, 124 took too long, 130 interrupted. */
+export type ExitCode = 0 | 1 | 2 | 124 | 130;
 
 export interface Cli {
   readonly world: World;

@@ -11,11 +11,18 @@ export interface Globals {
   readonly json?: true;
   readonly url?: string;
   readonly profile?: string;
-  readonly timeout: string;
+  /** Absent: nobody said. */
+  readonly timeout?: string;
 }
 
 /** What commands other than `start` read of the environment, as ours. */
-export const cliVariables = ['TOLLGATE_URL', 'TOLLGATE_KEY', 'TOLLGATE_OPERATOR_KEY', 'TOLLGATE_ALLOW_PLAINTEXT'] as const;
+export const cliVariables = [
+  'TOLLGATE_URL',
+  'TOLLGATE_KEY',
+  'TOLLGATE_OPERATOR_KEY',
+  'TOLLGATE_SIDECAR',
+  'TOLLGATE_ALLOW_PLAINTEXT',
+] as const;
 
 const standardUrl = 'http://127.0.0.1:8080';
 
@@ -35,7 +42,7 @@ export async function connect(world: World, globals: Globals, note: (text: strin
   const url = checkUrl(named ?? profile?.url ?? standardUrl, world.env);
   if (fromEnvironment === undefined && profile !== null && checkUrl(profile.url, world.env) !== url)
     throw new Failure(`${keyFrom} is for ${profile.url} and is not sent to ${url}; set TOLLGATE_KEY, or add a profile for that address`);
-  return createClient(world, { url, key, keyFrom, workspace, timeoutMs: timeoutOf(globals), note });
+  return createClient(world, { url, key, keyFrom, workspace, timeoutMs: answerMs(globals), note });
 }
 
 /** A client for those who make workspaces. */
@@ -46,7 +53,7 @@ export async function connectAsOperator(world: World, globals: Globals, note: (t
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure('TOLLGATE_OPERATOR_KEY must be printable characters without blanks');
   const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
   const url = checkUrl(named ?? (await readProfile(world, globals.profile))?.url ?? standardUrl, world.env);
-  return createClient(world, { url, key, keyFrom: 'TOLLGATE_OPERATOR_KEY', workspace: '', timeoutMs: timeoutOf(globals), note });
+  return createClient(world, { url, key, keyFrom: 'TOLLGATE_OPERATOR_KEY', workspace: '', timeoutMs: answerMs(globals), note });
 }
 
 /** The address without a slash at its end. */
@@ -63,12 +70,20 @@ export function checkUrl(text: string, env: World['env']): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-export function timeoutOf({ timeout }: Globals): number {
+const standardTimeout = '30';
+/** No run may last longer. */
+const timeoutSecondsMax = 86_400;
+const answerMsMax = 300_000;
+
+export function timeoutOf({ timeout = standardTimeout }: Globals): number {
   const seconds = Number(timeout);
-  if (!/^\d+(?:\.\d+)?$/.test(timeout) || seconds <= 0 || seconds > 300)
-    throw new Failure('--timeout must be seconds, above 0 and at most 300');
+  if (!/^\d+(?:\.\d+)?$/.test(timeout) || seconds <= 0 || seconds > timeoutSecondsMax)
+    throw new Failure(`--timeout must be seconds, above 0 and at most ${timeoutSecondsMax}`);
   return seconds * 1_000;
 }
+
+/** A run may be given longer; what is asked beside it is not waited for as long. */
+const answerMs = (globals: Globals): number => Math.min(timeoutOf(globals), answerMsMax);
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
 const withoutCredentials = (text: string): string => text.replace(/\/\/[^/@]*@/, '//***@');

@@ -20,6 +20,8 @@ process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   version,
   home: homedir(),
+  cwd: process.cwd(),
+  self: [process.execPath, process.argv[1] ?? 'tollgate'].map((part) => `"${part}"`).join(' '),
   stdin,
   stdout,
   stderr,

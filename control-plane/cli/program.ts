@@ -3,11 +3,15 @@ import { Command, CommanderError } from 'commander';
 import { act, type Cli, type ExitCode } from './command.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addCompletionCommand } from './commands/completion.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
 import { addExplainCommand } from './commands/explain.ts';
+import { addHookCommands } from './commands/hooks.ts';
 import { addKeyCommands } from './commands/keys.ts';
 import { addMemberCommands } from './commands/members.ts';
 import { addPolicyCommands } from './commands/policy.ts';
 import { addProfileCommands } from './commands/profile.ts';
+import { addRunCommand } from './commands/run.ts';
+import { addRunCommands } from './commands/runs.ts';
 import { addSimulateCommand } from './commands/simulate.ts';
 import { addStateCommands } from './commands/workspace-state.ts';
 import { addWorkspaceCommands } from './commands/workspace.ts';
@@ -22,8 +26,10 @@ Beyond this machine the address must be https, unless TOLLGATE_ALLOW_PLAINTEXT=t
 Exit codes:
   0  done
   1  could not; standard error says what, where, and what would be right, or, where no command was named, which there are
-  2  something differs (policy diff, --dry-run, simulate); of start: the configuration is refused
-  130  interrupted (audit export)`;
+  2  something differs (policy diff, --dry-run, simulate); of doctor: an agent has no hooks; of start: the configuration is refused;
+     of hook: the call is denied
+  124  the time of --timeout was up, and the run is cancelled (run)
+  130  interrupted (audit export, run)`;
 
 /** Runs one command; answers the exit code, and never throws. */
 export async function runCli(words: readonly string[], world: World): Promise<ExitCode> {
@@ -46,7 +52,10 @@ function createProgram(cli: Cli): Command {
     .option('--json', 'the answer as JSON on standard output')
     .option('--url <url>', "the control plane's REST address")
     .option('--profile <name>', 'another profile than the one in use')
-    .option('--timeout <seconds>', 'how long an answer may take', '30')
+    .option(
+      '--timeout <seconds>',
+      'how long an answer may take (without: 30), and of run the whole run (without: as long as its agent may)',
+    )
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void world.stdout.write(text),
@@ -75,8 +84,12 @@ function createProgram(cli: Cli): Command {
   addPolicyCommands(program, cli);
   addExplainCommand(program, cli);
   addSimulateCommand(program, cli);
+  addRunCommand(program, cli);
+  addRunCommands(program, cli);
   addAuditCommands(program, cli);
   addStateCommands(program, cli);
+  addHookCommands(program, cli);
+  addDoctorCommand(program, cli);
   addCompletionCommand(program, cli);
   return program;
 }

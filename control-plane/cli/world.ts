@@ -19,6 +19,10 @@ export interface World {
   readonly version: string;
   /** The user's home folder. */
   readonly home: string;
+  /** The folder it was started in. */
+  readonly cwd: string;
+  /** How a shell starts this program: `"/…/node" "/…/bin.js"`. */
+  readonly self: string;
   readonly stdin: Readable;
   readonly stdout: Sink;
   readonly stderr: Sink;

@@ -27,6 +27,8 @@ export interface Circumstances {
   /** Hears standard output as it comes. */
   readonly heard?: (text: string) => void;
   readonly home?: string;
+  readonly cwd?: string;
+  readonly self?: string;
 }
 
 const nobody: Prompts = {
@@ -41,12 +43,15 @@ function refuse(what: string): never {
 
 export async function run(words: readonly string[], circumstances: Circumstances = {}): Promise<Ran> {
   const { env = {}, stdin = '', prompts = null, columns, now = new Date(), signal, wait, heard, home = '/nowhere' } = circumstances;
+  const { cwd = '/nowhere', self = 'tollgate' } = circumstances;
   const out = sink(heard, columns);
   const err = sink();
   const code = await runCli(words, {
     env,
     version: '0.0.0-test',
     home,
+    cwd,
+    self,
     stdin: Readable.from([stdin]),
     stdout: out.stream,
     stderr: err.stream,

@@ -51,6 +51,9 @@ function explanationLines(answer: Row, paint: Paint): readonly string[] {
     `enforced  ${foldLine(rowIn(answer, 'enforced'))}`,
     `shadow    ${foldLine(rowIn(answer, 'shadow'))}`,
     ...(answer['redaction'] === undefined ? [] : [`redaction ${redactionLine(rowIn(answer, 'redaction'))}`]),
+    ...(answer['toolNames'] === undefined ? [] : rowsIn(answer, 'toolNames')).map(
+      ({ host, name, path }) => `name      ${shown(name)} in ${shown(host)}, by ${shown(path)}`,
+    ),
     paint.bold('layers, broad to specific'),
     ...orNone(rowsIn(answer, 'layers').filter(speaks).map(layerLine)),
     ...(denied ? [paint.bold('would be allowed with'), ...orNone(waysOf(answer))] : []),

@@ -1,0 +1,170 @@
+// `tollgate doctor`: which coding agents are on this machine, which of them ask a sidecar, and whether a denial blocks them.
+// 0: all is well, or there is nothing to look at; 1: what is installed does not protect; 2: an agent has no hooks.
+import { access, readdir, readFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { type HostName, hosts } from '@tollgate/proto/contract';
+import type { Command } from 'commander';
+import { isRow, type Row } from '../answer.ts';
+import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
+import { escapeText } from '../escape.ts';
+import { Failure } from '../failure.ts';
+import { asCanary, canaryOf, type Proof, prove, proveHere } from '../hooks/canary.ts';
+import { hostSettings, type Scope } from '../hooks/host-settings.ts';
+import { findHooks } from '../hooks/installation.ts';
+import { offSwitches } from '../hooks/off-switches.ts';
+import { lookAt, type SidecarSeen } from '../hooks/sidecar.ts';
+import type { World } from '../world.ts';
+
+interface Options {
+  readonly recorded?: string;
+}
+
+export function addDoctorCommand(program: Command, cli: Cli): void {
+  program
+    .command('doctor')
+    .description('say which coding agents ask a sidecar here, and prove with a canary that a denial blocks them')
+    .option('--recorded <path>', 'ask as recorded inputs of hosts do too, from a folder for each host; none of them need be here')
+    .action(act<Options>(cli, examine));
+}
+
+interface HooksSeen {
+  readonly scope: Scope;
+  readonly path: string;
+  /** `command` or `http`. */
+  readonly way: string;
+  readonly proof: Proof;
+  /** Why the host would not ask before every call, in words. */
+  readonly off: readonly string[];
+}
+
+interface HostSeen {
+  readonly host: HostName;
+  /** By what it was found; null: it is not here. */
+  readonly found: string | null;
+  readonly hooks: readonly HooksSeen[];
+  /** Settings that could not be read. */
+  readonly problems: readonly string[];
+}
+
+async function examine({ world, options, print }: Asked<Options>): Promise<ExitCode> {
+  const seen = await Promise.all(hosts.map((host) => examineHost(world, host)));
+  const here = seen.filter(({ found, hooks }) => found !== null || hooks.length > 0);
+  const recorded = options.recorded === undefined ? [] : await proveRecorded(world, options.recorded);
+  const asks = here.some(({ hooks }) => hooks.length > 0) || recorded.length > 0;
+  const sidecar = await lookAt(world);
+  const code = codeOf(here, recorded, asks ? sidecar : null);
+  await print.lines({ sidecar, hosts: seen, recorded, ok: code === 0 }, [
+    ...sidecarLines(sidecar),
+    ...(here.length === 0
+      ? [`none of ${hosts.map((host) => hostSettings[host].title).join(', ')} is on this machine`]
+      : here.flatMap(hostLines)),
+    ...recorded.map(({ name, proof }) => escapeText(`recorded ${name}: ${proofWords(proof)}`)),
+  ]);
+  return code;
+}
+
+async function examineHost(world: World, host: HostName): Promise<HostSeen> {
+  const hooks: HooksSeen[] = [];
+  const problems: string[] = [];
+  for (const scope of ['user', 'project'] as const) {
+    try {
+      const { path, installed } = await findHooks(world, host, scope);
+      // In the user's home both are one file.
+      if (installed === null || hooks.some((one) => one.path === path)) continue;
+      const { way, gaps } = installed;
+      const off = [...gaps, ...(await offSwitches(world, host))];
+      hooks.push({ scope, path, way: way.kind, proof: await prove(world, host, way, canaryOf(host)), off });
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      problems.push(error.message);
+    }
+  }
+  return { host, found: await findHost(world, host), hooks, problems };
+}
+
+/** Its folder in the user's home, or its program. */
+async function findHost(world: World, host: HostName): Promise<string | null> {
+  const settings = hostSettings[host];
+  const programs = (world.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .flatMap((folder) => settings.programs.map((program) => join(folder, program)));
+  for (const path of [settings.folder(world), ...programs]) if (await exists(path)) return path;
+  return null;
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+interface RecordedProof {
+  readonly name: string;
+  readonly proof: Proof;
+}
+
+async function proveRecorded(world: World, folder: string): Promise<readonly RecordedProof[]> {
+  const proofs: RecordedProof[] = [];
+  for (const host of hosts) {
+    const files = await readdir(join(folder, host)).catch(() => []);
+    for (const file of files.filter((name) => name.endsWith('.json')).toSorted()) {
+      const input = await inputIn(join(folder, host, file));
+      if (!isBefore(input)) continue;
+      proofs.push({ name: `${host}/${file}`, proof: await proveHere(world, host, asCanary(input)) });
+    }
+  }
+  if (proofs.length === 0)
+    throw new Failure(`there is no recorded input of a host in ${folder}: it has a folder for each, ${hosts.join(', ')}`);
+  return proofs;
+}
+
+async function inputIn(path: string): Promise<Row> {
+  const value: unknown = await readFile(path, 'utf8')
+    .then(JSON.parse, () => null)
+    .catch(() => null);
+  if (!isRow(value) || !isRow(value['input'])) throw new Failure(`${path} holds no input of a host: {"version": …, "input": {…}}`);
+  return value['input'];
+}
+
+/** The events of one tool alone cannot ask for another. */
+const isBefore = (input: Row): boolean =>
+  ('toolName' in input || 'tool_name' in input) &&
+  !('toolResult' in input) &&
+  (typeof input['hook_event_name'] !== 'string' || /^(?:pre|before)/i.test(input['hook_event_name']));
+
+function codeOf(here: readonly HostSeen[], recorded: readonly RecordedProof[], sidecar: SidecarSeen | null): ExitCode {
+  const proofs = [...here.flatMap(({ hooks }) => hooks.map(({ proof }) => proof)), ...recorded.map(({ proof }) => proof)];
+  const isOff = ({ hooks, problems }: HostSeen): boolean => problems.length > 0 || hooks.some(({ off }) => off.length > 0);
+  const broken = proofs.some(({ decided }) => !decided) || here.some(isOff);
+  if (broken || (sidecar !== null && sidecar.problem !== null)) return 1;
+  return here.some(({ hooks }) => hooks.length === 0) ? 2 : 0;
+}
+
+function sidecarLines({ url, problem, policy, key }: SidecarSeen): readonly string[] {
+  if (problem !== null) return [escapeText(`sidecar ${url ?? 'nowhere'}: ${problem}`)];
+  return [escapeText(`sidecar ${url ?? ''}: reachable; ${policy ?? 'no policy'}; the key from ${key ?? ''} is good`)];
+}
+
+function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[] {
+  const { title, notes } = hostSettings[host];
+  const head = `${title}: ${found === null ? 'not found, but it has hooks' : `found by ${found}`}`;
+  return [
+    head,
+    ...hooks.map(({ scope, path, way, ...seen }) => `  hooks of the ${scope}, by ${way}, in ${path}: ${hookWords(seen)}`),
+    ...(hooks.length === 0 && problems.length === 0
+      ? [`  no hooks: nothing that it calls is governed; tollgate hooks install ${host}`]
+      : []),
+    ...problems.map((problem) => `  ${problem}`),
+    ...(hooks.length === 0 ? [] : notes.map((note) => `  ${note}`)),
+  ].map(escapeText);
+}
+
+/** What the sidecar would say is of no use to a host that does not ask. */
+const hookWords = ({ off, proof }: Pick<HooksSeen, 'off' | 'proof'>): string =>
+  off.length === 0 ? proofWords(proof) : `CALLS WOULD RUN UNASKED: ${off.join('; ')}`;
+
+function proofWords({ denied, decided, words }: Proof): string {
+  if (decided) return 'the canary was denied, so a denial blocks';
+  return denied ? `every call is denied: ${words}` : `A CALL WOULD RUN: ${words}`;
+}

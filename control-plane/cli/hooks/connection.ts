@@ -1,0 +1,93 @@
+// Where the resident sidecar is and with which key it is asked: TOLLGATE_SIDECAR and TOLLGATE_KEY, else the file that
+// `tollgate hooks install` writes for its owner alone. The file's key goes to the file's address only. Loaded for every
+// call of a host's tool, so it takes nothing but what Node brings along.
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The user's home folder. */
+  readonly home: string;
+}
+
+export interface Connection {
+  /** Without a slash at its end. */
+  readonly sidecar: string;
+  readonly key: string;
+  readonly keyFrom: string;
+}
+
+export const standardSidecar = 'http://127.0.0.1:9090';
+
+/** Of ours, in the user's home. */
+export function configFolder({ env, home }: Surroundings): string {
+  const config = env['XDG_CONFIG_HOME'];
+  return join(config === undefined || config === '' ? join(home, '.config') : config, 'tollgate');
+}
+
+export const connectionPath = (surroundings: Surroundings): string => join(configFolder(surroundings), 'sidecar.json');
+
+/** The connection, or why there is none, in words that hold no key. */
+export function readConnection(surroundings: Surroundings): Connection | { readonly problem: string } {
+  const { env } = surroundings;
+  const path = connectionPath(surroundings);
+  const fromEnvironment = filled(env['TOLLGATE_KEY']);
+  const named = filled(env['TOLLGATE_SIDECAR']);
+  // With both at hand the file is not asked, nor complained of.
+  const file = fromEnvironment !== undefined && named !== undefined ? null : readFile(path);
+  if (file !== null && 'problem' in file) return file;
+  const sidecar = checkAddress(named ?? file?.sidecar ?? standardSidecar, env);
+  if (typeof sidecar !== 'string') return sidecar;
+  if (fromEnvironment !== undefined) return { sidecar, key: fromEnvironment, keyFrom: 'TOLLGATE_KEY' };
+  if (file === null) return { problem: `there is no key: set TOLLGATE_KEY, or run tollgate hooks install, which keeps one in ${path}` };
+  if (checkAddress(file.sidecar, env) !== sidecar)
+    return { problem: `the key in ${path} is for ${file.sidecar} and is not sent to ${sidecar}; set TOLLGATE_KEY` };
+  return { sidecar, key: file.key, keyFrom: path };
+}
+
+interface ConnectionFile {
+  readonly sidecar: string;
+  readonly key: string;
+}
+
+function readFile(path: string): ConnectionFile | { readonly problem: string } | null {
+  let text: string;
+  try {
+    if (process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0)
+      return { problem: `${path} holds a key and others can read it; run: chmod 600 ${path}` };
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    return { problem: `${path} cannot be read` };
+  }
+  return parseFile(text) ?? { problem: `${path} is not what tollgate wrote there; run tollgate hooks install again` };
+}
+
+function parseFile(text: string): ConnectionFile | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || !('sidecar' in value) || !('key' in value)) return null;
+    const { sidecar, key } = value;
+    return typeof sidecar === 'string' && typeof key === 'string' ? { sidecar, key } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The address without a slash at its end, or what is wrong with it. */
+export function checkAddress(text: string, env: Surroundings['env']): string | { readonly problem: string } {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return { problem: `the sidecar's address must be like ${standardSidecar}` };
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    return { problem: "the sidecar's address must hold no user, password, query or fragment" };
+  if (url.protocol === 'http:' && !isLoopbackName(url.hostname) && env['TOLLGATE_ALLOW_PLAINTEXT'] !== 'true')
+    return {
+      problem: `${url.origin} is beyond this machine, where a key must not travel without TLS; use https, or set TOLLGATE_ALLOW_PLAINTEXT=true`,
+    };
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+const isLoopbackName = (name: string): boolean => name === 'localhost' || name === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(name);
+
+const filled = (text: string | undefined): string | undefined => (text === '' ? undefined : text);

@@ -1,0 +1,124 @@
+// The settings by which a host's own user, project or machine switches its hooks off, whatever hooks stand there. Looked for
+// in every file that the host reads: which of two files wins is not asked, because in another folder it may be the other.
+import { join } from 'node:path';
+import type { HostName } from '@tollgate/proto/contract';
+import { isRow } from '../answer.ts';
+import { Failure } from '../failure.ts';
+import type { World } from '../world.ts';
+import { hostSettings } from './host-settings.ts';
+import { BadSettings, parseJsonc, valueOf } from './jsonc.ts';
+import { readSettings } from './settings-file.ts';
+import { valuesIn } from './settings-toml.ts';
+
+type Here = Pick<World, 'env' | 'home' | 'cwd'>;
+
+/** What in a file's text switches our hooks off, as it is written there. */
+type Look = (text: string) => readonly string[];
+
+interface Switches {
+  /** Of the user and of the project. */
+  readonly files: (here: Here) => readonly string[];
+  readonly look: Look;
+  /** Of the machine, for everybody. */
+  readonly machine: (here: Here) => readonly string[];
+  readonly lookAtMachine?: Look;
+}
+
+/** Where hooks are switched off, with the file; also what could not be looked into. */
+export async function offSwitches(here: Here, host: HostName): Promise<readonly string[]> {
+  const { files, look, machine, lookAtMachine = look } = switchesOf[host];
+  const scopes = (['user', 'project'] as const).map((scope) => hostSettings[host].file(scope, here, here.cwd));
+  const own = [...new Set([...scopes, ...files(here)])];
+  const found = await Promise.all([
+    ...own.map((path) => lookInto(path, look)),
+    ...machine(here).map((path) => lookInto(path, lookAtMachine)),
+  ]);
+  return found.flat();
+}
+
+async function lookInto(path: string, look: Look): Promise<readonly string[]> {
+  try {
+    const text = await readSettings(path);
+    return text === null || text.trim() === '' ? [] : look(text).map((words) => `${words} in ${path} switches hooks off`);
+  } catch (error) {
+    if (error instanceof BadSettings) return [`${path} cannot be read: ${error.message}`];
+    if (error instanceof Failure) return [error.message];
+    throw error;
+  }
+}
+
+/** A key with its containers, and the value that switches off. */
+type Off = readonly [path: string, value: boolean];
+
+const inJson =
+  (offs: readonly Off[], lists: readonly string[] = []): Look =>
+  (text) => {
+    const root = valueOf(parseJsonc(text));
+    const at = (path: string): unknown => path.split('.').reduce<unknown>((value, key) => (isRow(value) ? value[key] : undefined), root);
+    const isOurs = (name: unknown): boolean => typeof name === 'string' && /tollgate/.test(name);
+    return [
+      ...offs.filter(([path, value]) => at(path) === value).map(([path, value]) => `"${path}": ${value}`),
+      ...lists.filter((path) => [at(path)].flat().some(isOurs)).map((path) => `"${path}"`),
+    ];
+  };
+
+const inToml: Look = (text) =>
+  valuesIn(text)
+    .filter(([key, value]) =>
+      /^(?:profiles\.[^.]+\.)?features\.(?:codex_)?hooks$/.test(key) ? value === 'false' : managedOnly(key, value),
+    )
+    .map(([key, value]) => `${key} = ${value}`);
+
+const managedOnly = (key: string, value: string): boolean => key === 'allow_managed_hooks_only' && value === 'true';
+
+const onPlatform = (linux: string, darwin: string, windows: string, names: readonly string[]): readonly string[] => {
+  const folder = process.platform === 'darwin' ? darwin : process.platform === 'win32' ? windows : linux;
+  return names.map((name) => join(folder, name));
+};
+
+const disableAll: Off = ['disableAllHooks', true];
+
+const switchesOf: Readonly<Record<HostName, Switches>> = {
+  'claude-code': {
+    files: ({ cwd }) => [join(cwd, '.claude', 'settings.local.json')],
+    look: inJson([disableAll]),
+    machine: () =>
+      onPlatform('/etc/claude-code', '/Library/Application Support/ClaudeCode', 'C:\\Program Files\\ClaudeCode', ['managed-settings.json']),
+    lookAtMachine: inJson([disableAll, ['allowManagedHooksOnly', true]]),
+  },
+  codex: {
+    files: () => [],
+    look: inToml,
+    machine: () =>
+      onPlatform('/etc/codex', '/etc/codex', 'C:\\ProgramData\\OpenAI\\Codex', ['config.toml', 'requirements.toml', 'managed_config.toml']),
+  },
+  // It has none that a file says.
+  cursor: { files: () => [], look: () => [], machine: () => [] },
+  'gemini-cli': {
+    files: () => [],
+    look: inJson(
+      [
+        ['tools.enableHooks', false],
+        ['hooksConfig.enabled', false],
+        ['hooks.enabled', false],
+      ],
+      ['hooksConfig.disabled', 'hooks.disabled'],
+    ),
+    machine: ({ env }) => {
+      const named = env['GEMINI_CLI_SYSTEM_SETTINGS_PATH'];
+      const files = onPlatform('/etc/gemini-cli', '/Library/Application Support/GeminiCli', 'C:\\ProgramData\\gemini-cli', [
+        'system-defaults.json',
+        'settings.json',
+      ]);
+      return named === undefined || named === '' ? files : [...files.slice(0, 1), named];
+    },
+  },
+  'copilot-cli': {
+    files: (here) => [
+      ...['settings.json', 'config.json'].map((name) => join(hostSettings['copilot-cli'].folder(here), name)),
+      ...['settings.json', 'settings.local.json'].map((name) => join(here.cwd, '.github', 'copilot', name)),
+    ],
+    look: inJson([disableAll]),
+    machine: () => [],
+  },
+};

@@ -1,0 +1,96 @@
+// Reads and replaces a settings file that is somebody else's: whole or not at all, with the mode it has, through a link to
+// where it really is, and with a copy of what was there beside it. One that nobody may write is left as it is.
+import { randomBytes } from 'node:crypto';
+import { access, constants, copyFile, mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Failure } from '../failure.ts';
+
+const bytesMax = 4 * 1024 * 1024;
+
+/** Null where there is none. */
+export async function readSettings(path: string): Promise<string | null> {
+  try {
+    const bytes = await readFile(path);
+    if (bytes.length > bytesMax) throw new Failure(`${path} is larger than ${bytesMax} bytes, and is left as it is`);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    if (error instanceof Failure) throw error;
+    throw new Failure(error instanceof TypeError ? `${path} is not UTF-8` : `${path} cannot be read (${codeOf(error)})`, [], error);
+  }
+}
+
+/** The path of the copy of what was there; null where there is none. `isOriginal`: what is there has nothing of ours. */
+export async function replaceSettings(path: string, text: string, isOriginal: boolean): Promise<string | null> {
+  try {
+    const target = await targetOf(path);
+    await mkdir(dirname(target), { recursive: true });
+    const mode = await modeOf(target);
+    if (mode !== null && !(await isWritable(target, mode)))
+      throw new Failure(`${path} is read-only, and is left as it is; to have it changed: chmod u+w ${target}`);
+    const backup = `${target}.before-tollgate`;
+    if (isOriginal && mode !== null) await copyFile(target, backup);
+    await writeWhole(target, text, mode ?? 0o600);
+    return (await modeOf(backup)) === null ? null : backup;
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure(`${path} cannot be written (${codeOf(error)})`, [], error);
+  }
+}
+
+/** A link to it stays. */
+export async function removeSettings(path: string): Promise<void> {
+  await rm(await targetOf(path), { force: true });
+}
+
+const linksMax = 40;
+
+/** Where a path leads by its links, whether there is a file or not. */
+async function targetOf(path: string): Promise<string> {
+  let target = path;
+  for (let links = 0; links < linksMax; links++) {
+    const folder = await realpath(dirname(target)).catch(() => dirname(target));
+    const next = await readlink(target).catch(() => null);
+    if (next === null) return realpath(target).catch(() => target);
+    target = resolve(folder, next);
+  }
+  throw new Failure(`${path} is a link that leads nowhere`);
+}
+
+/** Null: there is no such file. */
+async function modeOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).mode & 0o777;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Whoever may write everything heeds the mode too. */
+const isWritable = async (path: string, mode: number): Promise<boolean> =>
+  (mode & 0o222) !== 0 &&
+  access(path, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+
+export async function writeWhole(path: string, text: string, mode: number): Promise<void> {
+  const fresh = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    const file = await open(fresh, 'wx', mode);
+    try {
+      await file.chmod(mode);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+}
+
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown');

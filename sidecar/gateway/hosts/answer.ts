@@ -1,0 +1,106 @@
+// One event of a host, decided by the one way that every door takes, and answered in the host's words.
+import { nameProblem } from '@tollgate/proto/contract';
+import { deliver, unannounced } from '../../govern/deliver.ts';
+import { judge, type ToolCall } from '../../govern/govern.ts';
+import { recordedInTurn } from '../../govern/recorded.ts';
+import { type DecidedCall, denialText } from '../../govern/verdict.ts';
+import type { Log } from '../../log.ts';
+import type { Entrance, LetIn } from '../entrance.ts';
+import { addPending, type ClaimedCall, takePending } from '../pending-calls.ts';
+import type { Claimed, Session, Sessions } from '../sessions.ts';
+import type { AfterEvent, Answered, BeforeEvent, Host, HostCall } from './host.ts';
+import { canaryTool } from './index.ts';
+import { ourName } from './names.ts';
+
+type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions'>;
+
+interface Caller extends LetIn {
+  readonly host: Host;
+  /** Where it was said beside the event. */
+  readonly tier: 'background' | null;
+}
+
+export async function answerBefore(
+  { sidecar, metrics, sessions }: Door,
+  asked: Caller & { readonly event: BeforeEvent },
+): Promise<Answered> {
+  const { host, event } = asked;
+  const startedAt = sidecar.govern.clock.now();
+  const { session, call } = calling(sessions, asked, event.call);
+  const takes = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
+  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, session.run, call, takes));
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  if (!verdict.allowed) return { kind: 'deny', text: host.before.deny(verdict.reason, denialText(verdict)) };
+  addPending(session.pending, call, verdict);
+  const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;
+  return changed ? { kind: 'change', text: host.before.change(event, verdict.input) } : { kind: 'allow', text: host.before.allow() };
+}
+
+interface Told extends Caller {
+  readonly event: AfterEvent;
+  readonly log: Log;
+}
+
+export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Promise<Answered> {
+  const { host, event, log } = asked;
+  const { session, call } = calling(sessions, asked, event.call);
+  const pending = takePending(session.pending, call);
+  const known = pending ?? unannounced(sidecar.govern, session.run, call);
+  const durationMs = pending === null ? 0 : sidecar.govern.clock.now() - pending.decidedAt;
+  const outcome = { output: event.output, isError: event.isError, durationMs };
+  const judged = deliver(
+    sidecar.govern,
+    session.run,
+    event.heeded ? known : shown(known),
+    outcome,
+    (changed) => event.replacesOutput && host.after.takes(event, changed),
+  );
+  const { action, output, findings, decision } = await recordedInTurn(sidecar, judged);
+  if (!event.heeded) {
+    if (action === 'block' || (findings.length > 0 && known.decision.transform === 'redact'))
+      log.warn(
+        { host: host.name, tool: call.tool, kinds: findings.map(({ kind }) => kind) },
+        'the host showed its model what policy withholds',
+      );
+    return { kind: 'pass', text: host.after.pass() };
+  }
+  switch (action) {
+    case 'pass':
+      return { kind: 'pass', text: host.after.pass() };
+    case 'redact':
+      return { kind: 'change', text: host.after.change(event, output) };
+    case 'block':
+      return { kind: 'block', text: host.after.block(decision?.reason ?? 'the output is withheld', event.output) };
+  }
+}
+
+/** A host that heeds no answer has shown the output already: its entry counts what was in it, and does not say redacted. */
+const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...call.decision, transform: 'log' } });
+
+function calling(
+  sessions: Sessions,
+  { host, index, identity, tier }: Caller,
+  call: HostCall,
+): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw'> } {
+  const { tool, input, callId } = call;
+  const session = sessions.find(index, identity, claimedOf(host, call, tier));
+  // By the host's own name: no table of a workspace makes another tool of it.
+  if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
+  const { tool: named, problem } = ourName(index, host.name, call);
+  return {
+    session,
+    call: { tool: named, input, callId, ...(problem === undefined ? {} : { flaw: { code: 'call_malformed', words: problem } }) },
+  };
+}
+
+const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that whoever asks sees whether a denial blocks`;
+
+function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, said: Caller['tier']): Claimed {
+  return {
+    sessionId,
+    chain: [nameProblem(agent) === null ? agent : ''],
+    delegatedTools: null,
+    tier: said ?? tier,
+    client: version === null || nameProblem(version) !== null ? { name: host.name } : { name: host.name, version },
+  };
+}

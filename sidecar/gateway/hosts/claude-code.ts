@@ -1,0 +1,57 @@
+// Claude Code: `http` or `command` hooks. It runs the call on any failure of a hook, so every refusal is an answer. An
+// output is replaced only by one of the same shape as `tool_response`: another is rejected, and the model gets what was there.
+import { cursor } from './cursor.ts';
+import { fieldsOf, isObject, sameSort } from './fields.ts';
+import type { Host, HostEvent } from './host.ts';
+import { deniesPreToolUse, denyPreToolUse, readToolUse } from './pre-tool-use.ts';
+
+export const claudeCode: Host = {
+  name: 'claude-code',
+  title: 'Claude Code',
+  read: (body, parse) => (fieldsOf(body).has('cursor_version') ? inCursor(cursor.read(body, parse)) : readToolUse(body, true)),
+  before: {
+    allow: () => '{}',
+    takes: (_event, changed) => isObject(changed),
+    // Without a permissionDecision: whether the user is asked stays with the user's own rules.
+    change: (_event, changed) => JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: changed } }),
+    deny: (_reason, advice) => denyPreToolUse(advice),
+    denies: deniesPreToolUse,
+  },
+  after: {
+    pass: () => '{}',
+    takes: ({ output }, changed) => sameSort(output, changed),
+    change: (_event, changed) => updated(withoutCopies(changed)),
+    block: (reason, output) =>
+      output === undefined ? JSON.stringify({ decision: 'block', reason }) : updated(withheld(withoutCopies(output), reason, '')),
+  },
+  neutral: '{}',
+  refusalExitCode: { before: 2, after: 0 },
+};
+
+/** Cursor runs the hooks that Claude Code has, with its own input. It heeds a denial in these words; of the rest nobody is sure. */
+function inCursor(event: HostEvent): HostEvent {
+  if (event.phase === 'before') return { ...event, replacesInput: false };
+  return event.phase === 'after' ? { ...event, heeded: false } : event;
+}
+
+const updated = (output: unknown): string =>
+  JSON.stringify({ hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: output } });
+
+// Of a long output there is a copy on disk, which is shown rather than what stands here.
+const copies = new Set(['persistedOutputPath', 'persistedOutputSize']);
+const withoutCopies = (output: unknown): unknown =>
+  isObject(output) && Object.keys(output).some((key) => copies.has(key))
+    ? Object.fromEntries(Object.entries(output).filter(([key]) => !copies.has(key)))
+    : output;
+
+// Words that say which shape it is, and nothing of what is in it.
+const shapeKeys = new Set(['type', 'mode', 'status']);
+const shapeWord = /^[a-z_]{1,32}$/;
+
+/** The same shape, with every text replaced by why it is withheld. */
+function withheld(value: unknown, reason: string, key: string): unknown {
+  if (typeof value === 'string') return value === '' || (shapeKeys.has(key) && shapeWord.test(value)) ? value : reason;
+  if (Array.isArray(value)) return value.map((item) => withheld(item, reason, ''));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withheld(item, reason, name)]));
+}

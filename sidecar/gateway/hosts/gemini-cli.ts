@@ -1,0 +1,85 @@
+// Gemini CLI: command hooks. What it is given as input it merges over the model's arguments, so a key that redaction changed
+// would stay beside its mark: such an input is not taken. An output is replaced by a denial whose reason is the new text,
+// because there are versions that read nothing else of the answer.
+import { answerFields, type Fields, fieldsOf, isObject, textIn, unreadable } from './fields.ts';
+import type { Host, HostCall, HostEvent } from './host.ts';
+
+export const geminiCli: Host = {
+  name: 'gemini-cli',
+  title: 'Gemini CLI',
+  read,
+  before: {
+    allow: () => JSON.stringify({ decision: 'allow' }),
+    takes: ({ call }, changed) =>
+      isObject(changed) && isObject(call.input) && Object.keys(call.input).every((key) => Object.hasOwn(changed, key)),
+    change: (_event, changed) =>
+      JSON.stringify({ decision: 'allow', hookSpecificOutput: { hookEventName: 'BeforeTool', tool_input: changed } }),
+    deny: (_reason, advice) => deny(advice),
+    denies: (answer) => {
+      const fields = answerFields(answer);
+      return fields.get('decision') === 'deny' && textIn(fields, 'reason') !== null;
+    },
+  },
+  after: {
+    pass: () => JSON.stringify({ decision: 'allow' }),
+    takes: () => true,
+    change: (_event, changed) => {
+      const text = modelText(changed);
+      return JSON.stringify({ decision: 'deny', reason: text, hookSpecificOutput: { hookEventName: 'AfterTool', tool_output: text } });
+    },
+    block: (reason) => deny(reason),
+  },
+  neutral: '{}',
+  refusalExitCode: { before: 2, after: 0 },
+};
+
+const deny = (reason: string): string => JSON.stringify({ decision: 'deny', reason });
+
+/** What of a tool's response the model reads. */
+function modelText(response: unknown): string {
+  const content = isObject(response) ? (response['llmContent'] ?? response) : response;
+  const text = typeof content === 'string' ? content : JSON.stringify(content);
+  return text === '' ? ' ' : text;
+}
+
+function read(body: unknown): HostEvent {
+  const fields = fieldsOf(body);
+  const name = textIn(fields, 'hook_event_name');
+  const after = name === 'AfterTool';
+  if (name !== 'BeforeTool' && !after)
+    return name !== null && !fields.has('tool_name')
+      ? { phase: 'other' }
+      : unreadable(false, name === null ? 'has no hook_event_name' : 'has a hook_event_name that is none of BeforeTool and AfterTool');
+  const call = callIn(fields);
+  if (typeof call === 'string') return unreadable(after, call);
+  if (!after) return { phase: 'before', name, call, replacesInput: true };
+  const output = fields.get('tool_response') ?? null;
+  return { phase: 'after', name, call, output, isError: isObject(output) && output['error'] != null, replacesOutput: true, heeded: true };
+}
+
+function callIn(fields: Fields): HostCall | string {
+  const tool = textIn(fields, 'tool_name');
+  if (tool === null) return 'has no tool_name';
+  const sessionId = textIn(fields, 'session_id');
+  if (sessionId === null) return 'has no session_id';
+  return {
+    tool,
+    server: serverIn(fields, tool),
+    input: fields.get('tool_input') ?? {},
+    sessionId,
+    callId: null,
+    tier: 'interactive',
+    agent: '',
+    version: null,
+  };
+}
+
+/** Versions differ in how they join the two names, and say them apart beside. */
+function serverIn(fields: Fields, tool: string): HostCall['server'] {
+  const context = fieldsOf(fields.get('mcp_context'));
+  const [server, name] = [textIn(context, 'server_name'), textIn(context, 'tool_name')];
+  if (server !== null && name !== null) return { kind: 'named', name: server, tool: name };
+  const joined = /^mcp__(.+?)__(.+)$/s.exec(tool);
+  if (joined?.[1] !== undefined && joined[2] !== undefined) return { kind: 'named', name: joined[1], tool: joined[2] };
+  return tool.startsWith('mcp_') ? { kind: 'joined', text: tool.slice('mcp_'.length), joint: '_' } : null;
+}

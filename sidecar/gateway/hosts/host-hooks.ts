@@ -1,0 +1,163 @@
+// `POST /hooks/<host>`: what each host asks before and after a call, answered in its own words. Most hosts run the call where
+// a hook fails, so whatever happens here is answered 200 with a refusal that the host heeds: a bad key, no policy, a body
+// that cannot be read, a bug, and a decision that takes longer than a hook may wait.
+import { bounds, type DenyCode } from '@tollgate/proto/contract';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Entrance, LetIn } from '../entrance.ts';
+import { publicError } from '../errors.ts';
+import { parseStrict, parseStrictText } from '../strict-json.ts';
+import type { Barred } from '../key.ts';
+import { answerAfter, answerBefore } from './answer.ts';
+import type { Answered } from './host.ts';
+import { answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from './index.ts';
+
+/** Below what `tollgate hook` waits, which is below the time limit that is written into the hosts' settings. */
+const answerBudgetMs = 2_000;
+
+interface Params {
+  readonly host: string;
+  readonly workspace?: string;
+}
+
+interface Door extends Entrance {
+  readonly budgetMs: number;
+}
+
+export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budgetMs = answerBudgetMs): void {
+  const door: Door = { ...entrance, budgetMs };
+  const known = new WeakMap<FastifyRequest, LetIn | Barred>();
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    // Whatever it is called: hosts differ, and what is no JSON is refused by its bytes.
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, done) => done(null, body));
+    for (const url of ['/hooks/:host', '/:workspace/hooks/:host'])
+      scope.route<{ Params: Params }>({
+        method: 'POST',
+        url,
+        onRequest: async (request, reply) => {
+          const host = hostNamed(request.params.host);
+          if (host === null) return reply.code(404).send({ error: `there is no host ${JSON.stringify(request.params.host.slice(0, 40))}` });
+          const entered = door.enter({ authorization: request.headers.authorization, workspace: request.params.workspace });
+          known.set(request, entered);
+          if ('status' in entered) refuseInTime(door, host, entered, reply);
+          return undefined;
+        },
+        errorHandler: (error: FastifyError, request, reply) => {
+          const { status, message } = publicError(error);
+          if (status >= 500) request.log.error({ err: error }, 'a host hook failed');
+          const host = hostNamed(hostIn(request.params));
+          // Which event it was is in a body that was not read.
+          if (host === null) void reply.code(status).send({ error: message });
+          else void send(reply, refusal(host, unreadText('', message), status >= 500 ? 'internal_error' : 'call_malformed', message));
+        },
+        handler: async (request, reply) => {
+          const host = hostNamed(request.params.host);
+          const entered = known.get(request);
+          if (host === null || entered === undefined) throw new Error('a host hook was reached without a key');
+          return send(reply, await answer(door, host, request, entered));
+        },
+      });
+  });
+}
+
+/** Of a request whose handler was reached or not. */
+const hostIn = (params: unknown): string =>
+  typeof params === 'object' && params !== null && 'host' in params && typeof params.host === 'string' ? params.host : '';
+
+const send = (reply: FastifyReply, { kind, text }: Answered): FastifyReply =>
+  reply.code(200).header(answerHeader, kind).type('application/json; charset=utf-8').send(text);
+
+/** In which words it is refused, its body says; who is not let in is not waited for longer than for a decision. */
+function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: Barred, reply: FastifyReply): void {
+  const timer = setTimeout(() => {
+    if (!reply.sent) void send(reply.header('connection', 'close'), refusal(host, unreadText('', error), code, error));
+  }, budgetMs);
+  reply.raw.once('close', () => clearTimeout(timer));
+}
+
+async function answer(door: Door, host: Host, request: FastifyRequest, entered: LetIn | Barred): Promise<Answered> {
+  const event = eventOf(host, request.body);
+  if ('status' in entered) {
+    request.log.warn({ host: host.name, code: entered.code }, 'a host hook was refused');
+    return refusal(host, event, entered.code, entered.error);
+  }
+  if (event.phase === 'unreadable') {
+    request.log.warn({ host: host.name, problem: event.problem }, 'a host hook could not be read');
+    return refusal(host, event, 'call_malformed', `the hook's input ${event.problem}`);
+  }
+  return within(door.budgetMs, decide(door, { host, event, ...entered, request }), () =>
+    refusal(host, event, 'internal_error', `the sidecar did not decide within ${door.budgetMs} ms`),
+  );
+}
+
+interface Asked extends LetIn {
+  readonly host: Host;
+  readonly event: Exclude<HostEvent, { readonly phase: 'unreadable' }>;
+  readonly request: FastifyRequest;
+}
+
+async function decide(door: Door, { host, event, index, identity, request }: Asked): Promise<Answered> {
+  const caller = { host, index, identity, tier: tierHeader(request) };
+  switch (event.phase) {
+    case 'before':
+      return answerBefore(door, { ...caller, event });
+    case 'after':
+      return answerAfter(door, { ...caller, event, log: request.log });
+    case 'other':
+      return { kind: 'none', text: host.neutral };
+  }
+}
+
+/** `tollgate hook` says it where the host does not: whether it runs in CI. */
+const tierHeader = ({ headers }: FastifyRequest): 'background' | null =>
+  headers['x-tollgate-tier'] === 'background' ? 'background' : null;
+
+function eventOf(host: Host, body: unknown): HostEvent {
+  if (!(body instanceof Uint8Array)) return unreadText('', 'is empty');
+  const exact = parseStrict(body);
+  if ('value' in exact) return host.read(exact.value, parseInner);
+  // A number that a double rounds is no reason to refuse a call, but what is forwarded must not be rounded.
+  const rounded = parseStrict(body, { exactNumbers: false });
+  return 'value' in rounded ? asItIs(host.read(rounded.value, parseInner)) : unreadText(new TextDecoder().decode(body), rounded.problem);
+}
+
+/** Of JSON in a text; what could be read in two ways stays the text that it is. */
+function parseInner(text: string): unknown {
+  const parsed = parseStrictText(text);
+  return 'value' in parsed ? parsed.value : text;
+}
+
+function asItIs(event: HostEvent): HostEvent {
+  if (event.phase === 'before') return { ...event, replacesInput: false };
+  return event.phase === 'after' ? { ...event, replacesOutput: false } : event;
+}
+
+function refusal(host: Host, event: HostEvent, code: DenyCode, words: string): Answered {
+  return { kind: refusalKind(event), text: refuseEvent(host, event, `${code}: ${words}`) };
+}
+
+function refusalKind(event: HostEvent): Answered['kind'] {
+  switch (event.phase) {
+    case 'before':
+      return 'deny';
+    case 'after':
+      return event.heeded ? 'block' : 'pass';
+    case 'unreadable':
+      return event.after ? 'block' : 'deny';
+    case 'other':
+      return 'none';
+  }
+}
+
+/** What comes of it, or of having waited for too long. */
+async function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<T>((done) => {
+    timer = setTimeout(() => done(late()), ms);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,49 @@
+// The hosts whose hooks a sidecar answers, by name, and how one is refused where nothing could be decided.
+import { claudeCode } from './claude-code.ts';
+import { codex } from './codex.ts';
+import { copilotCli } from './copilot-cli.ts';
+import { cursor } from './cursor.ts';
+import { geminiCli } from './gemini-cli.ts';
+import type { Host, HostEvent } from './host.ts';
+
+export type { Host, HostEvent } from './host.ts';
+
+const byName: ReadonlyMap<string, Host> = new Map([claudeCode, codex, cursor, geminiCli, copilotCli].map((host) => [host.name, host]));
+
+export const hostNamed = (name: string): Host | null => byName.get(name) ?? null;
+
+/** The tool that every sidecar denies to every host, whatever policy says: asking for it shows whether a denial blocks. */
+export const canaryTool = 'tollgate.canary';
+
+/** On each answer of a sidecar to a hook: `allow`, `deny`, and so on. Without it an empty answer could be anybody's. */
+export const answerHeader = 'x-tollgate-answer';
+
+/** The event in what a host sent; what is no JSON is told by its text, so that it can be refused in the right words. */
+export function readEvent(host: Host, text: string): HostEvent {
+  try {
+    return host.read(JSON.parse(text), (inner) => inner);
+  } catch {
+    return unreadText(text, 'is no JSON');
+  }
+}
+
+/** For the words of a refusal only, and never for a decision. */
+export const unreadText = (text: string, problem: string): HostEvent => ({
+  phase: 'unreadable',
+  after: /"hook_event_name"\s*:\s*"(?:[Pp]ost|[Aa]fter)|"(?:toolResult|tool_result|tool_response)"\s*:/.test(text),
+  problem,
+});
+
+/** What the host is told of an event about which nothing could be decided. */
+export function refuseEvent(host: Host, event: HostEvent, reason: string): string {
+  switch (event.phase) {
+    case 'before':
+      return host.before.deny(reason, reason);
+    case 'after':
+      return event.heeded ? host.after.block(reason, event.output) : host.after.pass();
+    case 'unreadable':
+      return event.after ? host.after.block(reason) : host.before.deny(reason, reason);
+    case 'other':
+      return host.neutral;
+  }
+}

@@ -1,0 +1,160 @@
+// `tollgate hook` between a host and its sidecar: the answer as it is, and a denial where there is none.
+import { createServer, type RequestListener } from 'node:http';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hosts, type HostName } from '@tollgate/proto/contract';
+import { answerHeader, hostNamed } from '../../sidecar/gateway/hosts/index.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { recorded, startHosts } from '../sidecar/gateway/hosts/recorded.ts';
+import { agent, keyText } from '../support/snapshots.ts';
+import { closedOrigin, folder, run } from './cli.ts';
+
+const key = keyText('key1');
+
+async function sidecar(world = { agents: [agent({ id: 'other', name: 'other' })] }) {
+  const started = await startHosts(world);
+  return { ...started, url: await started.app.listen({ host: '127.0.0.1', port: 0 }) };
+}
+
+/** Something that listens, and is no sidecar. */
+async function listening(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  onTestFinished(() => void server.close());
+  onTestFinished(() => server.closeAllConnections());
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+}
+
+const asked = (host: HostName, phase: 'before' | 'after') => {
+  const found = recorded.find(
+    (one) =>
+      one.host === host &&
+      (phase === 'before' ? /^(?:pre|before)/ : /^(?:post|after)-(?:mcp|bash$|shell$)/).test(one.name) &&
+      one.name !== 'post-shell',
+  );
+  if (found === undefined) throw new Error(`nothing is recorded ${phase} a call of ${host}`);
+  return JSON.stringify(found.input);
+};
+const hook = (host: string, stdin: string, env: Readonly<Record<string, string>>, home?: string) =>
+  run(['hook', host], { stdin, env, ...(home === undefined ? {} : { home }) });
+
+describe.each(hosts)('%s', (host) => {
+  test("the sidecar's answer is printed as it is", async () => {
+    const { url } = await sidecar();
+    for (const one of recorded.filter((each) => each.host === host))
+      expect(await hook(host, JSON.stringify(one.input), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key })).toEqual({
+        code: 0,
+        out: one.answers.allow,
+        err: '',
+      });
+  });
+
+  test.each([
+    ['nobody listens', closedOrigin, /cannot be reached \(ECONNREFUSED\)/],
+    ['somebody else answers nothing with 200', () => listening((_, answer) => answer.end()), /is no sidecar/],
+    ['somebody else answers 404', () => listening((_, answer) => answer.writeHead(404).end('{}')), /is no sidecar/],
+    [
+      'the answer is cut off',
+      () =>
+        listening(
+          (_, answer) => void answer.writeHead(200, { [answerHeader]: 'allow', 'content-length': 10 }).write('{}', () => answer.destroy()),
+        ),
+      /cannot be reached|cut/,
+    ],
+  ])('where %s, the call is denied in its words, and standard error says why', async (_, where, why) => {
+    const env = { TOLLGATE_SIDECAR: await where(), TOLLGATE_KEY: key };
+    const { code, out, err } = await hook(host, asked(host, 'before'), env);
+    expect(hostNamed(host)?.before.denies(out)).toBe(true);
+    expect(code).toBe(host === 'copilot-cli' ? 0 : 2);
+    expect(err).toMatch(why);
+    expect(err).toMatch(/the call is denied\n$/);
+    expect(out + err).not.toContain(key);
+  });
+
+  test.each([
+    ['a page', 'allow', '<html>'],
+    ['a list', 'allow', '[]'],
+    ['two objects', 'allow', '{}{}'],
+    ['a kind that is none', 'maybe', '{}'],
+    ['a denial of nothing', 'deny', ''],
+    ['a denial that says nothing', 'deny', '{}'],
+    ['a denial in no words of the host', 'deny', '{"decision":"maybe"}'],
+    ['a change to nothing', 'change', '{}'],
+  ])('%s that says it is the answer of a sidecar is a denial', async (_, kind, body) => {
+    const url = await listening((_asked, answer) => answer.writeHead(200, { [answerHeader]: kind }).end(body));
+    const { code, out, err } = await hook(host, asked(host, 'before'), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key });
+    expect(hostNamed(host)?.before.denies(out)).toBe(true);
+    expect(code).toBe(host === 'copilot-cli' ? 0 : 2);
+    expect(err).toMatch(/the sidecar at \S+ answered .*the call is denied\n$/);
+  });
+
+  test('an output is withheld where nobody listens', async () => {
+    const { code, out, err } = await hook(host, asked(host, 'after'), { TOLLGATE_SIDECAR: await closedOrigin(), TOLLGATE_KEY: key });
+    expect(out).toContain('outage: the sidecar');
+    expect(out).not.toContain('bob@');
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('the output is withheld') });
+  });
+
+  test('an input that no sidecar takes, or that is no JSON, is denied', async () => {
+    const { url } = await sidecar();
+    const env = { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key };
+    const large = await hook(host, JSON.stringify({ ...JSON.parse(asked(host, 'before')), filler: 'x'.repeat(1024 * 1024) }), env);
+    expect(hostNamed(host)?.before.denies(large.out)).toBe(true);
+    for (const text of ['', '{', 'null']) expect(hostNamed(host)?.before.denies((await hook(host, text, env)).out)).toBe(true);
+  });
+});
+
+test('a host that nobody knows is refused with the code that hosts heed', async () => {
+  expect(await run(['hook', 'emacs'])).toMatchObject({ code: 1, err: expect.stringContaining('claude-code') });
+});
+
+describe('the address and the key', () => {
+  const withFile = (content: unknown, mode = 0o600): string => {
+    const home = folder();
+    const path = join(home, '.config', 'tollgate', 'sidecar.json');
+    mkdirSync(join(home, '.config', 'tollgate'), { recursive: true });
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+    chmodSync(path, mode);
+    return home;
+  };
+  const problemIn = async (env: Readonly<Record<string, string>>, home?: string) =>
+    (await hook('claude-code', asked('claude-code', 'before'), env, home)).err;
+
+  test('are those of the file that install writes', async () => {
+    const { url } = await sidecar();
+    expect(await hook('claude-code', asked('claude-code', 'before'), {}, withFile({ sidecar: url, key }))).toMatchObject({
+      code: 0,
+      out: '{}',
+    });
+  });
+
+  test("the file's key goes to the file's address only", async () => {
+    const { url } = await sidecar();
+    expect(await problemIn({ TOLLGATE_SIDECAR: url }, withFile({ sidecar: 'http://127.0.0.1:1', key }))).toContain('is not sent to');
+  });
+
+  test.each([
+    ['others can read the file', () => problemIn({}, withFile({ sidecar: 'http://127.0.0.1:1', key }, 0o644)), 'chmod 600'],
+    ['the file is damaged', () => problemIn({}, withFile('{')), 'is not what tollgate wrote there'],
+    ['there is no key', () => problemIn({}), 'there is no key'],
+    [
+      'the address is beyond this machine without TLS',
+      () => problemIn({ TOLLGATE_SIDECAR: 'http://sidecar.test', TOLLGATE_KEY: key }),
+      'without TLS',
+    ],
+    ['the address is none', () => problemIn({ TOLLGATE_SIDECAR: 'sidecar', TOLLGATE_KEY: key }), 'must be like'],
+    ['the key is none', () => problemIn({ TOLLGATE_SIDECAR: 'http://127.0.0.1:1', TOLLGATE_KEY: 'a\nb' }), 'TOLLGATE_KEY is no key'],
+  ])('%s: the call is denied, with the reason', async (_, problem, words) => {
+    const err = await problem();
+    expect(err).toContain(words);
+    expect(err).toContain('the call is denied');
+    expect(err).not.toContain(key);
+  });
+});
+
+test('in CI the call is one of the background', async () => {
+  const { url, sidecar: started } = await sidecar();
+  await hook('claude-code', asked('claude-code', 'before'), { TOLLGATE_SIDECAR: url, TOLLGATE_KEY: key, CI: 'true' });
+  expect((await started.entries()).map(({ agentTier }) => agentTier)).toEqual(['background']);
+});
