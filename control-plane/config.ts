@@ -1,6 +1,9 @@
 // The environment variables of the control plane: types, defaults, checks and README's table in one schema.
-import { type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
+import { commandsProblem, type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
+import { requestsPerSecondDefault } from '@tollgate/sidecar/hooks';
+import { baseUrlProblem, modelEndpointsProblem, parseModelEndpoints } from './domain/agents/model-endpoints.ts';
 import { checkEmail } from './domain/access/member.ts';
+import { callMsDefault } from './runs/mcp/reach.ts';
 
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });
 
@@ -79,13 +82,20 @@ export const configSchema = {
     name: 'TOLLGATE_TOOL_COMMANDS',
     describe: 'programs that owners and admins may have started as tool servers, with any arguments, separated by commas; absent: none',
     fallback: null,
-    check: (value) => (parseCommands(value).every((one) => one !== '') ? null : 'must be programs separated by commas'),
+    check: commandsProblem,
   }),
   allowPrivateToolServers: choice({
     name: 'TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS',
     describe: 'let tool servers be at loopback, private and link-local addresses, and on plain http',
     fallback: 'false',
     choices: ['true', 'false'],
+  }),
+  toolTimeoutMs: integer({
+    name: 'TOLLGATE_TOOL_TIMEOUT_MS',
+    describe: 'how long one call of a tool may take in a run, connecting included',
+    fallback: callMsDefault,
+    min: 100,
+    max: 3_600_000,
   }),
   defaultPermission: choice({
     name: 'TOLLGATE_DEFAULT_PERMISSION',
@@ -107,12 +117,70 @@ export const configSchema = {
     min: 1,
     max: 100_000,
   }),
+  dailyCapCents: integer({
+    name: 'TOLLGATE_DAILY_CAP_CENTS',
+    describe: "what one user's runs may cost in a UTC day, in cents",
+    fallback: 5_000,
+    min: 1,
+    max: 100_000_000,
+  }),
+  runsAtOnce: integer({
+    name: 'TOLLGATE_RUNS_AT_ONCE',
+    describe: 'runs of one workspace that may go on at once in this process, those below others not counted',
+    fallback: 100,
+    min: 1,
+    max: 10_000,
+  }),
+  requestsPerSecond: integer({
+    name: 'TOLLGATE_REQUESTS_PER_SECOND',
+    describe: 'hooks that are asked here, a second for each key',
+    fallback: requestsPerSecondDefault,
+    min: 1,
+    max: 1_000_000,
+  }),
+  drainMs: integer({
+    name: 'TOLLGATE_DRAIN_MS',
+    describe: 'how long runs may take to finish at a stop, in ms; then they are cancelled',
+    fallback: 30_000,
+    min: 0,
+    max: 3_600_000,
+  }),
   auditRetentionDays: integer({
     name: 'TOLLGATE_AUDIT_RETENTION_DAYS',
-    describe: 'how long audit entries are kept',
+    describe: 'how long audit entries are kept, and runs that have ended, with what was said in them',
     fallback: 90,
     min: 1,
     max: 36_500,
+  }),
+  openaiApiKey: text({ name: 'TOLLGATE_OPENAI_API_KEY', describe: 'runs agents on models of OpenAI', fallback: null, secret: true }),
+  openaiBaseUrl: text({
+    name: 'TOLLGATE_OPENAI_BASE_URL',
+    describe: 'where else OpenAI is, up to `/v1`; it is spoken to by Chat Completions there',
+    fallback: null,
+    // Addresses of gateways may hold a token in their path.
+    secret: true,
+    check: (value) => baseUrlProblem(value, true),
+  }),
+  anthropicApiKey: text({
+    name: 'TOLLGATE_ANTHROPIC_API_KEY',
+    describe: 'runs agents on models of Anthropic',
+    fallback: null,
+    secret: true,
+  }),
+  anthropicBaseUrl: text({
+    name: 'TOLLGATE_ANTHROPIC_BASE_URL',
+    describe: 'where else Anthropic is, up to `/v1`',
+    fallback: null,
+    secret: true,
+    check: (value) => baseUrlProblem(value, true),
+  }),
+  modelEndpoints: text({
+    name: 'TOLLGATE_MODEL_ENDPOINTS',
+    describe:
+      'OpenAI-compatible endpoints, a JSON list of `{provider, baseUrl, keyVariable?, maxOutputTokens?, models?}`; `keyVariable` names the variable that holds the key, `models` are `{name, inputCentsPerMillionTokens, outputCentsPerMillionTokens, …}` besides the built-in ones of the provider',
+    fallback: null,
+    secret: true,
+    check: (value) => modelEndpointsProblem(value),
   }),
   logLevel: choice({
     name: 'TOLLGATE_LOG_LEVEL',
@@ -121,8 +189,6 @@ export const configSchema = {
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
   }),
 };
-
-export const parseCommands = (text: string | null): readonly string[] => text?.split(',').map((one) => one.trim()) ?? [];
 
 export type Config = ConfigOf<typeof configSchema>;
 
@@ -134,6 +200,17 @@ export function signInProblems({ publicUrl, oidcIssuer, oidcClientId, oidcClient
   }
   const needed = [publicUrl === null && 'TOLLGATE_PUBLIC_URL', oidcClientId === null && 'TOLLGATE_OIDC_CLIENT_ID'];
   return needed.filter((name) => name !== false).map((name) => `TOLLGATE_OIDC_ISSUER needs ${name}`);
+}
+
+/** What models need beyond their own variables: the keys that endpoints name, and a key for each address. */
+export function modelProblems(config: Config, env: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const idle = [
+    config.openaiBaseUrl !== null && config.openaiApiKey === null && 'TOLLGATE_OPENAI_BASE_URL needs TOLLGATE_OPENAI_API_KEY',
+    config.anthropicBaseUrl !== null && config.anthropicApiKey === null && 'TOLLGATE_ANTHROPIC_BASE_URL needs TOLLGATE_ANTHROPIC_API_KEY',
+  ].filter((problem) => problem !== false);
+  const named = parseModelEndpoints(config.modelEndpoints).flatMap(({ keyVariable }) => keyVariable ?? []);
+  const unset = named.filter((name) => env[name] === undefined || env[name] === '');
+  return [...idle, ...unset.map((name) => `TOLLGATE_MODEL_ENDPOINTS needs ${name}, which is not set`)];
 }
 
 function secureUrlProblem(value: string): string | null {

@@ -4,3 +4,6 @@ export function loggable(reason: unknown): object {
   const code = 'code' in reason && typeof reason.code === 'string' ? { code: reason.code } : {};
   return { reason: reason.message, ...code, stack: reason.stack, ...(reason.cause === undefined ? {} : { cause: loggable(reason.cause) }) };
 }
+
+/** What went wrong, in its own words alone. */
+export const reasonOf = (reason: unknown): string => (reason instanceof Error ? reason.message : String(reason));

@@ -1,17 +1,22 @@
 // The composition root: environment → configuration → wiring → listen → drain. `start` is what `npm start` and
 // `tollgate start` run; it is told to stop by a signal.
 import { randomBytes } from 'node:crypto';
-import { resolve } from 'node:path';
-import { isLoopback, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isLoopback, parseCommands, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { type Config, configSchema, parseCommands, signInProblems } from './config.ts';
+import { type Config, configSchema, modelProblems, signInProblems } from './config.ts';
 import type { Issuer } from './domain/access/sign-in.ts';
+import { createCatalogue } from './domain/agents/catalogue.ts';
+import { parseModelEndpoints } from './domain/agents/model-endpoints.ts';
+import { microcentsFromCents } from './domain/runs/money.ts';
 import { createGrpcMetrics } from './grpc/metrics.ts';
 import { startGrpcServer } from './grpc/server.ts';
 import { createApp } from './http/app.ts';
+import { type Connections, watchConnections } from './http/connections.ts';
 import { callbackPath } from './http/cookies.ts';
 import { streamBounds } from './http/streams.ts';
 import { authenticate, stillStands } from './operations/access/authenticate.ts';
@@ -19,12 +24,18 @@ import { createIngest } from './operations/audit/ingest-batch.ts';
 import type { Deps } from './operations/operation.ts';
 import { seedFirstWorkspace } from './operations/workspaces/seed-first-workspace.ts';
 import { tendPartitions } from './operations/audit/tend-partitions.ts';
+import { tendRuns } from './operations/runs/liveness/tend-runs.ts';
 import { tendSessions } from './operations/access/tend-sessions.ts';
 import { createDiscover } from './operations/tool-servers/discover.ts';
 import { loggable } from './loggable.ts';
 import { createIssuer } from './oidc/issuer.ts';
 import { createPublisher } from './publish/publisher.ts';
 import { createReach } from './runs/mcp/reach.ts';
+import { createModels } from './runs/models/models.ts';
+import { createProviders } from './runs/models/providers.ts';
+import { settingsFrom } from './runs/models/settings.ts';
+import type { Runner } from './runs/runner.ts';
+import { wireRuns } from './wire-runs.ts';
 import { startEmbedded } from './store/embedded/start.ts';
 import { migrate } from './store/migrate.ts';
 import { createPool, poolMax } from './store/pool.ts';
@@ -32,14 +43,20 @@ import { createSealer } from './store/sealed.ts';
 import { watchHeads } from './store/watch-heads.ts';
 import { watchRevisions } from './store/watch-revisions.ts';
 import { readWorkspaceState } from './store/workspace-state.ts';
+import { listenForStop } from './stop-signals.ts';
+import { startTelemetry } from './telemetry/start.ts';
 import { type Undo, undoAll } from './undo.ts';
 
 const hourMs = 3_600_000;
-/** How long requests under way may take to end. */
-const drainMs = 5_000;
+/** How long requests under way may take to end, once no run goes on. */
+const requestsDrainMs = 5_000;
+/** And how long at least: what ended last has yet to be answered. */
+const lastAnswersMs = 300;
+
+type Env = Readonly<Record<string, string | undefined>>;
 
 /** Runs until SIGTERM or SIGINT. Answers the exit code. */
-export async function runControlPlane(env: Readonly<Record<string, string | undefined>>): Promise<number> {
+export async function runControlPlane(env: Env): Promise<number> {
   const read = readConfig(configSchema, env, programVariables);
   if ('problems' in read) return complain(read.problems);
   const { config } = read;
@@ -49,15 +66,22 @@ export async function runControlPlane(env: Readonly<Record<string, string | unde
       `TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
     ]);
 
-  const unmet = signInProblems(config);
+  const unmet = [...signInProblems(config), ...modelProblems(config, env)];
   if (unmet.length > 0) return complain(unmet);
 
   const undo: Undo = [];
-  const stopped = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopped.abort(signal));
-  const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: true }));
+  const stopped = listenForStop(
+    process,
+    () => performance.now(),
+    (name) => {
+      process.stderr.write(`tollgate ends at once: ${name} came again; runs under way are failed by the next start\n`);
+      process.exit(1);
+    },
+  );
+  const err = (error: unknown): unknown => (error instanceof Error ? loggable(error) : error);
+  const log = pino({ level: config.logLevel, serializers: { err } }, pino.destination({ dest: 2, sync: true }));
   try {
-    const started = await start(config, undo, log, stopped.signal);
+    const started = await start({ config, env, undo, log, signal: stopped.signal });
     if (started !== null) return complain([started]);
     if (!stopped.signal.aborted) await new Promise((done) => stopped.signal.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.signal.reason }, 'draining');
@@ -69,11 +93,20 @@ export async function runControlPlane(env: Readonly<Record<string, string | unde
     return 1;
   } finally {
     await undoAll(undo, log);
+    stopped.close();
   }
 }
 
+interface Starting {
+  readonly config: Config;
+  readonly env: Env;
+  readonly undo: Undo;
+  readonly log: pino.Logger;
+  readonly signal: AbortSignal;
+}
+
 /** Null once everything listens; why not, otherwise. */
-async function start(config: Config, undo: Undo, log: pino.Logger, signal: AbortSignal): Promise<string | null> {
+async function start({ config, env, undo, log, signal }: Starting): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
   const connection = await connectionOf(config, undo, log, signal);
   await migrate(connection);
@@ -83,7 +116,8 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   undo.push(() => readingPool.end());
   const heads = watchHeads(pool);
   undo.push(() => heads.close());
-  const reach = createReach({ allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) });
+  const rules = { allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) };
+  const reach = createReach(rules, config.toolTimeoutMs);
   const deps: Deps = {
     pool,
     readingPool,
@@ -92,15 +126,22 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
     random: (size) => randomBytes(size),
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
     reach,
+    catalogue: createCatalogue(parseModelEndpoints(config.modelEndpoints)),
     discover: createDiscover(reach),
     sealer: config.secretKey === null ? null : createSealer(config.secretKey, randomBytes),
+    dailyCap: microcentsFromCents(config.dailyCapCents),
   };
   const { workspace, ownerEmail, ownerKey } = config;
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
   const tending = { ...deps, log };
   await tendPartitions(tending, config.auditRetentionDays);
+  const tendOldRuns = async (): Promise<void> => {
+    await tendRuns(tending, config.auditRetentionDays).catch((error: unknown) => log.error(loggable(error), 'old runs were not removed'));
+  };
+  await tendOldRuns();
   const tend = async (): Promise<void> => {
+    await tendOldRuns();
     await tendPartitions(tending, config.auditRetentionDays).catch((error: unknown) =>
       log.error(loggable(error), 'partitions were not tended'),
     );
@@ -109,12 +150,35 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   const chores = setInterval(() => void tend(), hourMs);
   undo.push(() => clearInterval(chores));
 
+  const telemetry = await startTelemetry(env);
+  undo.push(() => telemetry.close());
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const publisher = createPublisher({ readState: (id) => readWorkspaceState(pool, id), defaults: deps.defaults, log });
   undo.push(() => publisher.close());
   const watch = watchRevisions({ pool, connection, log }, publisher);
   undo.push(() => watch.close());
+  const providers = createProviders(settingsFrom(config, env), {
+    wait: (ms, until) => delay(ms, undefined, { signal: until }),
+    random: Math.random,
+    now: Date.now,
+  });
+  undo.push(() => providers.close());
+  const ingest = createIngest(deps);
+  const { startRun, hooks, runner } = await wireRuns(
+    {
+      ...deps,
+      publisher,
+      ingest,
+      registry,
+      hears: () => watch.problem === null,
+      models: createModels(deps.catalogue, providers.byName),
+      tracing: telemetry.tracing,
+      log,
+    },
+    { spoolFolder: join(resolve(config.dataDir), 'runs-spool'), atOnce: config.runsAtOnce, requestsPerSecond: config.requestsPerSecond },
+    undo,
+  );
   const grpc = await startGrpcServer(
     {
       publisher,
@@ -124,7 +188,7 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
       log,
       authenticate: (header) => authenticate(deps, header),
       stillStands: (actor) => stillStands(deps, actor),
-      ingest: createIngest(deps),
+      ingest,
     },
     { host: config.host, port: config.grpcPort },
   ).catch(explainTaken(config.host, config.grpcPort, 'TOLLGATE_GRPC_PORT'));
@@ -132,13 +196,17 @@ async function start(config: Config, undo: Undo, log: pino.Logger, signal: Abort
   const app = createApp({
     ...deps,
     config,
+    startRun,
+    hooks,
+    inTrace: telemetry.inTrace,
     streamBounds,
     issuer: issuerOf(config),
     log,
     registry,
     readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
   });
-  undo.push(() => closeWithin(app, drainMs));
+  const connections = watchConnections(app.server);
+  undo.push(() => drain({ app, connections, runner }, config.drainMs));
   const rest = await app.listen({ host: config.host, port: config.port }).catch(explainTaken(config.host, config.port, 'TOLLGATE_PORT'));
   announce(rest, `${config.host}:${grpc.port}`, seeded.kind === 'created' ? seeded.key : null);
   return null;
@@ -157,10 +225,24 @@ async function connectionOf(config: Config, undo: Undo, log: pino.Logger, signal
   return embedded.connection;
 }
 
-/** Ends listening; connections that are still open after `ms`, with or without a request, are cut. */
-async function closeWithin(app: FastifyInstance, ms: number): Promise<void> {
-  const timer = setTimeout(() => app.server.closeAllConnections(), ms);
-  await app.close();
+interface Draining {
+  readonly app: FastifyInstance;
+  readonly connections: Connections;
+  readonly runner: Runner;
+}
+
+/**
+ * Ends listening; runs and requests may finish for so long, and connections without one are closed at once. What is open after that is
+ * cut, with or without a request.
+ */
+async function drain({ app, connections, runner }: Draining, ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  const closed = app.close();
+  connections.closeIdle();
+  await runner.close(ms);
+  const leftMs = Math.min(requestsDrainMs, Math.max(lastAnswersMs, until - performance.now()));
+  const timer = setTimeout(() => app.server.closeAllConnections(), leftMs);
+  await closed;
   clearTimeout(timer);
 }
 

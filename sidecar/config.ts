@@ -1,5 +1,6 @@
 // The sidecar process's configuration: one schema gives types, defaults, validation and README's table.
-import { type ConfigOf, choice, integer, parseKey, text } from '@tollgate/proto/contract';
+import { commandsProblem, type ConfigOf, choice, integer, parseKey, text } from '@tollgate/proto/contract';
+import { requestsPerSecondDefault } from './gateway/request-limit.ts';
 
 export const sidecarSchema = {
   controlPlane: text({ name: 'TOLLGATE_CONTROL_PLANE', describe: 'Address of the control plane, `host:port`', fallback: '127.0.0.1:8081' }),
@@ -17,6 +18,12 @@ export const sidecarSchema = {
     fallback: 9090,
     min: 0,
     max: 65_535,
+  }),
+  meshPort: text({
+    name: 'TOLLGATE_MESH_PORT',
+    describe: "Port of Envoy's ext_authz and agentgateway's ExtMcp, gRPC, on the same host; 0 takes any free one; absent: neither is there",
+    fallback: null,
+    check: (value) => (/^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 0 to 65535'),
   }),
   spoolDir: text({
     name: 'TOLLGATE_SPOOL_DIR',
@@ -41,6 +48,32 @@ export const sidecarSchema = {
     describe: 'What entries keep of a tool input',
     fallback: 'full',
     choices: ['full', 'digest'],
+  }),
+  gatewayFile: text({
+    name: 'TOLLGATE_GATEWAY_FILE',
+    describe: 'JSON file of the MCP servers and HTTP tools behind this sidecar; absent: those that the control plane defines',
+    fallback: null,
+  }),
+  toolCommands: text({
+    name: 'TOLLGATE_TOOL_COMMANDS',
+    describe:
+      'Programs that the control plane may have started here as tool servers, with any arguments, separated by commas; absent: none',
+    fallback: null,
+    check: commandsProblem,
+  }),
+  allowPrivateToolServers: choice({
+    name: 'TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS',
+    describe:
+      'Let tool servers that the control plane defines be at loopback, private and link-local addresses, and on plain http; those of the gateway file always may',
+    fallback: 'false',
+    choices: ['true', 'false'],
+  }),
+  requestsPerSecond: integer({
+    name: 'TOLLGATE_REQUESTS_PER_SECOND',
+    describe: 'Requests a second for each key, through all doors together; whoever sends more is told when to come back',
+    fallback: requestsPerSecondDefault,
+    min: 1,
+    max: 1_000_000,
   }),
   allowPlaintext: choice({
     name: 'TOLLGATE_ALLOW_PLAINTEXT',

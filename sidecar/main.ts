@@ -1,10 +1,19 @@
 // The process form, for agents in any language: environment → configuration → sidecar → listen → drain.
-import { isLoopback, programVariables, readConfig } from '@tollgate/proto/contract';
+import { readFileSync } from 'node:fs';
+import { isLoopback, parseCommands, programVariables, readConfig } from '@tollgate/proto/contract';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type SidecarConfig, sidecarSchema } from './config.ts';
+import { createEntrance } from './gateway/entrance.ts';
+import { type Mesh, startMesh } from './gateway/mesh/mesh.ts';
 import { exportSidecar } from './gateway/metrics.ts';
 import { buildServer } from './gateway/server.ts';
+import { type GatewayFile, noGatewayFile, readGatewayFile } from './gateway/upstreams/gateway-file.ts';
+import { programEnvironment } from './gateway/upstreams/program.ts';
+import { systemResolve } from './gateway/upstreams/public-only.ts';
+import { createUpstreams } from './gateway/upstreams/tool-servers.ts';
+import { systemClock } from './clock.ts';
+import { logSerializers } from './log-serializers.ts';
 import { startSidecar } from './start.ts';
 
 /** How long requests under way may take to end. */
@@ -22,13 +31,28 @@ async function run(): Promise<number> {
       `TOLLGATE_SIDECAR_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
     ]);
   }
+  const gateway = readGateway(config.gatewayFile);
+  if ('problems' in gateway) return complain(gateway.problems.map((problem) => `TOLLGATE_GATEWAY_FILE ${config.gatewayFile}: ${problem}`));
   const stopped = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopped.abort(signal));
-  return serve({ ...config, key: config.key }, stopped.signal);
+  return serve({ ...config, key: config.key }, gateway.file, stopped.signal);
 }
 
-async function serve(config: SidecarConfig & { readonly key: string }, stopped: AbortSignal): Promise<number> {
-  const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: true }));
+/** Read once, at start: what is wrong with it is said before anything listens. */
+function readGateway(path: string | null): ReturnType<typeof readGatewayFile> {
+  if (path === null) return { file: noGatewayFile };
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    return { problems: [`the file cannot be read (${code})`] };
+  }
+  return readGatewayFile(bytes, process.env);
+}
+
+async function serve(config: SidecarConfig & { readonly key: string }, file: GatewayFile, stopped: AbortSignal): Promise<number> {
+  const log = pino({ level: config.logLevel, serializers: logSerializers }, pino.destination({ dest: 2, sync: true }));
   const sidecar = await startSidecar({
     form: 'process',
     controlPlane: config.controlPlane,
@@ -41,12 +65,27 @@ async function serve(config: SidecarConfig & { readonly key: string }, stopped: 
     sidecarId: config.sidecarId,
     log,
   });
+  const toolServers = createUpstreams({
+    file,
+    rules: { allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) },
+    resolve: systemResolve,
+    clock: systemClock,
+    env: programEnvironment(process.env),
+  });
+  sidecar.cell.onSwap((index) => toolServers.follow(index));
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const app = buildServer({ sidecar, registry, metrics: exportSidecar(registry, sidecar), log });
+  const metrics = exportSidecar(registry, sidecar);
+  const entrance = createEntrance({ sidecar, metrics, requestsPerSecond: config.requestsPerSecond });
+  const { httpTools } = file;
+  const app = buildServer({ entrance, registry, log, toolServers, httpTools });
+  let mesh: Mesh | null = null;
   try {
     const address = await app.listen({ host: config.host, port: config.port });
-    process.stdout.write(`Tollgate sidecar\n  hooks  ${address}/govern/tool-use\n`);
+    const failed = (error: unknown): void => log.error({ err: error }, 'a request of another gateway failed');
+    if (config.meshPort !== null)
+      mesh = await startMesh({ ...entrance, httpTools, failed }, { host: config.host, port: Number(config.meshPort) });
+    process.stdout.write(`Tollgate sidecar\n  hooks  ${address}/govern/tool-use\n${mesh === null ? '' : `  mesh   ${mesh.address}\n`}`);
     if (!stopped.aborted) await new Promise((done) => stopped.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.reason }, 'draining');
     return 0;
@@ -55,8 +94,9 @@ async function serve(config: SidecarConfig & { readonly key: string }, stopped: 
   } finally {
     // Connections that are still open then, with or without a request, are cut.
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
-    await app.close();
+    await Promise.all([app.close(), mesh?.close(drainMs)]);
     clearTimeout(timer);
+    await toolServers.close();
     await sidecar.close();
   }
 }

@@ -3,24 +3,25 @@ import cookie from '@fastify/cookie';
 import { bounds } from '@tollgate/proto/contract';
 import { type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
 import { refusalOf } from '../errors.ts';
-import { loggable } from '../loggable.ts';
 import { parseBody } from './json-body.ts';
 import { observeRequests } from './metrics.ts';
 import type { AppDeps } from './deps.ts';
 import { answerMissing } from './missing.ts';
 import { addApiDocument } from './openapi.ts';
-import { sendRefusal } from './refuse.ts';
+import { logRefusal, sendRefusal } from './refuse.ts';
 import { createOpenStreams } from './streams.ts';
 import { shownKeyword } from './shapes.ts';
 import { addAgentRoutes } from './routes/agents.ts';
 import { addAuditRoutes } from './routes/audit.ts';
 import { addExplainRoute } from './routes/explain.ts';
 import { addHealthRoutes } from './routes/health.ts';
+import { addHookRoutes } from './routes/hooks.ts';
 import { addKeyRoutes } from './routes/keys.ts';
 import { addMemberRoutes } from './routes/members.ts';
 import { addModelRoutes } from './routes/models.ts';
 import { addPolicyRoutes } from './routes/policies.ts';
 import { addRedactionRoute } from './routes/redaction.ts';
+import { addRunRoutes } from './routes/runs.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
 import { addSignInRoutes } from './routes/sign-in.ts';
 import { addPolicySetRoutes } from './routes/policy-sets.ts';
@@ -40,6 +41,8 @@ export function createApp(deps: AppDeps): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bounds.bodyBytes,
     requestTimeout: requestTimeoutMs,
+    // Where the one for the head is longer, Node takes the two for each other; and it looks every half minute only.
+    http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     routerOptions: { maxParamLength: pathParameterMax },
     // Ours is to refuse what is wrong, not to drop or bend it.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true, keywords: [shownKeyword] } },
@@ -52,11 +55,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   );
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error, request.routeOptions.bodyLimit);
-    if (refusal.code === 'internal') request.log.error({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'a request failed');
-    if (refusal.code === 'unavailable')
-      request.log.warn({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'the database was not available');
-    if (refusal.code === 'upstream_failed')
-      request.log.warn({ ...loggable(refusal.cause), route: request.routeOptions.url }, 'another server failed us');
+    logRefusal(request, refusal);
     return sendRefusal(reply, refusal);
   });
   answerMissing(app);
@@ -65,7 +64,9 @@ export function createApp(deps: AppDeps): FastifyInstance {
   void app.register(async (api) => {
     await addApiDocument(api, { operator: deps.config.operatorKey !== null, publicUrl: deps.config.publicUrl });
     addHealthRoutes(api, deps);
+    addHookRoutes(api, deps);
     addAgentRoutes(api, deps);
+    addRunRoutes(api, streaming);
     addPolicyRoutes(api, deps);
     addPolicySetRoutes(api, deps);
     addExplainRoute(api, deps);

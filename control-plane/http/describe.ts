@@ -7,7 +7,9 @@ import { errorRef } from './shapes.ts';
 
 export const tags = {
   Agents: 'Profiles: a model, a prompt, allowed tools and hard caps.',
+  Runs: 'Agents at work: model, tools, rounds, governed at every call and halted by their caps.',
   Policies: 'The four layers that govern every tool call: workspace, role, agent type, user.',
+  Hooks: 'The protocol of hook clients: a decision before a tool call, and what of its output may pass after it.',
   Audit: 'Every governed tool call, and every change of the administration.',
   Access: 'Keys, members and sessions.',
   Tools: 'Models that agents run on, and servers that give them tools.',
@@ -23,6 +25,10 @@ export interface Described {
   readonly description?: string;
   /** What 200 answers; its media type where that is not JSON. Or where 302 leads. */
   readonly answers: JsonSchema | { readonly mediaType: string; readonly text: string } | { readonly redirects: string };
+  /** What 200 answers where the request wants it otherwise. */
+  readonly answersAlso?: { readonly mediaType: string; readonly text: string };
+  /** Of what 200 answers, and of what fails after it began. */
+  readonly headers?: Readonly<Record<string, JsonSchema>>;
   /** Besides those of authentication and of the request's form. */
   readonly refusals?: readonly ErrorCode[];
   /** Absent: GET. */
@@ -50,7 +56,19 @@ const reasons: Readonly<Record<ErrorCode, string>> = {
 
 /** The schema that Fastify is given: what it checks, and what @fastify/swagger shows. */
 export function describe(route: Described, checked: FastifySchema, security: readonly object[]): FastifySchema {
-  const { id, tag, summary, description, answers, refusals = [], shownBody, method = 'GET', bodyBytes = bounds.bodyBytes } = route;
+  const {
+    id,
+    tag,
+    summary,
+    description,
+    answers,
+    answersAlso,
+    headers,
+    refusals = [],
+    shownBody,
+    method = 'GET',
+    bodyBytes = bounds.bodyBytes,
+  } = route;
   // A body that is sent is read, also where none is asked for.
   const reads = method !== 'GET' || checked.body !== undefined;
   const asks = reads || checked.querystring !== undefined || checked.params !== undefined;
@@ -72,7 +90,12 @@ export function describe(route: Described, checked: FastifySchema, security: rea
     summary,
     ...(description === undefined ? {} : { description }),
     security: [...security],
-    response: { ...success(answers), ...Object.fromEntries(given.map((code) => [httpStatus(code), refused(code, bodyBytes)])) },
+    response: {
+      ...withHeaders(success(answers, answersAlso), headers),
+      ...Object.fromEntries(
+        given.map((code) => [httpStatus(code), refused(code, bodyBytes, begun.some((one) => one === code) ? headers : undefined)]),
+      ),
+    },
   } as FastifySchema;
 }
 
@@ -81,18 +104,34 @@ const conditional = {
   properties: { 'if-match': { type: 'string', description: 'a revision: the write holds only while what it changes is unchanged since' } },
 };
 
-function success(answers: Described['answers']): object {
+function success(answers: Described['answers'], also: Described['answersAlso']): Readonly<Record<string, object>> {
   if ('redirects' in answers)
     return {
       302: { type: 'null', description: String(answers['redirects']), headers: { Location: { type: 'string', format: 'uri-reference' } } },
     };
   if ('mediaType' in answers)
     return { 200: { description: String(answers['text']), content: { [String(answers['mediaType'])]: { schema: { type: 'string' } } } } };
-  return { 200: { description: 'Success', content: { 'application/json': { schema: answers } } } };
+  const json = { 'application/json': { schema: answers } };
+  if (also === undefined) return { 200: { description: 'Success', content: json } };
+  return {
+    200: {
+      description: `Success; as ${also.mediaType}: ${also.text}`,
+      content: { ...json, [also.mediaType]: { schema: { type: 'string' } } },
+    },
+  };
 }
 
-const refused = (code: ErrorCode, bodyBytes: number): object => ({
+/** How what has begun may fail. */
+const begun = ['upstream_failed', 'internal', 'unavailable'] as const satisfies readonly ErrorCode[];
+
+const withHeaders = (responses: Readonly<Record<string, object>>, headers: Described['headers']): object =>
+  headers === undefined
+    ? responses
+    : Object.fromEntries(Object.entries(responses).map(([status, response]) => [status, { ...response, headers }]));
+
+const refused = (code: ErrorCode, bodyBytes: number, headers: Described['headers']): object => ({
   description: code === 'too_large' ? `The body is larger than ${bodyBytes} bytes.` : reasons[code],
   content: { 'application/json': { schema: errorRef } },
+  ...(headers === undefined ? {} : { headers }),
   ...(code === 'rate_limited' ? { headers: { 'Retry-After': { type: 'integer', description: 'seconds' } } } : {}),
 });

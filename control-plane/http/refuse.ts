@@ -1,7 +1,8 @@
-// A refusal as an answer.
+// A refusal as an answer, and as a line in the log where it is no failing of who asked.
 import type { AppError } from '@tollgate/proto/contract';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody, httpStatus } from '../errors.ts';
+import { loggable } from '../loggable.ts';
 
 export function sendRefusal(reply: FastifyReply, refusal: AppError): FastifyReply {
   if (refusal.code === 'unauthenticated') void reply.header('WWW-Authenticate', 'Bearer');
@@ -9,4 +10,11 @@ export function sendRefusal(reply: FastifyReply, refusal: AppError): FastifyRepl
   // A stream that failed before its first byte had another type.
   void reply.type('application/json; charset=utf-8');
   return reply.code(httpStatus(refusal.code)).send(errorBody(refusal));
+}
+
+export function logRefusal(request: FastifyRequest, { code, cause, publicMessage }: AppError): void {
+  const line = { refusal: publicMessage, ...(cause === undefined ? {} : loggable(cause)), route: request.routeOptions.url };
+  if (code === 'internal') request.log.error(line, 'a request failed');
+  if (code === 'unavailable') request.log.warn(line, 'a request could not be served now');
+  if (code === 'upstream_failed') request.log.warn(line, 'another server failed us');
 }

@@ -4,7 +4,9 @@ import { bounds, layers, roles, scopes, tiers } from '@tollgate/proto/contract';
 import Type from 'typebox';
 import { agentSchemas } from '../domain/agents/agent.ts';
 import { documentSchema } from '../domain/policies/policy.ts';
+import { runStatuses } from '../domain/runs/run.ts';
 import { isObject, type JsonSchema } from '../domain/shape.ts';
+import { stopReasons } from '../operations/runs/start-run.ts';
 
 /** One of these strings. */
 export const oneOf = <const T extends string>(values: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...values] });
@@ -154,7 +156,7 @@ const entry = named('AuditEntry', {
       ts: dateTime,
       receivedAt: dateTime,
       hookEvent: word(['PreToolUse', 'PostToolUse']),
-      client: object({ name: text }),
+      client: object({ name: text }, { version: text }),
       depth: integer,
     },
     {
@@ -198,12 +200,80 @@ const event = named(
   object({ id: text, at: dateTime, sub: text, keyId: text, action: text, target: text, revision: integer, detail: { type: 'object' } }),
 );
 
+const usageCounts = {
+  promptTokens: integer,
+  completionTokens: integer,
+  toolCallCount: { ...integer, description: 'calls that were allowed' },
+};
+const usageCost = {
+  estimatedCostCents: { type: 'number', minimum: 0, description: 'with fractions of a cent' },
+  model: text,
+};
+const stopReason = {
+  ...word(stopReasons),
+  description:
+    '`goal_complete`: the agent had no more to do; `max_output`: its last reply was cut off at the longest that its model gives; `refused`: the model, or a filter of its provider, would not go on',
+};
+const runResult = named(
+  'RunResult',
+  object({
+    id: text,
+    status: { const: 'completed' },
+    output: { ...text, description: "the agent's last text" },
+    conversationId: { ...text, description: '`sessionId` of the entries of its tool calls' },
+    usage: object({ ...usageCounts, ...usageCost, durationMs: integer }),
+    stopReason,
+  }),
+);
+const runFields = {
+  id: text,
+  agentId: text,
+  agentName: { ...text, description: "the agent's when the run began" },
+  sub: { ...text, description: 'whose run it is, and who pays' },
+  conversationId: text,
+  status: word(runStatuses),
+  startedAt: dateTime,
+  usage: {
+    ...object(usageCost, {
+      ...usageCounts,
+      roundCount: { ...integer, description: 'rounds in which the model asked for tools' },
+      durationMs: integer,
+    }),
+    description:
+      'of a run that goes on: so far, as of its last round; without counts where nobody knows them, since the control plane that ran it died',
+  },
+};
+const perhapsOfRun = {
+  parentRunId: { ...text, description: 'the run that handed the task down' },
+  stopReason,
+  endedAt: dateTime,
+  cancelRequestedAt: dateTime,
+};
+const runSummary = named('RunSummary', object(runFields, perhapsOfRun));
+const run = named(
+  'Run',
+  object(
+    { ...runFields, request: { description: 'as it was asked for, redacted as policy says' }, output: text },
+    {
+      ...perhapsOfRun,
+      error: { ...text, description: 'why it failed' },
+      transcript: {
+        description: 'what was said, redacted as policy says; of a run that goes on, or whose control plane died, as of its last round',
+      },
+    },
+  ),
+);
+
 const listedTool = {
   name: { ...text, description: '`<server>.<tool>`' },
   description: { ...text, description: "the server's own words" },
   requiredScopes: { ...texts, description: 'that an agent needs for it' },
+  admitted: { ...flag, description: 'whether this definition is admitted: what `toolDefinitions: "pinned"` asks for' },
 };
-const tool = named('Tool', object({ ...listedTool, inputSchema: { type: 'object' } }));
+const digest = {
+  digest: { ...text, description: 'SHA-256 in hex of all that the server says of it; absent: discovered by a release that kept none' },
+};
+const tool = named('Tool', object({ ...listedTool, inputSchema: { type: 'object' } }, digest));
 const serverWith = (tools: JsonSchema): JsonSchema =>
   object(
     { name: text, tools, discoveredAt: dateTime, createdAt: dateTime },
@@ -214,7 +284,7 @@ const serverWith = (tools: JsonSchema): JsonSchema =>
     },
   );
 const toolServer = named('ToolServer', serverWith(listOf(refOf(tool))));
-const listedToolServer = named('ListedToolServer', serverWith(listOf(object(listedTool))));
+const listedToolServer = named('ListedToolServer', serverWith(listOf(object(listedTool, digest))));
 
 export const components = [
   error,
@@ -232,6 +302,9 @@ export const components = [
   key,
   entry,
   event,
+  runResult,
+  runSummary,
+  run,
   tool,
   toolServer,
   listedToolServer,
@@ -251,6 +324,9 @@ export const memberRef = refOf(member);
 export const keyRef = refOf(key);
 export const entryRef = refOf(entry);
 export const eventRef = refOf(event);
+export const runResultRef = refOf(runResult);
+export const runSummaryRef = refOf(runSummary);
+export const runRef = refOf(run);
 export const toolRef = refOf(tool);
 export const toolServerRef = refOf(toolServer);
 export const listedToolServerRef = refOf(listedToolServer);

@@ -2,14 +2,15 @@
 import { unreachable } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { parseLimit } from '../../domain/audit/audit-query.ts';
 import { badRequest } from '../../domain/refusal.ts';
 import { type AdminEvent, type EventPosition, eventIdOf, listEvents } from '../../operations/audit/list-events.ts';
 import { exportAudit } from '../../operations/audit/export-audit.ts';
 import { queryAudit } from '../../operations/audit/query-audit.ts';
 import { createTailAudit, type TailItem } from '../../operations/audit/tail-audit.ts';
 import type { StreamDeps } from '../deps.ts';
-import { addRoute, addStream } from '../route.ts';
+import { limitOf } from '../page-limit.ts';
+import { addRoute } from '../route.ts';
+import { addStream } from '../stream-route.ts';
 import {
   dateTime,
   entryRef,
@@ -121,12 +122,6 @@ function eventOf(item: TailItem): string {
     default:
       return unreachable(item);
   }
-}
-
-function limitOf(text: string): number {
-  const limit = parseLimit(text);
-  if (limit === null) throw badRequest('limit must be an integer');
-  return limit;
 }
 
 function beforeOf(text: string): EventPosition {

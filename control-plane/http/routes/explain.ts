@@ -1,5 +1,5 @@
 // What would be decided of a call, and why, without making it.
-import { isTier, layers, nameProblem, parseAgentType, parts, redactionKinds } from '@tollgate/proto/contract';
+import { hosts, isTier, layers, nameProblem, parseAgentType, parts, redactionKinds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { Problem } from '../../domain/shape.ts';
@@ -59,7 +59,13 @@ const explanation = object(
       description: 'ways to an allow, each a list of changes to make together; `agent` is the profile of the calling agent',
     },
   },
-  { redaction: { ...redaction, description: 'only where what is passed on or stored of the call is redacted' } },
+  {
+    redaction: { ...redaction, description: 'only where what is passed on or stored of the call is redacted' },
+    toolNames: {
+      ...listOf(object({ host: word(hosts), name: text, path: text })),
+      description: 'what coding agents call the tool, only where the workspace names it otherwise than they do',
+    },
+  },
 );
 
 export function addExplainRoute(app: FastifyInstance, deps: AppDeps): void {

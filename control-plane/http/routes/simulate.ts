@@ -8,7 +8,7 @@ import { changes } from '../../evaluate/simulate.ts';
 import { loggable } from '../../loggable.ts';
 import { createSimulatePolicies, type SimulationLine } from '../../operations/policies/simulate-policies.ts';
 import type { StreamDeps } from '../deps.ts';
-import { addStream } from '../route.ts';
+import { addStream } from '../stream-route.ts';
 import { anyObject, dateTime, flag, integer, inWorkspace, listOf, object, orNull, policySet, text, word } from '../shapes.ts';
 
 const shownBody = object(

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Actor } from '../../domain/access/actor.ts';
 import type { ListedToolServer, ToolServer } from '../../domain/tool-servers/tool-server.ts';
 import { toolServerSchema } from '../../domain/tool-servers/tool-server-definition.ts';
+import { admitSchema } from '../../domain/tool-servers/admission.ts';
+import { admitTools } from '../../operations/tool-servers/admit-tools.ts';
 import { deleteToolServer } from '../../operations/tool-servers/delete-tool-server.ts';
 import { listToolServers, readToolServer } from '../../operations/tool-servers/read-tool-servers.ts';
 import { refreshToolServer } from '../../operations/tool-servers/refresh-tool-server.ts';
@@ -94,7 +96,8 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'refreshToolServer',
     tag: 'Tools',
     summary: 'Discovers the tools of a server anew',
-    description: 'A server that fails keeps the tools it had.',
+    description:
+      'A server that fails keeps the tools it had. Where the workspace policy says `toolDefinitions: "pinned"`, tools that changed or appeared are `admitted: false` until they are admitted.',
     answers: found,
     refusals: ['not_found', 'conflict', 'stale_revision', 'rate_limited', 'upstream_failed'],
     operation: refreshToolServer,
@@ -102,6 +105,22 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
     input: (asked) => asked.params.name,
     answer: shownTools,
     admit,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: `${one}/admit`,
+    id: 'admitTools',
+    tag: 'Tools',
+    summary: 'Admits the definitions of tools as they were last discovered',
+    description:
+      'All of them (`{}`), or those named. Where the workspace policy says `toolDefinitions: "pinned"`, only admitted definitions are called. With `If-Match`, what is admitted is what was read.',
+    answers: found,
+    refusals: ['not_found', 'stale_revision'],
+    operation: admitTools,
+    schema: { params, body: anyObject },
+    shownBody: admitSchema,
+    input: (asked) => ({ name: asked.params.name, body: asked.body }),
+    answer: shownTools,
   });
 }
 
@@ -118,12 +137,15 @@ function shownServer(server: ToolServer | ListedToolServer): object {
   return { name, ...place, tools: toolsOf(server), discoveredAt: discoveredAt.toISOString(), createdAt: createdAt.toISOString() };
 }
 
-function toolsOf({ name, scopes, tools }: ToolServer | ListedToolServer): readonly object[] {
+function toolsOf({ name, scopes, tools, admitted }: ToolServer | ListedToolServer): readonly object[] {
   const required = new Map(scopes);
+  const digests = new Map(admitted);
   return tools.map((tool) => ({
     name: `${name}.${tool.name}`,
     description: tool.description,
     requiredScopes: required.get(tool.name) ?? [],
+    ...(tool.digest === null ? {} : { digest: tool.digest }),
+    admitted: tool.digest !== null && digests.get(tool.name) === tool.digest,
     ...('inputSchema' in tool ? { inputSchema: tool.inputSchema } : {}),
   }));
 }

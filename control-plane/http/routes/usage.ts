@@ -28,6 +28,22 @@ const cap = object({
   since: { ...dateTime, description: 'the first attempt that was counted, at most a day ago' },
 });
 
+const cents = { type: 'number', minimum: 0 };
+
+const spend = object({
+  day: { type: 'string', format: 'date', description: 'of UTC' },
+  resetsAt: dateTime,
+  capCents: { ...cents, description: 'for each user, in the day' },
+  users: listOf(
+    object({
+      sub: text,
+      spentCents: cents,
+      reservedCents: { ...cents, description: 'put aside for model calls under way; what they do not cost comes back' },
+      leftCents: cents,
+    }),
+  ),
+});
+
 export function addUsageRoute(app: FastifyInstance, deps: AppDeps): void {
   addRoute(app, deps, {
     method: 'GET',
@@ -38,13 +54,15 @@ export function addUsageRoute(app: FastifyInstance, deps: AppDeps): void {
     description: `Counted from what is recorded: calls that sidecars have not delivered yet are not in it, and \`asOf\` says when the newest that are
 arrived (null: none). \`limits\`: for each caller the rules that its allowed calls of the last window count in, those with the least left
 first, at most 1,000; \`tier\` is that of the rule. \`caps\`: runs with a call in the last hour, the latest first, at most 1,000 sessions.
-\`truncated\`: there was more than is read (100,000 entries, within 10 s) or shown.`,
+\`spend\`: what runs of this control plane cost each user today, those who spent most first, at most 1,000; it is exact, and \`agent\` does not
+narrow it. \`truncated\`: there was more than is read (100,000 entries, within 10 s) or shown.`,
     answers: object({
       now: dateTime,
       asOf: orNull(dateTime),
       windowSeconds: integer,
       limits: listOf(limit),
       caps: listOf(cap),
+      spend,
       truncated: flag,
     }),
     operation: readUsage,

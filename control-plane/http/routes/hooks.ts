@@ -1,0 +1,108 @@
+// Hooks: asked before and after a tool call by clients that speak this protocol, with a key of scope `govern`. A sidecar
+// process answers the same; see there for what each answer means.
+import { reasons } from '@tollgate/proto/contract';
+import { type HookRoutes, registerHooks } from '@tollgate/sidecar/hooks';
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import { isObject, type JsonSchema } from '../../domain/shape.ts';
+import { httpStatus, refusalOf } from '../../errors.ts';
+import type { AppDeps } from '../deps.ts';
+import { describe } from '../describe.ts';
+import { flag, integer, inWorkspace as inWorkspacePath, listOf, object, tierShape, text, texts, word } from '../shapes.ts';
+
+type Hook = Parameters<NonNullable<HookRoutes['schemaOf']>>[0];
+
+export function addHookRoutes(app: FastifyInstance, { hooks }: Pick<AppDeps, 'hooks'>): void {
+  registerHooks(app, hooks, {
+    publicError: (error) => {
+      const { code, publicMessage } = refusalOf(error);
+      return { status: httpStatus(code), message: publicMessage };
+    },
+    schemaOf,
+  });
+}
+
+const anything: JsonSchema = {};
+const name: JsonSchema = { type: 'string', minLength: 1, maxLength: 200 };
+const names: JsonSchema = listOf(name);
+const findings = object({ pii: object({ types: texts, count: integer }) });
+const kind = word([...new Set(Object.values(reasons).flatMap((one) => one ?? []))]);
+
+const asks: Readonly<Record<string, JsonSchema>> = {
+  session_id: { ...name, description: 'calls of one session are one run; absent: the key is the session' },
+  call_id: { ...name, description: 'joins the two requests; absent: tool and input do' },
+  tool_input: anything,
+  agent_name: name,
+  agent_tier: {
+    ...tierShape,
+    description: 'absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive',
+  },
+  agent_chain: { ...names, description: 'root to caller' },
+  delegated_tools: { ...names, description: 'all that the task was handed down with' },
+  client: object({ name }, { version: name }),
+  permission_mode: anything,
+  impersonate_uid: { ...name, description: 'needs the scope `govern.impersonate`' },
+  accepts: { ...texts, description: '`modified_input`: the client can replace the input' },
+};
+
+const bodies: Readonly<Record<Hook, JsonSchema>> = {
+  'tool-use': object({ tool_name: text }, asks),
+  'tool-output': object(
+    { tool_name: text, tool_output: { description: 'at most 200 KB' } },
+    { ...asks, is_error: flag, model_usage: anything },
+  ),
+};
+
+const answers: Readonly<Record<Hook, JsonSchema>> = {
+  'tool-use': object(
+    { decision: word(['allow', 'deny']), reason: text, request_id: text },
+    { kind, retryAfterMs: integer, modified_input: anything, findings },
+  ),
+  'tool-output': object({ action: word(['pass', 'redact', 'block']) }, { modified_output: anything, reason: text, findings }),
+};
+
+const refusals: Readonly<Record<Hook, JsonSchema>> = {
+  'tool-use': object({ error: text, decision: word(['deny']), reason: text, kind }, { retryAfterMs: integer }),
+  'tool-output': object({ error: text, action: word(['block']), reason: text }),
+};
+
+const words = {
+  'tool-use': {
+    id: 'governToolUse',
+    summary: 'Decides a tool call before it is made',
+    description:
+      'A verdict is 200, a denial too. `kind` retry: the same call may pass later, after `retryAfterMs`. The header `X-GS-Client: name/version` names the client; a bare `Authorization: gsk_…` is taken as well.',
+  },
+  'tool-output': {
+    id: 'governToolOutput',
+    summary: 'Says what of the output of a tool call may reach the model',
+    description: '`redact`: use `modified_output`; `block`: nothing of it.',
+  },
+} as const;
+
+/** What a client sends is checked where it is decided on; here it is shown. */
+function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {
+  const { id, summary, description } = words[hook];
+  const route = {
+    id: inWorkspace ? `${id}InWorkspace` : id,
+    tag: 'Hooks',
+    summary,
+    description,
+    method: 'POST',
+    answers: answers[hook],
+    shownBody: bodies[hook],
+    refusals: ['rate_limited'],
+  } as const;
+  const schema = describe(route, inWorkspace ? { params: inWorkspacePath } : {}, [{ key: [] }]);
+  return { ...schema, response: denying(schema.response, refusals[hook]) };
+}
+
+/** Every refusal says its decision as well. */
+function denying(response: unknown, body: JsonSchema): object {
+  const answersBy = Object.entries(isObject(response) ? response : {});
+  return Object.fromEntries(
+    answersBy.map(([status, said]) => [
+      status,
+      status === '200' || !isObject(said) ? said : { ...said, content: { 'application/json': { schema: body } } },
+    ]),
+  );
+}

@@ -1,0 +1,33 @@
+// An agent that hands a task to another: the other has at most its tools, and what it spends comes out of the budgets of both.
+// Money is put aside before a model is asked and settled after it, so that it is never more than the cap.
+import { connect } from '@tollgate/sidecar';
+import { ask, grpc, key } from '../plane.ts';
+
+const agent = async (fields: object): Promise<string> =>
+  String((await ask('POST', '/api/v1/agents', { model: 'demo/echo', ...fields }))['id']);
+const editor = await agent({ name: 'editor', enabledTools: ['web.*'], canDelegate: true, maxBudgetCents: 10 });
+const researcher = await agent({ name: 'researcher', enabledTools: ['web.*'], delegatable: true, maxBudgetCents: 5 });
+
+const gate = await connect({ controlPlane: grpc, key });
+const run = gate.run({ agent: editor, tier: 'api' });
+const task = run.delegate(researcher, { tools: ['web.search'] });
+
+for (const tool of ['web.search', 'web.post']) {
+  const verdict = await task.decide({ tool, input: { q: 'tolls' } });
+  console.log(tool, verdict.allowed ? 'allowed' : verdict.code);
+}
+
+/** A model call that may cost so much, and costs a half of it. */
+function askModel(atMost: number): string {
+  const reserved = task.reserveCost(atMost);
+  if (!reserved.allowed) return reserved.reason;
+  task.settleCost(reserved, reserved.cents / 2);
+  return `asked for ${reserved.cents / 2} cents`;
+}
+
+console.log(askModel(4));
+console.log(askModel(2.5));
+console.log(askModel(2));
+console.log('the researcher ended by', task.stopped, '- the editor by', run.stopped ?? 'nothing');
+await gate.close();
+for (const id of [editor, researcher]) await ask('DELETE', `/api/v1/agents/${id}`);

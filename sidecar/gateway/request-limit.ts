@@ -1,0 +1,52 @@
+// At most so many requests a second of each key, through whatever doors of the process they come. Not a limit of policy: it
+// keeps one caller from taking all of the process, and what it refuses is no call and leaves no entry.
+//
+// States: a key's bucket is full at its first request, holds one second's worth, and fills as time goes; it is forgotten when
+// it is the least recently used of `keysMax`, and begins full again.
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../clock.ts';
+import type { Barred } from './key.ts';
+
+export const requestsPerSecondDefault = 1_000;
+
+const keysMax = 10_000;
+
+interface Bucket {
+  tokens: number;
+  /** On the clock. */
+  at: number;
+}
+
+export interface RequestLimit {
+  /** Counts a request of the key; null: there was room for it. */
+  take(keyId: string): Barred | null;
+}
+
+export function createRequestLimit(clock: Pick<Clock, 'now'>, perSecond: number, max = keysMax): RequestLimit {
+  const buckets = new LRUCache<string, Bucket>({ max });
+  const bucketOf = (keyId: string, now: number): Bucket => {
+    const known = buckets.get(keyId);
+    if (known !== undefined) return known;
+    const bucket = { tokens: perSecond, at: now };
+    buckets.set(keyId, bucket);
+    return bucket;
+  };
+  return {
+    take: (keyId) => {
+      const now = clock.now();
+      const bucket = bucketOf(keyId, now);
+      bucket.tokens = Math.min(perSecond, bucket.tokens + (Math.max(0, now - bucket.at) * perSecond) / 1000);
+      bucket.at = now;
+      if (bucket.tokens < 1) return tooMany(perSecond, Math.ceil(((1 - bucket.tokens) * 1000) / perSecond));
+      bucket.tokens -= 1;
+      return null;
+    },
+  };
+}
+
+const tooMany = (perSecond: number, retryAfterMs: number): Barred => ({
+  status: 429,
+  code: 'rate_limited',
+  error: `at most ${perSecond} requests a second for each key`,
+  retryAfterMs,
+});
