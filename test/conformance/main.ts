@@ -1,0 +1,44 @@
+// The official conformance suite against a server alone and against the same through the proxy, with a policy that allows all:
+// the same results, for both revisions, and README's table says which. `--write` puts the table there. `--program` shows, and
+// no more, what differs where the server behind the proxy is a program, which has no HTTP of its own.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { compare, type Comparison, tableOf } from './compare.ts';
+import { startKeyAdapter } from './key-adapter.ts';
+import { setStage } from './stage.ts';
+import { revisions, runSuite } from './suite.ts';
+
+const readme = 'README.md';
+const place = /(<!-- conformance -->\n)[\s\S]*?(<!-- end -->)/;
+
+const isProgram = process.argv.includes('--program');
+const comparisons = await runAll();
+const table = tableOf(comparisons);
+const differences = comparisons.flatMap((one) => one.differences);
+process.stdout.write(`${[table, ...differences].join('\n\n')}\n`);
+if (!isProgram) process.exitCode = isInReadme() && differences.length === 0 ? 0 : 1;
+
+async function runAll(): Promise<readonly Comparison[]> {
+  const stage = await setStage({});
+  const proxied = isProgram ? new URL('program', stage.proxied) : stage.proxied;
+  const adapter = await startKeyAdapter(proxied, stage.key);
+  try {
+    const all: Comparison[] = [];
+    for (const revision of revisions)
+      all.push(compare(revision, await runSuite(stage.alone, revision), await runSuite(adapter.url, revision)));
+    return all;
+  } finally {
+    adapter.close();
+    await stage.close();
+  }
+}
+
+function isInReadme(): boolean {
+  const text = readFileSync(readme, 'utf8');
+  const wanted = text.replace(place, (_all, head: string, tail: string) => `${head}${table}\n${tail}`);
+  if (process.argv.includes('--write')) writeFileSync(readme, wanted);
+  else if (wanted !== text || !place.test(text)) {
+    process.stdout.write(`\n${readme} has another table, or none; run: npm run conformance -- --write\n`);
+    return false;
+  }
+  return true;
+}
