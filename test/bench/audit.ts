@@ -6,16 +6,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PoolClient } from 'pg';
+import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
 import type { ShippedRecord } from '../../control-plane/domain/audit/audit-batch.ts';
 import { entryFromRecord } from '../../control-plane/domain/audit/audit-entry.ts';
 import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
-import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { exportAudit } from '../../control-plane/operations/audit/export-audit.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
-import type { Deps } from '../../control-plane/operations/operation.ts';
 import { queryAudit } from '../../control-plane/operations/audit/query-audit.ts';
+import type { Deps } from '../../control-plane/operations/operation.ts';
 import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
-import { watchHeads } from '../../control-plane/store/watch-heads.ts';
+import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { copyEntries, type SequencedEntry } from '../../control-plane/store/audit-ingest.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
@@ -23,6 +23,7 @@ import { migrate } from '../../control-plane/store/migrate.ts';
 import { daysBetween, ensureDays } from '../../control-plane/store/partitions.ts';
 import { createPool } from '../../control-plane/store/pool.ts';
 import { inTransaction } from '../../control-plane/store/transaction.ts';
+import { watchHeads } from '../../control-plane/store/watch-heads.ts';
 import { entry, records } from '../control-plane/spool.ts';
 import { withClient } from '../support/database.ts';
 import { atMost, percentile, type Result } from './measure.ts';
@@ -68,8 +69,10 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
     reach,
+    catalogue: createCatalogue([]),
     discover: createDiscover(reach),
     sealer: null,
+    dailyCap: 0,
   };
   const { key } = await createWorkspace(deps, { slug: 'bench', owner: { uid: 'ann', email: 'ann@bench.test' } });
   const actor = await authenticate(deps, `Bearer ${key}`);

@@ -1,13 +1,14 @@
 // P3: one governed call inside the agent's process: decided, its entry built with the input's digest, and written to
 // the spool (`kernel`), against one bare `writeSync` of the same bytes.
+
+import { randomUUID } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../sidecar/clock.ts';
-import { startRun } from '../../sidecar/gateway/library.ts';
+import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
-import type { Governing } from '../../sidecar/sidecar.ts';
+import type { Governing } from '../../sidecar/govern/governing.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
 import { openSpool } from '../../sidecar/spool/spool.ts';
 import { silentLog } from '../support/silent-log.ts';

@@ -4,7 +4,9 @@ import { cpus } from 'node:os';
 import { benchAudit } from './audit.ts';
 import { benchDecide } from './decide.ts';
 import { benchGovern } from './govern.ts';
+import { benchHooks } from './hooks.ts';
 import type { Result } from './measure.ts';
+import { benchProxies } from './proxies.ts';
 import { benchRedactQuality, benchRedactSpeed } from './redact.ts';
 import { benchWorst } from './redact-worst.ts';
 
@@ -13,6 +15,8 @@ type Bench = () => Promise<readonly Result[]> | AsyncIterable<Result> | Iterable
 const benches: Readonly<Record<string, Bench>> = {
   decide: benchDecide,
   govern: benchGovern,
+  hooks: benchHooks,
+  proxies: benchProxies,
   audit: benchAudit,
   // Scores the held-out rows: once, when detectors are done.
   'redact-quality': benchRedactQuality,

@@ -64,3 +64,8 @@ const round = (value: number): number => Number(value.toPrecision(4));
 export function atMost(fields: Omit<Result, 'ok'>): Result {
   return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio <= fields.target };
 }
+
+/** `ok` where the ratio is at least the target. */
+export function atLeast(fields: Omit<Result, 'ok'>): Result {
+  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio >= fields.target };
+}

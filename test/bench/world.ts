@@ -6,13 +6,14 @@ import {
   type CompiledSettings,
   documentKey,
   plainRedaction,
+  plainToolNames,
   snapshotHash,
   snapshotSchemaVersion,
   type Tier,
 } from '@tollgate/proto/contract';
 import { bindCaller } from '../../sidecar/decide/bind.ts';
-import type { Caller } from '../../sidecar/decide/caller.ts';
 import { buildIndex } from '../../sidecar/decide/build-index.ts';
+import type { Caller } from '../../sidecar/decide/caller.ts';
 import { type SnapshotMessage, verifySnapshot } from '../../sidecar/snapshot/verify.ts';
 
 export const toolName = (number: number): string => `server${number % 10}.tool_${number}`;
@@ -57,6 +58,8 @@ const settings: CompiledSettings = {
   auditUnavailable: 'deny',
   outage: { maxStalenessSeconds: 3_600, then: { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } },
   redaction: plainRedaction,
+  toolNames: plainToolNames,
+  toolDefinitions: 'any',
 };
 
 const key: CompiledKey = {

@@ -1,0 +1,122 @@
+// Starts what a bench of the gateway needs, and measures one port against another in turn.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Program, startProgram, startSidecarProgram } from '../../support/programs.ts';
+import { percentile } from '../measure.ts';
+import { benchKey } from './said.ts';
+import { capacityOf, latenciesAt, open } from './load.ts';
+
+export interface Stage {
+  /** A program of serve.ts; answers its port. */
+  serve(role: 'plane' | 'hooks' | 'upstream' | 'proxy', upstream?: string): Promise<number>;
+  /** The sidecar as it is built, over a control plane of the bench; answers its port. */
+  sidecar(env?: Readonly<Record<string, string>>): Promise<number>;
+  readonly folder: string;
+  /** Memory of the sidecar that listens there, in bytes. */
+  residentOf(port: number): number;
+}
+
+/** Whatever was started is ended. */
+export async function onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  const programs: Program[] = [];
+  const pids = new Map<number, number>();
+  const serve: Stage['serve'] = async (role, upstream = '') => {
+    const args = ['--import', 'tsx', '--conditions=tollgate-source', 'test/bench/gateway/serve.ts', role, upstream];
+    const program = await startProgram(args, { env: {}, until: 'port' });
+    programs.push(program);
+    return Number(program.announced.get('port'));
+  };
+  try {
+    return await work({
+      folder,
+      serve,
+      residentOf: (port) => residentBytes(pids.get(port) ?? 0),
+      sidecar: async (env = {}) => {
+        const plane = await serve('plane');
+        const program = await startSidecarProgram({
+          TOLLGATE_CONTROL_PLANE: `127.0.0.1:${plane}`,
+          TOLLGATE_KEY: benchKey,
+          TOLLGATE_SPOOL_DIR: join(folder, 'spool'),
+          // What is measured is the process, and one key asks.
+          TOLLGATE_REQUESTS_PER_SECOND: '1000000',
+          ...env,
+        });
+        programs.push(program);
+        await untilReady(program.url);
+        const port = Number(new URL(program.url).port);
+        pids.set(port, program.pid);
+        return port;
+      },
+    });
+  } finally {
+    for (const program of programs.toReversed()) await program.end('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (let tries = 0; tries < 500; tries++) {
+    const { ok } = await fetch(`${url}/readyz`);
+    if (ok) return;
+    await new Promise((rest) => setTimeout(rest, 20));
+  }
+  throw new Error('the sidecar is not ready');
+}
+
+export interface Measured {
+  readonly perSecond: number;
+  /** Of the baseline's, in the same round. */
+  readonly share: number;
+  /** ms, at a quarter of the subject's capacity. */
+  readonly p50: number;
+  readonly baselineP50: number;
+}
+
+export interface Asked {
+  readonly port: number;
+  readonly request: Buffer;
+}
+
+const connectionsEach = 32;
+
+export async function compareServers(
+  subject: Asked,
+  baseline: Asked,
+  { ms, rounds }: { readonly ms: number; readonly rounds: number },
+): Promise<Measured> {
+  const openAll = ({ port, request }: Asked) => Promise.all(Array.from({ length: connectionsEach }, () => open(port, request)));
+  const [subjects, baselines] = [await openAll(subject), await openAll(baseline)];
+  // Until what is hot is compiled.
+  await capacityOf(subjects, ms);
+  await capacityOf(baselines, ms);
+  const pairs: { readonly perSecond: number; readonly share: number }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const perSecond = await capacityOf(subjects, ms);
+    pairs.push({ perSecond, share: perSecond / (await capacityOf(baselines, ms)) });
+  }
+  const perSecond = percentile(
+    pairs.map((pair) => pair.perSecond),
+    0.5,
+  );
+  const p50s = { subject: [] as number[], baseline: [] as number[] };
+  for (let round = 0; round < rounds; round++) {
+    p50s.subject.push(percentile(await latenciesAt(subjects, perSecond / 4, ms), 0.5));
+    p50s.baseline.push(percentile(await latenciesAt(baselines, perSecond / 4, ms), 0.5));
+  }
+  for (const connection of [...subjects, ...baselines]) connection.close();
+  return {
+    perSecond,
+    share: percentile(
+      pairs.map(({ share }) => share),
+      0.5,
+    ),
+    p50: percentile(p50s.subject, 0.5),
+    baselineP50: percentile(p50s.baseline, 0.5),
+  };
+}
+
+/** Bytes resident, as the kernel counts them. */
+const residentBytes = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;

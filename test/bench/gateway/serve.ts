@@ -1,0 +1,87 @@
+// The programs around the sidecar that is measured, each a process of its own: `plane`, a control plane that has one snapshot and
+// acknowledges whatever it is shipped; `hooks`, a bare fastify route that parses the same body and answers the same bytes;
+// `upstream`, which proxies lead to; `proxy`, a bare @fastify/http-proxy to it.
+import { Readable } from 'node:stream';
+import httpProxy from '@fastify/http-proxy';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { auditService, type AuditServiceHandlers, policyService, type PolicyServiceHandlers } from '@tollgate/proto';
+import { hashKey, snapshotHash } from '@tollgate/proto/contract';
+import { fastify } from 'fastify';
+import { benchSnapshot } from '../world.ts';
+import { benchKey, hookAnswer, httpTool, largeAnswer, mcpAnswer, mcpTools } from './said.ts';
+
+const [role, upstream = ''] = process.argv.slice(2);
+const port = await serve();
+process.stdout.write(`  port  ${port}\n`);
+process.once('SIGTERM', () => process.exit(0));
+
+async function serve(): Promise<number> {
+  switch (role) {
+    case 'plane':
+      return servePlane();
+    case 'hooks': {
+      const app = fastify();
+      app.post('/govern/tool-use', async () => hookAnswer);
+      return listen(app);
+    }
+    case 'upstream': {
+      const app = fastify();
+      app.post('/tool', async () => hookAnswer);
+      app.post<{ Body: { readonly method: string; readonly id: unknown } }>('/mcp', async ({ body: { method, id } }) =>
+        method === 'tools/list' ? { ...mcpTools, id } : mcpAnswer,
+      );
+      app.get('/large', (_request, reply) => reply.type('application/octet-stream').send(Readable.from(largeAnswer())));
+      return listen(app);
+    }
+    case 'proxy': {
+      const app = fastify();
+      await app.register(httpProxy, { upstream });
+      return listen(app);
+    }
+    default:
+      throw new Error(`there is no program ${role}`);
+  }
+}
+
+async function listen(app: ReturnType<typeof fastify>): Promise<number> {
+  return Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
+}
+
+function servePlane(): Promise<number> {
+  const snapshot = withKey();
+  const policy: PolicyServiceHandlers = {
+    Sync: (stream) => {
+      const beat = setInterval(() => stream.write({ heartbeat: { current: snapshot.revision } }), 1_000);
+      stream.on('data', ({ hello }) => hello && stream.write({ snapshot }));
+      stream.on('error', () => undefined).on('close', () => clearInterval(beat));
+    },
+  };
+  const audit: AuditServiceHandlers = {
+    Ship: (stream) => {
+      stream.on('data', ({ hello, batch }) => {
+        if (hello) stream.write({ credit: { records: 100_000 } });
+        if (batch) stream.write({ acknowledged: { spoolId: batch.spoolId, sequence: batch.records.at(-1)?.sequence ?? 0 } });
+      });
+      stream.on('error', () => undefined);
+    },
+  };
+  const server = new Server({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 });
+  server.addService(policyService, policy);
+  server.addService(auditService, audit);
+  return new Promise((done, fail) =>
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error === null ? done(bound) : fail(error))),
+  );
+}
+
+/** The world of the other benches, with a key that may ask, and one tool more. */
+function withKey() {
+  const snapshot = benchSnapshot(200);
+  const entries = snapshot.entries.map((entry) => {
+    const value = JSON.parse(Buffer.from(entry.value).toString());
+    if (entry.key === 'key/key') value.hash = hashKey(benchKey);
+    if (entry.key === 'agent/agent') value.enabledTools.push(httpTool);
+    if (entry.key.startsWith('document/')) value.tools.unshift([httpTool, [['api', { permission: 'allow' }]]]);
+    return { key: entry.key, value: Buffer.from(JSON.stringify(value)) };
+  });
+  return { ...snapshot, entries, hash: snapshotHash(entries) };
+}
