@@ -12,8 +12,12 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto': 'proto/index.ts',
   '@tollgate/proto/contract': 'proto/contract/index.ts',
+  '@tollgate/proto/mesh': 'proto/mesh.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
   '@tollgate/sidecar/decide': 'sidecar/decide/index.ts',
+  '@tollgate/sidecar/embed': 'sidecar/embed.ts',
+  '@tollgate/sidecar/hosts': 'sidecar/gateway/hosts/index.ts',
+  '@tollgate/sidecar/hooks': 'sidecar/hooks.ts',
   '@tollgate/sidecar/redact': 'sidecar/redact/index.ts',
 };
 
@@ -111,6 +115,7 @@ const pureFolders = [
   'sidecar/decide',
   'sidecar/limits',
   'sidecar/redact',
+  'sidecar/gateway/mcp/wire',
   'control-plane/compile',
   'control-plane/evaluate',
   'control-plane/domain',
@@ -121,7 +126,7 @@ const pureImports: Readonly<Record<string, readonly string[]>> = {
   // Asked with a time; what it knows is in the package, and nobody asks it to fetch.
   '@pydantic/genai-prices': ['calcPrice', 'findProvider', 'ModelInfo', 'ModelPrice'],
   'node:crypto': ['createHash', 'hash', 'timingSafeEqual'],
-  'node:net': ['isIP'],
+  'node:net': ['BlockList', 'isIP'],
   'node:util': ['isDeepStrictEqual'],
   'lru-cache': ['LRUCache'],
   re2js: ['MatcherInput', 'RE2JS', 'RE2JSException'],
@@ -132,7 +137,8 @@ const pureImports: Readonly<Record<string, readonly string[]>> = {
 };
 
 test.each(pureFolders)('%s is pure: of modules it takes only functions of their arguments', (folder) => {
-  const ours = (file: string | null): boolean => within(file, ...pureFolders) || file === 'sidecar/snapshot/verify.ts';
+  const ours = (file: string | null): boolean =>
+    within(file, ...pureFolders, 'sidecar/snapshot/verify.ts', 'sidecar/gateway/strict-json.ts');
   expect(
     breaches(
       inFolder(folder),
@@ -189,6 +195,7 @@ test('within the sidecar only the gateway, and what puts it together, may use ev
     sync: ['proto', 'sidecar/decide', 'sidecar/snapshot'],
     spool: ['proto'],
     ship: ['proto', 'sidecar/spool'],
+    govern: ['proto', 'sidecar/decide', 'sidecar/limits', 'sidecar/redact', 'sidecar/snapshot', 'sidecar/spool'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, ...vocabulary, `sidecar/${folder}`];
@@ -210,7 +217,16 @@ test('edges speak to operations; they touch no table, and of the publisher its w
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, folder].map((name) => `control-plane/${name}`);
-    expect(breaches(inFolder(`control-plane/${folder}`), ({ file }) => file === null || within(file, 'proto', ...paths))).toEqual([]);
+    expect(
+      breaches(
+        inFolder(`control-plane/${folder}`),
+        ({ file }) =>
+          file === null ||
+          within(file, 'proto', ...paths) ||
+          (folder === 'http' && file === 'sidecar/hooks.ts') ||
+          (folder === 'cli' && file === 'sidecar/gateway/hosts/index.ts'),
+      ),
+    ).toEqual([]);
   }
 });
 
@@ -222,20 +238,44 @@ test('the way through the control plane goes forward only', () => {
     store: ['domain', 'compile', 'evaluate', 'loggable.ts'],
     publish: ['compile', 'domain', 'loggable.ts'],
     oidc: ['domain'],
-    operations: ['domain', 'compile', 'evaluate', 'store', 'publish', 'runs'],
+    runs: ['domain', 'compile', 'publish', 'loggable.ts', 'until-aborted.ts'],
+    operations: ['domain', 'compile', 'evaluate', 'store', 'publish', 'runs', 'loggable.ts', 'until-aborted.ts'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, folder].map((name) => `control-plane/${name}`);
     expect(
       breaches(
         inFolder(`control-plane/${folder}`),
-        ({ file, typeOnly }) =>
+        ({ file, typeOnly }, { path }) =>
           file === null ||
           within(file, 'proto', 'sidecar/decide', 'sidecar/redact', ...paths) ||
-          (folder === 'publish' && typeOnly && within(file, 'control-plane/store')),
+          (folder === 'publish' && typeOnly && within(file, 'control-plane/store')) ||
+          (within(path, 'control-plane/runs', 'control-plane/operations/runs/liveness') && within(file, 'sidecar/embed.ts')) ||
+          (within(path, 'control-plane/operations/govern') && within(file, 'sidecar/hooks.ts', 'sidecar/embed.ts')),
       ),
     ).toEqual([]);
   }
+});
+
+test('an operation that reads takes nothing of the store that changes it', () => {
+  const changes = /^(?:insert|update|delete|write|raise|request|move|advance|copy|revoke|make|drop|lock)(?:[A-Z]|$)/;
+  const readers = inFolder('control-plane/operations').filter(
+    ({ code }) => /\breadOperation\(/.test(code) && !/\b(?:write|effect)Operation\(/.test(code),
+  );
+  expect(readers.length).toBeGreaterThan(10);
+  const taken = readers.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ file, typeOnly }) => !typeOnly && within(file, 'control-plane/store'))
+      .flatMap(({ names }) => names.filter((name) => changes.test(name)).map((name) => `${path}: ${name}`)),
+  );
+  expect(taken).toEqual([]);
+});
+
+test('the verbs of runs have the folder to themselves: the books and the signs of life have theirs', () => {
+  const parts = inFolder('control-plane/operations/runs').filter(
+    ({ path, code }) => dirname(path) === 'control-plane/operations/runs' && !/\b(?:read|effect|write)Operation\(/.test(code),
+  );
+  expect(parts.map(({ path }) => path)).toEqual([]);
 });
 
 test('SQL is spoken in store, and transactions begin in operations', () => {
@@ -254,18 +294,23 @@ test('the environment is read in the main files only', () => {
   // PostgreSQL is started with a clean environment, of which PATH alone is ours.
   const passesPathOn = 'control-plane/store/embedded/account.ts';
   const readers = [...sources.values()].filter(({ code }) => /\bprocess\.env\b/.test(code)).map(({ path }) => path);
-  expect(readers.filter((path) => path !== passesPathOn && !/^(?:sidecar|control-plane)\/(?:cli\/)?main\.ts$/.test(path))).toEqual([]);
+  expect(
+    readers.filter((path) => path !== passesPathOn && !/^(?:sidecar|control-plane)\/(?:cli\/)?(?:hook-)?main\.ts$/.test(path)),
+  ).toEqual([]);
   expect(readers).toContain('sidecar/main.ts');
 });
 
-test('fastify is for http and the gateway of the process, grpc-js for sync, grpc and proto, openid-client for oidc', () => {
+test('fastify is for http and the gateway of the process, grpc-js for sync, grpc and proto, openid-client for oidc, opentelemetry for telemetry', () => {
   const users = (name: RegExp, ...folders: readonly string[]): readonly string[] =>
     [...sources.values()]
       .filter(({ path, imports }) => imports.some(({ from, typeOnly }) => name.test(from) && !typeOnly) && !within(path, ...folders))
       .map(({ path }) => path);
   expect(users(/^@?fastify/, 'control-plane/http', 'sidecar/gateway')).toEqual([]);
-  expect(users(/^@grpc\//, 'control-plane/grpc', 'control-plane/errors.ts', 'sidecar/sync', 'sidecar/ship', 'proto')).toEqual([]);
+  expect(
+    users(/^@grpc\//, 'control-plane/grpc', 'control-plane/errors.ts', 'sidecar/sync', 'sidecar/ship', 'sidecar/gateway/mesh', 'proto'),
+  ).toEqual([]);
   expect(users(/^openid-client$/, 'control-plane/oidc')).toEqual([]);
+  expect(users(/^@opentelemetry\//, 'control-plane/telemetry')).toEqual([]);
   expect(users(/^pino$/, 'control-plane/main.ts', 'sidecar/main.ts', 'control-plane/cli')).toEqual([]);
 });
 
@@ -288,10 +333,10 @@ function loadedBy(path: string): { readonly files: ReadonlySet<string>; readonly
 
 test('the library loads no HTTP server, no metrics, no logger, and of packages only what it needs', () => {
   const { files, modules } = loadedBy('sidecar/index.ts');
-  expect(files.has('sidecar/gateway/library.ts')).toBe(true);
+  expect(files.has('sidecar/gateway/library/library.ts')).toBe(true);
   expect(
     [...files].filter((path) =>
-      ['sidecar/gateway/server.ts', 'sidecar/gateway/hooks.ts', 'sidecar/main.ts', 'sidecar/gateway/metrics.ts'].includes(path),
+      ['sidecar/gateway/server.ts', 'sidecar/gateway/hooks/hooks.ts', 'sidecar/main.ts', 'sidecar/gateway/metrics.ts'].includes(path),
     ),
   ).toEqual([]);
   expect([...modules].filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
@@ -307,12 +352,27 @@ test('the library loads no HTTP server, no metrics, no logger, and of packages o
   expect([...modules].filter((name) => /^node:(?:http|http2|https)$/.test(name))).toEqual([]);
 });
 
+test('what the control plane takes of the hook endpoint brings no server, no metrics and no logger of its own', () => {
+  const { files, modules } = loadedBy('sidecar/hooks.ts');
+  expect(files.has('sidecar/gateway/hooks/hooks.ts')).toBe(true);
+  expect([...modules].filter((name) => /^(?:fastify|@fastify\/.*|prom-client|pino|@modelcontextprotocol\/.*)$/.test(name))).toEqual([]);
+  expect([...files].filter((path) => ['sidecar/start.ts', 'sidecar/main.ts', 'sidecar/gateway/server.ts'].includes(path))).toEqual([]);
+});
+
 test('what the control plane takes of the evaluator loads nothing that listens, connects or writes', () => {
   const { modules } = loadedBy('sidecar/decide/index.ts');
   expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
 });
 
-test('nothing imports in a circle', () => {
+test('what a host starts for every call loads nothing but Node and the words of the hosts', () => {
+  const { files, modules } = loadedBy('control-plane/cli/hook-main.ts');
+  expect([...modules].filter((name) => !name.startsWith('node:') && name !== '@tollgate/sidecar/hosts')).toEqual([]);
+  const ours = ['control-plane/cli/hook-main.ts', 'control-plane/cli/commands/hook.ts', 'control-plane/cli/hooks/connection.ts'];
+  expect([...files].filter((path) => !within(path, 'sidecar/gateway/hosts', ...ours))).toEqual([]);
+});
+
+/** Each circle of imports once, as the way round it. */
+function circles(of: readonly string[], follows: (one: Import) => boolean): readonly string[] {
   const cycles: string[] = [];
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
@@ -322,11 +382,27 @@ test('nothing imports in a circle', () => {
       return;
     }
     if (done.has(path)) return;
-    for (const { file, typeOnly } of sources.get(path)?.imports ?? []) if (file !== null && !typeOnly) visit(file, [...trail, path]);
+    for (const one of sources.get(path)?.imports ?? []) if (one.file !== null && follows(one)) visit(one.file, [...trail, path]);
     done.add(path);
   };
-  for (const path of sources.keys()) visit(path, []);
-  expect(cycles).toEqual([]);
+  for (const path of of) visit(path, []);
+  return cycles;
+}
+
+test('nothing imports in a circle', () => {
+  expect(circles([...sources.keys()], ({ typeOnly }) => !typeOnly)).toEqual([]);
+});
+
+test('what governs a call, and each door, knows no circle of types either', () => {
+  const paths = [...inFolder('sidecar/govern'), ...inFolder('sidecar/gateway')].map(({ path }) => path);
+  expect(circles(paths, ({ file }) => within(file, 'sidecar/govern', 'sidecar/gateway'))).toEqual([]);
+});
+
+test('what the doors share knows no door', () => {
+  const doors = ['hooks', 'hosts', 'http-tools', 'library', 'mcp', 'mesh'].map((name) => `sidecar/gateway/${name}`);
+  // The one that puts them together aside.
+  const shared = inFolder('sidecar/gateway').filter(({ path }) => /^sidecar\/gateway\/(?!server\.ts$)[^/]+$/.test(path));
+  expect(breaches(shared, ({ file, typeOnly }) => typeOnly || !within(file, ...doors))).toEqual([]);
 });
 
 const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');

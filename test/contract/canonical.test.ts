@@ -1,4 +1,4 @@
-import { bounds, canonicalJson, digestText, snapshotEntryDigest, NotJson, quoteJson, snapshotHash } from '@tollgate/proto/contract';
+import { bounds, canonicalJson, digestText, NotJson, quoteJson, snapshotEntryDigest, snapshotHash } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -75,6 +75,20 @@ test('the order in which keys were set does not matter', () => {
   expect(canonicalJson({ b: 1, 10: 2, 9: 3, a: 4 })).toBe('{"10":2,"9":3,"a":4,"b":1}');
 });
 
+test('however many keys there are, they stand in the order of their code units', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(key, { maxLength: 40 }), (names) => {
+      const text = canonicalJson(Object.fromEntries(names.map((name) => [name, 0])));
+      expect(text).toBe(
+        `{${names
+          .toSorted((a, b) => (a < b ? -1 : 1))
+          .map((name) => `${JSON.stringify(name)}:0`)
+          .join(',')}}`,
+      );
+    }),
+  );
+});
+
 test('values that JSON writes in its own way are written so', () => {
   const cases: readonly unknown[] = [
     undefined,
@@ -132,13 +146,13 @@ test('what is no JSON within the bounds is refused, in words that follow its nam
     [{ toJSON: selfMaking }, /^is nested deeper than 64$/],
     [{ a: [1n] }, /^holds a BigInt/],
     [Array.from({ length: bounds.jsonNodes }, () => 0), /^has more than 100000 values$/],
-    ['x'.repeat(bounds.bodyBytes - 1), /^is larger than 1048576 characters$/],
+    ['x'.repeat(bounds.payloadCharacters - 1), /^is larger than 1114112 characters$/],
   ];
   for (const [value, words] of refused) {
     expect(() => canonicalJson(value)).toThrow(NotJson);
     expect(() => canonicalJson(value)).toThrow(words);
   }
-  expect(canonicalJson('x'.repeat(bounds.bodyBytes - 2))).toHaveLength(bounds.bodyBytes);
+  expect(canonicalJson('x'.repeat(bounds.payloadCharacters - 2))).toHaveLength(bounds.payloadCharacters);
   expect(canonicalJson(Array.from({ length: bounds.jsonNodes - 1 }, () => 0)).length).toBe(2 * bounds.jsonNodes - 1);
 });
 

@@ -4,7 +4,7 @@ import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { deleteWorkspace } from '../../control-plane/operations/workspaces/delete-workspace.ts';
-import { startRun } from '../../sidecar/gateway/library.ts';
+import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { followPlane, openShip, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { entry, spool } from './spool.ts';

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
+import { parseModelEndpoints } from '../../control-plane/domain/agents/model-endpoints.ts';
 import { demoModel, isRecognisedModel, listModels, priceOf } from '../../control-plane/domain/agents/models.ts';
 import { createRest, type Rest } from './rest.ts';
 
@@ -137,4 +139,21 @@ describe('GET /api/v1/models', () => {
       expect((await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { model } })).status).toBe(200);
     expect((await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { model: 'claude-9' } })).status).toBe(400);
   });
+});
+
+test('a model of a configured endpoint is listed with its price, and PATCH of an agent takes it', async () => {
+  const prices = { inputCentsPerMillionTokens: 10, outputCentsPerMillionTokens: 40, contextWindow: 128_000 };
+  const local = { provider: 'local', baseUrl: 'http://10.0.0.5:8000/v1', models: [{ name: 'meta/llama-4', ...prices }] };
+  const rest = await createRest({ catalogue: createCatalogue(parseModelEndpoints(JSON.stringify([local]))) });
+  try {
+    const { body } = await rest.ask('GET', '/api/v1/models');
+    expect(body).toMatchObject({
+      models: expect.arrayContaining([{ id: 'local/meta/llama-4', provider: 'local', name: 'meta/llama-4', aliases: [], ...prices }]),
+    });
+    const id = await rest.createAgent();
+    expect((await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { model: 'local/meta/llama-4' } })).status).toBe(200);
+    expect((await rest.ask('PATCH', `/api/v1/agents/${id}`, { body: { model: 'local/other' } })).status).toBe(400);
+  } finally {
+    await rest.close();
+  }
 });

@@ -1,5 +1,6 @@
 // Signing in with an OpenID Connect issuer: a real one on loopback, real redirects, and a browser that keeps cookies.
 import { createServer, type Server } from 'node:net';
+import { readConfig } from '@tollgate/proto/contract';
 import { OAuth2Server } from 'oauth2-mock-server';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
@@ -7,7 +8,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { configSchema, signInProblems } from '../../control-plane/config.ts';
 import { createApp } from '../../control-plane/http/app.ts';
 import { createIssuer, type IssuerSettings } from '../../control-plane/oidc/issuer.ts';
-import { readConfig } from '@tollgate/proto/contract';
 import { type Answer, createRest, errorOf, type Rest } from './rest.ts';
 
 /** Each test has a minute of its own: an address begins only so many sign-ins in one. */

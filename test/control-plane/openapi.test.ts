@@ -74,6 +74,15 @@ test('whatever may carry a body says that it may be too large or of the wrong ty
     expect(Object.keys(responses), operationId).toEqual(expect.arrayContaining(['400', '413', '415']));
 });
 
+test('running an agent says what it takes, how it is refused, and which run it was', () => {
+  const operation = rest.document.operations.find(({ operationId }) => operationId === 'runAgent');
+  const { body, responses } = operation ?? {};
+  expect(body).toMatchObject({ required: ['input'], properties: { input: { type: 'string', minLength: 1, pattern: '\\S' } } });
+  const headersOf = (status: string) => Object.keys(Object(responses?.[status]).headers ?? {});
+  expect(headersOf('429')).toEqual(['Retry-After']);
+  for (const status of ['200', '500', '502', '503']) expect(headersOf(status), status).toEqual(['X-Tollgate-Run-Id']);
+});
+
 test('parameters are shown as what they are', () => {
   const shown = (id: string) =>
     Object.fromEntries(

@@ -113,7 +113,7 @@ test.each(writes)('%s %s: down, then back', async (method, url) => {
   }
   await wire.mend();
   expect((await cut.ask(method, url)).status).toBe(200);
-  expect(cut.lines.join('')).toContain('the database was not available');
+  expect(cut.lines.join('')).toContain('the database cannot be reached');
 });
 
 test.each(writes)('%s %s: frozen', async (method, url) => {

@@ -5,7 +5,7 @@ import { hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/co
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
 import { createPublisher, type Published } from '../../control-plane/publish/publisher.ts';
-import { startRun } from '../../sidecar/gateway/library.ts';
+import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { followPlane, openSync, type Plane, startPlane } from '../support/plane.ts';
 import { field } from './rest.ts';
 

@@ -1,17 +1,21 @@
 // The REST surface over a database of its own, with a clock that the test holds.
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import type { Role, Scope } from '@tollgate/proto/contract';
+import { AppError, type Role, type Scope } from '@tollgate/proto/contract';
+import { noPolicy } from '@tollgate/sidecar/hooks';
 import { Pool } from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
+import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
+import { microcentsFromCents } from '../../control-plane/domain/runs/money.ts';
 import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
+import { streamBounds } from '../../control-plane/http/streams.ts';
+import { createStartRun } from '../../control-plane/operations/runs/start-run.ts';
+import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
 import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
-import { streamBounds } from '../../control-plane/http/streams.ts';
-import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { watchHeads } from '../../control-plane/store/watch-heads.ts';
 import { createApiDocument } from '../support/api-document.ts';
@@ -34,7 +38,23 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 export const operatorKey = 'operator-key-of-at-least-32-characters';
 
 export async function createRest(
-  overrides: Partial<Pick<AppDeps, 'defaults' | 'readiness' | 'issuer' | 'config' | 'reach' | 'sealer' | 'streamBounds'>> = {},
+  overrides: Partial<
+    Pick<
+      AppDeps,
+      | 'catalogue'
+      | 'defaults'
+      | 'readiness'
+      | 'issuer'
+      | 'config'
+      | 'reach'
+      | 'sealer'
+      | 'streamBounds'
+      | 'dailyCap'
+      | 'startRun'
+      | 'hooks'
+      | 'inTrace'
+    >
+  > = {},
 ) {
   const database = await createTestDatabase();
   const clock = { now: new Date('2026-06-25T12:00:00.000Z') };
@@ -50,12 +70,17 @@ export async function createRest(
     clock: () => clock.now,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
+    catalogue: createCatalogue([]),
     reach,
     discover: createDiscover(reach),
     streamBounds,
     sealer: null,
+    dailyCap: microcentsFromCents(5_000),
     config: { publicUrl: null, operatorKey, patchPerMinute: 30 },
     issuer: null,
+    startRun: noRuns,
+    hooks: { enter: () => noPolicy, decided: () => undefined },
+    inTrace: (_headers, work) => work(),
     log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
     registry: new Registry(),
     readiness: () => [],
@@ -103,6 +128,12 @@ export async function createRest(
   };
   return { app, origin, document, deps, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };
 }
+
+/** For what has no runs; they are put together in runs.ts. */
+const noRuns = createStartRun(
+  { start: () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'nothing runs here' })) },
+  { atOnce: 1 },
+);
 
 export type Rest = Awaited<ReturnType<typeof createRest>>;
 

@@ -2,8 +2,8 @@
 // On the next request at any control plane: sessions.test.ts.
 import { type SyncRequest } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Registry } from 'prom-client';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';

@@ -1,13 +1,14 @@
 // Simulating a draft over recorded calls, over HTTP. That every decision is the reference's: test/semantics/simulate.test.ts.
+
+import type { AuditEntry } from '@tollgate/proto/contract';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Group, changes } from '../../control-plane/evaluate/simulate.ts';
-import { simulationLine } from '../../control-plane/http/routes/simulate.ts';
 import { parseSimulation } from '../../control-plane/domain/policies/simulation.ts';
+import { changes, type Group } from '../../control-plane/evaluate/simulate.ts';
+import { simulationLine } from '../../control-plane/http/routes/simulate.ts';
 import { type SimulationLine, type SimulationResult, simulate } from '../../control-plane/operations/policies/simulate-policies.ts';
 import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
-import type { AuditEntry } from '@tollgate/proto/contract';
 import { createRest, type Rest } from './rest.ts';
 import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';
 

@@ -1,12 +1,12 @@
 // Tool servers over REST, against real MCP servers and one that lies, floods and hangs.
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { printableConfig, readConfig } from '@tollgate/proto/contract';
+import { parseCommands, printableConfig, readConfig } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { configSchema, parseCommands } from '../../control-plane/config.ts';
+import { configSchema } from '../../control-plane/config.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { createSealer } from '../../control-plane/store/sealed.ts';
-import { startRun } from '../../sidecar/gateway/library.ts';
+import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { everything, type FakeServer, startEverything, startFakeServer, tool } from '../support/mcp-servers.ts';
 import { followPlane, startPlane } from '../support/plane.ts';
 import { createRest, errorOf, type Rest } from './rest.ts';
@@ -68,9 +68,18 @@ describe('registering', () => {
           name: 'files.read',
           description: 'does read',
           requiredScopes: [],
+          digest: expect.any(String),
+          admitted: true,
           inputSchema: { type: 'object', properties: { z: {}, a: {} } },
         },
-        { name: 'files.write', description: 'does write', requiredScopes: ['files:write'], inputSchema: { type: 'object' } },
+        {
+          name: 'files.write',
+          description: 'does write',
+          requiredScopes: ['files:write'],
+          digest: expect.any(String),
+          admitted: true,
+          inputSchema: { type: 'object' },
+        },
       ],
     });
     // A model reads a schema in the order in which it was written.
@@ -156,6 +165,7 @@ describe('a definition that is refused, with its place', () => {
     ['a name with a capital', { name: 'Files' }, 'name must be'],
     ['a name with a dot', { name: 'a.b' }, 'name must be'],
     ['a name that is too long', { name: 'a'.repeat(64) }, 'name must be'],
+    ['the name that other agents are called by', { name: 'agents' }, 'name is reserved: `agents.*`'],
     ['an unknown field', { transport: 'sse' }, 'transport is not a field here'],
     ['neither url nor command', { url: undefined }, 'either url or command'],
     ['both', { command: [process.execPath] }, 'either url or command'],
@@ -716,7 +726,16 @@ describe('refreshing', () => {
       ok: true,
       revision: Object(first).revision + 1,
       name: 'files',
-      tools: [{ name: 'files.new', description: 'does new', requiredScopes: [], inputSchema: { type: 'object' } }],
+      tools: [
+        {
+          name: 'files.new',
+          description: 'does new',
+          requiredScopes: [],
+          digest: expect.any(String),
+          admitted: true,
+          inputSchema: { type: 'object' },
+        },
+      ],
     });
     expect(await listed()).toMatchObject({ servers: [{ discoveredAt: rest.clock.now.toISOString() }] });
     expect((await eventsOf()) as unknown[]).toContainEqual(expect.objectContaining({ detail: { change: 'refresh', tools: 1 } }));

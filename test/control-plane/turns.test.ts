@@ -1,7 +1,7 @@
 // Small parts that keep a process in bounds, each by itself.
 import { expect, test } from 'vitest';
-import { linesOf } from '../../control-plane/cli/streams.ts';
 import { Outage } from '../../control-plane/cli/failure.ts';
+import { linesOf } from '../../control-plane/cli/streams.ts';
 import { listModels } from '../../control-plane/domain/agents/models.ts';
 import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
 import { createSeats, inTurns } from '../../control-plane/operations/turns.ts';

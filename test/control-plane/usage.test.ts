@@ -20,6 +20,7 @@ interface Usage {
   readonly windowSeconds: number;
   readonly limits: readonly { readonly path: string; readonly sub: string; readonly used: number; readonly left: number }[];
   readonly caps: readonly { readonly sessionId: string; readonly toolCalls: number; readonly left: number }[];
+  readonly spend: { readonly day: string; readonly users: readonly { readonly sub: string; readonly leftCents: number }[] };
   readonly truncated: boolean;
 }
 
@@ -47,7 +48,8 @@ const repeated = (count: number, call: Partial<AuditEntry> = {}): readonly Parti
 const denied = (code: AuditEntry['code']): Partial<AuditEntry> => ({ decision: 'deny', code, decisionReason: `${code}: …` });
 
 test('of nothing recorded', async () => {
-  expect(await usage()).toEqual({ now: at(0), asOf: null, windowSeconds: 60, limits: [], caps: [], truncated: false });
+  const spend = { day: '2026-06-25', resetsAt: '2026-06-26T00:00:00.000Z', capCents: 5_000, users: [] };
+  expect(await usage()).toEqual({ now: at(0), asOf: null, windowSeconds: 60, limits: [], caps: [], spend, truncated: false });
 });
 
 describe('limits', () => {
@@ -161,6 +163,35 @@ describe('caps', () => {
     expect((await usage({ agent: 'root' })).caps).toEqual([]);
     expect((await rest.ask('DELETE', `/api/v1/agents/${agentId}`)).status).toBe(200);
     expect((await usage()).caps).toEqual([]);
+  });
+});
+
+describe('spend', () => {
+  const acme = "(select id from workspace where slug = 'acme')";
+  const other = "(select id from workspace where slug = 'other')";
+  const spent = (workspace: string, sub: string, day: string, settled: number, reserved: number) =>
+    rest.pool.query(`insert into spend (workspace_id, sub, day, settled, reserved) values (${workspace}, $1, $2, $3, $4)`, [
+      sub,
+      day,
+      settled,
+      reserved,
+    ]);
+
+  test('is what this day’s runs cost each user of the workspace, who spent most first', async () => {
+    await spent(acme, 'ann', '2026-06-25', 1_250_000, 0);
+    await spent(acme, 'bob', '2026-06-25', 4_999_000_001, 999_999);
+    await spent(acme, 'cid', '2026-06-25', 0, 0);
+    await spent(acme, 'dan', '2026-06-25', 6_000_000_000, 0);
+    await spent(acme, 'ann', '2026-06-24', 99, 0);
+    await spent(other, 'ann', '2026-06-25', 77, 0);
+    expect((await usage()).spend.users).toEqual([
+      { sub: 'dan', spentCents: 6_000, reservedCents: 0, leftCents: 0 },
+      { sub: 'bob', spentCents: 4_999.000001, reservedCents: 0.999999, leftCents: 0 },
+      { sub: 'ann', spentCents: 1.25, reservedCents: 0, leftCents: 4_998.75 },
+    ]);
+    expect((await usage({ sub: 'ann' })).spend.users).toMatchObject([{ sub: 'ann' }]);
+    rest.clock.now = new Date(noon + 43_200_000);
+    expect((await usage()).spend).toMatchObject({ day: '2026-06-26', resetsAt: '2026-06-27T00:00:00.000Z', users: [] });
   });
 });
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../control-plane/config.ts';
 import { entryFromRecord } from '../../control-plane/domain/audit/audit-entry.ts';
 import { cursorOf, parseAuditQuery } from '../../control-plane/domain/audit/audit-query.ts';
-import { cleanJson } from '../../control-plane/domain/audit/clean-json.ts';
+import { cleanJson } from '../../control-plane/domain/clean-json.ts';
 import { parseInstant } from '../../control-plane/domain/instant.ts';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
 import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
@@ -170,6 +170,16 @@ describe('configuration', () => {
         defaultPermission: 'allow',
         windowSeconds: 60,
         patchPerMinute: 30,
+        dailyCapCents: 5_000,
+        runsAtOnce: 100,
+        requestsPerSecond: 1_000,
+        drainMs: 30_000,
+        toolTimeoutMs: 60_000,
+        openaiApiKey: null,
+        openaiBaseUrl: null,
+        anthropicApiKey: null,
+        anthropicBaseUrl: null,
+        modelEndpoints: null,
         auditRetentionDays: 90,
         logLevel: 'info',
       },

@@ -97,27 +97,26 @@ function edited(world: World, { layer, part, document, path, change }: Change, t
 
 it('an explanation decides as the reference does, and every way it names leads to an allow', { timeout: 300_000 }, () => {
   const seen = new Map<string, number>();
-  fc.assert(
-    fc.property(sceneOf(), fc.boolean(), ({ world, calls }, denies) => {
-      const scene: World = denies ? { ...world, defaultPermission: 'deny' } : world;
-      for (const { at, run, keyId, sub, hops, tool } of calls) {
-        const call: Call = { at, run, keyId, sub, hops, tool };
-        const [outcome] = reference.decideCalls(scene, [call]);
-        if (outcome === undefined || !explained.includes(outcome.code)) continue;
-        const explanation = explanationOf(scene, call);
-        if (explanation === null) continue;
-        const { decision, reason, wouldAllow } = explanation;
-        deepStrictEqual([decision, reason.split(':', 1)[0]], [outcome.decision, outcome.code]);
-        deepStrictEqual(wouldAllow.length > 0, decision === 'deny');
-        seen.set(outcome.code, (seen.get(outcome.code) ?? 0) + 1);
-        for (const way of wouldAllow) {
-          const after = way.reduce((made, change) => edited(made, change, tool), scene);
-          const again = explanationOf(after, call);
-          if (again?.decision !== 'allow') throw new Error(`${JSON.stringify(way)} leads to ${again?.reason ?? 'nothing'}`);
-        }
+  const holds = fc.property(sceneOf(), fc.boolean(), ({ world, calls }, denies) => {
+    const scene: World = denies ? { ...world, defaultPermission: 'deny' } : world;
+    for (const { at, run, keyId, sub, hops, tool } of calls) {
+      const call: Call = { at, run, keyId, sub, hops, tool };
+      const [outcome] = reference.decideCalls(scene, [call]);
+      if (outcome === undefined || !explained.includes(outcome.code)) continue;
+      const explanation = explanationOf(scene, call);
+      if (explanation === null) continue;
+      const { decision, reason, wouldAllow } = explanation;
+      deepStrictEqual([decision, reason.split(':', 1)[0]], [outcome.decision, outcome.code]);
+      deepStrictEqual(wouldAllow.length > 0, decision === 'deny');
+      seen.set(outcome.code, (seen.get(outcome.code) ?? 0) + 1);
+      for (const way of wouldAllow) {
+        const after = way.reduce((made, change) => edited(made, change, tool), scene);
+        const again = explanationOf(after, call);
+        if (again?.decision !== 'allow') throw new Error(`${JSON.stringify(way)} leads to ${again?.reason ?? 'nothing'}`);
       }
-    }),
-    options,
-  );
+    }
+  });
+  // What is rare in the worlds that are made may be missing once in some hundred samples: then there is another one.
+  for (let sample = 0; sample < 5 && explained.some((code) => !seen.has(code)); sample++) fc.assert(holds, options);
   for (const code of explained) expect([code, (seen.get(code) ?? 0) > 0]).toEqual([code, true]);
 });

@@ -14,7 +14,7 @@ import { buildIndex, type Index } from '../../sidecar/decide/build-index.ts';
 import type { Caller } from '../../sidecar/decide/caller.ts';
 import { decide } from '../../sidecar/decide/decide.ts';
 import type { Decision } from '../../sidecar/decide/decision.ts';
-import { entryText } from '../../sidecar/gateway/audit-entry.ts';
+import { entryText } from '../../sidecar/govern/audit-entry.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import { createRunUsage, type RunUsage } from '../../sidecar/limits/usage.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
@@ -66,7 +66,7 @@ export function stateOf(world: World): WorkspaceState {
     })),
     members: world.members,
     keys: world.keys.map((key) => ({ ...key, hash: hashKey(key.id), expiresAt: null })),
-    servers: world.servers,
+    servers: world.servers.map((server) => ({ ...server, target: null, admitted: [], definition: '' })),
   };
 }
 

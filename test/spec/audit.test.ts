@@ -1,7 +1,7 @@
 // "Audit log", "Authentication", "Errors" and "Limits" of the API description, row by row.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { entry, records, ship, spool } from '../control-plane/spool.ts';
 import { createRest, field, type Rest } from '../control-plane/rest.ts';
+import { entry, records, ship, spool } from '../control-plane/spool.ts';
 import { containing, row } from './row.ts';
 
 let rest: Rest;

@@ -5,7 +5,9 @@ import { type DestinationStream, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
 import { exportSidecar } from '../../sidecar/gateway/metrics.ts';
+import { createEntrance } from '../../sidecar/gateway/entrance.ts';
 import { buildServer } from '../../sidecar/gateway/server.ts';
+import { logSerializers } from '../../sidecar/log-serializers.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
@@ -88,11 +90,22 @@ const lost = (why: string): never => {
 };
 
 /** The process's HTTP server over it, not listening; `lines` is all that it logs, at the most talkative level. */
-export function createTestServer(sidecar: Sidecar) {
+export function createTestServer(
+  sidecar: Sidecar,
+  {
+    requestsPerSecond,
+    ...doors
+  }: Pick<Parameters<typeof buildServer>[0], 'httpTools' | 'toolServers' | 'requestTimeoutMs'> & {
+    readonly requestsPerSecond?: number;
+  } = {},
+) {
   const lines: string[] = [];
   const stream: DestinationStream = { write: (line) => void lines.push(line) };
   const registry = new Registry();
-  const app = buildServer({ sidecar, registry, metrics: exportSidecar(registry, sidecar), log: pino({ level: 'trace' }, stream) });
+  const log = pino({ level: 'trace', serializers: logSerializers }, stream);
+  const metrics = exportSidecar(registry, sidecar);
+  const entrance = createEntrance({ sidecar, metrics, ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }) });
+  const app = buildServer({ entrance, registry, log, ...doors });
   onTestFinished(() => app.close());
   return { app, registry, lines };
 }

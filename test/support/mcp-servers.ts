@@ -40,7 +40,11 @@ export async function startEverything(): Promise<{ readonly url: string; readonl
 export interface Asked {
   readonly method: string;
   readonly headers: IncomingMessage['headers'];
-  readonly rpc: { readonly id?: number; readonly method?: string; readonly params?: { readonly cursor?: string } };
+  readonly rpc: {
+    readonly id?: number;
+    readonly method?: string;
+    readonly params?: { readonly cursor?: string; readonly name?: string };
+  };
 }
 
 export interface FakeServer {

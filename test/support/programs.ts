@@ -9,13 +9,16 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export interface Program {
   /** What it announced: each line of standard output that has a name and a value, by name. */
   readonly announced: ReadonlyMap<string, string>;
+  readonly pid: number;
   readonly log: () => string;
+  /** Sends the signal, and waits for nothing. */
+  signal(name: NodeJS.Signals): void;
   /** Sends the signal and waits for the end; answers the exit code, null after a kill. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 /** `args` are Node's. Resolves once the program has announced `until`; rejects with its log if it ends before. */
-async function start(
+export async function startProgram(
   args: readonly string[],
   { env, until }: { readonly env: Readonly<Record<string, string>>; readonly until: string },
 ): Promise<Program> {
@@ -39,7 +42,13 @@ async function start(
     });
     child.once('exit', (code) => fail(new Error(`${args.join(' ')} ended with ${code}:\n${log}`)));
   });
-  return { announced, log: () => log, end: (signal = 'SIGTERM') => end(child, signal) };
+  return {
+    announced,
+    pid: child.pid ?? 0,
+    log: () => log,
+    signal: (name) => void child.kill(name),
+    end: (signal = 'SIGTERM') => end(child, signal),
+  };
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
@@ -64,7 +73,7 @@ export async function startControlPlane(
   env: Readonly<Record<string, string>>,
   from: keyof typeof controlPlaneArgs = 'built',
 ): Promise<ControlPlane> {
-  const program = await start(controlPlaneArgs[from], {
+  const program = await startProgram(controlPlaneArgs[from], {
     env: { TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', ...env },
     until: 'gRPC',
   });
@@ -75,8 +84,16 @@ export interface SidecarProgram extends Program {
   readonly url: string;
 }
 
-export async function startSidecarProgram(env: Readonly<Record<string, string>>): Promise<SidecarProgram> {
-  const program = await start(['sidecar/bin.js'], { env: { TOLLGATE_SIDECAR_PORT: '0', ...env }, until: 'hooks' });
+const sidecarArgs = {
+  built: ['sidecar/bin.js'],
+  source: ['--import', 'tsx', '--conditions=tollgate-source', 'sidecar/main.ts'],
+} as const;
+
+export async function startSidecarProgram(
+  env: Readonly<Record<string, string>>,
+  from: keyof typeof sidecarArgs = 'built',
+): Promise<SidecarProgram> {
+  const program = await startProgram(sidecarArgs[from], { env: { TOLLGATE_SIDECAR_PORT: '0', ...env }, until: 'hooks' });
   return { ...program, url: new URL(program.announced.get('hooks') ?? '').origin };
 }
 
@@ -92,10 +109,16 @@ export async function ask(
   key: string,
   { method, body }: { readonly method?: string; readonly body?: unknown } = {},
 ): Promise<Answer> {
-  const response = await fetch(url, {
+  const asked = {
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  };
+  // A connection ends with the stream that it carried (control-plane/http/stream-route.ts), and `fetch` may take it for the next
+  // request in that moment: what only reads is asked again.
+  const response = await fetch(url, asked).catch((error: unknown) => {
+    if (asked.method !== 'GET') throw error;
+    return fetch(url, asked);
   });
   const answered: unknown = await response.json();
   if (typeof answered !== 'object' || answered === null) throw new Error(`${url} answered ${JSON.stringify(answered)}`);

@@ -10,11 +10,13 @@ import {
   documentKey,
   hashKey,
   plainRedaction,
+  plainToolNames,
   type Rule,
   snapshotHash,
   snapshotSchemaVersion,
   type Tier,
 } from '@tollgate/proto/contract';
+import type { WorkspaceServer } from '../../control-plane/compile/state.ts';
 import type { SnapshotMessage } from '../../sidecar/snapshot/verify.ts';
 
 export const settings = (fields: Partial<CompiledSettings> = {}): CompiledSettings => ({
@@ -26,6 +28,8 @@ export const settings = (fields: Partial<CompiledSettings> = {}): CompiledSettin
   auditUnavailable: 'deny',
   outage: { maxStalenessSeconds: 3_600, then: { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } },
   redaction: plainRedaction,
+  toolDefinitions: 'any',
+  toolNames: plainToolNames,
   ...fields,
 });
 
@@ -72,6 +76,22 @@ export const document = (fields: Partial<CompiledDocument> = {}): CompiledDocume
   defaults: [],
   tools: [],
   agentTypes: [],
+  ...fields,
+});
+
+/** A registered server that nobody has said more of. */
+export const server = (fields: Partial<CompiledServer> = {}): CompiledServer => ({
+  name: 'github',
+  tools: [],
+  target: null,
+  admitted: [],
+  ...fields,
+});
+
+/** The same, as the control plane holds it. */
+export const workspaceServer = (fields: Partial<WorkspaceServer> = {}): WorkspaceServer => ({
+  ...server(),
+  definition: 'first',
   ...fields,
 });
 

@@ -350,7 +350,7 @@ test('a transport that is full is not written to', async () => {
     stream.on('drain', () => {
       isFull = false;
     });
-    const write = stream.write.bind(stream) as (request: object) => boolean;
+    const write = stream.write.bind(stream);
     stream.write = (request: object) => {
       if (isFull) writtenWhileFull += 1;
       isFull = !write(request);

@@ -18,6 +18,7 @@ import {
   type RawEntry,
   rawEntry,
   ruleFor,
+  server,
   settings,
   snapshotMessage,
 } from '../../support/snapshots.ts';
@@ -33,7 +34,14 @@ const full = {
     }),
     document({ id: { layer: 'user', uid: 'ann', part: 'self' }, agentTypes: [['claude-code::api::bot', [['api', { rateLimit: 0 }]]]] }),
   ],
-  servers: [{ name: 'github', tools: [{ name: 'delete', requiredScopes: ['repo'] }] }],
+  servers: [
+    server({
+      tools: [{ name: 'delete', requiredScopes: ['repo'] }],
+      target: { kind: 'url', url: 'https://tools.example/mcp', headers: ['Authorization'] },
+      admitted: [['delete', 'd'.repeat(64)]],
+    }),
+    server({ name: 'files', target: { kind: 'command', program: 'files', args: ['--all'], env: ['TOKEN'] } }),
+  ],
 } as const;
 
 const good: SnapshotMessage = snapshotMessage(full);
@@ -55,6 +63,7 @@ const inUser = (fields: object): SnapshotMessage =>
   withEntry('document/user:ann:self', change(document({ id: { layer: 'user', uid: 'ann', part: 'self' } }), fields));
 const inAgent = (fields: object): SnapshotMessage => withEntry('agent/agent-1', change(agent(), fields));
 const inKey = (fields: object): SnapshotMessage => withEntry('key/key-1', change(key(), fields));
+const inServer = (fields: object): SnapshotMessage => withEntry('server/github', change(server(), fields));
 const inSettings = (fields: object): SnapshotMessage => withEntry('settings', change(settings(), fields));
 const then = settings().outage.then;
 const redaction: CompiledRedaction = {
@@ -284,6 +293,39 @@ const bad: readonly (readonly [string, SnapshotMessage, NackCode, string])[] = [
     'entry_invalid',
     'requiredScopes',
   ],
+  ['a server of no known kind', inServer({ target: { kind: 'socket', path: '/run/x' } }), 'entry_invalid', 'target.kind'],
+  [
+    'a server whose url is none',
+    inServer({ target: { kind: 'url', url: 'x', headers: [] } }),
+    'entry_invalid',
+    'target.url: must be a URL',
+  ],
+  [
+    'a server whose url holds a password',
+    inServer({ target: { kind: 'url', url: 'https://a:b@x.test/', headers: [] } }),
+    'entry_invalid',
+    'target.url: must hold no credentials',
+  ],
+  [
+    'a server whose headers have values',
+    inServer({ target: { kind: 'url', url: 'https://x.test/', headers: { a: 'b' } } }),
+    'entry_invalid',
+    'target.headers',
+  ],
+  ['a program without arguments', inServer({ target: { kind: 'command', program: 'x', env: [] } }), 'entry_invalid', 'target.args'],
+  [
+    'a definition admitted twice',
+    inServer({
+      admitted: [
+        ['a', 'b'],
+        ['a', 'c'],
+      ],
+    }),
+    'entry_invalid',
+    'admitted: holds a name twice',
+  ],
+  ['a definition admitted without a digest', inServer({ admitted: [['a', null]] }), 'entry_invalid', 'admitted[0][1]'],
+  ['definitions that are pinned halfway', inSettings({ toolDefinitions: 'some' }), 'entry_invalid', 'toolDefinitions'],
 ];
 
 const now = 1_000;
@@ -337,6 +379,20 @@ test.each(bad)('%s: refused with code and place, decisions stay, and the next go
   expect(decisions(cell)).not.toEqual(before);
 });
 
+test('servers are read as they were sent; where a control plane of before says less of them, they are nowhere and nothing is pinned', () => {
+  const read = (message: SnapshotMessage) => {
+    const result = verifySnapshot(message, 'acme');
+    return result.ok ? { servers: result.snapshot.servers, pinned: result.snapshot.settings.toolDefinitions } : result.message;
+  };
+  expect(read(good)).toEqual({ servers: full.servers, pinned: 'any' });
+  const before = messageOf([
+    ...entriesOf().filter(({ key: name }) => name !== 'settings'),
+    rawEntry('settings', without(settings(), 'toolDefinitions')),
+    rawEntry('server/github', { name: 'github', tools: [] }),
+  ]);
+  expect(read(before)).toEqual({ servers: [{ name: 'github', tools: [], target: null, admitted: [] }], pinned: 'any' });
+});
+
 test('redaction is read as it was sent; where a control plane of before says nothing of it, it is plain', () => {
   const read = (message: SnapshotMessage): unknown => {
     const result = verifySnapshot(message, 'acme');
@@ -359,7 +415,7 @@ test('names as those of prototypes are ordinary in every place that holds names'
       agents: [agent({ id: name, name, enabledTools: [name] })],
       members: [member({ uid: name })],
       keys: [key({ id: name, uid: name })],
-      servers: [{ name, tools: [{ name, requiredScopes: [name] }] }],
+      servers: [server({ name, tools: [{ name, requiredScopes: [name] }] })],
     });
     const cell = createPolicyCell({ now: () => now }, 'acme');
     cell.heard(1);

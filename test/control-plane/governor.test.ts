@@ -1,0 +1,221 @@
+// Runs governed in this process over a real database: policy comes from the publisher, entries go to the audit log.
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
+import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { createPublisher } from '../../control-plane/publish/publisher.ts';
+import { governRun } from '../../control-plane/runs/governance/governed.ts';
+import { createGovernor, type Governor } from '../../control-plane/runs/governance/governor.ts';
+import { exportGovernor } from '../../control-plane/runs/governance/metrics.ts';
+import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
+import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { type Clock, systemClock } from '../../sidecar/clock.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { type Plane, startPlane } from '../support/plane.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { temporaryFolder } from '../support/spools.ts';
+
+let plane: Plane;
+
+beforeAll(async () => {
+  plane = await startPlane();
+});
+
+afterAll(() => plane.close());
+
+interface Options {
+  readonly folder?: string;
+  readonly ingest?: (batch: AuditBatch) => Promise<number>;
+  readonly clock?: Clock;
+}
+
+async function startGovernor({ folder = temporaryFolder(), ingest = plane.ingest, clock = systemClock }: Options = {}): Promise<Governor> {
+  const publisher = createPublisher({
+    readState: (id) => readWorkspaceState(plane.pool, id),
+    defaults: plane.deps.defaults,
+    log: silentLog,
+  });
+  const watch = watchRevisions({ pool: plane.pool, connection: plane.pool.options, log: silentLog }, publisher);
+  let ids = 0;
+  const governor = createGovernor(
+    {
+      publisher,
+      hears: () => watch.problem === null,
+      ingest,
+      clock,
+      random: Math.random,
+      newId: () => `request-${(ids += 1)}`,
+      log: silentLog,
+      findWorkspace: async (slug) => {
+        const { rows } = await plane.pool.query<{ id: string }>('select id from workspace where slug = $1', [slug]);
+        return rows[0] === undefined ? null : Number(rows[0].id);
+      },
+    },
+    { spoolFolder: folder, spoolBytesMax: 64 * 1024 * 1024 },
+  );
+  onTestFinished(async () => {
+    await governor.close(0);
+    publisher.close();
+    await watch.close();
+  });
+  return governor;
+}
+
+/** A run of a fresh agent, by a key with these scopes. */
+async function begin(governor: Governor, agent: object, scopes: readonly string[] = ['agents.write']) {
+  const { key } = await plane.issueKey(scopes);
+  const agentId = await plane.createAgent({ enabledTools: ['box.*'], ...agent });
+  const actor = await authenticate(plane.deps, `Bearer ${key}`);
+  const lease = await governor.lease(actor);
+  onTestFinished(() => lease.release());
+  const runId = `run-${agentId}`;
+  const governed = governRun(lease.sidecar.governing, { runId, agentId, caller: actor, tier: 'api', client: 'tollgate' });
+  return { lease, governed, runId, agentId, actor };
+}
+
+const entriesOf = async (session: string): Promise<unknown> => (await plane.ask('GET', `/acme/admin/audit?session=${session}`)).body;
+
+async function shipped(governor: Governor): Promise<void> {
+  while ([...governor.shipping().values()].some(({ records }) => records > 0)) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('an agent that was just made runs at once, by a key that may not govern, and its calls are in the audit log', async () => {
+  const governor = await startGovernor();
+  const { governed, runId, agentId } = await begin(governor, { name: 'fresh' });
+  const { verdict } = await governed.decide({ tool: 'box.one', input: { n: 1 } });
+  if (!verdict.allowed) throw new Error(verdict.reason);
+  await governed.report(verdict, { output: 'ok', isError: false, durationMs: 1 });
+  await shipped(governor);
+  expect(await entriesOf(runId)).toMatchObject({
+    count: 2,
+    entries: [
+      { hookEvent: 'PostToolUse', tool: 'box.one', decision: 'allow' },
+      { hookEvent: 'PreToolUse', tool: 'box.one', decision: 'allow', agentId, sessionId: runId, agentTier: 'api', input: { n: 1 } },
+    ],
+  });
+});
+
+test('a write of policy is felt by a run under way', async () => {
+  const governor = await startGovernor();
+  const { governed, lease } = await begin(governor, { name: 'felt' });
+  expect(governed.offers('box.one')).toBe(true);
+  await lease.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': { api: { permission: 'deny' } } } }), 10_000);
+  expect(governed.offers('box.one')).toBe(false);
+  expect((await governed.decide({ tool: 'box.one', input: {} })).verdict.decision.code).toBe('policy_denied');
+  await lease.sidecar.reached(await plane.writePolicy({ tools: { 'box.one': null } }), 10_000);
+  expect(governed.offers('box.one')).toBe(true);
+});
+
+test('a key that is revoked in the middle of a run ends what the run may do', async () => {
+  const governor = await startGovernor();
+  const { governed, lease, actor } = await begin(governor, { name: 'revoked' });
+  await plane.ask('DELETE', `/acme/admin/keys/${actor.keyId}`);
+  await lease.sidecar.reached(await plane.revision(), 10_000);
+  expect(governed.halted()).toMatch(/^key_revoked/);
+});
+
+/** A clock whose long waits are over when the test says so. */
+function startClock() {
+  let aheadMs = 0;
+  let due: (() => void)[] = [];
+  const clock: Clock = {
+    now: () => systemClock.now() + aheadMs,
+    wall: Date.now,
+    after: (ms, run) => {
+      if (ms < 10_000) return systemClock.after(ms, run);
+      due.push(run);
+      return { cancel: () => void (due = due.filter((one) => one !== run)), unref: () => undefined };
+    },
+  };
+  /** So much later, everything that waited runs. */
+  const pass = (ms: number): void => {
+    aheadMs += ms;
+    for (const run of due.splice(0)) run();
+  };
+  return { clock, pass };
+}
+
+test('a sidecar that nobody uses is closed when it has settled, and not before what is counted over it may be forgotten', async () => {
+  const { clock, pass } = startClock();
+  const governor = await startGovernor({ clock });
+  const actor = await authenticate(plane.deps, `Bearer ${(await plane.issueKey(['govern'])).key}`);
+  const use = async (keptMs?: number): Promise<object> => {
+    const lease = await governor.lease(actor, keptMs === undefined ? {} : { keptMs });
+    lease.release();
+    return lease.sidecar;
+  };
+  const first = await use();
+  pass(10_000);
+  const second = await use(86_400_000);
+  expect(second).not.toBe(first);
+  for (let hour = 0; hour < 23; hour++) pass(3_600_000);
+  expect(await use(3_600_000)).toBe(second);
+  pass(1_800_000);
+  expect(await use()).toBe(second);
+  pass(1_800_001);
+  expect(await use()).not.toBe(second);
+});
+
+test('what could not be shipped is found by the next start, and arrives once', async () => {
+  const folder = temporaryFolder();
+  const away = await startGovernor({ folder, ingest: () => Promise.reject(new Error('the database is away')) });
+  const { governed, runId, lease } = await begin(away, { name: 'left' });
+  for (let n = 0; n < 30; n += 1) await governed.decide({ tool: 'box.one', input: { n } });
+  lease.release();
+  await away.close(0);
+
+  const next = await startGovernor({ folder });
+  await next.adopt();
+  expect([...next.shipping().keys()]).toEqual(['acme']);
+  while ((await plane.pool.query('select from audit_entry where session_id = $1', [runId])).rowCount !== 30)
+    await new Promise((go) => setImmediate(go));
+  await shipped(next);
+  await next.close(1_000);
+  const last = await startGovernor({ folder });
+  await last.adopt();
+  expect(last.shipping().size).toBe(0);
+  expect(await entriesOf(runId)).toMatchObject({ count: 30 });
+});
+
+test('a spool folder that cannot be made refuses the run, in words, and the next one tries again', async () => {
+  const governor = await startGovernor({ folder: '/dev/null/spool' });
+  await expect(begin(governor, { name: 'unspooled' })).rejects.toMatchObject({ code: 'unavailable' });
+  expect(governor.shipping().size).toBe(0);
+});
+
+test('what no limit counts any more is forgotten while the run goes on', async () => {
+  const clock = createManualClock();
+  const governor = await startGovernor({ clock });
+  const { governed, lease } = await begin(governor, { name: 'long' });
+  const revision = await plane.writePolicy({ tools: { 'box.one': { api: { rateLimit: 100 } } } });
+  await lease.sidecar.reached(revision, 10_000);
+  const { counters } = lease.sidecar.governing;
+  await governed.decide({ tool: 'box.one', input: {} });
+  expect(counters.size).toBe(1);
+  clock.advance(10_000);
+  expect(counters.size).toBe(1);
+  clock.advance(70_000);
+  expect(counters.size).toBe(0);
+});
+
+test('what waits for the audit log, and what was never written, is in the metrics', async () => {
+  let takes = false;
+  const governor = await startGovernor({
+    ingest: (batch) => (takes ? plane.ingest(batch) : Promise.reject(new Error('the database is away'))),
+  });
+  const registry = new Registry();
+  exportGovernor(registry, governor);
+  const shown = async (name: string): Promise<number> =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await registry.getSingleMetricAsString(name))?.[1]);
+  const { governed, lease } = await begin(governor, { name: 'measured' });
+  for (let n = 0; n < 3; n += 1) await governed.decide({ tool: 'box.one', input: { n } });
+  expect(await shown('tollgate_spool_records')).toBe(3);
+  expect(await shown('tollgate_spool_bytes')).toBeGreaterThan(100);
+  expect(await shown('tollgate_unrecorded_decisions')).toBe(0);
+  lease.sidecar.governing.unrecorded += 2;
+  expect(await shown('tollgate_unrecorded_decisions')).toBe(2);
+  takes = true;
+  await governor.close(5_000);
+  expect(await shown('tollgate_spool_records')).toBe(0);
+  expect(await shown('tollgate_unrecorded_decisions')).toBe(2);
+});

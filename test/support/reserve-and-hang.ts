@@ -1,0 +1,26 @@
+// A control plane that begins a run and reserves for it, and then does nothing but live until it is killed. Arguments: the
+// database as JSON, the workspace's id. Writes `<instance> <run id> <amount>`.
+import { randomBytes } from 'node:crypto';
+import { Pool, type PoolConfig } from 'pg';
+import { makeId } from '../../control-plane/domain/access/key.ts';
+import { startHeart } from '../../control-plane/operations/runs/liveness/heart.ts';
+import { createRunBooks } from '../../control-plane/operations/runs/books/run-books.ts';
+import { silentLog } from './silent-log.ts';
+
+const [connection = '{}', workspace = ''] = process.argv.slice(2);
+const pool = new Pool(JSON.parse(connection) as PoolConfig);
+const heart = await startHeart({ pool, random: randomBytes, log: silentLog });
+const { ledger, records } = createRunBooks({ pool, clock: () => new Date(), random: randomBytes, dailyCap: 10_000_000 }, heart.instance);
+const run = { workspaceId: Number(workspace), id: makeId(randomBytes) };
+await records.begin({
+  ...run,
+  agentId: 'a'.repeat(20),
+  agentName: 'bot',
+  sub: 'ann',
+  parentRunId: null,
+  model: 'm',
+  budget: 5_000_000,
+  request: {},
+});
+const granted = await ledger.reserve(run, { least: 1, most: 4_000_000 });
+process.stdout.write(`${heart.instance} ${run.id} ${granted.kind === 'granted' ? granted.amount : granted.kind}\n`);

@@ -1,0 +1,405 @@
+// Runs without a control plane around them: policy offered by hand, a real spool, a scripted model, tools in memory, a ledger that
+// counts in memory, and a clock that the test moves.
+
+import type { AuditEntry } from '@tollgate/proto/contract';
+import { canonicalJson } from '@tollgate/proto/contract';
+import { onTestFinished } from 'vitest';
+import { compileSnapshot } from '../../control-plane/compile/compile.ts';
+import type { WorkspaceState } from '../../control-plane/compile/state.ts';
+import type { Actor } from '../../control-plane/domain/access/actor.ts';
+import type { Agent } from '../../control-plane/domain/agents/agent.ts';
+import { type Rates, ratesFromPrice } from '../../control-plane/domain/agents/rates.ts';
+import { type Account, grantOf, spentOf } from '../../control-plane/domain/runs/budget.ts';
+import type { RunHalt, RunProgress } from '../../control-plane/domain/runs/run.ts';
+import type { AgentAsk } from '../../control-plane/runs/begin-run.ts';
+import type { RunEvent } from '../../control-plane/runs/events.ts';
+import type { ModelEvent, ModelRequest, Models, RequestedCall, TokenUsage } from '../../control-plane/runs/model.ts';
+import type { Ledger } from '../../control-plane/runs/money.ts';
+import type { NewRun, RunEnd, RunRecords } from '../../control-plane/runs/records.ts';
+import { createRunner, type Runner } from '../../control-plane/runs/runner.ts';
+import type { RunTool, Toolbox, ToolContext, ToolResult } from '../../control-plane/runs/tools/tool.ts';
+import { type Tracing, untraced } from '../../control-plane/runs/tracing.ts';
+import type { Governing } from '../../sidecar/govern/governing.ts';
+import { createCounters } from '../../sidecar/limits/counters.ts';
+import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import type { Log } from '../../sidecar/log.ts';
+import { createManualClock, type ManualClock } from './manual-clock.ts';
+import { silentLog } from './silent-log.ts';
+import { messageOf } from './snapshots.ts';
+import { openTestSpool, readAll, temporaryFolder } from './spools.ts';
+
+export const someAgent = (fields: Partial<Agent> = {}): Agent => ({
+  id: 'agent00000000000root',
+  name: 'root',
+  model: 'test/priced',
+  systemPrompt: 'You are a test.',
+  description: '',
+  icon: '',
+  enabledTools: ['box.*'],
+  scopes: [],
+  maxToolCalls: 50,
+  maxBudgetCents: 1_000,
+  maxDurationMs: 1_800_000,
+  maxToolRounds: 10,
+  delegatable: true,
+  canDelegate: false,
+  maxDelegationDepth: null,
+  suspended: false,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+  ...fields,
+});
+
+const keyHash = 'a'.repeat(64);
+
+export const someActor = (fields: Partial<Actor> = {}): Actor => ({
+  workspaceId: 1,
+  slug: 'acme',
+  revision: 1,
+  credential: { kind: 'key', hash: keyHash, expiresAt: null },
+  keyId: 'key-1',
+  sub: 'ann',
+  uid: 'ann',
+  memberUid: 'ann',
+  role: 'member',
+  scopes: ['agents.write'],
+  pins: { tier: null, agent: null, client: null },
+  expiresAt: null,
+  ...fields,
+});
+
+export const someState = (fields: Partial<WorkspaceState> = {}): WorkspaceState => ({
+  workspace: 'acme',
+  epoch: 'e1',
+  revision: 1,
+  frozen: false,
+  documents: [],
+  agents: [someAgent()],
+  members: [{ uid: 'ann', email: 'ann@acme.test', role: 'member' }],
+  keys: [
+    {
+      id: 'key-1',
+      hash: keyHash,
+      scopes: ['agents.write'],
+      uid: 'ann',
+      role: 'member',
+      expiresAt: null,
+      pins: { tier: null, agent: null, client: null },
+    },
+  ],
+  servers: [],
+  ...fields,
+});
+
+/** What a model says next: text, calls, or whatever a test makes of a request. */
+export type Line = Partial<Extract<ModelEvent, { kind: 'reply' }>> | ((request: ModelRequest) => AsyncIterable<ModelEvent>);
+
+export const usageOf = (inputTokens: number, outputTokens: number): TokenUsage => ({
+  inputTokens,
+  outputTokens,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+});
+
+let callIds = 0;
+
+export const callOf = (tool: string, input: unknown = {}): RequestedCall => ({
+  callId: `call-${(callIds += 1)}`,
+  alias: tool.replaceAll('.', '__'),
+  arguments: typeof input === 'string' ? input : JSON.stringify(input),
+});
+
+/** The script is read from its beginning; its last line is said again for ever. */
+export function scripted(lines: readonly Line[], outputLimit = 8_192): Models & { readonly requests: ModelRequest[] } {
+  const requests: ModelRequest[] = [];
+  return {
+    requests,
+    problem: (model) => (model.startsWith('test/') ? null : `the model ${model} is not known`),
+    outputLimit: () => outputLimit,
+    reply: (request) => {
+      const line = lines[Math.min(requests.length, lines.length - 1)] ?? {};
+      requests.push(request);
+      return typeof line === 'function' ? line(request) : said(line);
+    },
+  };
+}
+
+async function* said(line: Partial<Extract<ModelEvent, { kind: 'reply' }>>): AsyncGenerator<ModelEvent> {
+  const { text = '', toolCalls = [], usage = usageOf(10, 5), pieces } = line;
+  if (text !== '') yield { kind: 'text', delta: text };
+  const finish = line.finish ?? (toolCalls.length > 0 ? 'tool_calls' : 'stop');
+  yield { kind: 'reply', text, toolCalls, usage, finish, ...(pieces === undefined ? {} : { pieces }) };
+}
+
+/** 100 µ¢ a token in, 400 out. */
+const priced: Rates = ratesFromPrice({ inputCentsPerMillionTokens: 100, outputCentsPerMillionTokens: 400 });
+const free: Rates = ratesFromPrice({ inputCentsPerMillionTokens: 0, outputCentsPerMillionTokens: 0 });
+const ratesOf = (model: string): Rates => (model === 'test/free' ? free : priced);
+
+interface BookedRun extends NewRun {
+  readonly lineage: readonly string[];
+  spent: number;
+  reserved: number;
+  /** As it was told. */
+  readonly progress: RunProgress[];
+  end: RunEnd | null;
+}
+
+/** As the one in the database: grants what remains in the day, in the run and in all above it. */
+export function createTestBooks(dailyCap = 5_000_000_000) {
+  const runs = new Map<string, BookedRun>();
+  const open = new Map<string, { readonly lineage: readonly string[]; readonly amount: number }>();
+  const day = { spent: 0, reserved: 0 };
+  const settled: number[] = [];
+  let ids = 0;
+  const move = (lineage: readonly string[], spent: number, reserved: number): void => {
+    for (const one of [day, ...lineage.flatMap((id) => runs.get(id) ?? [])]) {
+      one.spent += spent;
+      one.reserved += reserved;
+    }
+  };
+  const ledger: Ledger = {
+    reserve: async ({ id }, wanted) => {
+      const run = runs.get(id);
+      if (run === undefined || run.end !== null) return { kind: 'ended' };
+      const accounts = run.lineage.flatMap((above): readonly Account[] => {
+        const one = runs.get(above);
+        return one === undefined ? [] : [{ kind: above === id ? 'run' : 'ancestor', cap: one.budget, ...one }];
+      });
+      const grant = grantOf(
+        [{ kind: 'day', cap: dailyCap, ...day }, ...accounts.map(({ kind, cap, spent, reserved }) => ({ kind, cap, spent, reserved }))],
+        { least: wanted.least, most: wanted.most },
+      );
+      if (!('amount' in grant)) return { kind: 'exhausted', bound: 'exhausted' in grant ? grant.exhausted : grant.busy };
+      const reservationId = `r-${(ids += 1)}`;
+      open.set(reservationId, { lineage: run.lineage, amount: grant.amount });
+      move(run.lineage, 0, grant.amount);
+      return { kind: 'granted', reservationId, ...grant };
+    },
+    settle: async (_run, reservationId, cost) => {
+      const made = open.get(reservationId);
+      if (made === undefined) return;
+      open.delete(reservationId);
+      settled.push(cost);
+      move(made.lineage, spentOf(made.amount, cost), -made.amount);
+    },
+  };
+  const records: RunRecords = {
+    begin: async (run) => {
+      const above = run.parentRunId === null ? null : runs.get(run.parentRunId);
+      if (above === undefined || (above !== null && above.end !== null)) return false;
+      runs.set(run.id, { ...run, lineage: [...(above?.lineage ?? []), run.id], spent: 0, reserved: 0, progress: [], end: null });
+      return true;
+    },
+    update: ({ id }, progress) => void runs.get(id)?.progress.push(progress),
+    end: async ({ id }, end) => {
+      const run = runs.get(id);
+      if (run === undefined || run.end !== null) return null;
+      run.end = end;
+      return { spent: run.spent };
+    },
+  };
+  return { ledger, records, runs, day, settled, open };
+}
+
+export interface ToolCallSeen {
+  readonly name: string;
+  readonly input: unknown;
+}
+
+/** Of servers that are registered when the run begins; a tool of none is never gone. */
+function goneOf(held: () => WorkspaceState['servers']): Toolbox['gone'] {
+  const definitionOf = (tool: string): string | undefined => held().find(({ name }) => tool.startsWith(`${name}.`))?.definition;
+  const opened = new Map(held().map(({ name, definition }) => [name, definition]));
+  return (tool) => {
+    const was = opened.get(tool.split('.')[0] ?? '');
+    return was === undefined || was === definitionOf(tool) ? null : 'its server is gone';
+  };
+}
+
+/** Tools that do what the test says; `seen` is all that reached them. */
+export function createTestToolbox(
+  run: (call: ToolCallSeen, context: ToolContext) => Promise<unknown> = async ({ input }) => ({ did: input }),
+  tools: readonly RunTool[] = [someTool('box.one'), someTool('box.two')],
+) {
+  const seen: ToolCallSeen[] = [];
+  let closed = 0;
+  const open = (held: () => WorkspaceState['servers'] = () => []): Toolbox => ({
+    tools,
+    gone: goneOf(held),
+    call: async (name, input, context): Promise<ToolResult> => {
+      seen.push({ name, input });
+      const output = await run({ name, input }, context);
+      return { output, isError: false };
+    },
+    close: async () => {
+      closed += 1;
+    },
+  });
+  return {
+    open,
+    seen,
+    get closed() {
+      return closed;
+    },
+  };
+}
+
+export const someTool = (name: string, inputSchema: RunTool['inputSchema'] = { type: 'object' }): RunTool => ({
+  name,
+  description: `is ${name}`,
+  inputSchema,
+});
+
+interface Options {
+  readonly state?: Partial<WorkspaceState>;
+  readonly lines?: readonly Line[];
+  /** In tokens. */
+  readonly outputLimit?: number;
+  readonly tracing?: Tracing;
+  readonly toolbox?: ReturnType<typeof createTestToolbox>;
+  readonly books?: ReturnType<typeof createTestBooks>;
+  readonly argumentsProblem?: (schema: RunTool['inputSchema'], input: unknown) => string | null;
+  readonly admit?: Parameters<typeof createRunner>[0]['admit'];
+  readonly log?: Log;
+}
+
+export interface Running {
+  readonly runner: Runner;
+  readonly clock: ManualClock;
+  readonly model: ReturnType<typeof scripted>;
+  readonly toolbox: ReturnType<typeof createTestToolbox>;
+  readonly books: ReturnType<typeof createTestBooks>;
+  readonly governing: Governing;
+  readonly released: () => number;
+  /** The next revision of the workspace. */
+  take(change: Partial<WorkspaceState>): void;
+  /** Stops a run as the database would. */
+  halt(runId: string, why: RunHalt): void;
+  entries(): Promise<readonly AuditEntry[]>;
+  /** A run to its end, and what was told of it. */
+  run(ask?: Partial<AgentAsk>, options?: { readonly actor?: Partial<Actor>; readonly signal?: AbortSignal }): Promise<Ran>;
+}
+
+export interface Ran {
+  readonly id: string;
+  readonly events: readonly RunEvent[];
+  /** Of what kind, in order. */
+  readonly kinds: readonly string[];
+  readonly end: RunEvent;
+}
+
+const never = new AbortController().signal;
+
+export async function startRunning(options: Options = {}): Promise<Running> {
+  const { lines = [{ text: 'done' }], toolbox = createTestToolbox(), books = createTestBooks(), argumentsProblem = () => null } = options;
+  const clock = createManualClock();
+  const cell = createPolicyCell(clock, 'acme');
+  const counters = createCounters(60);
+  const spool = await openTestSpool({ folder: temporaryFolder() });
+  onTestFinished(() => spool.close());
+  let state = someState(options.state);
+  const take = (change: Partial<WorkspaceState>): void => {
+    state = { ...state, ...change, revision: state.revision + 1 };
+    offer();
+  };
+  const offer = (): void => {
+    cell.heard(state.revision);
+    const entries = compileSnapshot(state, { defaultPermission: 'allow', windowSeconds: 60 });
+    const offered = cell.offer(messageOf(entries, { revision: { epoch: state.epoch, number: state.revision } }));
+    if (!offered.ok) throw new Error(`${offered.code}: ${offered.message}`);
+  };
+  offer();
+  let ids = 0;
+  const govern = { cell, clock, newId: () => `request-${(ids += 1)}`, keepInput: true };
+  const governing: Governing = { cell, counters, govern, spool, durability: 'kernel', unrecorded: 0 };
+  const model = scripted(lines, options.outputLimit);
+  const halts = new Map<string, (why: RunHalt) => void>();
+  let released = 0;
+  let runs = 0;
+  const runner = createRunner({
+    governor: {
+      lease: async () => ({
+        sidecar: {
+          governing,
+          get state() {
+            return state;
+          },
+          reached: () => Promise.resolve(),
+          watch: (look) => {
+            cell.onSwap(look);
+            return () => undefined;
+          },
+          sweep: () => undefined,
+          isSettled: () => true,
+          shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
+          close: () => Promise.resolve(),
+        },
+        release: () => {
+          released += 1;
+        },
+      }),
+    },
+    models: model,
+    rates: { of: ratesOf, dearestOf: ratesOf },
+    ledger: books.ledger,
+    records: books.records,
+    watch: ({ id }, halt) => {
+      halts.set(id, halt);
+      return () => void halts.delete(id);
+    },
+    admit: options.admit ?? (() => Promise.resolve()),
+    openToolbox: async (_workspace, _enabled, held) => toolbox.open(held),
+    workbench: {
+      aliases: (names) => ({
+        aliasOf: (name) => name.replaceAll('.', '__'),
+        nameOf: (alias) => names.find((name) => name.replaceAll('.', '__') === alias) ?? null,
+      }),
+      argumentsProblem,
+    },
+    clock,
+    newId: () => `run-${(runs += 1)}`,
+    log: options.log ?? silentLog,
+    tracing: options.tracing ?? untraced,
+  });
+  return {
+    runner,
+    clock,
+    model,
+    toolbox,
+    books,
+    governing,
+    released: () => released,
+    take,
+    halt: (runId, why) => halts.get(runId)?.(why),
+    entries: async () =>
+      (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
+    run: async (ask = {}, { actor = {}, signal = never } = {}) => {
+      const events: RunEvent[] = [];
+      const telling = {
+        signal,
+        emit: async (event: RunEvent): Promise<void> => {
+          // As it would go over the wire.
+          canonicalJson(event);
+          events.push(event);
+        },
+      };
+      const started = await runner.start(
+        someActor(actor),
+        { agentId: someAgent().id, input: 'do it', context: {}, stream: false, ...ask },
+        telling,
+      );
+      await started.finished.catch(() => undefined);
+      const end = events.at(-1);
+      if (end === undefined) throw new Error('nothing was told');
+      return { id: started.id, events, kinds: events.map(({ kind }) => kind), end };
+    },
+  };
+}
+
+// What `entryText` writes, believed field by field by the tests that read it.
+const parseEntry = (text: string): AuditEntry => JSON.parse(text) as AuditEntry;
+
+const lost = (why: string): never => {
+  throw new Error(`an entry was lost: ${why}`);
+};
