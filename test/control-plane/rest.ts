@@ -18,7 +18,7 @@ import { createWorkspace } from '../../control-plane/operations/workspaces/creat
 import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { watchHeads } from '../../control-plane/store/watch-heads.ts';
-import { createApiDocument } from '../support/api-document.ts';
+import { type ApiDocument, createApiDocument } from '../support/api-document.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 export interface Answer {
@@ -91,7 +91,7 @@ export async function createRest(
   const other = (await createWorkspace(deps, { slug: 'other', owner: { uid: 'olga', email: 'olga@other.test' } })).key;
   const app = createApp(deps);
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
-  const document = createApiDocument(await (await request(`${origin}/openapi.json`)).body.json());
+  const document = await documentOf(origin, deps.config);
 
   /** Over real HTTP; every answer is held against the API document. */
   async function ask(method: Method, url: string, { key = owner, body, headers = {} }: Question = {}): Promise<Answer> {
@@ -127,6 +127,16 @@ export async function createRest(
     await database.close();
   };
   return { app, origin, document, deps, pool: database.pool, clock, lines, owner, other, ask, keyOf, createAgent, close };
+}
+
+const documents = new Map<string, ApiDocument>();
+
+/** Made once: it depends on nothing but the configuration, and its validators take longer than most tests. */
+async function documentOf(origin: string, config: AppDeps['config']): Promise<ApiDocument> {
+  const key = JSON.stringify(config);
+  const known = documents.get(key) ?? createApiDocument(await (await request(`${origin}/openapi.json`)).body.json());
+  documents.set(key, known);
+  return known;
 }
 
 /** For what has no runs; they are put together in runs.ts. */
