@@ -5,27 +5,22 @@ import type { Pending } from '../../../../sidecar/gateway/mcp/pending.ts';
 import { addWaiting, createMcpSessions } from '../../../../sidecar/gateway/mcp/sessions.ts';
 import { key } from '../../../support/snapshots.ts';
 import { greet, openStream } from './program-line.ts';
-import { call, json, overHttp, type Proxied, record, type Recorded, rpcOf, send, serversOf, startProxied } from './proxied.ts';
-
-interface Behind {
-  readonly up: Recorded;
-  readonly proxied: Proxied;
-  readonly headers: Record<string, string>;
-}
+import { behind, call, json, type Proxied, rpcOf, send } from './proxied.ts';
 
 const cancelled = (requestId: number): object => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
 
 /** Its tool calls are answered by the test. */
-async function behind(answer: (response: ServerResponse) => void): Promise<Behind> {
-  const up = await record((heard, response) => {
-    const { id, method } = rpcOf(heard);
-    if (method === 'initialize') json(response, { jsonrpc: '2.0', id, result: { capabilities: {} } }, 200, { 'mcp-session-id': 'sid' });
-    else if (method === 'tools/list') json(response, { jsonrpc: '2.0', id, result: { tools: [{ name: 'a' }] } });
-    else if (id !== undefined) answer(response);
-    else response.writeHead(heard.method === 'POST' ? 202 : 200).end();
+async function called(answer: (response: ServerResponse) => void) {
+  const one = await behind({
+    answer: (heard, response) => {
+      const { id, method } = rpcOf(heard);
+      if (method === 'initialize') json(response, { jsonrpc: '2.0', id, result: { capabilities: {} } }, 200, { 'mcp-session-id': 'sid' });
+      else if (method === 'tools/list') json(response, { jsonrpc: '2.0', id, result: { tools: [{ name: 'a' }] } });
+      else if (id !== undefined) answer(response);
+      else response.writeHead(heard.method === 'POST' ? 202 : 200).end();
+    },
   });
-  const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })));
-  return { up, proxied, headers: (await greet(proxied, 's')).headers };
+  return { ...one, headers: (await greet(one.proxied, 's')).headers };
 }
 
 /** One event with a number, so that the answer may come on another stream; then the stream breaks. */
@@ -40,7 +35,7 @@ const both = [
 ];
 
 test('one that is cancelled ends its stream, whatever the server does', async () => {
-  const { proxied, headers, up } = await behind(silent);
+  const { proxied, headers, up } = await called(silent);
   const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
   expect((await send(proxied, 's', { body: cancelled(5), headers })).status).toBe(202);
   expect(await calling.text).toBe(':\n\n');
@@ -49,7 +44,7 @@ test('one that is cancelled ends its stream, whatever the server does', async ()
 });
 
 test('one that is cancelled before its server begins to answer is told so, and not as a failure to try again after', async () => {
-  const { proxied, headers, up } = await behind(() => undefined);
+  const { proxied, headers, up } = await called(() => undefined);
   const calling = send(proxied, 's', { body: call('a', {}, 5), headers });
   await expect.poll(() => up.heard.at(-1)?.body).toContain('tools/call');
   await send(proxied, 's', { body: cancelled(5), headers });
@@ -58,7 +53,7 @@ test('one that is cancelled before its server begins to answer is told so, and n
 });
 
 test('one that is cancelled at a server that is gone is recorded all the same', async () => {
-  const { proxied, headers, up } = await behind(numbered);
+  const { proxied, headers, up } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   const answer = up.answer;
   up.answer = (_heard, response) => response.destroy();
@@ -68,7 +63,7 @@ test('one that is cancelled at a server that is gone is recorded all the same', 
 });
 
 test('one that waits for another stream is recorded once its session ends', async () => {
-  const { proxied, headers } = await behind(numbered);
+  const { proxied, headers } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   expect(await hooksOf(proxied)).toHaveLength(1);
   await send(proxied, 's', { method: 'DELETE', headers });
@@ -76,7 +71,7 @@ test('one that waits for another stream is recorded once its session ends', asyn
 });
 
 test('one that waits for another stream is recorded once its server forgets the session', async () => {
-  const { proxied, headers, up } = await behind(numbered);
+  const { proxied, headers, up } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   up.answer = (_heard, response) => void response.writeHead(404).end();
   const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
@@ -85,21 +80,21 @@ test('one that waits for another stream is recorded once its server forgets the 
 });
 
 test('one that waits for another stream is recorded once the process ends', async () => {
-  const { proxied, headers } = await behind(numbered);
+  const { proxied, headers } = await called(numbered);
   await send(proxied, 's', { body: call('a', {}, 5), headers });
   await proxied.close();
   expect(await hooksOf(proxied)).toEqual(both);
 });
 
 test('one whose client is gone is recorded where nobody could come back for it', async () => {
-  const { proxied, headers } = await behind(silent);
+  const { proxied, headers } = await called(silent);
   const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
   calling.leave();
   await expect.poll(() => hooksOf(proxied)).toEqual(both);
 });
 
 test('a session whose key is revoked ends at its server', async () => {
-  const { proxied, headers, up } = await behind(silent);
+  const { proxied, headers, up } = await called(silent);
   const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
   proxied.sidecar.take({ keys: [key({ id: 'key-2' })] });
   expect(await calling.text).toBe(':\n\n');

@@ -3,15 +3,15 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { key, ruleFor } from '../../../support/snapshots.ts';
 import {
+  behind,
+  type Behind,
   call,
   metaOf,
   modernCall,
   modernHeaders,
   overHttp,
   own,
-  type Proxied,
   record,
-  type Recorded,
   send,
   sendRaw,
   type Sent,
@@ -19,18 +19,10 @@ import {
   startProxied,
 } from './proxied.ts';
 
-interface Behind {
-  readonly up: Recorded;
-  readonly proxied: Proxied;
-}
-
-async function behind(): Promise<Behind> {
-  const up = await record();
-  return { up, proxied: await startProxied(serversOf(overHttp('s', up)), { documents: [ruleFor('s.delete', { permission: 'deny' })] }) };
-}
+const denying = (): Promise<Behind> => behind({ documents: [ruleFor('s.delete', { permission: 'deny' })] });
 
 test('what these tests send does reach the tool server once nothing is wrong with it', async () => {
-  const { up, proxied } = await behind();
+  const { up, proxied } = await denying();
   expect((await send(proxied, 's', { body: call('echo', { a: 1 }) })).status).toBe(200);
   expect(up.heard.map(({ body }) => body)).toEqual([
     '{"id":1,"jsonrpc":"2.0","method":"tools/call","params":{"arguments":{"a":1},"name":"echo"}}',
@@ -102,7 +94,7 @@ const bodies: readonly (readonly [string, string | Uint8Array, number, number])[
 ];
 
 test.each(bodies)('refused: %s', async (_what, body, status, code) => {
-  const { up, proxied } = await behind();
+  const { up, proxied } = await denying();
   const got = await send(proxied, 's', { body });
   expect([got.status, got.body.error?.code]).toEqual([status, code]);
   expect(up.heard).toEqual([]);
@@ -138,7 +130,7 @@ const requests: readonly (readonly [string, Sent, number])[] = [
 ];
 
 test.each(requests)('refused: %s', async (_what, sent, status) => {
-  const { up, proxied } = await behind();
+  const { up, proxied } = await denying();
   expect((await send(proxied, 's', sent)).status).toBe(status);
   expect(up.heard).toEqual([]);
 });
@@ -199,7 +191,7 @@ describe('2026-07-28', () => {
     ['a call without an id', { jsonrpc: '2.0', method: 'tools/call', params: { name: 'echo', _meta: metaOf() } }, headers, 400, -32_601],
   ];
   test.each(cases)('refused: %s', async (_what, body, sent, status, code) => {
-    const { up, proxied } = await behind();
+    const { up, proxied } = await denying();
     const got = await send(proxied, 's', { body, headers: sent });
     expect([got.status, got.body.error?.code]).toEqual([status, code]);
     expect(up.heard).toEqual([]);
@@ -222,7 +214,7 @@ describe('2026-07-28', () => {
     ['a number that is another', { 'mcp-param-to': 'ann', 'mcp-param-n': '2' }],
     ['a number in another notation', { 'mcp-param-to': 'ann', 'mcp-param-n': '0x1' }],
   ])('refused: %s', async (_what, params) => {
-    const { up, proxied } = await behind();
+    const { up, proxied } = await denying();
     up.tools = null;
     up.answer = (heard, response) =>
       response
@@ -252,7 +244,7 @@ describe('two readings of one connection', () => {
   const length = `Content-Length: ${Buffer.byteLength(body)}`;
 
   test('the same bytes in order do reach the tool server', async () => {
-    const { up, proxied } = await behind();
+    const { up, proxied } = await denying();
     expect(await sendRaw(proxied, head(json, length) + body)).toContain('HTTP/1.1 200');
     expect(up.heard).toHaveLength(1);
   });
@@ -289,7 +281,7 @@ describe('two readings of one connection', () => {
     ['an address instead of a path', head(json, length).replace('/mcp/s', 'http://other.example/mcp/s') + body, '400'],
   ];
   test.each(raw)('refused: %s', async (_what, text, status) => {
-    const { up, proxied } = await behind();
+    const { up, proxied } = await denying();
     expect(await sendRaw(proxied, text)).toContain(`HTTP/1.1 ${status}`);
     expect(up.heard).toEqual([]);
   });

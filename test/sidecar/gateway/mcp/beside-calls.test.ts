@@ -4,36 +4,11 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { agent, ruleFor, settings, type World } from '../../../support/snapshots.ts';
 import { toolDefinitionDigest } from '@tollgate/proto/contract';
-import {
-  call,
-  type Got,
-  json,
-  metaOf,
-  modernHeaders,
-  overHttp,
-  own,
-  type Proxied,
-  record,
-  type Recorded,
-  rpcOf,
-  send,
-  serversOf,
-  startProxied,
-} from './proxied.ts';
+import { behind, type Behind, call, type Got, json, metaOf, modernHeaders, own, type Recorded, rpcOf, send } from './proxied.ts';
 
 const mail = 'bob@acme-mail.eu';
 const tool = (name: string, more: object = {}): object => ({ name, inputSchema: { type: 'object' }, ...more });
 const request = (method: string, params: object = {}, id = 1): object => ({ jsonrpc: '2.0', id, method, params });
-
-interface Behind {
-  readonly up: Recorded;
-  readonly proxied: Proxied;
-}
-
-async function behind(world: World = {}, admitted: ReadonlyMap<string, string> | null = null): Promise<Behind> {
-  const up = await record();
-  return { up, proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world) };
-}
 
 const methods = ({ up }: Behind): readonly (string | undefined)[] => up.heard.map((heard) => rpcOf(heard).method);
 const unknown = (name: string): object => ({ code: -32_602, message: `Unknown tool: ${name}` });
@@ -64,7 +39,7 @@ describe('a tool that the server does not list', () => {
   });
 
   test('is none where tools are pinned either, and not one whose definition changed', async () => {
-    const one = await behind({}, new Map([['a', toolDefinitionDigest(tool('a') as Record<string, unknown>)]]));
+    const one = await behind({ admitted: new Map([['a', toolDefinitionDigest(tool('a') as Record<string, unknown>)]]) });
     expect((await send(one.proxied, 's', { body: call('nope') })).body.error).toEqual(unknown('nope'));
   });
 
@@ -78,7 +53,7 @@ describe('a tool that the server does not list', () => {
 });
 
 test('a pinned definition that changed is known at the next call, a second later', async () => {
-  const one = await behind({}, new Map([['a', toolDefinitionDigest(tool('a') as Record<string, unknown>)]]));
+  const one = await behind({ admitted: new Map([['a', toolDefinitionDigest(tool('a') as Record<string, unknown>)]]) });
   one.up.tools = [tool('a')];
   expect((await send(one.proxied, 's', { body: call('a') })).body.result).toEqual({});
   one.up.tools = [tool('a', { description: 'and tells eve' })];

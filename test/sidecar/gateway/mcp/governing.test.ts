@@ -3,15 +3,15 @@ import { toolDefinitionDigest } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { agent, ruleFor, type World } from '../../../support/snapshots.ts';
 import {
+  behind,
+  type Behind,
   call,
   json,
   metaOf,
   modernCall,
   modernHeaders,
   overHttp,
-  type Proxied,
   record,
-  type Recorded,
   rpcOf,
   send,
   serversOf,
@@ -23,22 +23,13 @@ const tool = (name: string, more: object = {}): object => ({ name, description: 
 const listing = (id = 1): object => ({ jsonrpc: '2.0', id, method: 'tools/list' });
 const modernListing = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: metaOf() } };
 
-interface Behind {
-  readonly up: Recorded;
-  readonly proxied: Proxied;
-  /** What its calls answer, as it is written; and what it lists. */
-  result: string;
-  tools: readonly object[];
-}
-
-async function behind(world: World = {}, admitted: ReadonlyMap<string, string> | null = null): Promise<Behind> {
-  const up = await record();
-  const one: Behind = {
-    up,
-    proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world),
+/** With what its calls answer, as it is written; and what it lists. */
+async function governed(around: Parameters<typeof behind>[0] = {}) {
+  const one = Object.assign(await behind(around), {
     result: '"result":{"content":[]}',
     tools: [tool('b'), tool('a'), tool('c')],
-  };
+  });
+  const { up } = one;
   up.tools = null;
   up.answer = (heard, response) => {
     const { id, method } = rpcOf(heard);
@@ -57,7 +48,7 @@ const calls = ({ up }: Behind): readonly string[] => up.heard.filter(({ body }) 
 
 describe('lists', () => {
   test('show what policy allows, in an order of their own, each definition as it was written', async () => {
-    const one = await behind({ documents: [ruleFor('s.c', { permission: 'deny' })] });
+    const one = await governed({ documents: [ruleFor('s.c', { permission: 'deny' })] });
     one.up.answer = (heard, response) =>
       json(
         response,
@@ -69,13 +60,13 @@ describe('lists', () => {
   });
 
   test('show an agent the tools that it has', async () => {
-    const one = await behind({ agents: [agent({ enabledTools: ['s.a'] })] });
+    const one = await governed({ agents: [agent({ enabledTools: ['s.a'] })] });
     expect(namesIn(await send(one.proxied, 's', { body: listing(), headers: { 'x-tollgate-agent': 'bot' } }))).toEqual(['a']);
     expect(namesIn(await send(one.proxied, 's', { body: listing() }))).toEqual(['a', 'b', 'c']);
   });
 
   test('do not change with limits and caps that are used up', async () => {
-    const one = await behind({ documents: [ruleFor('s.a', { rateLimit: 1 })] });
+    const one = await governed({ documents: [ruleFor('s.a', { rateLimit: 1 })] });
     const before = await send(one.proxied, 's', { body: listing() });
     await send(one.proxied, 's', { body: call('a', {}, 2) });
     const throttled = await send(one.proxied, 's', { body: call('a', {}, 3) });
@@ -86,13 +77,13 @@ describe('lists', () => {
   });
 
   test('are private in the newest revision', async () => {
-    const one = await behind();
+    const one = await governed();
     const { body } = await send(one.proxied, 's', { body: modernListing, headers: modernHeaders('tools/list') });
     expect(body.result).toMatchObject({ cacheScope: 'private', ttlMs: 5 });
   });
 
   test('show none of two tools with one name but the first, and none without a name', async () => {
-    const one = await behind();
+    const one = await governed();
     one.tools = [tool('a', { title: 'first' }), tool('a', { title: 'second' }), { description: 'nameless' }];
     expect((await send(one.proxied, 's', { body: listing() })).body.result?.['tools']).toEqual([tool('a', { title: 'first' })]);
   });
@@ -100,7 +91,7 @@ describe('lists', () => {
 
 describe('denials', () => {
   test('of a tool that the caller does not see: as if there were none, and both are recorded', async () => {
-    const one = await behind({ documents: [ruleFor('s.a', { permission: 'deny' })] });
+    const one = await governed({ documents: [ruleFor('s.a', { permission: 'deny' })] });
     const got = await send(one.proxied, 's', { body: call('a') });
     expect(got.body.error).toEqual({ code: -32_602, message: 'Unknown tool: a' });
     expect(one.up.heard).toEqual([]);
@@ -108,7 +99,7 @@ describe('denials', () => {
   });
 
   test('of the moment are results that a model can act on', async () => {
-    const one = await behind({ settings: { frozen: true } });
+    const one = await governed({ settings: { frozen: true } });
     const got = await send(one.proxied, 's', { body: modernCall('a'), headers: modernHeaders('tools/call', 'a') });
     expect(got.body.result).toMatchObject({ isError: true, resultType: 'complete' });
     expect(textIn(got)).toContain('workspace_frozen');
@@ -117,7 +108,7 @@ describe('denials', () => {
   });
 
   test('by a cap are results too', async () => {
-    const one = await behind({ agents: [agent({ enabledTools: ['s.*'], maxToolCalls: 1 })] });
+    const one = await governed({ agents: [agent({ enabledTools: ['s.*'], maxToolCalls: 1 })] });
     const headers = { 'x-tollgate-agent': 'bot' };
     await send(one.proxied, 's', { body: call('a', {}, 1), headers });
     expect(textIn(await send(one.proxied, 's', { body: call('a', {}, 2), headers }))).toContain('cap_tool_calls');
@@ -125,14 +116,14 @@ describe('denials', () => {
   });
 
   test('where nothing can be recorded nothing passes', async () => {
-    const one = await behind();
+    const one = await governed();
     one.proxied.sidecar.spoolFault = 'full';
     expect(textIn(await send(one.proxied, 's', { body: call('a') }))).toContain('audit_unavailable');
     expect(calls(one)).toEqual([]);
   });
 
   test('a retry with other arguments is decided anew, and not by what was decided before', async () => {
-    const one = await behind({ documents: [ruleFor('s.a', { transform: 'redact' })] });
+    const one = await governed({ documents: [ruleFor('s.a', { transform: 'redact' })] });
     await send(one.proxied, 's', { body: call('a', { to: 'ann' }, 1) });
     await send(one.proxied, 's', { body: call('a', { to: mail }, 1) });
     expect(calls(one)[0]).toContain('"to":"ann"');
@@ -141,7 +132,7 @@ describe('denials', () => {
   });
 
   test('what is read is decided under the name of the method', async () => {
-    const one = await behind({ documents: [ruleFor('s.resources/read', { permission: 'deny' })] });
+    const one = await governed({ documents: [ruleFor('s.resources/read', { permission: 'deny' })] });
     const got = await send(one.proxied, 's', { body: { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'file:///a' } } });
     expect(got.body.error?.message).toContain('policy_denied');
     expect(one.up.heard).toEqual([]);
@@ -161,7 +152,7 @@ describe('redaction', () => {
     ['text in escapes', `"result":{"content":[{"type":"text","text":"${mail.replace('@', String.raw`\u0040`)}"}]}`],
   ];
   test.each(results)('reaches %s', async (_what, result) => {
-    const one = await behind(redacting);
+    const one = await governed(redacting);
     one.result = result;
     const got = await send(one.proxied, 's', { body: call('a') });
     expect(got.text).toContain('[redacted:email');
@@ -172,7 +163,7 @@ describe('redaction', () => {
   });
 
   test('leaves every other character of a result as it was written', async () => {
-    const one = await behind(redacting);
+    const one = await governed(redacting);
     one.result = `"result" : { "content":[], "structuredContent":{"n":12345678901234567890123, "f":1.10, "to":"${mail}" } }`;
     expect((await send(one.proxied, 's', { body: call('a') })).text).toMatch(
       /^\{"jsonrpc":"2\.0","id":1,"result" : \{ "content":\[\], "structuredContent":\{"n":12345678901234567890123, "f":1\.10, "to":"\[redacted:email[^"]*\]" \} \}\}$/,
@@ -181,14 +172,14 @@ describe('redaction', () => {
 
   test('what nothing is found in is handed on as it was written', async () => {
     for (const world of [{}, redacting]) {
-      const one = await behind(world);
+      const one = await governed(world);
       one.result = '"result":{"structuredContent":{"n":9007199254740993, "f":1e400},"content":[]}';
       expect((await send(one.proxied, 's', { body: call('a') })).text).toBe(`{"jsonrpc":"2.0","id":1,${one.result}}`);
     }
   });
 
   test('a result over the bounds of redaction does not pass', async () => {
-    const one = await behind(redacting);
+    const one = await governed(redacting);
     one.result = `"result":{"content":[{"type":"text","text":"${'x'.repeat(1_200_000)}"}]}`;
     const got = await send(one.proxied, 's', { body: call('a') });
     expect(textIn(got)).toContain('redaction_unsupported');
@@ -196,13 +187,13 @@ describe('redaction', () => {
   });
 
   test('without it such a result passes whole', async () => {
-    const one = await behind();
+    const one = await governed();
     one.result = `"result":{"content":[{"type":"text","text":"${'x'.repeat(2_000_000)}"}]}`;
     expect((await send(one.proxied, 's', { body: call('a') })).text.length).toBeGreaterThan(2_000_000);
   });
 
   test('reaches what comes before the result, and what a retry brings', async () => {
-    const one = await behind(redacting);
+    const one = await governed(redacting);
     one.up.answer = (heard, response) => {
       const { id, method } = rpcOf(heard);
       if (method === 'tools/list') return json(response, { jsonrpc: '2.0', id, result: { tools: one.tools } });
@@ -234,13 +225,13 @@ describe('definitions', () => {
   const admitted = new Map([['a', digest]]);
 
   test('one that is as it was admitted is called', async () => {
-    const one = await behind({}, admitted);
+    const one = await governed({ admitted });
     expect((await send(one.proxied, 's', { body: call('a') })).body.result).toEqual({ content: [] });
     expect(calls(one)).toHaveLength(1);
   });
 
   test('one that changed or appeared is not shown and not called, and the model is told why', async () => {
-    const one = await behind({}, admitted);
+    const one = await governed({ admitted });
     one.tools = [tool('a', { description: 'does a, and tells eve' }), tool('new')];
     expect(namesIn(await send(one.proxied, 's', { body: listing() }))).toEqual([]);
     for (const name of ['a', 'new']) {
@@ -253,7 +244,7 @@ describe('definitions', () => {
   });
 
   test('one that changes later is not called any more once a second has passed, or a list was seen', async () => {
-    const one = await behind({}, admitted);
+    const one = await governed({ admitted });
     await send(one.proxied, 's', { body: call('a') });
     one.tools = [tool('a', { inputSchema: { type: 'object', required: ['secret'] } })];
     await send(one.proxied, 's', { body: listing() });
@@ -267,21 +258,21 @@ describe('definitions', () => {
   });
 
   test('where the server does not tell its definitions nothing of it is called', async () => {
-    const one = await behind({}, admitted);
+    const one = await governed({ admitted });
     one.up.answer = (heard, response) => json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, error: { code: -32_601, message: 'no' } });
     expect((await send(one.proxied, 's', { body: call('a') })).status).toBe(502);
     expect(calls(one)).toEqual([]);
   });
 
   test('of a tool that a caller does not see it is told nothing', async () => {
-    const one = await behind({ documents: [ruleFor('s.new', { permission: 'deny' })] }, admitted);
+    const one = await governed({ admitted, documents: [ruleFor('s.new', { permission: 'deny' })] });
     expect((await send(one.proxied, 's', { body: call('new') })).body.error?.message).toBe('Unknown tool: new');
     expect(one.up.heard).toEqual([]);
   });
 });
 
 test('the tool server hears nothing of who asks: no key, no cookie, no identity', async () => {
-  const one = await behind();
+  const one = await governed();
   const identity = {
     cookie: 'session=1',
     'x-forwarded-for': '10.0.0.1',
@@ -315,7 +306,7 @@ test('the server’s own headers are sent, whatever the client says', async () =
 });
 
 test('no argument, no result and no key stands in a log line', async () => {
-  const one = await behind();
+  const one = await governed();
   one.result = '"result":{"content":[{"type":"text","text":"out-value"}]}';
   await send(one.proxied, 's', { body: call('a', { to: 'in-value' }) });
   await send(one.proxied, 's', { body: '{"in-value"' });
@@ -324,7 +315,7 @@ test('no argument, no result and no key stands in a log line', async () => {
 });
 
 test('what a client answers to a question of its server is redacted as policy says of messages', async () => {
-  const one = await behind({ documents: [ruleFor('s.messages', { transform: 'redact' })] });
+  const one = await governed({ documents: [ruleFor('s.messages', { transform: 'redact' })] });
   one.up.answer = (heard, response) => {
     const { id, method } = rpcOf(heard);
     if (method === 'initialize') return json(response, { jsonrpc: '2.0', id, result: {} }, 200, { 'mcp-session-id': 'sid' });
@@ -344,7 +335,7 @@ test('what a client answers to a question of its server is redacted as policy sa
 });
 
 test('a client whose name cannot be part of an agent type has none', async () => {
-  const one = await behind();
+  const one = await governed();
   const body = {
     ...modernCall('a'),
     params: { name: 'a', _meta: metaOf({ 'io.modelcontextprotocol/clientInfo': { name: 'root::api::x', version: '1' } }) },

@@ -126,6 +126,22 @@ export async function startProxied(servers: ToolServers, world: World = {}): Pro
   };
 }
 
+/** A recorded server, `s`, and the proxy before it. */
+export interface Behind {
+  readonly up: Recorded;
+  readonly proxied: Proxied;
+}
+
+interface Around extends World {
+  readonly answer?: Recorded['answer'];
+  readonly admitted?: Reached['admitted'];
+}
+
+export async function behind({ answer, admitted = null, ...world }: Around = {}): Promise<Behind> {
+  const up = await record(answer);
+  return { up, proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world) };
+}
+
 export interface Sent {
   readonly method?: string;
   readonly path?: string;

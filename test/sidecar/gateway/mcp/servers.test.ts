@@ -7,6 +7,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { upstreamBounds } from '../../../../sidecar/gateway/mcp/upstream.ts';
 import { key, keyText } from '../../../support/snapshots.ts';
 import {
+  behind,
+  type Behind,
   call,
   json,
   metaOf,
@@ -14,7 +16,6 @@ import {
   modernHeaders,
   overHttp,
   own,
-  type Proxied,
   record,
   type Recorded,
   rpcOf,
@@ -23,16 +24,7 @@ import {
   startProxied,
 } from './proxied.ts';
 
-interface Behind {
-  readonly up: Recorded;
-  readonly proxied: Proxied;
-}
-
-async function behind(answer: Recorded['answer']): Promise<Behind> {
-  const up = await record(answer);
-  return { up, proxied: await startProxied(serversOf(overHttp('s', up))) };
-}
-
+const answering = (answer: Recorded['answer']): Promise<Behind> => behind({ answer });
 const event = (message: unknown, id?: string): string => `${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(message)}\n\n`;
 const stream = (response: ServerResponse, ...texts: readonly string[]): ServerResponse => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
@@ -83,7 +75,7 @@ const answers: readonly (readonly [string, Recorded['answer'], RegExp])[] = [
 ];
 
 test.each(answers)('a server that answers with %s: the caller is told so, and the outcome is recorded', async (_what, answer, words) => {
-  const { proxied } = await behind(answer);
+  const { proxied } = await answering(answer);
   const got = await send(proxied, 's', { body: call('a') });
   expect(got).toMatchObject(isFailed);
   expect(got.body.error?.message).toMatch(words);
@@ -94,7 +86,7 @@ test.each(answers)('a server that answers with %s: the caller is told so, and th
 });
 
 test('a status that says why is handed on, with its error', async () => {
-  const { proxied } = await behind((_heard, response) =>
+  const { proxied } = await answering((_heard, response) =>
     json(response, { jsonrpc: '2.0', id: null, error: { code: -32_000, message: 'not now' } }, 400),
   );
   expect(await send(proxied, 's', { body: call('a') })).toMatchObject({
@@ -104,7 +96,7 @@ test('a status that says why is handed on, with its error', async () => {
 });
 
 test('what a server may not send on a stream does not arrive; the rest does, in order', async () => {
-  const { proxied } = await behind((_heard, response) => {
+  const { proxied } = await answering((_heard, response) => {
     stream(
       response,
       ': a comment\n\n',
@@ -124,7 +116,7 @@ test('what a server may not send on a stream does not arrive; the rest does, in 
 });
 
 test('in the newest revision a server asks nothing on a stream', async () => {
-  const { proxied } = await behind((heard, response) => {
+  const { proxied } = await answering((heard, response) => {
     if (rpcOf(heard).method === 'tools/list') json(response, { jsonrpc: '2.0', id: rpcOf(heard).id, result: { tools: [] } });
     else stream(response, event({ jsonrpc: '2.0', id: 'y', method: 'sampling/createMessage', params: {} }), event(done())).end();
   });
@@ -138,7 +130,7 @@ const broken: readonly (readonly [string, readonly string[]])[] = [
   ['sends an event that does not end', [`data: ${'x'.repeat(17 * 1_048_576)}`]],
 ];
 test.each(broken)('a stream that %s ends with an error, and the outcome is recorded', async (_what, texts) => {
-  const { proxied } = await behind((_heard, response) => stream(response, ...texts).end());
+  const { proxied } = await answering((_heard, response) => stream(response, ...texts).end());
   const { text } = await send(proxied, 's', { body: call('a') });
   expect(JSON.parse(text.replace('data: ', ''))).toMatchObject({ id: 1, error: { code: -32_603 } });
   expect((await proxied.sidecar.entries()).at(-1)).toMatchObject({ hookEvent: 'PostToolUse', outcome: { isError: true } });
@@ -146,7 +138,7 @@ test.each(broken)('a stream that %s ends with an error, and the outcome is recor
 
 test('events arrive one by one, before the next is written', async () => {
   let upstream: ServerResponse | undefined;
-  const { proxied } = await behind((_heard, response) => (upstream = stream(response)));
+  const { proxied } = await answering((_heard, response) => (upstream = stream(response)));
   const response = await fetch(proxied.urlOf('s'), {
     method: 'POST',
     headers: { authorization: `Bearer ${own}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -166,7 +158,7 @@ test('a server that floods is read no faster than its client reads', async () =>
   let written = 0;
   let isFull = false;
   const message = event({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(100_000) } });
-  const { proxied } = await behind((_heard, response) => {
+  const { proxied } = await answering((_heard, response) => {
     stream(response);
     const flood = (): void => {
       while (written < 200_000_000) {
@@ -213,7 +205,7 @@ describe('sessions', () => {
   const headers = { 'mcp-session-id': 'sid', 'mcp-protocol-version': '2025-11-25' };
 
   async function session(answer: Recorded['answer']): Promise<Behind> {
-    const one = await behind((heard, response) => {
+    const one = await answering((heard, response) => {
       const { id, method } = rpcOf(heard);
       if (method === 'initialize')
         json(response, { jsonrpc: '2.0', id, result: { capabilities: { tools: {}, tasks: { list: {} } } } }, 200, {
@@ -332,7 +324,7 @@ test('a server whose secret is not here says which, and where it belongs', async
 
 test('an answer to a notification is not read, and holds nothing open', async () => {
   let ended = 0;
-  const { proxied } = await behind((_heard, response) => {
+  const { proxied } = await answering((_heard, response) => {
     response.on('close', () => (ended += 1));
     stream(response, ':\n\n');
   });
@@ -341,7 +333,7 @@ test('an answer to a notification is not read, and holds nothing open', async ()
 });
 
 test('a key has so many streams open with a server at once, and others go on', async () => {
-  const { proxied } = await behind((_heard, response) => stream(response, ':\n\n'));
+  const { proxied } = await answering((_heard, response) => stream(response, ':\n\n'));
   proxied.sidecar.take({ keys: [key(), key({ id: 'key-2' })] });
   const stop = new AbortController();
   const open = (authorization: string): Promise<Response> =>
@@ -365,7 +357,7 @@ test('a key has so many streams open with a server at once, and others go on', a
 
 test('when the process ends, open streams end, here and at the server', async () => {
   let ended = false;
-  const { proxied } = await behind((_heard, response) => {
+  const { proxied } = await answering((_heard, response) => {
     response.on('close', () => (ended = true));
     stream(response, ':\n\n');
   });
