@@ -23,41 +23,68 @@ interface Deps {
   readonly wall: () => number;
 }
 
-interface Open {
-  readonly keyId: string;
-  readonly gone: AbortController;
+interface Key {
+  readonly open: Set<AbortController>;
+  /** Looks again when it expires; undefined: it does not. */
+  timer: NodeJS.Timeout | undefined;
 }
 
-// Longer than a timer waits, a key is looked at with each snapshot only.
+/** The longest that a timer waits. */
 const waitMaxMs = 2_147_483_647;
 
 export function createCallers({ cell, wall }: Deps): Callers {
-  const all = new Set<Open>();
-  const bar = ({ gone }: Open): void =>
-    gone.abort(
-      new Refused(badKeys.unknown.status, errorText(null, rpcErrors.request, `${badKeys.unknown.code}: ${badKeys.unknown.error}`)),
-    );
-  cell.onSwap((index) => {
-    for (const open of all) if (!keyStands(index, wall(), open.keyId)) bar(open);
+  /** Those with which a request is open. */
+  const keys = new Map<string, Key>();
+
+  /** Bars all who came with a key that is no longer good, else looks again when it expires. */
+  function look(keyId: string, key: Key): void {
+    clearTimeout(key.timer);
+    const index = cell.current;
+    if (index === null || !keyStands(index, wall(), keyId)) return bar(key);
+    const expiresAt = index.keysById.get(keyId)?.expiresAt ?? null;
+    if (expiresAt !== null) key.timer = setTimeout(() => look(keyId, key), Math.min(expiresAt - wall(), waitMaxMs)).unref();
+  }
+
+  function add(keyId: string, gone: AbortController): Key {
+    const known = keys.get(keyId);
+    if (known !== undefined) {
+      known.open.add(gone);
+      return known;
+    }
+    const key: Key = { open: new Set([gone]), timer: undefined };
+    keys.set(keyId, key);
+    look(keyId, key);
+    return key;
+  }
+
+  function remove(keyId: string, key: Key, gone: AbortController): void {
+    if (!key.open.delete(gone) || key.open.size > 0) return;
+    clearTimeout(key.timer);
+    keys.delete(keyId);
+  }
+
+  cell.onSwap(() => {
+    for (const [keyId, key] of keys) look(keyId, key);
   });
   return {
     watch: ({ raw }, keyId) => {
-      const open: Open = { keyId, gone: new AbortController() };
-      all.add(open);
-      const expiresAt = cell.current?.keysById.get(keyId)?.expiresAt ?? null;
-      const left = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - wall();
-      const timer = left > waitMaxMs ? undefined : setTimeout(() => bar(open), left).unref();
+      const gone = new AbortController();
+      const key = add(keyId, gone);
       // Also once all is said, so that nothing goes on behind a stream that we have ended.
-      const leave = (): void => open.gone.abort(new UpstreamDown('the caller is gone'));
+      const leave = (): void => gone.abort(new UpstreamDown('the caller is gone'));
       raw.once('close', leave);
       return {
-        signal: open.gone.signal,
+        signal: gone.signal,
         forget: () => {
-          all.delete(open);
-          clearTimeout(timer);
           raw.off('close', leave);
+          remove(keyId, key, gone);
         },
       };
     },
   };
+}
+
+function bar({ open }: Key): void {
+  const { status, code, error } = badKeys.unknown;
+  for (const gone of open) gone.abort(new Refused(status, errorText(null, rpcErrors.request, `${code}: ${error}`)));
 }

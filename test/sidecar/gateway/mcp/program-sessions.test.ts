@@ -182,6 +182,7 @@ describe('a key that is no longer good', () => {
     const { wall } = proxied.sidecar.govern.clock;
     proxied.sidecar.take({ keys: [key({ expiresAt: wall() + 300 })] });
     const listening = await openStream(proxied, 's', headers);
+    proxied.sidecar.time.wall += 300;
     expect(await listening.text).toBe('');
   });
 
