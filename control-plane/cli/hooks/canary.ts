@@ -7,7 +7,7 @@ import type { HostName } from '@tollgate/proto/contract';
 import { canaryTool, hostNamed } from '@tollgate/sidecar/hosts';
 import { runHook } from '../commands/hook.ts';
 import type { World } from '../world.ts';
-import type { Way } from './host-settings.ts';
+import type { Way } from './host.ts';
 
 export interface Proof {
   /** The host would not run the call. */

@@ -7,7 +7,8 @@ import { isRow, type Row } from '../answer.ts';
 import { Failure } from '../failure.ts';
 import type { World } from '../world.ts';
 import { configFolder, connectionPath } from './connection.ts';
-import { hostSettings, type Installed, type Scope, type Way } from './host-settings.ts';
+import type { Installed, Scope, Way } from './host.ts';
+import { hostSettings } from './host-settings.ts';
 import { BadSettings } from './jsonc.ts';
 import { readSettings, removeSettings, replaceSettings, writeWhole } from './settings-file.ts';
 
