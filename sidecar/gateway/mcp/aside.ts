@@ -8,14 +8,12 @@ import { passingBy, sideline } from './passing.ts';
 import type { Prepared } from './pending.ts';
 import { redactedAnswer, redactedParams } from './redacted.ts';
 import { memberAt, withMember } from './wire/json-text.ts';
-import type { ClientMessage } from './wire/message.ts';
+import type { ClientRequest } from './wire/message.ts';
 import { type Era, listedBy } from './wire/methods.ts';
 import { Refused, type RpcId } from './wire/rpc.ts';
 
-type Request = ClientMessage & { readonly kind: 'request' };
-
 /** Throws `Refused` where it is not to go on. */
-export async function prepareAside(judging: Judging, message: Request): Promise<Prepared> {
+export async function prepareAside(judging: Judging, message: ClientRequest): Promise<Prepared> {
   const { govern, run, server, era } = judging;
   const { id, method, params } = message;
   const listed = listedBy(method);

@@ -12,14 +12,12 @@ import { isAdmitted } from './catalog.ts';
 import type { ParamHeader } from './wire/header-values.ts';
 import { memberAt, withMember } from './wire/json-text.ts';
 import { policyName, type Viewer } from './list.ts';
-import { type ClientMessage, isFields } from './wire/message.ts';
+import { type ClientRequest, isFields } from './wire/message.ts';
 import type { Era } from './wire/methods.ts';
 import { passingOf } from './passing.ts';
 import type { Pending, Prepared, ServerResponse } from './pending.ts';
 import { redactedParams, restored } from './redacted.ts';
 import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from './wire/rpc.ts';
-
-type Request = ClientMessage & { readonly kind: 'request' };
 
 export interface Judging extends Viewer {
   readonly sidecar: Sidecar;
@@ -35,7 +33,12 @@ const refusedCall: Refusal = (id, era, denial) => refusedResultText(id, era, den
 const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
 
 /** Throws `Refused` where it is not to go on. `declared`: arguments that its headers repeat. */
-export async function prepareCall(judging: Judging, message: Request, name: string, declared: readonly ParamHeader[]): Promise<Prepared> {
+export async function prepareCall(
+  judging: Judging,
+  message: ClientRequest,
+  name: string,
+  declared: readonly ParamHeader[],
+): Promise<Prepared> {
   const { id, params } = message;
   const args = params['arguments'] ?? {};
   const tool = policyName(judging.server, name);
@@ -46,7 +49,7 @@ export async function prepareCall(judging: Judging, message: Request, name: stri
       : refusedCall(id, judging.era, verdict);
     throw new Refused(200, text);
   }
-  const forwarded: Request = {
+  const forwarded: ClientRequest = {
     ...message,
     params: {
       ...redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']),
@@ -59,7 +62,7 @@ export async function prepareCall(judging: Judging, message: Request, name: stri
 }
 
 /** A resource or a prompt, as `<server>.resources/read` and the like. */
-export async function prepareRead(judging: Judging, message: Request): Promise<Prepared> {
+export async function prepareRead(judging: Judging, message: ClientRequest): Promise<Prepared> {
   const { _meta: meta, requestState: _, ...input } = message.params;
   const verdict = await decided(judging, { tool: policyName(judging.server, message.method), input });
   if (!verdict.allowed) throw new Refused(200, refusedRead(message.id, judging.era, verdict));
@@ -96,7 +99,7 @@ const ofTheMoment = new Set(['workspace_frozen', 'agent_suspended', 'snapshot_mi
 const isAbsent = ({ govern, run, catalog }: Judging, { code, tool }: Denial, name: string): boolean =>
   !ofTheMoment.has(code) && (!offers(govern, run, tool) || !catalog.tools.has(name));
 
-function outcomeOf(judging: Judging, permit: Permit, { id, method }: Request, refusal: Refusal): Pending {
+function outcomeOf(judging: Judging, permit: Permit, { id, method }: ClientRequest, refusal: Refusal): Pending {
   const { sidecar, run, era } = judging;
   const durationMs = (): number => sidecar.govern.clock.now() - permit.decidedAt;
   return {

@@ -1,5 +1,5 @@
 // One request to a tool server and what comes back, whatever the server is: the form in which `http-upstream.ts` and
-// `program-upstream.ts` are the same to the proxy.
+// `programs/programs.ts` are the same to the proxy.
 import type { ClientMessage } from './wire/message.ts';
 import type { Era } from './wire/methods.ts';
 import type { SseEvent } from './wire/sse.ts';

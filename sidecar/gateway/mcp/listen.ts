@@ -1,13 +1,13 @@
 // `subscriptions/listen` of the newest revision: a stream for what changes. The list of tools changes with policy, whatever
 // the server says of its own, so who asks for that is always told.
 import { memberAt, withMember } from './wire/json-text.ts';
-import { type ClientMessage, isFields } from './wire/message.ts';
+import { type ClientRequest, isFields } from './wire/message.ts';
 import type { Pending } from './pending.ts';
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
-export function listenPending({ id, method, params }: ClientMessage & { readonly kind: 'request' }, passing: Pending['passing']): Pending {
+export function listenPending({ id, method, params }: ClientRequest, passing: Pending['passing']): Pending {
   const filter = params['notifications'];
   const wantsTools = isFields(filter) && filter['toolsListChanged'] === true;
   let isAcknowledged = false;

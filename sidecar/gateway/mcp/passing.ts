@@ -10,8 +10,11 @@ import type { McpSession } from './sessions.ts';
 import type { ToolServer } from './upstream.ts';
 import { memberAt, withMember, withMembersOf } from './wire/json-text.ts';
 
+/** The call or the method by whose decision something is redacted. */
+export type By = Pick<Permit, 'tool' | 'decision'>;
+
 /** What else of a call its tool gets. Over our bounds nothing of it. */
-export function redactedPart(run: GovernedRun, { tool, decision }: Pick<Permit, 'tool' | 'decision'>, value: unknown): unknown {
+export function redactedPart(run: GovernedRun, { tool, decision }: By, value: unknown): unknown {
   if (decision.transform !== 'redact') return value;
   const payload = payloadOf(value, true);
   return 'problem' in payload ? {} : redactPayload(run, tool, payload).value;
@@ -24,7 +27,7 @@ export const passingBy =
     passingText(run, sideline(run, server, method), text);
 
 /** Of what comes with a call. It may be kept for long, so nothing of the call's input is kept with it. */
-export function passingOf(run: GovernedRun, { tool, decision }: Pick<Permit, 'tool' | 'decision'>): Pending['passing'] {
+export function passingOf(run: GovernedRun, { tool, decision }: By): Pending['passing'] {
   return (text) => passingText(run, { tool, decision }, text);
 }
 
@@ -42,13 +45,13 @@ export const answerBy = (run: GovernedRun, server: ToolServer, value: unknown): 
   redactedPart(run, sideline(run, server, 'messages'), value);
 
 /** What policy says of a method that is no tool, under its name. */
-export function sideline(run: GovernedRun, server: ToolServer, method: string): Pick<Permit, 'tool' | 'decision'> {
+export function sideline(run: GovernedRun, server: ToolServer, method: string): By {
   const tool = policyName(server, method);
   return { tool, decision: (run.caller.plans.get(tool) ?? planFor(run.caller, tool)).outcome };
 }
 
 /** Progress, logs and questions that come with a call: their `params` are redacted as its output is. */
-function passingText(run: GovernedRun, { tool, decision }: Pick<Permit, 'tool' | 'decision'>, text: string): string {
+function passingText(run: GovernedRun, { tool, decision }: By, text: string): string {
   const span = memberAt(text, ['params']);
   if (decision.transform !== 'redact' || span === null) return text;
   const json = text.slice(span.start, span.end);

@@ -1,5 +1,5 @@
 // A request on its way to a tool server: what is to become of whatever comes back because of it.
-import type { ClientMessage } from './wire/message.ts';
+import type { ClientRequest } from './wire/message.ts';
 import type { ServerMessage } from './wire/server-message.ts';
 import type { ParamHeader } from './wire/header-values.ts';
 import type { StreamWriter } from './writer.ts';
@@ -29,7 +29,7 @@ export interface Listening {
 
 export interface Prepared {
   /** As it goes on. */
-  readonly message: ClientMessage & { readonly kind: 'request' };
+  readonly message: ClientRequest;
   /** Arguments that its headers repeat. */
   readonly declared: readonly ParamHeader[];
   readonly pending: Pending;

@@ -1,14 +1,14 @@
 // One message from a client: read, looked up in the allow-list, and sent on in our own words. What is answered is a request,
 // and its own file.
-import { unnamed } from './caller.ts';
+import { unnamed } from './client.ts';
 import { type Asked, type Door, runFor, withoutSession, withSession } from './door.ts';
 import { sendOnly } from './exchange.ts';
 import { eraOf, modernVersion, requestHeaders } from './wire/headers.ts';
-import { type BadMessage, type ClientMessage, messageText, parseMessage } from './wire/message.ts';
+import { type BadMessage, type ClientMessage, type ClientRequest, messageText, parseMessage } from './wire/message.ts';
 import { type Era, isClientNotification } from './wire/methods.ts';
 import { answerBy } from './passing.ts';
 import { cancelledId } from './relay.ts';
-import { handleRequest, type Request } from './request.ts';
+import { handleRequest } from './request.ts';
 import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
 import { waitingKey } from './sessions.ts';
 import { forgetUnknown } from './stream.ts';
@@ -31,7 +31,7 @@ function refusedMessage({ code, problem, id, requested }: BadMessage): Refused {
 }
 
 /** A message that nothing is answered to. */
-async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<ClientMessage, Request>): Promise<void> {
+async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<ClientMessage, ClientRequest>): Promise<void> {
   const { headers, signal, reply } = asked;
   refuseUnasked(asked, message);
   const body = messageText(message.kind === 'response' ? answered(door, asked, message) : message);
@@ -43,7 +43,7 @@ async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<Clien
 }
 
 /** Ids are a session's own: outside of one they would name what is others'. */
-function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, Request>): void {
+function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, ClientRequest>): void {
   const refused = (problem: string): Refused => new Refused(400, errorText(null, rpcErrors.request, problem));
   if (message.kind === 'response') {
     if (session === null) throw refused('Mcp-Session-Id is missing: it names the session whose server asked');

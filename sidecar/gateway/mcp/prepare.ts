@@ -10,17 +10,15 @@ import { greetingPending } from './greeting.ts';
 import { headerProblem, paramHeaderProblem } from './wire/headers.ts';
 import { listPending, policyName } from './list.ts';
 import { listenPending } from './listen.ts';
-import { type ClientMessage, isFields } from './wire/message.ts';
+import { type ClientRequest, isFields } from './wire/message.ts';
 import { type Era, treatmentOf } from './wire/methods.ts';
 import { type Pending, plainPending, type Prepared } from './pending.ts';
 import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
 import { UpstreamDown } from './upstream.ts';
 
-type Request = ClientMessage & { readonly kind: 'request' };
-
 interface Preparing {
   readonly era: Era;
-  readonly message: Request;
+  readonly message: ClientRequest;
   readonly run: GovernedRun;
 }
 
@@ -56,7 +54,7 @@ export async function prepare(door: Door, asked: Asked, preparing: Preparing): P
 interface ToolCalling {
   readonly door: Door;
   readonly asked: Asked;
-  readonly message: Request;
+  readonly message: ClientRequest;
   readonly judging: Judging;
 }
 

@@ -2,15 +2,13 @@
 // says. What the protocol and the server itself go by stays as it is: a model does not read it.
 import { payloadOf, redactPayload } from '../../govern/payload.ts';
 import type { GovernedRun } from '../../govern/run.ts';
-import type { Permit } from '../../govern/verdict.ts';
-import { redactedPart } from './passing.ts';
+import { type By, redactedPart } from './passing.ts';
 import type { ServerResponse } from './pending.ts';
 import { memberAt, withMember, withMembersOf } from './wire/json-text.ts';
 import { isFields } from './wire/message.ts';
 import { errorText, rpcErrors } from './wire/rpc.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-type By = Pick<Permit, 'tool' | 'decision'>;
 
 const metaKeys: ReadonlySet<string> = new Set([
   'progressToken',

@@ -1,25 +1,23 @@
 // One request from a client: decided on or passed as its method is treated, sent on in our own words, and answered once, on
 // this stream or another of its session.
 import type { GovernedRun } from '../../govern/run.ts';
-import { clientFrom } from './caller.ts';
+import { clientFrom } from './client.ts';
 import { type Asked, type Door, runFor, viewerOf } from './door.ts';
 import type { Answer } from './exchange.ts';
 import { requestHeaders } from './wire/headers.ts';
-import { type ClientMessage, isFields, messageText } from './wire/message.ts';
+import { type ClientRequest, isFields, messageText } from './wire/message.ts';
 import type { Era } from './wire/methods.ts';
 import { passingInSession } from './passing.ts';
 import type { Pending } from './pending.ts';
 import { prepare } from './prepare.ts';
 import { type Relaying, relayedText, relayEvents } from './relay.ts';
 import { errorText, Refused, type RpcId, rpcErrors } from './wire/rpc.ts';
-import { addWaiting, type McpSession, noteAbandoned, waitingKey } from './sessions.ts';
+import { addWaiting, type McpSession, noteAbandoned, takeWaiting, waitingKey } from './sessions.ts';
 import { endSession, forgetUnknown } from './stream.ts';
 import { UpstreamDown } from './upstream.ts';
 import { openWriter } from './writer.ts';
 
-export type Request = ClientMessage & { readonly kind: 'request' };
-
-export async function handleRequest(door: Door, asked: Asked, era: Era, message: Request): Promise<void> {
+export async function handleRequest(door: Door, asked: Asked, era: Era, message: ClientRequest): Promise<void> {
   const { session, headers, reply, signal } = asked;
   refuseKnownId(session, message.id);
   const run = runFor(door, asked, clientFrom(clientInfoOf(era, message)));
@@ -65,7 +63,7 @@ interface UnderWay extends Relaying {
 
 interface Waiting {
   readonly era: Era;
-  readonly message: Request;
+  readonly message: ClientRequest;
   readonly run: GovernedRun;
   readonly prepared: Pending;
 }
@@ -101,9 +99,7 @@ function waitFor(
         session?.waiting.delete(key);
         return mine;
       }
-      const other = session?.waiting.get(waitingKey(id)) ?? null;
-      session?.waiting.delete(waitingKey(id));
-      return other;
+      return takeWaiting(session, id);
     },
     passing: ({ text }) => pending.passing(text),
     toolsChanged: () => viewerOf(door, asked, run).catalog.expire(),
@@ -115,13 +111,18 @@ function waitFor(
   return { pending, relaying };
 }
 
-const clientInfoOf = (era: Era, { method, params }: Request): unknown => {
+const clientInfoOf = (era: Era, { method, params }: ClientRequest): unknown => {
   if (era === 'legacy') return method === 'initialize' ? params['clientInfo'] : undefined;
   const meta = params['_meta'];
   return isFields(meta) ? meta['io.modelcontextprotocol/clientInfo'] : undefined;
 };
 
-async function noteSession(door: Door, asked: Asked, { method, params }: Request, { status, headers: answered }: Answer): Promise<void> {
+async function noteSession(
+  door: Door,
+  asked: Asked,
+  { method, params }: ClientRequest,
+  { status, headers: answered }: Answer,
+): Promise<void> {
   const { server, identity, headers, send } = asked;
   const id = answered['mcp-session-id'];
   if (method === 'initialize' && id !== undefined && status < 300)

@@ -138,6 +138,14 @@ export function addWaiting({ waiting, redacting }: McpSession, key: string, pend
   removeOldest(redacting, redactingMax);
 }
 
+/** What waits for the answer to that request; it waits no longer. */
+export function takeWaiting(session: McpSession | null, id: RpcId): Pending | null {
+  const key = waitingKey(id);
+  const pending = session?.waiting.get(key) ?? null;
+  session?.waiting.delete(key);
+  return pending;
+}
+
 export function noteAbandoned({ waiting, abandoned }: McpSession, key: string): void {
   waiting.delete(key);
   abandoned.add(key);

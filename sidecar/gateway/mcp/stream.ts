@@ -1,13 +1,13 @@
 // What the revisions before 2026-07-28 ask without a message: a stream for what the server has to tell, also from where
 // another one broke, and the end of a session.
 import { passingInSession } from './passing.ts';
-import { unnamed } from './caller.ts';
+import { unnamed } from './client.ts';
 import { type Asked, type Door, runFor, viewerOf, withSession } from './door.ts';
 import { type Send, sendOnly } from './exchange.ts';
 import { type McpHeaders, streamHeaders } from './wire/headers.ts';
 import { type Relaying, relayEvents } from './relay.ts';
 import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
-import { waitingKey } from './sessions.ts';
+import { takeWaiting } from './sessions.ts';
 import { openWriter } from './writer.ts';
 
 const endMs = 10_000;
@@ -44,11 +44,7 @@ export async function handleGet(door: Door, letIn: Asked): Promise<void> {
     era: 'legacy',
     id: null,
     // Answers that were asked for on streams that broke.
-    take: (id) => {
-      const pending = session?.waiting.get(waitingKey(id)) ?? null;
-      session?.waiting.delete(waitingKey(id));
-      return pending;
-    },
+    take: (id) => takeWaiting(session, id),
     passing: ({ text }) => passing(text),
     toolsChanged: () => viewer.catalog.expire(),
     session,

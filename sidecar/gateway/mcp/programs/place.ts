@@ -2,7 +2,7 @@
 // the first use is still to come, so each request has a number of ours in their place.
 import { canonicalJson } from '@tollgate/proto/contract';
 import { memberAt, withMember } from '../wire/json-text.ts';
-import { type ClientMessage, isFields } from '../wire/message.ts';
+import { type ClientRequest, isFields } from '../wire/message.ts';
 import type { ServerMessage } from '../wire/server-message.ts';
 import type { Mailbox } from './mailbox.ts';
 
@@ -16,7 +16,7 @@ export interface Place {
 const subscription = ['params', '_meta', 'io.modelcontextprotocol/subscriptionId'];
 const progress = ['params', 'progressToken'];
 
-export function placeOf({ id, params }: ClientMessage & { readonly kind: 'request' }, box: Mailbox): Place {
+export function placeOf({ id, params }: ClientRequest, box: Mailbox): Place {
   const meta = params['_meta'];
   const token = isFields(meta) ? meta['progressToken'] : undefined;
   return { box, id: JSON.stringify(id), progressToken: token === undefined ? null : canonicalJson(token) };

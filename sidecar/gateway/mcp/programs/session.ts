@@ -6,7 +6,7 @@
 // or cancelled (whatever still comes for it is dropped). All are over once the program is gone.
 import type { Answer, Exchange } from '../exchange.ts';
 import { withMember } from '../wire/json-text.ts';
-import type { ClientMessage } from '../wire/message.ts';
+import type { ClientRequest } from '../wire/message.ts';
 import { parseServerMessage, type ServerMessage } from '../wire/server-message.ts';
 import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
@@ -85,7 +85,7 @@ export async function openProgramSession(
     });
     return { status: 200, headers: {}, body: { kind: 'events', events, line: 'session' } };
   };
-  const ask = async (message: ClientMessage & { readonly kind: 'request' }, body: string, exchange: Exchange): Promise<Answer> => {
+  const ask = async (message: ClientRequest, body: string, exchange: Exchange): Promise<Answer> => {
     const { signal, fromClient = false } = exchange;
     const number = (last += 1);
     const place: OpenRequest = { ...placeOf(message, createMailbox(load)), isHeard: () => fromClient && !signal.aborted };

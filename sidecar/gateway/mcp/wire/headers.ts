@@ -1,7 +1,7 @@
 // The headers of a request, and what they must say where the body says it too. Only headers that are named here go on:
 // whoever the client is, is said by its key, and its key stays here.
 import { decodeHeaderValue, encodeHeaderValue, type ParamHeader, paramText, sameParam } from './header-values.ts';
-import { type BadMessage, type ClientMessage, isFields } from './message.ts';
+import { type BadMessage, type ClientMessage, type ClientRequest, isFields } from './message.ts';
 import { type Era, nameFieldOf } from './methods.ts';
 import { rpcErrors } from './rpc.ts';
 
@@ -92,7 +92,7 @@ function mismatchedMethod(
 }
 
 /** What a request of the newest revision must repeat in its headers; null where it does. */
-export function headerProblem(message: ClientMessage & { readonly kind: 'request' }, headers: McpHeaders): string | null {
+export function headerProblem(message: ClientRequest, headers: McpHeaders): string | null {
   if (headers.version === null) return 'MCP-Protocol-Version is missing';
   if (headers.method === null) return 'Mcp-Method is missing';
   const field = nameFieldOf(message.method);

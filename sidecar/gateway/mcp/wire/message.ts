@@ -20,6 +20,8 @@ export type ClientMessage =
   | (Sent & { readonly kind: 'notification' })
   | { readonly kind: 'response'; readonly id: RpcId; readonly body: Fields };
 
+export type ClientRequest = ClientMessage & { readonly kind: 'request' };
+
 export interface BadMessage {
   readonly code: number;
   readonly problem: string;
