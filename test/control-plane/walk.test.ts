@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hasToolServer, insertToolServer } from '../../control-plane/store/tool-servers.ts';
 import { findWorkspaceId } from '../../control-plane/store/workspaces.ts';
-import { readComponents } from '../support/api-document.ts';
 import { awkwardUrlsOf, type GeneratedRequest, requestOf } from '../support/generated-requests.ts';
 import { field, operatorKey } from './rest.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
@@ -29,7 +28,7 @@ async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
   await rest.ask('POST', '/acme/admin/members', { body: { uid: 'mia', email: 'mia@acme.test', role: 'member' } });
   await putToolServer();
   return {
-    components: readComponents(await (await fetch(`${rest.origin}/openapi.json`)).json()),
+    components: rest.document.components,
     path: {
       workspace: ['acme'],
       slug: ['walked', 'other', 'Not A Slug'],

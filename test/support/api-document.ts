@@ -47,11 +47,12 @@ export function readOperations(document: unknown): readonly ApiOperation[] {
   );
 }
 
-/** Schemas by name, as the document's `components` has them. */
-export const readComponents = (document: unknown): Readonly<Record<string, Schema>> => (document as Document).components.schemas;
+const readComponents = (document: unknown): ApiDocument['components'] => (document as Document).components.schemas;
 
 export interface ApiDocument {
   readonly operations: readonly ApiOperation[];
+  /** Schemas by name. */
+  readonly components: Readonly<Record<string, Schema>>;
   /** Throws where the answer is not as the document says. */
   check(answer: {
     readonly method: string;
@@ -81,6 +82,7 @@ export function createApiDocument(document: unknown): ApiDocument {
 
   return {
     operations,
+    components: readComponents(document),
     check({ method, url, status, type, body }) {
       const at = `${method} ${url} → ${status}`;
       const operation = operationOf(operations, method, url);
@@ -108,7 +110,13 @@ export function operationOf(operations: readonly ApiOperation[], method: string,
   return [...matches].sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0] ?? null;
 }
 
-const formOf = (path: string): RegExp => new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]*')}$`);
+const forms = new Map<string, RegExp>();
+
+function formOf(path: string): RegExp {
+  const form = forms.get(path) ?? new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]*')}$`);
+  forms.set(path, form);
+  return form;
+}
 
 /** The schema with every object closed that does not say otherwise: clients tolerate unknown keys, the tests do not. */
 function strict(schema: unknown): Schema {
