@@ -26,6 +26,7 @@ export default defineConfig({
           // Whatever is nobody else's. Not by `exclude`, which would win over the one of a command line.
           include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|chaos)/**/*.test.ts'],
           testTimeout: 30_000,
+          hookTimeout: 60_000,
         },
       },
       {
