@@ -6,26 +6,36 @@ import { type ChannelCredentials, type ChannelOptions, loadPackageDefinition } f
 import { loadSync } from '@grpc/proto-loader';
 import type { ProtoGrpcType as AuditPackage } from './gen/audit.ts';
 import type { ProtoGrpcType as PolicyPackage } from './gen/policy.ts';
+import type { ProtoGrpcType as QuotaPackage } from './gen/quota.ts';
 import type { AuditServiceClient } from './gen/tollgate/v1/AuditService.ts';
 import type { PolicyServiceClient } from './gen/tollgate/v1/PolicyService.ts';
+import type { QuotaServiceClient } from './gen/tollgate/v1/QuotaService.ts';
 
 export type { AuditServiceClient, AuditServiceHandlers } from './gen/tollgate/v1/AuditService.ts';
+export type { Answer, Answer__Output } from './gen/tollgate/v1/Answer.ts';
+export type { Ask, Ask__Output } from './gen/tollgate/v1/Ask.ts';
+export type { LeaseRequest, LeaseRequest__Output } from './gen/tollgate/v1/LeaseRequest.ts';
+export type { LeaseResponse, LeaseResponse__Output } from './gen/tollgate/v1/LeaseResponse.ts';
 export type { Batch, Batch__Output } from './gen/tollgate/v1/Batch.ts';
+export type { Delta, Delta__Output } from './gen/tollgate/v1/Delta.ts';
 export type { Form__Output } from './gen/tollgate/v1/Form.ts';
 export type { Entry, Entry__Output } from './gen/tollgate/v1/Entry.ts';
 export type { PolicyServiceClient, PolicyServiceHandlers } from './gen/tollgate/v1/PolicyService.ts';
+export type { QuotaServiceClient, QuotaServiceHandlers } from './gen/tollgate/v1/QuotaService.ts';
 export type { Record as AuditRecord, Record__Output as AuditRecord__Output } from './gen/tollgate/v1/Record.ts';
 export type { Revision, Revision__Output } from './gen/tollgate/v1/Revision.ts';
 export type { ShipRequest, ShipRequest__Output } from './gen/tollgate/v1/ShipRequest.ts';
 export type { ShipResponse, ShipResponse__Output } from './gen/tollgate/v1/ShipResponse.ts';
 export type { Snapshot, Snapshot__Output } from './gen/tollgate/v1/Snapshot.ts';
+export type { Status, Status__Output } from './gen/tollgate/v1/Status.ts';
 export type { SyncRequest, SyncRequest__Output } from './gen/tollgate/v1/SyncRequest.ts';
 export type { SyncResponse, SyncResponse__Output } from './gen/tollgate/v1/SyncResponse.ts';
+export { counterFrom, counterOf } from './quota-counter.ts';
 
 // The same place from the sources and from dist.
 const packageRoot = dirname(createRequire(import.meta.url).resolve('@tollgate/proto/package.json'));
 
-const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.proto'], {
+const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.proto', 'tollgate/v1/quota.proto'], {
   includeDirs: [packageRoot],
   longs: Number,
   enums: String,
@@ -34,9 +44,10 @@ const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.prot
 });
 
 // grpc-js types a loaded package by its names only; the generated types are made from the same files.
-const loaded = loadPackageDefinition(definition) as unknown as PolicyPackage & AuditPackage;
+const loaded = loadPackageDefinition(definition) as unknown as PolicyPackage & AuditPackage & QuotaPackage;
 
 export const policyService = loaded.tollgate.v1.PolicyService.service;
+export const quotaService = loaded.tollgate.v1.QuotaService.service;
 export const auditService = loaded.tollgate.v1.AuditService.service;
 
 /** A client of `PolicyService` at `address` (`host:port`); it connects at its first call. */
@@ -47,4 +58,9 @@ export function createPolicyClient(address: string, credentials: ChannelCredenti
 /** A client of `AuditService` at `address` (`host:port`); it connects at its first call. */
 export function createAuditClient(address: string, credentials: ChannelCredentials, options: ChannelOptions): AuditServiceClient {
   return new loaded.tollgate.v1.AuditService(address, credentials, options);
+}
+
+/** A client of `QuotaService` at `address` (`host:port`); it connects at its first call. */
+export function createQuotaClient(address: string, credentials: ChannelCredentials, options: ChannelOptions): QuotaServiceClient {
+  return new loaded.tollgate.v1.QuotaService(address, credentials, options);
 }

@@ -18,13 +18,29 @@ export const bounds = {
   auditEntryBytes: 64 * 1024,
   delegationDepth: 16,
   grpcMessageBytes: 64 * 1024 * 1024,
+  /** One compiled entry of a snapshot: what a body may hold, with room for how it is written down. */
+  snapshotEntryBytes: 4 * 1_048_576,
+  /** What a sidecar says of a snapshot that it refuses. */
+  nackMessageLength: 500,
   auditBatchRecords: 1_000,
   auditBatchBytes: 1_048_576,
   auditCreditRecords: 4_000,
+  /** How long a grant of a rate limit lives, from when it was asked for. */
+  leaseMs: 2_000,
+  /** How long a call waits for a lease that has run dry. */
+  leaseWaitMs: 250,
+  /** Counters in one message of asks, and grants that one ask settles. */
+  leaseAsks: 1_000,
+  leaseSettled: 100,
+  /** A sidecar says no oftener how it is. */
+  statusMs: 2_000,
   heartbeatMs: 1_000,
+  /** How long a sidecar may take to say whether it takes a policy. */
+  answerMs: 60_000,
   /** How long a policy stream stays with one control plane, ± 10 %. */
   moveMs: 30 * 60_000,
-  reconnectMs: { first: 100, max: 30_000 },
+  /** `unreachable`: the longest where nobody answers at the address. */
+  reconnectMs: { first: 100, max: 30_000, unreachable: 750 },
   /** Far enough for a clock that is badly set, near enough that a partition exists. */
   auditFutureMs: 24 * 3_600_000,
 } as const;

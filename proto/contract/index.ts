@@ -2,7 +2,7 @@
 export { isLoopback } from './address.ts';
 export { bounds } from './bounds.ts';
 export { AppError, codes, type ErrorCode } from './codes.ts';
-export { snapshotEntryDigest, snapshotHash } from './digest.ts';
+export { snapshotEntryDigest, snapshotHash, snapshotHashAfter, snapshotHashOfParts } from './digest.ts';
 export type { AuditEntry, EntryRule, Finding } from './entry.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
@@ -20,6 +20,18 @@ export {
 export { childPath, keyedPath, rulePath } from './path.ts';
 export { canonicalJson, digestText, NotJson, quoteJson } from './canonical.ts';
 export { isPublicAddress } from './public-address.ts';
+export {
+  type OnRecall,
+  type QuotaAnswer,
+  type QuotaAsk,
+  type QuotaCounter,
+  quotaCounterKey,
+  type QuotaGrant,
+  type QuotaLink,
+  type QuotaResult,
+  type SettledGrant,
+  type UsedTokens,
+} from './quota.ts';
 export { type DenyCode, type DenyKind, isReasonCode, type ReasonCode, reasons, type ShadowMark, shadowMarks } from './reasons.ts';
 export {
   type CompiledRedaction,
@@ -31,6 +43,7 @@ export {
   type RedactionKind,
   redactionKinds,
 } from './redaction.ts';
+export type { RevisionName } from './revision.ts';
 export {
   type CompiledAgent,
   type CompiledDocument,

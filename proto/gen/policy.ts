@@ -2,6 +2,7 @@ import type * as grpc from '@grpc/grpc-js';
 import type { EnumTypeDefinition, MessageTypeDefinition } from '@grpc/proto-loader';
 
 import type { Ack as _tollgate_v1_Ack, Ack__Output as _tollgate_v1_Ack__Output } from './tollgate/v1/Ack.ts';
+import type { Delta as _tollgate_v1_Delta, Delta__Output as _tollgate_v1_Delta__Output } from './tollgate/v1/Delta.ts';
 import type { Entry as _tollgate_v1_Entry, Entry__Output as _tollgate_v1_Entry__Output } from './tollgate/v1/Entry.ts';
 import type { Heartbeat as _tollgate_v1_Heartbeat, Heartbeat__Output as _tollgate_v1_Heartbeat__Output } from './tollgate/v1/Heartbeat.ts';
 import type { Hello as _tollgate_v1_Hello, Hello__Output as _tollgate_v1_Hello__Output } from './tollgate/v1/Hello.ts';
@@ -10,6 +11,7 @@ import type { Nack as _tollgate_v1_Nack, Nack__Output as _tollgate_v1_Nack__Outp
 import type { PolicyServiceClient as _tollgate_v1_PolicyServiceClient, PolicyServiceDefinition as _tollgate_v1_PolicyServiceDefinition } from './tollgate/v1/PolicyService.ts';
 import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from './tollgate/v1/Revision.ts';
 import type { Snapshot as _tollgate_v1_Snapshot, Snapshot__Output as _tollgate_v1_Snapshot__Output } from './tollgate/v1/Snapshot.ts';
+import type { Status as _tollgate_v1_Status, Status__Output as _tollgate_v1_Status__Output } from './tollgate/v1/Status.ts';
 import type { SyncRequest as _tollgate_v1_SyncRequest, SyncRequest__Output as _tollgate_v1_SyncRequest__Output } from './tollgate/v1/SyncRequest.ts';
 import type { SyncResponse as _tollgate_v1_SyncResponse, SyncResponse__Output as _tollgate_v1_SyncResponse__Output } from './tollgate/v1/SyncResponse.ts';
 import type { Unchanged as _tollgate_v1_Unchanged, Unchanged__Output as _tollgate_v1_Unchanged__Output } from './tollgate/v1/Unchanged.ts';
@@ -22,6 +24,7 @@ export interface ProtoGrpcType {
   tollgate: {
     v1: {
       Ack: MessageTypeDefinition<_tollgate_v1_Ack, _tollgate_v1_Ack__Output>
+      Delta: MessageTypeDefinition<_tollgate_v1_Delta, _tollgate_v1_Delta__Output>
       Entry: MessageTypeDefinition<_tollgate_v1_Entry, _tollgate_v1_Entry__Output>
       Form: EnumTypeDefinition
       Heartbeat: MessageTypeDefinition<_tollgate_v1_Heartbeat, _tollgate_v1_Heartbeat__Output>
@@ -31,6 +34,7 @@ export interface ProtoGrpcType {
       PolicyService: SubtypeConstructor<typeof grpc.Client, _tollgate_v1_PolicyServiceClient> & { service: _tollgate_v1_PolicyServiceDefinition }
       Revision: MessageTypeDefinition<_tollgate_v1_Revision, _tollgate_v1_Revision__Output>
       Snapshot: MessageTypeDefinition<_tollgate_v1_Snapshot, _tollgate_v1_Snapshot__Output>
+      Status: MessageTypeDefinition<_tollgate_v1_Status, _tollgate_v1_Status__Output>
       SyncRequest: MessageTypeDefinition<_tollgate_v1_SyncRequest, _tollgate_v1_SyncRequest__Output>
       SyncResponse: MessageTypeDefinition<_tollgate_v1_SyncResponse, _tollgate_v1_SyncResponse__Output>
       Unchanged: MessageTypeDefinition<_tollgate_v1_Unchanged, _tollgate_v1_Unchanged__Output>

@@ -10,6 +10,7 @@ export interface Hello {
   'schemaVersion'?: (number);
   'held'?: (_tollgate_v1_Revision | null);
   'heldHash'?: (Buffer | Uint8Array | string);
+  'takesDeltas'?: (boolean);
 }
 
 export interface Hello__Output {
@@ -19,4 +20,5 @@ export interface Hello__Output {
   'schemaVersion': (number);
   'held': (_tollgate_v1_Revision__Output | null);
   'heldHash': (Buffer);
+  'takesDeltas': (boolean);
 }

@@ -4,13 +4,15 @@ import type { Snapshot as _tollgate_v1_Snapshot, Snapshot__Output as _tollgate_v
 import type { Unchanged as _tollgate_v1_Unchanged, Unchanged__Output as _tollgate_v1_Unchanged__Output } from '../../tollgate/v1/Unchanged.ts';
 import type { Heartbeat as _tollgate_v1_Heartbeat, Heartbeat__Output as _tollgate_v1_Heartbeat__Output } from '../../tollgate/v1/Heartbeat.ts';
 import type { Move as _tollgate_v1_Move, Move__Output as _tollgate_v1_Move__Output } from '../../tollgate/v1/Move.ts';
+import type { Delta as _tollgate_v1_Delta, Delta__Output as _tollgate_v1_Delta__Output } from '../../tollgate/v1/Delta.ts';
 
 export interface SyncResponse {
   'snapshot'?: (_tollgate_v1_Snapshot | null);
   'unchanged'?: (_tollgate_v1_Unchanged | null);
   'heartbeat'?: (_tollgate_v1_Heartbeat | null);
   'move'?: (_tollgate_v1_Move | null);
-  'message'?: "snapshot"|"unchanged"|"heartbeat"|"move";
+  'delta'?: (_tollgate_v1_Delta | null);
+  'message'?: "snapshot"|"unchanged"|"heartbeat"|"move"|"delta";
 }
 
 export interface SyncResponse__Output {
@@ -18,5 +20,6 @@ export interface SyncResponse__Output {
   'unchanged'?: (_tollgate_v1_Unchanged__Output | null);
   'heartbeat'?: (_tollgate_v1_Heartbeat__Output | null);
   'move'?: (_tollgate_v1_Move__Output | null);
-  'message'?: "snapshot"|"unchanged"|"heartbeat"|"move";
+  'delta'?: (_tollgate_v1_Delta__Output | null);
+  'message'?: "snapshot"|"unchanged"|"heartbeat"|"move"|"delta";
 }

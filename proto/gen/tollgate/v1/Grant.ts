@@ -1,0 +1,21 @@
+// Original file: tollgate/v1/quota.proto
+
+import type { Long } from '@grpc/proto-loader';
+
+export interface Grant {
+  'id'?: (number | string | Long);
+  'tokens'?: (number);
+  'ttlMs'?: (number);
+  'max'?: (number);
+  'shared'?: (boolean);
+  '_ttlMs'?: "ttlMs";
+}
+
+export interface Grant__Output {
+  'id': (number);
+  'tokens': (number);
+  'ttlMs'?: (number);
+  'max': (number);
+  'shared': (boolean);
+  '_ttlMs'?: "ttlMs";
+}

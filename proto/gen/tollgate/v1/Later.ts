@@ -1,0 +1,10 @@
+// Original file: tollgate/v1/quota.proto
+
+
+export interface Later {
+  'askAfterMs'?: (number);
+}
+
+export interface Later__Output {
+  'askAfterMs': (number);
+}

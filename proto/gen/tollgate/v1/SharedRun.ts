@@ -1,0 +1,12 @@
+// Original file: tollgate/v1/quota.proto
+
+
+export interface SharedRun {
+  'id'?: (string);
+  'agentId'?: (string);
+}
+
+export interface SharedRun__Output {
+  'id': (string);
+  'agentId': (string);
+}
