@@ -1,5 +1,6 @@
 // Documents in, snapshot entries out. Pure: the same state gives the same bytes, whatever the order it was written in.
-// Documents were checked when they were written, so compiling cannot fail; a sidecar verifies all the same.
+// Documents were checked when they were written, so compiling cannot fail; a sidecar verifies all the same. Each entry is compiled
+// from what it is of alone, but for two: the settings and, of servers, what is admitted, which the workspace document bears on.
 import {
   bounds,
   type CompiledAgent,
@@ -32,37 +33,48 @@ export interface SnapshotEntry {
 
 const outageDefaults = { maxStalenessSeconds: 3600, then: 'deny' as const };
 
-/** All entries of a workspace, sorted by key. `viewOf` takes from them what one sidecar may hold. */
+/** All entries of a workspace, sorted by key. */
 export function compileSnapshot(state: WorkspaceState, defaults: PolicyDefaults): readonly SnapshotEntry[] {
-  return [
-    entry('settings', compileSettings(state, defaults)),
-    ...state.documents.map(({ id, document }) => entry(`document/${documentKey(id)}`, compileDocument(id, document))),
-    ...state.agents.map((agent) => entry(`agent/${agent.id}`, compileAgent(agent))),
-    ...state.members.map(({ uid, email, role }) => entry(`member/${uid}`, { uid, email, role })),
-    ...state.keys.map((key) => entry(`key/${key.id}`, compileKey(key))),
-    ...state.servers.map((server) => entry(`server/${server.name}`, compileServer(server, pins(state)))),
-  ].sort(byKey);
+  const pinned = isPinned(state);
+  const servers = state.servers.map((server) => serverEntry(server, pinned));
+  return [settingsEntry(state, defaults), ...compileParts(state), ...servers].sort(byKey);
 }
+
+/** The entries of what is listed, but for servers. */
+export const compileParts = ({
+  documents,
+  agents,
+  members,
+  keys,
+}: Pick<WorkspaceState, 'documents' | 'agents' | 'members' | 'keys'>): readonly SnapshotEntry[] => [
+  ...documents.map(({ id, document }) => entry(`document/${documentKey(id)}`, compileDocument(id, document))),
+  ...agents.map((agent) => entry(`agent/${agent.id}`, compileAgent(agent))),
+  ...members.map(({ uid, email, role }) => entry(`member/${uid}`, { uid, email, role })),
+  ...keys.map((key) => entry(`key/${key.id}`, compileKey(key))),
+];
+
+export const settingsEntry = (state: SettingsState, defaults: PolicyDefaults): SnapshotEntry =>
+  entry('settings', compileSettings(state, defaults));
+
+/** Digests travel only where they are asked for: there may be a thousand of a server. */
+export const serverEntry = ({ name, tools, target, admitted }: WorkspaceServer, pinned: boolean): SnapshotEntry =>
+  entry(`server/${name}`, { name, tools, target, admitted: pinned ? admitted : [] } satisfies CompiledServer);
+
+const workspaceDocument = ({ documents }: Pick<WorkspaceState, 'documents'>): PolicyDocument =>
+  documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
+
+/** Whether what is admitted of servers is in their entries. */
+export const isPinned = (state: Pick<WorkspaceState, 'documents'>): boolean => workspaceDocument(state).toolDefinitions === 'pinned';
 
 const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buffer.from(JSON.stringify(value), 'utf8') });
 
 // Code unit order, whatever the locale of the machine.
-const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
+export const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
-const workspaceDocument = ({ documents }: WorkspaceState): PolicyDocument =>
-  documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
+/** Of the documents, that of the workspace alone bears on them. */
+type SettingsState = Pick<WorkspaceState, 'workspace' | 'frozen' | 'documents'>;
 
-const pins = (state: WorkspaceState): boolean => workspaceDocument(state).toolDefinitions === 'pinned';
-
-/** Digests travel only where they are asked for: there may be a thousand of a server. */
-const compileServer = ({ name, tools, target, admitted }: WorkspaceServer, pinned: boolean): CompiledServer => ({
-  name,
-  tools,
-  target,
-  admitted: pinned ? admitted : [],
-});
-
-export function compileSettings(state: WorkspaceState, defaults: PolicyDefaults): CompiledSettings {
+export function compileSettings(state: SettingsState, defaults: PolicyDefaults): CompiledSettings {
   const document = workspaceDocument(state);
   const then = (tier: Tier) => document.outage?.then?.[tier] ?? outageDefaults.then;
   return {

@@ -32,6 +32,25 @@ export interface WorkspaceKey {
   readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
 }
 
+/** An entry that a revision may have changed, by its key in a snapshot. */
+export interface Touched {
+  readonly revision: number;
+  readonly key: string;
+}
+
+/** What a workspace is now, to whoever holds an earlier revision of it, or nothing. */
+export type WorkspaceRead =
+  | {
+      readonly kind: 'whole';
+      readonly state: WorkspaceState;
+      /** All that was touched after this revision… */
+      readonly touchedSince: number;
+      /** …in its order. */
+      readonly touched: readonly Touched[];
+    }
+  /** `state` lists only what was touched at that revision or later: what is not in it is no more. */
+  | { readonly kind: 'changes'; readonly state: WorkspaceState; readonly touched: readonly Touched[] };
+
 /** What the operator sets for the whole control plane. */
 export interface PolicyDefaults {
   readonly defaultPermission: Permission;

@@ -3,45 +3,41 @@
 // of a tool server.
 import { hasScope } from '@tollgate/proto/contract';
 import type { SnapshotEntry } from './compile.ts';
-import type { WorkspaceKey, WorkspaceState } from './state.ts';
+import type { WorkspaceKey, WorkspaceServer } from './state.ts';
 
 export type View = { readonly form: 'process' } | { readonly form: 'library'; readonly keyId: string };
 
 /** A name for the view: sidecars with the same one hold the same bytes. */
 export const viewKey = (view: View): string => (view.form === 'process' ? 'process' : `library/${view.keyId}`);
 
-export function viewOf(entries: readonly SnapshotEntry[], state: WorkspaceState, view: View): readonly SnapshotEntry[] {
-  if (view.form === 'process') return entries;
-  const own = state.keys.find(({ id }) => id === view.keyId);
-  const mayNameOthers = own !== undefined && hasScope(own.scopes, 'govern.impersonate');
-  const visible = (key: string): boolean => {
-    if (key.startsWith('key/')) return own !== undefined && key === `key/${own.id}`;
-    if (mayNameOthers) return true;
-    if (key.startsWith('member/')) return key === `member/${own?.uid}`;
-    if (key.startsWith('document/user:'))
-      return own?.uid != null && ['organisation', 'self'].some((part) => key === `document/user:${own.uid}:${part}`);
-    return true;
-  };
-  return entries
-    .filter(({ key }) => visible(key))
-    .flatMap((entry) => {
-      if (own !== undefined && entry.key === `key/${own.id}`) return [withoutHash(entry, own)];
-      return entry.key.startsWith('server/') ? ofServer(entry, state) : [entry];
-    });
+/** Entries are seen by part: a library sees some parts whole, and of others single entries. */
+export type ViewPart = 'common' | 'people' | 'keys' | 'servers';
+
+export function viewPartOf(key: string): ViewPart {
+  if (key.startsWith('key/')) return 'keys';
+  if (key.startsWith('server/')) return 'servers';
+  return key.startsWith('member/') || key.startsWith('document/user:') ? 'people' : 'common';
 }
 
-/** It calls no server: of those that ask for scopes, which. */
-function ofServer({ key }: SnapshotEntry, { servers }: WorkspaceState): readonly SnapshotEntry[] {
-  const server = servers.find(({ name }) => key === `server/${name}`);
-  if (server === undefined || server.tools.length === 0) return [];
-  const { name, tools } = server;
-  return [{ key, value: Buffer.from(JSON.stringify({ name, tools }), 'utf8') }];
+/** Whether a library with that key may decide for anybody. */
+export const seesPeople = (own: WorkspaceKey | undefined): boolean => own !== undefined && hasScope(own.scopes, 'govern.impersonate');
+
+/** Of the people, those entries that any other library sees, whether or not there are such entries. */
+export const ownPeople = (own: WorkspaceKey | undefined): readonly string[] =>
+  own === undefined || own.uid === null
+    ? []
+    : [`member/${own.uid}`, ...['organisation', 'self'].map((part) => `document/user:${own.uid}:${part}`)];
+
+/** A library calls no server: of those that ask for scopes, which; null: of this one nothing. */
+export function serverForLibrary({ name, tools }: WorkspaceServer): SnapshotEntry | null {
+  return tools.length === 0 ? null : { key: `server/${name}`, value: Buffer.from(JSON.stringify({ name, tools }), 'utf8') };
 }
 
-function withoutHash(entry: SnapshotEntry, key: WorkspaceKey): SnapshotEntry {
+/** Its own key as a library holds it: it knows the secret, and there is no need for the hash. */
+export function keyForLibrary(entry: SnapshotEntry, id: string): SnapshotEntry {
   const compiled: unknown = JSON.parse(entry.value.toString('utf8'));
   return {
     key: entry.key,
-    value: Buffer.from(JSON.stringify({ ...(typeof compiled === 'object' ? compiled : {}), id: key.id, hash: '' }), 'utf8'),
+    value: Buffer.from(JSON.stringify({ ...(typeof compiled === 'object' ? compiled : {}), id, hash: '' }), 'utf8'),
   };
 }

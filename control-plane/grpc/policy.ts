@@ -1,18 +1,27 @@
 // The edge of `PolicyService`: one `SyncStream` a sidecar, from hello to its end.
 //
 // States: greeted (hello read, followed) → waiting (a push is unanswered; newer revisions replace `next`) ⇄ answered.
-// Sent and acknowledged are tracked apart. A stream whose key no longer stands is ended with UNAUTHENTICATED.
+// Sent and acknowledged are tracked apart (`pushes.ts`). A stream whose key no longer stands is ended with UNAUTHENTICATED.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { type Form__Output, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
-import { bounds, hasScope } from '@tollgate/proto/contract';
-import type { WorkspaceState } from '../compile/state.ts';
+import { bounds, hasScope, type RevisionName } from '@tollgate/proto/contract';
 import type { View } from '../compile/view.ts';
 import type { Actor } from '../domain/access/actor.ts';
-import type { Follower, Published, Publisher } from '../publish/publisher.ts';
+import { helloProblem, nackCodeOf } from '../domain/sidecars/sidecar.ts';
+import type { Present, Roster } from '../operations/sidecars/roster.ts';
+import type { Seats } from '../operations/turns.ts';
+import type { Follower, LiveWorkspace, Published, Publisher } from '../publish/publisher.ts';
 import type { GrpcMetrics } from './metrics.ts';
+import { type Answer, createPushes, type Pushes } from './pushes.ts';
+
+const aheadBeats = 5;
+
+/** Streams that one control plane keeps open for a workspace: each may have a snapshot in flight that it never reads. */
+export const policyStreamsMax = 10_000;
 
 export interface PolicyEdgeDeps {
   readonly publisher: Publisher;
+  readonly roster: Pick<Roster, 'enters'>;
   readonly wall: () => number;
   readonly random: () => number;
   readonly metrics: GrpcMetrics;
@@ -27,21 +36,36 @@ export type SyncStream = ServerDuplexStream<SyncRequest__Output, Encodable>;
 export const encodeSyncResponse = (response: Encodable): Buffer =>
   'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
+interface Sitting {
+  /** By workspace. */
+  readonly seats: Seats<number>;
+}
+
 /** Serves one authenticated stream until either side ends it. */
-export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor): void {
+export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, actor: Actor): void {
   const { publisher, metrics, log } = deps;
+  const seat = deps.seats.take(actor.workspaceId);
+  if ('taken' in seat) {
+    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many streams of policy are open for this workspace' });
+    return;
+  }
   let unfollow: (() => void) | null = null;
   let heartbeat: NodeJS.Timeout | null = null;
   let sidecarId = '';
-  let held: Buffer = Buffer.alloc(0);
-  let sent: Published | null = null;
-  let next: Published | null = null;
+  let present: Present | null = null;
+  let pushes: Pushes | null = null;
+  /** Of the revision that the key was recognised by, and then of what was offered. */
+  let { epoch } = actor;
   let followedAt = 0;
   let expiresAt: number | null = null;
+  let unanswered = 0;
+  /** What the sidecar holds, as it says, and for how many heartbeats there was nothing so new. */
+  let holds: RevisionName | null = null;
+  let ahead = 0;
   let ended = false;
 
   // What was raised before this stream began says nothing about how fast we are.
-  const fresh = ({ raisedAt }: Published): boolean => raisedAt >= followedAt;
+  const sinceRaised = (raisedAt: number): number | null => (raisedAt >= followedAt ? deps.wall() - raisedAt : null);
 
   const end = (code: status, details: string): void => {
     if (ended) return;
@@ -51,64 +75,91 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
   const stop = (): void => {
     if (ended) return;
     ended = true;
+    seat.leave();
     unfollow?.();
     if (heartbeat !== null) clearInterval(heartbeat);
+    present?.left();
     if (sidecarId !== '') metrics.disconnected();
   };
-  const send = (published: Published): void => {
-    sent = published;
-    next = null;
-    if (fresh(published)) metrics.sent(deps.wall() - published.raisedAt);
-    const revision = { epoch: published.epoch, number: published.revision };
-    // What the sidecar holds already is not sent again, whatever its number.
-    stream.write(published.hash.equals(held) ? { unchanged: { revision, hash: published.hash } } : { encoded: published.bytes });
-  };
-  const offer = (published: Published, state: WorkspaceState): void => {
+  const offer = (published: Published, live: LiveWorkspace): void => {
+    if (published.epoch !== epoch) {
+      // Recognised by another copy of the database than is held here; both will be the same in a moment.
+      if (pushes?.offered !== true) return end(status.UNAVAILABLE, 'the database was restored; connect again');
+      epoch = published.epoch;
+    }
     // Older than what the key was recognised by: it may not hold the key yet, and a newer one follows.
-    if (state.revision < actor.revision) return;
-    const key = state.keys.find(({ id, hash }) => id === actor.keyId && hash === actor.credential.hash);
-    if (key === undefined || !hasScope(key.scopes, 'sidecar.sync')) {
+    else if (epoch === actor.epoch && published.revision < actor.revision) return;
+    const key = live.keyOf(actor.keyId);
+    if (key === undefined || key.hash !== actor.credential.hash || !hasScope(key.scopes, 'sidecar.sync')) {
       end(status.UNAUTHENTICATED, 'this key was revoked or rotated, or lost the scope sidecar.sync');
       return;
     }
     expiresAt = key.expiresAt?.getTime() ?? null;
-    if (sent !== null) next = published;
-    else send(published);
+    pushes?.offer(published);
   };
-  const answered = (hash: Buffer | null, number: number | undefined): void => {
-    if (sent === null) return;
-    // An answer to an older push than the one in flight cannot be: there is only one in flight.
-    if (number !== sent.revision) {
-      end(status.INVALID_ARGUMENT, `revision ${number} was answered, ${sent.revision} was sent`);
-      return;
+  const answered = (answer: Answer): void => {
+    const outcome = pushes?.answered(answer) ?? null;
+    if (outcome === null) return;
+    if ('problem' in outcome) return end(status.INVALID_ARGUMENT, outcome.problem);
+    unanswered = 0;
+    if ('hash' in answer) {
+      holds = outcome;
+      present?.holds(outcome);
     }
-    if (fresh(sent)) metrics.acknowledged(deps.wall() - sent.raisedAt);
-    if (hash !== null) held = hash;
-    sent = null;
-    if (next !== null) send(next);
+    const ms = sinceRaised(outcome.raisedAt);
+    if (ms !== null) metrics.acknowledged(ms);
+  };
+  /** Another control plane may have told it of what is not known here for a moment; for longer, the database went back. */
+  const noticeAhead = (): void => {
+    const newest = publisher.live(actor.workspaceId);
+    const isAhead = newest !== null && holds !== null && holds.epoch === newest.epoch && holds.number > newest.revision;
+    ahead = isAhead ? ahead + 1 : 0;
+    if (ahead !== aheadBeats) return;
+    log.warn(
+      { workspace: actor.slug, sidecar: sidecarId, held: holds?.number, revision: newest?.revision },
+      'a sidecar holds a newer revision than there is, and takes none: after the database was put back from a backup, run `tollgate restore`',
+    );
+  };
+  const heartbeatNow = (): void => {
+    const newest = publisher.live(actor.workspaceId);
+    stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
   };
   const greet = (hello: NonNullable<SyncRequest__Output['hello']>): void => {
     if (unfollow !== null) return end(status.INVALID_ARGUMENT, 'hello is sent once');
     const view = viewFor(hello.form, actor);
     if (view === null) return end(status.INVALID_ARGUMENT, 'hello.form must be FORM_PROCESS or FORM_LIBRARY');
-    sidecarId = hello.sidecarId.slice(0, bounds.nameLength);
-    held = hello.heldHash;
+    const problem = helloProblem(hello);
+    if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
+    const { workspaceId, keyId } = actor;
+    const { bootId, held } = hello;
+    holds = held ?? null;
+    ({ sidecarId } = hello);
+    present = deps.roster.enters({ workspaceId, keyId, sidecarId, bootId, form: view.form, held: held ?? null });
+    pushes = createPushes(hello, (response, { raisedAt }) => {
+      const ms = sinceRaised(raisedAt);
+      if (ms !== null) metrics.sent(ms);
+      stream.write(response);
+    });
     metrics.connected();
     log.info({ workspace: actor.slug, sidecar: sidecarId, form: view.form, held: hello.held?.number }, 'sidecar connected');
     followedAt = deps.wall();
+    // Before anything that may take long: who hears it waits for the rest.
+    heartbeatNow();
     const follower: Follower = { view, offer, gone: () => end(status.UNAUTHENTICATED, 'the workspace was removed') };
     unfollow = publisher.follow(actor.workspaceId, follower);
-    if (ended) unfollow();
+    if (ended) return unfollow();
     const moveAt = deps.wall() + bounds.moveMs * (0.9 + deps.random() * 0.2);
     const beat = (): void => {
       if (expiresAt !== null && deps.wall() >= expiresAt) return end(status.UNAUTHENTICATED, 'this key has expired');
+      unanswered = pushes?.waitsFor == null ? 0 : unanswered + 1;
+      if (unanswered > bounds.answerMs / bounds.heartbeatMs)
+        return end(status.DEADLINE_EXCEEDED, `revision ${pushes?.waitsFor} was not answered within ${bounds.answerMs / 1000} s`);
+      noticeAhead();
       // A sidecar that does not read gets no more to read; it notices the silence.
       if (stream.writableNeedDrain) return;
       if (deps.wall() >= moveAt) stream.write({ move: {} });
-      const newest = publisher.newest(actor.workspaceId);
-      stream.write({ heartbeat: newest === null ? {} : { current: { epoch: newest.epoch, number: newest.revision } } });
+      heartbeatNow();
     };
-    beat();
     heartbeat = setInterval(beat, bounds.heartbeatMs);
   };
 
@@ -116,20 +167,24 @@ export function serveSync(deps: PolicyEdgeDeps, stream: SyncStream, actor: Actor
     if (ended) return;
     if (message.hello != null) greet(message.hello);
     else if (unfollow === null) end(status.INVALID_ARGUMENT, 'the first message must be hello');
-    else if (message.ack != null) answered(message.ack.hash, message.ack.revision?.number);
-    else if (message.nack != null) {
+    else if (message.ack != null) answered({ hash: message.ack.hash, revision: message.ack.revision });
+    else if (message.status != null) {
+      const problem = present?.says(message.status) ?? null;
+      if (problem !== null) end(status.INVALID_ARGUMENT, problem);
+    } else if (message.nack != null) {
       metrics.refused(message.nack.code);
       log.warn(
         {
           workspace: actor.slug,
           sidecar: sidecarId,
-          code: message.nack.code,
-          message: message.nack.message.slice(0, 500),
+          code: nackCodeOf(message.nack.code),
+          message: message.nack.message.slice(0, bounds.nackMessageLength),
           revision: message.nack.revision?.number,
         },
         'snapshot refused',
       );
-      answered(null, message.nack.revision?.number);
+      present?.refused(message.nack.code, message.nack.message);
+      answered({ code: message.nack.code, revision: message.nack.revision });
     }
   });
   stream.on('end', () => {

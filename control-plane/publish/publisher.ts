@@ -1,32 +1,24 @@
 // Which revision each sidecar should have. One board a workspace holds its newest compiled revision while a sidecar
-// follows it; a raised revision is read and compiled once, encoded once for each view, and offered to every follower.
+// follows it; of a raised revision what it touched is read and compiled once, encoded once for each view, and offered to every
+// follower.
 //
-// States of a board: idle (newest is current), reading (a read is under way), and reading again (a revision was raised
+// States of a board: idle (newest is held), reading (a read is under way), and reading again (a revision was raised
 // meanwhile, so another read follows). A failed read is tried again after a second.
 import { setTimeout as delay } from 'node:timers/promises';
-import { policyService, type Snapshot } from '@tollgate/proto';
-import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
-import { compileSnapshot, type SnapshotEntry } from '../compile/compile.ts';
-import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
-import { type View, viewKey, viewOf } from '../compile/view.ts';
+import type { RevisionName } from '@tollgate/proto/contract';
+import type { PolicyDefaults, WorkspaceRead } from '../compile/state.ts';
+import { type View, viewKey } from '../compile/view.ts';
 import { loggable } from '../loggable.ts';
 import type { RevisionListener } from '../store/watch-revisions.ts';
+import { type LiveWorkspace, type Holding, holdWorkspace } from './holding.ts';
+import { type Published, publishView } from './published.ts';
 
-/** A revision as one view has it, on the wire. */
-export interface Published {
-  readonly epoch: string;
-  readonly revision: number;
-  readonly hash: Buffer;
-  /** When it was raised, ms since 1970. */
-  readonly raisedAt: number;
-  /** A `SyncResponse` holding the snapshot, encoded. */
-  readonly bytes: Buffer;
-}
+export type { LiveWorkspace, Published };
 
 export interface Follower {
   readonly view: View;
-  /** The newest revision, and the state it was compiled from. Called again for every newer one. */
-  offer(published: Published, state: WorkspaceState): void;
+  /** The newest revision, and what it was compiled from. Called again for every newer one. */
+  offer(published: Published, live: LiveWorkspace): void;
   /** The workspace was removed; nothing more will be offered. */
   gone(): void;
 }
@@ -34,36 +26,35 @@ export interface Follower {
 export interface Publisher extends RevisionListener {
   /** Offers the current revision as soon as it is read, then every newer one, until the returned function is called. */
   follow(workspaceId: number, follower: Follower): () => void;
-  /** The newest revision known of a workspace that is followed. */
-  newest(workspaceId: number): { readonly epoch: string; readonly revision: number } | null;
+  /** A workspace that is followed, at the newest revision that is known. */
+  live(workspaceId: number): LiveWorkspace | null;
   close(): void;
 }
 
 interface Deps {
-  /** Null where the workspace is gone. */
-  readonly readState: (workspaceId: number) => Promise<WorkspaceState | null>;
+  /** What there is to know for who holds `since`, or nothing. Null where the workspace is gone. */
+  readonly read: (workspaceId: number, since: RevisionName | null) => Promise<WorkspaceRead | null>;
   readonly defaults: PolicyDefaults;
   readonly log: { warn(fields: object, message: string): void };
 }
 
-interface Compiled {
-  readonly state: WorkspaceState;
-  readonly raisedAt: number;
-  readonly entries: readonly SnapshotEntry[];
-  readonly views: Map<string, Published>;
-}
-
 interface Board {
   readonly followers: Set<Follower>;
-  compiled: Compiled | null;
+  holding: Holding | null;
+  /** The revision that is held, by view, as far as anybody asked. */
+  views: Map<string, Published>;
   wanted: number;
   raisedAt: number;
+  /** The database was restored: what is held may be of another past. */
+  restored: boolean;
   reading: boolean;
 }
 
 const retryMs = 1_000;
+/** More views of one revision than these, and some are put together again. */
+const viewsMax = 200;
 
-export function createPublisher({ readState, defaults, log }: Deps): Publisher {
+export function createPublisher({ read, defaults, log }: Deps): Publisher {
   const boards = new Map<number, Board>();
   const closing = new AbortController();
 
@@ -72,20 +63,41 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
     boards.delete(workspaceId);
     for (const follower of followers) follower.gone();
   };
+  const isBehind = ({ followers, holding, wanted, restored }: Board): boolean =>
+    followers.size > 0 && (holding === null || restored || holding.revision < wanted);
+  /** False where the workspace is gone. */
+  const take = async (workspaceId: number, board: Board): Promise<boolean> => {
+    const { holding, wanted, restored } = board;
+    board.restored = false;
+    const now = await read(workspaceId, holding === null ? null : { epoch: holding.epoch, number: holding.revision }).catch(
+      (error: unknown) => {
+        board.restored ||= restored;
+        throw error;
+      },
+    );
+    // It was removed before the watch had seen it.
+    if (now === null) return false;
+    const { epoch, revision } = now.state;
+    if (revision < wanted && board.wanted === wanted) {
+      // What was wanted was of the epoch before, unless somebody set the database back without telling.
+      if (epoch === holding?.epoch)
+        log.warn({ workspaceId, revision, wanted }, 'the database went back: after a restore, run `tollgate restore`');
+      board.wanted = revision;
+    }
+    // Until it is whole again: if it cannot be changed, it is read anew.
+    board.holding = null;
+    board.views = new Map();
+    if (now.kind === 'changes') holding?.change(now);
+    board.holding = now.kind === 'whole' ? holdWorkspace(now, defaults) : holding;
+    for (const follower of board.followers) offerTo(follower, board);
+    return true;
+  };
   const refresh = async (workspaceId: number, board: Board): Promise<void> => {
     if (board.reading) return;
     board.reading = true;
-    while (
-      !closing.signal.aborted &&
-      board.followers.size > 0 &&
-      (board.compiled === null || board.compiled.state.revision < board.wanted)
-    ) {
+    while (!closing.signal.aborted && isBehind(board)) {
       try {
-        const state = await readState(workspaceId);
-        // It was removed before the watch had seen it.
-        if (state === null) return removed(workspaceId);
-        board.compiled = { state, raisedAt: board.raisedAt, entries: compileSnapshot(state, defaults), views: new Map() };
-        for (const follower of board.followers) offerTo(follower, board.compiled);
+        if (!(await take(workspaceId, board))) return removed(workspaceId);
       } catch (error) {
         log.warn({ err: loggable(error), workspaceId }, 'a revision could not be published; trying again');
         await delay(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
@@ -96,14 +108,14 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
 
   return {
     follow: (workspaceId, follower) => {
-      const board = boards.get(workspaceId) ?? { followers: new Set(), compiled: null, wanted: 0, raisedAt: 0, reading: false };
+      const board = boards.get(workspaceId) ?? createBoard();
       boards.set(workspaceId, board);
       board.followers.add(follower);
-      if (board.compiled === null) void refresh(workspaceId, board);
-      else offerTo(follower, board.compiled);
+      if (board.holding === null) void refresh(workspaceId, board);
+      else offerTo(follower, board);
       return () => {
         board.followers.delete(follower);
-        if (board.followers.size === 0) boards.delete(workspaceId);
+        if (board.followers.size === 0 && boards.get(workspaceId) === board) boards.delete(workspaceId);
       };
     },
     raised: (workspaceId, revision, raisedAt) => {
@@ -114,35 +126,33 @@ export function createPublisher({ readState, defaults, log }: Deps): Publisher {
       void refresh(workspaceId, board);
     },
     removed,
-    newest: (workspaceId) => boards.get(workspaceId)?.compiled?.state ?? null,
+    restored: () => {
+      for (const [workspaceId, board] of boards) {
+        board.wanted = 0;
+        board.restored = true;
+        void refresh(workspaceId, board);
+      }
+    },
+    live: (workspaceId) => boards.get(workspaceId)?.holding ?? null,
     close: () => closing.abort(),
   };
 }
 
-function offerTo(follower: Follower, compiled: Compiled): void {
-  follower.offer(publishedFor(compiled, follower.view), compiled.state);
-}
+const createBoard = (): Board => ({
+  followers: new Set(),
+  holding: null,
+  views: new Map(),
+  wanted: 0,
+  raisedAt: 0,
+  restored: false,
+  reading: false,
+});
 
-function publishedFor({ state, raisedAt, entries, views }: Compiled, view: View): Published {
-  const key = viewKey(view);
-  const known = views.get(key);
-  if (known !== undefined) return known;
-  const visible = viewOf(entries, state, view);
-  const hash = snapshotHash(visible);
-  const snapshot: Snapshot = {
-    revision: { epoch: state.epoch, number: state.revision },
-    workspace: state.workspace,
-    schemaVersion: snapshotSchemaVersion,
-    hash,
-    entries: [...visible],
-  };
-  const published = {
-    epoch: state.epoch,
-    revision: state.revision,
-    hash,
-    raisedAt,
-    bytes: policyService.Sync.responseSerialize({ snapshot }),
-  };
+function offerTo(follower: Follower, { holding, views, raisedAt }: Board): void {
+  if (holding === null) return;
+  const key = viewKey(follower.view);
+  const published = views.get(key) ?? publishView(holding, follower.view, raisedAt);
+  if (!views.has(key) && views.size >= viewsMax) views.clear();
   views.set(key, published);
-  return published;
+  follower.offer(published, holding);
 }

@@ -5,7 +5,15 @@ import type { Queryable } from './transaction.ts';
 export interface Deployment {
   /** Random; changes when a database is restored. */
   readonly epoch: string;
+  /** The one it began with: what is on disk for this database goes by it. */
+  readonly firstEpoch: string;
   readonly ownerKeyHash: string;
+}
+
+/** For a database of any version, or of somebody else. */
+export async function hasTable(db: Queryable, name: 'deployment' | 'run_instance'): Promise<boolean> {
+  const { rows } = await db.query<{ there: boolean }>('select to_regclass($1) is not null as there', [name]);
+  return rows[0]?.there === true;
 }
 
 /** Any number; whoever starts first holds it until its transaction ends, and the others wait. */
@@ -16,10 +24,20 @@ export async function lockStart(client: pg.PoolClient): Promise<void> {
 }
 
 export async function readDeployment(db: Queryable): Promise<Deployment | null> {
-  const { rows } = await db.query<{ epoch: string; owner_key_hash: string }>('select epoch, owner_key_hash from deployment');
-  return rows[0] === undefined ? null : { epoch: rows[0].epoch, ownerKeyHash: rows[0].owner_key_hash };
+  const { rows } = await db.query<{ epoch: string; first_epoch: string; owner_key_hash: string }>(
+    'select epoch, coalesce(first_epoch, epoch) as first_epoch, owner_key_hash from deployment',
+  );
+  return rows[0] === undefined ? null : { epoch: rows[0].epoch, firstEpoch: rows[0].first_epoch, ownerKeyHash: rows[0].owner_key_hash };
 }
 
-export async function insertDeployment(db: Queryable, { epoch, ownerKeyHash }: Deployment, createdAt: Date): Promise<void> {
+export async function insertDeployment(
+  db: Queryable,
+  { epoch, ownerKeyHash }: Pick<Deployment, 'epoch' | 'ownerKeyHash'>,
+  createdAt: Date,
+): Promise<void> {
   await db.query('insert into deployment (epoch, owner_key_hash, created_at) values ($1, $2, $3)', [epoch, ownerKeyHash, createdAt]);
+}
+
+export async function updateEpoch(db: Queryable, epoch: string): Promise<void> {
+  await db.query('update deployment set first_epoch = coalesce(first_epoch, epoch), epoch = $1', [epoch]);
 }

@@ -1,5 +1,6 @@
 // Hears of raised revisions: NOTIFY wakes at once, and a poll of the table once a second is the truth, so that a lost
-// connection or a lost notification costs a second and nothing more. The poll never waits for the listener.
+// connection or a lost notification costs a second and nothing more. The poll never waits for the listener. It also sees that the
+// database was restored: then revisions may be lower than before, and all are told anew.
 //
 // States: listening (a connection of its own, checked once a second) and deaf (it broke; tried anew once a second).
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,20 +23,27 @@ export interface RevisionWatch {
 const pollMs = 1_000;
 
 interface RevisionRow {
+  readonly epoch: string;
   readonly id: string;
   readonly revision: string;
   readonly raised_at: Date;
 }
 
 export interface RevisionListener {
-  /** A workspace's newest revision, and when it was raised (ms since 1970); never an older one after a newer one. */
+  /** A workspace's newest revision, and when it was raised (ms since 1970); in one epoch never an older one after a newer one. */
   raised(workspaceId: number, revision: number, raisedAt: number): void;
   /** The workspace is no more. */
   removed(workspaceId: number): void;
+  /** The database has another epoch: what is known of any revision is of another past. */
+  restored(): void;
 }
 
-export function watchRevisions({ pool, connection, log }: WatchDeps, told: RevisionListener): RevisionWatch {
+/** What the same connection listens to besides, by channel. Nothing tells what was said while it was deaf. */
+export type Heard = Readonly<Record<string, (payload: string) => void>>;
+
+export function watchRevisions({ pool, connection, log }: WatchDeps, told: RevisionListener, heard: Heard = {}): RevisionWatch {
   const seen = new Map<number, number>();
+  let epoch: string | null = null;
   let listener: pg.Client | null = null;
   let problem: string | null = 'not listening yet';
   const closing = new AbortController();
@@ -44,6 +52,14 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
     if (closing.signal.aborted || revision <= (seen.get(workspaceId) ?? -1)) return;
     seen.set(workspaceId, revision);
     told.raised(workspaceId, revision, raisedAt);
+  };
+  const notice = (polled: string): void => {
+    if (epoch !== null && epoch !== polled) {
+      log.warn({ epoch: polled }, 'the database was restored: its revisions are read anew');
+      seen.clear();
+      told.restored();
+    }
+    epoch = polled;
   };
   const forget = (present: ReadonlySet<number>): void => {
     for (const id of seen.keys()) {
@@ -65,13 +81,14 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
     const client = new pg.Client({ connectionTimeoutMillis: pollMs, query_timeout: pollMs, keepAlive: true, ...connection });
     client.on('error', (error) => (listener === client ? deafen(error) : undefined));
     client.on('end', () => (listener === client ? deafen('the connection ended') : undefined));
-    client.on('notification', ({ payload = '' }) => {
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (channel !== revisionChannel) return heard[channel]?.(payload);
       const [workspaceId, revision, raisedAt] = payload.split(':').map(Number);
       if (workspaceId !== undefined && revision !== undefined && raisedAt !== undefined) tell(workspaceId, revision, raisedAt);
     });
     try {
       await client.connect();
-      await client.query(`listen ${revisionChannel}`);
+      await client.query([revisionChannel, ...Object.keys(heard)].map((channel) => `listen ${channel}`).join('; '));
     } catch (error) {
       // It may be connected all the same, only too late.
       void client.end().catch(() => undefined);
@@ -90,7 +107,8 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
   };
   const poll = async (): Promise<void> => {
     try {
-      const { rows } = await pool.query<RevisionRow>('select id, revision, raised_at from workspace');
+      const { rows } = await pool.query<RevisionRow>('select d.epoch, w.id, w.revision, w.raised_at from deployment d, workspace w');
+      if (rows[0] !== undefined) notice(rows[0].epoch);
       for (const row of rows) tell(Number(row.id), Number(row.revision), row.raised_at.getTime());
       forget(new Set(rows.map(({ id }) => Number(id))));
     } catch (error) {

@@ -1,14 +1,16 @@
 // A workspace as the compiler takes it, all at one revision.
+import type { RevisionName } from '@tollgate/proto/contract';
 import type pg from 'pg';
-import type { WorkspaceState } from '../compile/state.ts';
+import type { Touched, WorkspaceRead, WorkspaceState } from '../compile/state.ts';
 import { listAgents } from './agents.ts';
 import { readDeployment } from './deployment.ts';
 import { listStandingKeys } from './keys.ts';
 import { listMembers } from './members.ts';
-import { listDocuments } from './policies.ts';
+import { findDocuments, listDocuments } from './policies.ts';
 import { listWorkspaceServers } from './tool-servers.ts';
 import { readPatiently } from './patience.ts';
 import { beginRead, patiently, type Queryable } from './transaction.ts';
+import { listLately, listTouched } from './workspace-changes.ts';
 import { findWorkspace } from './workspaces.ts';
 
 /**
@@ -31,20 +33,63 @@ export async function collectWorkspaceState(db: Queryable, workspaceId: number):
   return state;
 }
 
-async function findState(db: Queryable, workspaceId: number): Promise<WorkspaceState | null> {
+/** What there is to know for who holds `since`, or nothing, read in the same way. Null where the workspace is gone. */
+export function readWorkspace(pool: pg.Pool, workspaceId: number, since: RevisionName | null): Promise<WorkspaceRead | null> {
+  return readPatiently(pool, async (client) => {
+    await client.query(beginRead);
+    const read = await findSince(patiently(client), workspaceId, since);
+    await client.query('commit');
+    return read;
+  });
+}
+
+type Head = Pick<WorkspaceState, 'workspace' | 'epoch' | 'revision' | 'frozen'>;
+
+async function findSince(db: Queryable, workspaceId: number, since: RevisionName | null): Promise<WorkspaceRead | null> {
+  const head = await findHead(db, workspaceId);
+  if (head === null) return null;
+  const { known, ...state } = head;
+  const ahead = since !== null && since.epoch === head.epoch && since.number >= known && since.number <= head.revision;
+  const touched = ahead ? await listTouched(db, workspaceId, since.number) : null;
+  if (touched !== null) return { kind: 'changes', state: { ...state, ...(await findParts(db, workspaceId, touched)) }, touched };
+  return { kind: 'whole', state: { ...state, ...(await findAll(db, workspaceId)) }, ...(await listLately(db, workspaceId, known)) };
+}
+
+async function findHead(db: Queryable, workspaceId: number): Promise<(Head & { readonly known: number }) | null> {
   const workspace = await findWorkspace(db, workspaceId);
   if (workspace === null) return null;
   const deployment = await readDeployment(db);
   if (deployment === null) throw new Error('the database holds workspaces and no epoch');
+  const { slug, revision, frozen, changesFrom } = workspace;
+  return { workspace: slug, epoch: deployment.epoch, revision, frozen, known: changesFrom };
+}
+
+async function findState(db: Queryable, workspaceId: number): Promise<WorkspaceState | null> {
+  const head = await findHead(db, workspaceId);
+  if (head === null) return null;
+  const { known: _, ...state } = head;
+  return { ...state, ...(await findAll(db, workspaceId)) };
+}
+
+const findAll = async (db: Queryable, workspaceId: number): Promise<Omit<WorkspaceState, keyof Head>> => ({
+  documents: await listDocuments(db, workspaceId),
+  agents: await listAgents(db, workspaceId),
+  members: await listMembers(db, workspaceId),
+  keys: await listStandingKeys(db, workspaceId),
+  servers: await listWorkspaceServers(db, workspaceId),
+});
+
+/** Of each kind what was touched, and no query for a kind of which nothing was. */
+async function findParts(db: Queryable, workspaceId: number, touched: readonly Touched[]): Promise<Omit<WorkspaceState, keyof Head>> {
+  const of = <T>(prefix: string, find: (names: readonly string[]) => Promise<readonly T[]>): Promise<readonly T[]> => {
+    const names = touched.filter(({ key }) => key.startsWith(prefix)).map(({ key }) => key.slice(prefix.length));
+    return names.length === 0 ? Promise.resolve([]) : find([...new Set(names)]);
+  };
   return {
-    workspace: workspace.slug,
-    epoch: deployment.epoch,
-    revision: workspace.revision,
-    frozen: workspace.frozen,
-    documents: await listDocuments(db, workspaceId),
-    agents: await listAgents(db, workspaceId),
-    members: await listMembers(db, workspaceId),
-    keys: await listStandingKeys(db, workspaceId),
-    servers: await listWorkspaceServers(db, workspaceId),
+    documents: await of('document/', (keys) => findDocuments(db, workspaceId, keys)),
+    agents: await of('agent/', (ids) => listAgents(db, workspaceId, ids)),
+    members: await of('member/', (uids) => listMembers(db, workspaceId, uids)),
+    keys: await of('key/', (ids) => listStandingKeys(db, workspaceId, ids)),
+    servers: await of('server/', (names) => listWorkspaceServers(db, workspaceId, names)),
   };
 }

@@ -6,6 +6,8 @@ export interface Workspace {
   readonly slug: string;
   readonly revision: number;
   readonly frozen: boolean;
+  /** Whoever holds this revision, or a later one, can be told what changed since (`workspace-changes.ts`). */
+  readonly changesFrom: number;
   readonly createdAt: Date;
 }
 
@@ -14,26 +16,34 @@ interface WorkspaceRow {
   readonly slug: string;
   readonly revision: string;
   readonly frozen: boolean;
+  readonly changes_from: string;
   readonly created_at: Date;
 }
 
-const columns = 'id, slug, revision, frozen, created_at';
+const columns = 'id, slug, revision, frozen, changes_from, created_at';
 
 const workspaceFromRow = (row: WorkspaceRow): Workspace => ({
   id: Number(row.id),
   slug: row.slug,
   revision: Number(row.revision),
   frozen: row.frozen,
+  changesFrom: Number(row.changes_from),
   createdAt: row.created_at,
 });
 
-/** Its id, or null where the slug is taken. */
+/** Its id, or null where the slug is taken. It begins where one that had the slug before may have ended, so that its revisions are others. */
 export async function insertWorkspace(db: Queryable, slug: string, createdAt: Date): Promise<number | null> {
   const { rows } = await db.query<{ id: string }>(
     'insert into workspace (slug, created_at) values ($1, $2) on conflict do nothing returning id',
     [slug, createdAt],
   );
-  return rows[0] === undefined ? null : Number(rows[0].id);
+  if (rows[0] === undefined) return null;
+  // A statement of its own: the one before may have waited for a removal, and does not see it.
+  await db.query(
+    `update workspace set revision = removed_revision, changes_from = removed_revision from deployment where workspace.id = $1`,
+    [rows[0].id],
+  );
+  return Number(rows[0].id);
 }
 
 export async function findWorkspace(db: Queryable, id: number): Promise<Workspace | null> {
@@ -60,11 +70,13 @@ const deleteTimeoutMs = 10 * 60_000;
 /** Removes it with everything in it; false where there is none of that slug. */
 export async function deleteWorkspace(db: Queryable, slug: string): Promise<boolean> {
   await db.query('set local statement_timeout = 0');
-  const { rows } = await db.query<{ id: string }>(
-    patientQuery('delete from workspace where slug = $1 returning id', [slug], deleteTimeoutMs),
+  const { rows } = await db.query<{ id: string; revision: string }>(
+    patientQuery('delete from workspace where slug = $1 returning id, revision', [slug], deleteTimeoutMs),
   );
   if (rows[0] === undefined) return false;
   // Entries have no foreign key, for the sake of speed.
   await db.query(patientQuery('delete from audit_entry where workspace_id = $1', [rows[0].id], deleteTimeoutMs));
+  // Last, so that its row is not held for long.
+  await db.query('update deployment set removed_revision = greatest(removed_revision, $1)', [rows[0].revision]);
   return true;
 }

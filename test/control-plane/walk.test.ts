@@ -1,8 +1,12 @@
 // A client that has read nothing but the API document walks every operation with generated input. No answer is a 5xx,
-// and every one is as the document says (`ask` holds them against it).
+// and every one is as the document says (`ask` holds them against it). After every kind of write, what a control plane holds by reading
+// only what changed is what it would hold by reading all: a table that decisions depend on, and whose changes nobody notes, fails here.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hasToolServer, insertToolServer } from '../../control-plane/store/tool-servers.ts';
+import { holdWorkspace } from '../../control-plane/publish/holding.ts';
+import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
+import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
 import { findWorkspaceId } from '../../control-plane/store/workspaces.ts';
 import { awkwardUrlsOf, type GeneratedRequest, requestOf } from '../support/generated-requests.ts';
 import { field, operatorKey } from './rest.ts';
@@ -81,6 +85,8 @@ test('every operation, with generated input, answers as the document says and ne
     const statuses = new Set<number>();
     seen.set(operation.operationId, statuses);
     const names = await makeNames();
+    await expectHeldAsRead(operation.operationId);
+    let written = 0;
     await fc.assert(
       fc.asyncProperty(requestOf(operation, names), async (request) => {
         const status = await send(
@@ -89,13 +95,34 @@ test('every operation, with generated input, answers as the document says and ne
           operation.security.some((one) => 'operator' in one) ? operatorKey : rest.owner,
         );
         statuses.add(status);
+        if (operation.method !== 'GET' && status === 200 && (written += 1) <= writesHeldEach) await expectHeldAsRead(operation.operationId);
         // A server that somebody registers may be down: that is said with 502, and is not our failing.
         if (status !== 502 || operation.responses['502'] === undefined) expect(status, JSON.stringify(request)).toBeLessThan(500);
       }),
       { numRuns: casesEach, seed },
     );
   }
-}, 120_000);
+}, 300_000);
+
+const writesHeldEach = 5;
+let held: ReturnType<typeof holdWorkspace> | null = null;
+
+/** What was touched since the last time leads to what there is. */
+async function expectHeldAsRead(operationId: string): Promise<void> {
+  const workspaceId = (await findWorkspaceId(rest.pool, 'acme')) ?? 0;
+  const changed = await readWorkspace(rest.pool, workspaceId, held === null ? null : { epoch: held.epoch, number: held.revision });
+  const whole = await readWorkspace(rest.pool, workspaceId, null);
+  if (changed === null || whole?.kind !== 'whole') throw new Error('the workspace is gone');
+  if (changed.kind === 'changes') held?.change(changed);
+  else held = holdWorkspace(changed, rest.deps.defaults);
+  const textOf = (holding: ReturnType<typeof holdWorkspace>): readonly string[] =>
+    viewPartsOf(holding, { form: 'process' })
+      .entries()
+      .map(({ key, value }) => `${key} ${value.toString()}`);
+  expect(held === null ? [] : textOf(held), operationId).toEqual(textOf(holdWorkspace(whole, rest.deps.defaults)));
+  reads.add(changed.kind);
+}
+const reads = new Set<string>();
 
 test('no text in any variable of a path is more than a 4xx', async () => {
   for (const operation of rest.document.operations) {
@@ -108,7 +135,7 @@ test('no text in any variable of a path is more than a 4xx', async () => {
         expect(await send(operation.method, { url, headers, body }, key), `${operation.method} ${url}`).toBeLessThan(500);
     }
   }
-}, 120_000);
+}, 300_000);
 
 test('the walk reached what it was to reach: every operation took something, and every one with input refused something', () => {
   // A server that answers is needed for these, a browser for those.
@@ -118,6 +145,7 @@ test('the walk reached what it was to reach: every operation took something, and
     if (!needsMore.has(operationId)) expect(statuses, operationId).toContain(200);
     if (body !== null) expect(statuses, operationId).toContain(400);
   }
+  expect([...reads].toSorted()).toEqual(['changes', 'whole']);
 });
 
 async function send(method: string, { url, headers, body }: GeneratedRequest, key: string): Promise<number> {

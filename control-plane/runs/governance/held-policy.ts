@@ -3,10 +3,9 @@
 //
 // States: waiting (no policy yet), holding, gone (the workspace was removed: every call is denied), released (nothing new is taken).
 import { policyService } from '@tollgate/proto';
-import { AppError, bounds } from '@tollgate/proto/contract';
+import { AppError, bounds, type RevisionName } from '@tollgate/proto/contract';
 import { type Clock, createPolicyCell, type Governing, type Log, type PolicyCell } from '@tollgate/sidecar/embed';
-import type { WorkspaceState } from '../../compile/state.ts';
-import type { Published, Publisher } from '../../publish/publisher.ts';
+import type { LiveWorkspace, Published, Publisher } from '../../publish/publisher.ts';
 
 export interface WorkspaceRef {
   readonly workspaceId: number;
@@ -21,12 +20,14 @@ export interface HeldPolicyDeps {
   readonly log: Log;
 }
 
+type HeldState = Pick<LiveWorkspace, 'revision' | 'agents' | 'servers'>;
+
 export interface HeldPolicy {
   readonly cell: PolicyCell;
   /** The cell as the runs see it. */
   readonly heardCell: Governing['govern']['cell'];
-  /** What the policy that is held was compiled from; null while none is. */
-  readonly state: WorkspaceState | null;
+  /** What the policy that is held was compiled from; null while none is, or an older one than the publisher holds. */
+  readonly state: HeldState | null;
   /** Resolves once that revision, or a later one, is held. Rejects with `AppError`. */
   reached(revision: number, timeoutMs: number): Promise<void>;
   /** `look` is called whenever other policy begins to hold, or none may be held any more; answers how to end that. */
@@ -43,15 +44,16 @@ export function holdPolicy(
   const { publisher, clock, log } = deps;
   const cell = createPolicyCell(clock, slug);
   cell.onSwap(onSwap);
-  let state: WorkspaceState | null = null;
+  let state: HeldState | null = null;
   const watching = new Set<() => void>();
   const tell = (): void => {
     for (const look of watching) look();
   };
-  const offer = (published: Published, offered: WorkspaceState): void => {
+  const offer = (published: Published, live: LiveWorkspace): void => {
     const problem = offerTo(cell, published);
-    if (problem === null) state = offered;
-    else log.warn({ workspace: slug, problem }, 'a revision is not taken for runs');
+    // It has gone on already, and the policy has not: nothing begins by the one what the other does not say.
+    state = problem === null ? live : null;
+    if (problem !== null) log.warn({ workspace: slug, problem }, 'a revision is not taken for runs');
     tell();
   };
   const gone = (): void => {
@@ -97,13 +99,31 @@ const late = (): AppError =>
     retryAfterSeconds: 5,
   });
 
-/** What is wrong with it; null: it is held now. */
-function offerTo(cell: PolicyCell, { bytes, revision }: Published): string | null {
-  const { snapshot } = policyService.Sync.responseDeserialize(bytes);
-  if (snapshot == null) return 'the publisher gave no snapshot';
-  cell.heard(revision);
-  const offered = cell.offer(snapshot);
+/** What is wrong with it; null: it is held now. As a sidecar elsewhere: what leads on from what is held, or else the whole. */
+function offerTo(cell: PolicyCell, published: Published): string | null {
+  const { epoch, revision: number, hash } = published;
+  cell.heard(number);
+  const held = cell.current;
+  const offered =
+    held !== null && held.hash.equals(hash)
+      ? cell.renumber({ epoch, number }, hash)
+      : (change(cell, published, held === null ? null : { epoch: held.epoch, number: held.revision }) ?? take(cell, published));
   return offered.ok ? null : `${offered.code}: ${offered.message}`;
+}
+
+/** Null where the whole is needed. */
+function change(cell: PolicyCell, published: Published, from: RevisionName | null): ReturnType<PolicyCell['change']> | null {
+  const bytes = from === null ? null : published.delta(from);
+  if (bytes === null) return null;
+  const { delta } = policyService.Sync.responseDeserialize(bytes);
+  const changed = delta == null ? null : cell.change(delta);
+  return changed?.ok === true ? changed : null;
+}
+
+function take(cell: PolicyCell, published: Published): ReturnType<PolicyCell['offer']> {
+  const { snapshot } = policyService.Sync.responseDeserialize(published.whole());
+  if (snapshot == null) throw new Error('the publisher gave no snapshot');
+  return cell.offer(snapshot);
 }
 
 /** The cell as the runs see it: as fresh as what this process hears. */

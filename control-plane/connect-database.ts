@@ -1,0 +1,22 @@
+// Which database this program works on: the one that is named, or the embedded one, started for as long as it is needed.
+import { resolve } from 'node:path';
+import type pg from 'pg';
+import type { Config } from './config.ts';
+import { startEmbedded } from './store/embedded/start.ts';
+import type { Undo } from './undo.ts';
+
+interface ConnectDeps {
+  readonly undo: Undo;
+  readonly log: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+export async function connectDatabase(
+  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  { undo, log, signal }: ConnectDeps,
+): Promise<pg.PoolConfig> {
+  if (databaseUrl !== null) return { connectionString: databaseUrl };
+  const embedded = await startEmbedded({ dataDir: resolve(dataDir), log, signal });
+  undo.push(() => embedded.close());
+  return embedded.connection;
+}

@@ -1,0 +1,58 @@
+// What a restored copy of a database needs before anybody trusts it: a new epoch, so that its revisions are not taken for those that
+// sidecars have seen. Asked for by who restores it, on the command line; no part of the API.
+import { hasTable, lockStart, readDeployment, updateEpoch } from '../../store/deployment.ts';
+import { markRestored, type Restored } from '../../store/restored.ts';
+import { listHeartbeats } from '../../store/run-instances.ts';
+import { inTransaction } from '../../store/transaction.ts';
+import type { Deps } from '../operation.ts';
+
+export type Renewed =
+  | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: Restored }
+  /** Why nothing was done. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+interface RenewDeps extends Pick<Deps, 'pool' | 'random'> {
+  readonly wait: (ms: number) => Promise<unknown>;
+  /** Brings a copy that an earlier version made to the schema of this one. */
+  readonly migrate: () => Promise<void>;
+}
+
+const epochBytes = 16;
+/** Heartbeats come every second. Those of the copy stand still, however new they are. */
+const lookMs = 2_500;
+
+/** `force`: also while control planes run on it; they notice within a second. */
+export async function renewEpoch({ pool, random, wait, migrate }: RenewDeps, { force }: { readonly force: boolean }): Promise<Renewed> {
+  // Before anything is written: it may be somebody else's database.
+  if (!(await hasTable(pool, 'deployment'))) return neverRan;
+  const live = force ? 0 : await countLive({ pool, wait });
+  if (live > 0)
+    return refused(
+      `${live === 1 ? 'a control plane runs' : `${live} control planes run`} on this database; stop ${live === 1 ? 'it' : 'them'} first, or say --force`,
+    );
+  await migrate();
+  return inTransaction(
+    pool,
+    async (client) => {
+      await lockStart(client);
+      const deployment = await readDeployment(client);
+      if (deployment === null) return neverRan;
+      const epoch = Buffer.from(random(epochBytes)).toString('hex');
+      await updateEpoch(client, epoch);
+      return { kind: 'renewed', before: deployment.epoch, epoch, restored: await markRestored(client) };
+    },
+    'patient',
+  );
+}
+
+async function countLive({ pool, wait }: Pick<RenewDeps, 'pool' | 'wait'>): Promise<number> {
+  if (!(await hasTable(pool, 'run_instance'))) return 0;
+  const before = await listHeartbeats(pool);
+  await wait(lookMs);
+  const after = await listHeartbeats(pool);
+  return [...after].filter(([id, at]) => at !== before.get(id)).length;
+}
+
+const refused = (reason: string): Renewed => ({ kind: 'refused', reason });
+
+const neverRan = refused('this database holds no workspaces: no control plane ever ran on it');

@@ -1,0 +1,52 @@
+// Entries of one workspace by their keys, with the hash and the size of all of them: a change costs what it changes.
+import { snapshotHash, snapshotHashAfter } from '@tollgate/proto/contract';
+import type { SnapshotEntry } from '../compile/compile.ts';
+
+export interface EntrySet {
+  readonly entries: ReadonlyMap<string, SnapshotEntry>;
+  readonly hash: Buffer;
+  /** On the wire, roughly. */
+  readonly bytes: number;
+  /** What of these keys there is now: those of them that are not among the entries are no more. Answers the keys that differ from before. */
+  replace(keys: Iterable<string>, entries: readonly SnapshotEntry[]): readonly string[];
+}
+
+/** Of an entry's and its fields' headers. */
+const headBytes = 8;
+
+export const wireBytes = ({ key, value }: SnapshotEntry): number => headBytes + key.length + value.length;
+
+export function createEntrySet(): EntrySet {
+  const held = new Map<string, SnapshotEntry>();
+  let hash = snapshotHash([]);
+  let bytes = 0;
+  return {
+    entries: held,
+    get hash() {
+      return hash;
+    },
+    get bytes() {
+      return bytes;
+    },
+    replace: (keys, entries) => {
+      const now = new Map(entries.map((entry) => [entry.key, entry]));
+      const gone: SnapshotEntry[] = [];
+      const come: SnapshotEntry[] = [];
+      const changed = [...new Set([...keys, ...now.keys()])].filter((key) => {
+        const before = held.get(key);
+        const after = now.get(key);
+        if (before === after || (before !== undefined && after !== undefined && before.value.equals(after.value))) return false;
+        if (before !== undefined) gone.push(before);
+        if (after !== undefined) come.push(after);
+        if (after === undefined) held.delete(key);
+        else held.set(key, after);
+        return true;
+      });
+      hash = snapshotHashAfter(hash, gone, come);
+      bytes += sizeOf(come) - sizeOf(gone);
+      return changed;
+    },
+  };
+}
+
+const sizeOf = (entries: readonly SnapshotEntry[]): number => entries.reduce((sum, entry) => sum + wireBytes(entry), 0);

@@ -1,0 +1,66 @@
+// What the ledger of leases must know of policy, at the newest revision that this control plane has heard of. The only
+// place where leases and the publisher meet.
+import type { RevisionName } from '@tollgate/proto/contract';
+import { compileAgent } from '../compile/compile.ts';
+import type { PolicyDefaults } from '../compile/state.ts';
+import { limitMaxOf } from '../domain/quota/limit-place.ts';
+import type { LiveWorkspace, Publisher } from './publisher.ts';
+
+export interface QuotaPolicy {
+  readonly revision: RevisionName;
+  readonly windowSeconds: number;
+  /** Calls in any window; null where there is no such limit. */
+  limitMax(id: string): number | null;
+  /** Tool calls of a run of that agent; null where there is no such agent. */
+  capOf(agentId: string): number | null;
+}
+
+export interface QuotaPolicyWatch {
+  /** At the newest revision whenever it is asked; null until it was read for the first time. */
+  readonly current: QuotaPolicy | null;
+  /** Resolves with the first one. */
+  readonly first: Promise<QuotaPolicy>;
+  close(): void;
+}
+
+interface Deps {
+  readonly publisher: Pick<Publisher, 'follow'>;
+  readonly defaults: PolicyDefaults;
+}
+
+export function watchQuotaPolicy({ publisher, defaults }: Deps, workspaceId: number): QuotaPolicyWatch {
+  let current: QuotaPolicy | null = null;
+  let tellFirst: (policy: QuotaPolicy) => void = () => undefined;
+  const first = new Promise<QuotaPolicy>((resolve) => {
+    tellFirst = resolve;
+  });
+  const unfollow = publisher.follow(workspaceId, {
+    view: { form: 'process' },
+    offer: (_published, live) => {
+      current = policyOf(live, defaults);
+      tellFirst(current);
+    },
+    gone: () => undefined,
+  });
+  return {
+    get current() {
+      return current;
+    },
+    first,
+    close: unfollow,
+  };
+}
+
+function policyOf(live: LiveWorkspace, { windowSeconds }: PolicyDefaults): QuotaPolicy {
+  return {
+    get revision() {
+      return { epoch: live.epoch, number: live.revision };
+    },
+    windowSeconds,
+    limitMax: (id) => limitMaxOf(id, (key) => live.documentOf(key)),
+    capOf: (agentId) => {
+      const agent = live.agentOf(agentId);
+      return agent === undefined ? null : compileAgent(agent).maxToolCalls;
+    },
+  };
+}

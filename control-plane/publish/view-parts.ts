@@ -1,0 +1,74 @@
+// What sidecars of one view hold of a workspace, put together from its parts: whatever there is, its hash and its size cost a few sums.
+import { snapshotHash, snapshotHashOfParts } from '@tollgate/proto/contract';
+import { byKey, type SnapshotEntry } from '../compile/compile.ts';
+import { keyForLibrary, ownPeople, seesPeople, type View, viewPartOf } from '../compile/view.ts';
+import { wireBytes } from './entry-set.ts';
+import type { Holding } from './holding.ts';
+
+export interface ViewParts {
+  readonly hash: Buffer;
+  /** On the wire, roughly. */
+  readonly bytes: number;
+  /** All, sorted by key. */
+  entries(): readonly SnapshotEntry[];
+  /** Whether there may be an entry of that key in it. */
+  mayHold(key: string): boolean;
+  get(key: string): SnapshotEntry | undefined;
+  /** An entry that decides which others are in it. */
+  readonly decisive: string | null;
+}
+
+type Part = Holding['parts']['common'];
+
+export const viewPartsOf = (holding: Holding, view: View): ViewParts =>
+  view.form === 'process' ? processParts(holding) : libraryParts(holding, view.keyId);
+
+function processParts({ parts: { common, people, keys, servers } }: Holding): ViewParts {
+  const parts = { common, people, keys, servers };
+  return {
+    ...whole([common, people, keys, servers], []),
+    mayHold: () => true,
+    get: (key) => parts[viewPartOf(key)].entries.get(key),
+    decisive: null,
+  };
+}
+
+function libraryParts(holding: Holding, keyId: string): ViewParts {
+  const { common, people, keys, serversForLibrary } = holding.parts;
+  const own = holding.keyOf(keyId);
+  const seesAll = seesPeople(own);
+  const ownKey = `key/${keyId}`;
+  const compiled = own === undefined ? undefined : keys.entries.get(ownKey);
+  const single = [
+    ...(compiled === undefined ? [] : [keyForLibrary(compiled, keyId)]),
+    ...(seesAll ? [] : ownPeople(own).flatMap((key) => people.entries.get(key) ?? [])),
+  ];
+  const singles = new Map(single.map((entry) => [entry.key, entry]));
+  const partOf = (key: string): Part | null => {
+    switch (viewPartOf(key)) {
+      case 'common':
+        return common;
+      case 'servers':
+        return serversForLibrary;
+      case 'people':
+        return seesAll ? people : null;
+      case 'keys':
+        return null;
+    }
+  };
+  const ownOnes = new Set([ownKey, ...ownPeople(own)]);
+  return {
+    ...whole([common, serversForLibrary, ...(seesAll ? [people] : [])], single),
+    mayHold: (key) => partOf(key) !== null || ownOnes.has(key),
+    get: (key) => partOf(key)?.entries.get(key) ?? singles.get(key),
+    decisive: ownKey,
+  };
+}
+
+function whole(parts: readonly Part[], single: readonly SnapshotEntry[]): Pick<ViewParts, 'hash' | 'bytes' | 'entries'> {
+  return {
+    hash: snapshotHashOfParts([...parts.map(({ hash }) => hash), snapshotHash(single)]),
+    bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0) + single.reduce((sum, entry) => sum + wireBytes(entry), 0),
+    entries: () => [...parts.flatMap(({ entries }) => [...entries.values()]), ...single].sort(byKey),
+  };
+}

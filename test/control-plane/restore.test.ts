@@ -1,0 +1,206 @@
+// A database that is put back from a copy, under a control plane that runs: after `tollgate restore` every sidecar takes the new epoch
+// whole and goes on, and of what was shipped nothing is counted twice or silently missing. A real PostgreSQL, copied and replaced.
+import { Client } from 'pg';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { governRun } from '../../control-plane/runs/governance/governed.ts';
+import { createGovernor } from '../../control-plane/runs/governance/governor.ts';
+import { readDeployment } from '../../control-plane/store/deployment.ts';
+import { beat } from '../../control-plane/store/run-instances.ts';
+import { findWorkspaceId } from '../../control-plane/store/workspaces.ts';
+import { systemClock } from '../../sidecar/clock.ts';
+import { startRun } from '../../sidecar/gateway/library/library.ts';
+import { run as runCli } from '../cli/cli.ts';
+import { withClient } from '../support/database.ts';
+import { followPlane, type Plane, startPlane } from '../support/plane.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { temporaryFolder } from '../support/spools.ts';
+
+let plane: Plane;
+let database: string;
+beforeAll(async () => {
+  plane = await startPlane();
+  // Its connections are about to be cut.
+  plane.pool.on('error', () => undefined);
+  database = String(plane.pool.options.database);
+});
+afterAll(() => plane.close());
+
+/** A copy under that name, in the place of what was there. Nobody is connected to either meanwhile. */
+async function replace(name: string, source: string): Promise<void> {
+  await withClient(inject('testServer').address, async (client) => {
+    const cut = async (one: string): Promise<void> => {
+      await client.query('update pg_database set datallowconn = false where datname = $1', [one]);
+      await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [one]);
+    };
+    await cut(source);
+    await cut(name);
+    await client.query(`drop database if exists ${name} with (force)`);
+    await client.query(`create database ${name} template ${source}`);
+    await client.query('update pg_database set datallowconn = true where datname = any($1)', [[name, source]]);
+  });
+}
+
+/** As DATABASE_URL. */
+function urlOf(name: string): string {
+  const { host, port, user, password } = new Client({ ...inject('testServer').address, database: name });
+  const account = `${encodeURIComponent(user ?? '')}:${encodeURIComponent(typeof password === 'string' ? password : '')}`;
+  return host.startsWith('/')
+    ? `postgres://${account}@/${name}?host=${encodeURIComponent(host)}&port=${port}`
+    : `postgres://${account}@${host}:${port}/${name}`;
+}
+
+const restore = (name: string, words: readonly string[] = []) =>
+  runCli(['--json', 'restore', ...words], {
+    env: { DATABASE_URL: urlOf(name) },
+    wait: (ms) => new Promise((done) => void setTimeout(done, ms)),
+  });
+
+const countEntries = async (): Promise<number> => {
+  const { rows } = await plane.pool.query<{ count: string }>('select count(*) from audit_entry');
+  return Number(rows[0]?.count);
+};
+
+/** The control plane's connections were cut: what it is asked meanwhile is refused. */
+const eventually = <T>(ask: () => Promise<T>) => expect.poll(() => ask().catch(() => null), { timeout: 20_000, interval: 50 });
+
+async function startGovernor() {
+  const folder = temporaryFolder();
+  let ids = 0;
+  const governor = createGovernor(
+    {
+      publisher: plane.publisher,
+      hears: () => plane.watch.problem === null,
+      ingest: plane.ingest,
+      clock: systemClock,
+      random: Math.random,
+      newId: () => `request-${(ids += 1)}`,
+      log: silentLog,
+      openLedger: (holder, onRecall) => plane.ledger.open(holder, onRecall),
+      findWorkspace: (slug) => findWorkspaceId(plane.pool, slug),
+    },
+    { spoolFolder: folder, spoolBytesMax: 64 * 1024 * 1024 },
+  );
+  onTestFinished(() => governor.close(0));
+  return governor;
+}
+
+test('every sidecar takes the new epoch whole and goes on, runs too, and what came after the copy is a gap of the log', async () => {
+  const { key } = await plane.issueKey(['sidecar.sync', 'govern', 'govern.impersonate', 'agents.write']);
+  const agentId = await plane.createAgent({ name: 'bot', enabledTools: ['mail.*'] });
+  await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'deny' } } } });
+  const process = await followPlane(plane, { key, sidecarId: 'process-1' });
+  const library = await followPlane(plane, { key, form: 'library', sidecarId: 'library-1' });
+  const decide = async (tool: string): Promise<string> =>
+    (await startRun(library.sidecar, { agent: 'bot', tier: 'api' }).decide({ tool, input: null })).decision.code;
+  const governor = await startGovernor();
+  const actor = await authenticate(plane.deps, `Bearer ${key}`);
+  const lease = await governor.lease(actor);
+  const run = governRun(lease.sidecar.governing, { runId: 'run-1', agentId, caller: actor, tier: 'api', client: 'tollgate' });
+  const inRun = async (tool: string): Promise<string> => (await run.decide({ tool, input: {} })).verdict.decision.code;
+
+  expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['policy_denied', 'policy_denied']);
+  await eventually(countEntries).toBe(2);
+  const backup = `${database}_backup`;
+  onTestFinished(() =>
+    withClient(inject('testServer').address, (client) => client.query(`drop database ${backup} with (force)`)).then(() => undefined),
+  );
+  await replace(backup, database);
+
+  // What the copy knows nothing of: a policy, and entries that were acknowledged.
+  let later = 0;
+  await eventually(
+    async () => (later = await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'allow' } } } })),
+  ).toBeGreaterThan(0);
+  await Promise.all([process.reaches(later), library.reaches(later), lease.sidecar.reached(later, 10_000)]);
+  expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['allowed', 'allowed']);
+  await eventually(countEntries).toBe(4);
+  for (const { sidecar } of [process, library]) expect(sidecar.cell.current?.revision).toBe(later);
+  const before = process.sidecar.cell.current?.epoch;
+  const taken = [process, library].map(({ events }) => events.length);
+
+  await replace(database, backup);
+  const restored = await restore(database);
+  expect(restored.code).toBe(0);
+  const said = JSON.parse(restored.out) as Readonly<Record<string, unknown>>;
+  expect(said).toMatchObject({ before, workspaces: 2, spools: 2 });
+
+  const epochs = () => [process, library].map(({ sidecar }) => sidecar.cell.current?.epoch);
+  await expect.poll(epochs, { timeout: 20_000, interval: 20 }).toEqual([said['epoch'], said['epoch']]);
+  for (const [at, { sidecar, events }] of [process, library].entries()) {
+    expect(sidecar.cell.current?.revision).toBeLessThan(later);
+    const since = events.slice(taken[at]).map(({ message }) => message);
+    expect(since).toContain('snapshot taken');
+    expect(since.filter((message) => message === 'delta taken' || message.endsWith('refused'))).toEqual([]);
+  }
+  await expect.poll(() => lease.sidecar.state?.revision, { timeout: 10_000 }).toBeLessThan(later);
+  expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['policy_denied', 'policy_denied']);
+
+  // Two of the copy, two from now, and between them what the copy never had.
+  await eventually(countEntries).toBe(4);
+  const { rows } = await plane.pool.query<{ lost: string; reason: string }>(
+    'select sum(last_sequence - first_sequence + 1) as lost, reason from audit_gap group by reason',
+  );
+  expect(rows).toEqual([{ lost: '2', reason: expect.stringContaining('backup') }]);
+
+  // It goes on within the new epoch, by deltas again.
+  let next = 0;
+  await eventually(
+    async () => (next = await plane.writePolicy({ tools: { 'mail.send': { api: { permission: 'allow' } } } })),
+  ).toBeGreaterThan(0);
+  await Promise.all([process.reaches(next), library.reaches(next), lease.sidecar.reached(next, 10_000)]);
+  expect(await Promise.all([decide('mail.send'), inRun('mail.send')])).toEqual(['allowed', 'allowed']);
+  expect(process.events.at(-1)?.message).toBe('delta taken');
+  lease.release();
+}, 90_000);
+
+test('it is refused while a control plane runs on the database, unless it is forced; a heartbeat of the copy is none', async () => {
+  await beat(plane.pool, 'stopped');
+  expect((await restore(database)).code).toBe(0);
+  const beating = setInterval(() => void beat(plane.pool, 'alive'), 200);
+  onTestFinished(() => clearInterval(beating));
+  const before = (await readDeployment(plane.pool))?.epoch;
+  const refused = await restore(database);
+  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('a control plane runs on this database') });
+  expect((await readDeployment(plane.pool))?.epoch).toBe(before);
+  expect((await restore(database, ['--force'])).code).toBe(0);
+  clearInterval(beating);
+});
+
+test('what is on disk for a database goes by its first epoch, however often it was restored', async () => {
+  const before = await readDeployment(plane.pool);
+  await restore(database, ['--force']);
+  const after = await readDeployment(plane.pool);
+  expect(after?.epoch).not.toBe(before?.epoch);
+  expect(after?.firstEpoch).toBe(before?.firstEpoch);
+});
+
+test('shared limits count from nothing: grants of after the copy are unknown to it', async () => {
+  const workspaceId = await findWorkspaceId(plane.pool, 'acme');
+  await plane.pool.query("insert into quota_counter (workspace_id, key, state, kept_until) values ($1, 'k', '{}', now())", [workspaceId]);
+  expect(JSON.parse((await restore(database, ['--force'])).out)).toMatchObject({ counters: 1 });
+  expect((await plane.pool.query('select 1 from quota_counter')).rowCount).toBe(0);
+});
+
+test('a database that no control plane ever ran on, or that is not there, is said so, and nothing is done', async () => {
+  const { address, template } = inject('testServer');
+  const empty = `${database}_empty`;
+  await withClient(address, (client) => client.query(`create database ${empty} template ${template}`));
+  onTestFinished(() => withClient(address, (client) => client.query(`drop database ${empty} with (force)`)).then(() => undefined));
+  expect(await restore(empty)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('nothing was done: this database holds no workspaces'),
+  });
+  const foreign = `${database}_foreign`;
+  await withClient(address, (client) => client.query(`create database ${foreign}`));
+  onTestFinished(() => withClient(address, (client) => client.query(`drop database ${foreign} with (force)`)).then(() => undefined));
+  expect(await restore(foreign)).toMatchObject({ code: 1, err: expect.stringContaining('no control plane ever ran on it') });
+  const { rows } = await withClient({ ...address, database: foreign }, (client) =>
+    client.query("select tablename from pg_tables where schemaname = 'public'"),
+  );
+  expect(rows).toEqual([]);
+  expect(await restore(`${database}_none`)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('nothing was done: the database could not be used'),
+  });
+});

@@ -1,0 +1,84 @@
+// One policy stream over virtual time: what it costs not to answer, and to hold what there never was.
+import { EventEmitter } from 'node:events';
+import { Registry } from 'prom-client';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createSeats } from '../../control-plane/operations/turns.ts';
+import type { Actor } from '../../control-plane/domain/access/actor.ts';
+import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
+import { serveSync, type SyncStream } from '../../control-plane/grpc/policy.ts';
+import type { Follower, LiveWorkspace, Published } from '../../control-plane/publish/publisher.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const hash = Buffer.alloc(32, 1);
+const published: Published = { epoch: 'e1', revision: 7, hash, raisedAt: 0, whole: () => Buffer.from('whole'), delta: () => null };
+
+function open(hello: object = {}, seats = createSeats<number>({ each: 1 })) {
+  const warnings: string[] = [];
+  const live = {
+    epoch: 'e1',
+    revision: 7,
+    keyOf: () => ({ hash: 'h', scopes: ['sidecar.sync'], expiresAt: null }),
+  } as unknown as LiveWorkspace;
+  const stream = Object.assign(new EventEmitter(), { write: () => true, end: () => undefined, writableNeedDrain: false });
+  const ended: string[] = [];
+  stream.on('error', ({ details }: { readonly details: string }) => ended.push(details));
+  const present = { holds: () => undefined, refused: () => undefined, says: () => null, left: () => undefined };
+  serveSync(
+    {
+      publisher: {
+        follow: (_: number, follower: Follower) => {
+          follower.offer(published, live);
+          return () => undefined;
+        },
+        live: () => live,
+      } as never,
+      roster: { enters: () => present },
+      seats,
+      wall: Date.now,
+      random: () => 0.5,
+      metrics: createGrpcMetrics(new Registry()),
+      log: { info: () => undefined, warn: (_, message) => warnings.push(message) },
+    },
+    stream as unknown as SyncStream,
+    { epoch: 'e1', revision: 0, workspaceId: 1, keyId: 'k', slug: 'acme', credential: { hash: 'h' } } as unknown as Actor,
+  );
+  const say = (message: object): boolean => stream.emit('data', message);
+  say({ hello: { sidecarId: 's', bootId: 'b', form: 'FORM_PROCESS', held: null, heldHash: Buffer.alloc(0), takesDeltas: true, ...hello } });
+  return { warnings, ended, say, leave: () => stream.emit('cancelled') };
+}
+
+test('who does not say whether it takes a policy loses its stream after a minute, and who says so keeps it', () => {
+  const silent = open();
+  const good = open();
+  good.say({ ack: { revision: { epoch: 'e1', number: 7 }, hash } });
+  vi.advanceTimersByTime(59_000);
+  expect(silent.ended).toEqual([]);
+  vi.advanceTimersByTime(2_000);
+  expect(silent.ended).toEqual(['revision 7 was not answered within 60 s']);
+  vi.advanceTimersByTime(120_000);
+  expect(good.ended).toEqual([]);
+});
+
+test('who holds a revision that there is not yet is waited for a moment, and then said to need a restore, once', () => {
+  const { warnings, ended } = open({ held: { epoch: 'e1', number: 9 }, heldHash: hash });
+  vi.advanceTimersByTime(2_000);
+  expect(warnings).toEqual([]);
+  vi.advanceTimersByTime(60_000);
+  expect(warnings).toEqual([expect.stringContaining('tollgate restore')]);
+  expect(ended).toEqual([]);
+});
+
+test('a hash that is none is not kept', () => {
+  expect(open({ heldHash: Buffer.alloc(1_000_000) }).ended).toEqual(['hello.held_hash must be 32 bytes, is 1000000']);
+});
+
+test('a workspace has so many streams and no more, until one of them ends', () => {
+  const seats = createSeats<number>({ each: 2 });
+  const [first, second] = [open({}, seats), open({}, seats)];
+  expect(open({}, seats).ended).toEqual(['too many streams of policy are open for this workspace']);
+  expect([...first.ended, ...second.ended]).toEqual([]);
+  first.leave();
+  expect(open({}, seats).ended).toEqual([]);
+});

@@ -1,0 +1,169 @@
+// What one stream is sent: the shortest way from what the sidecar holds, one push at a time.
+import type { RevisionName } from '@tollgate/proto/contract';
+import { expect, test } from 'vitest';
+import type { Encodable } from '../../control-plane/grpc/policy.ts';
+import { createPushes } from '../../control-plane/grpc/pushes.ts';
+import type { Published } from '../../control-plane/publish/publisher.ts';
+
+const hashOf = (revision: number): Buffer => Buffer.alloc(32, revision);
+
+/** A revision that can be reached from `known` and later ones. */
+function published(revision: number, fields: Partial<Published> & { readonly known?: number } = {}): Published {
+  const { known = 1, ...others } = fields;
+  return {
+    epoch: 'e1',
+    revision,
+    hash: hashOf(revision),
+    raisedAt: revision,
+    whole: () => Buffer.from(`whole ${revision}`),
+    delta: (from: RevisionName) =>
+      from.epoch === 'e1' && from.number >= known && from.number < revision ? Buffer.from(`${from.number} to ${revision}`) : null,
+    ...others,
+  };
+}
+
+const textOf = (response: Encodable): string => {
+  if ('encoded' in response) return response.encoded.toString();
+  return `unchanged ${String(response.unchanged?.revision?.number)}`;
+};
+
+function stream(held: number | null, { takesDeltas = true, epoch = 'e1' } = {}) {
+  const sent: string[] = [];
+  const hello = {
+    held: held === null ? null : { epoch, number: held },
+    heldHash: held === null ? Buffer.alloc(0) : hashOf(held),
+    takesDeltas,
+  };
+  const pushes = createPushes(hello, (response) => void sent.push(textOf(response)));
+  const answer = (number: number, with_: { hash: Buffer } | { code: string }) =>
+    pushes.answered({ revision: { epoch: 'e1', number }, ...with_ });
+  return {
+    sent,
+    pushes,
+    offer: (one: Published) => pushes.offer(one),
+    ack: (number: number, hash = hashOf(number)) => answer(number, { hash }),
+    nack: (number: number, code: string) => answer(number, { code }),
+  };
+}
+
+test('who holds nothing is sent the whole, and after its acknowledgement what changed', () => {
+  const { sent, offer, ack } = stream(null);
+  offer(published(1));
+  ack(1);
+  offer(published(2));
+  expect(sent).toEqual(['whole 1', '1 to 2']);
+});
+
+test('who holds a revision that is still known is sent what changed since; who holds the present one, nothing of it', () => {
+  for (const [held, wanted] of [
+    [3, '3 to 7'],
+    [7, 'unchanged 7'],
+  ] as const) {
+    const { sent, offer } = stream(held);
+    offer(published(7));
+    expect(sent).toEqual([wanted]);
+  }
+});
+
+test('a base that is not known any more, or of another epoch, is followed by the whole', () => {
+  for (const [held, options] of [
+    [1, { epoch: 'e1' }],
+    [5, { epoch: 'e0' }],
+  ] as const) {
+    const { sent, offer } = stream(held, options);
+    offer(published(7, { known: 2 }));
+    expect(sent).toEqual(['whole 7']);
+  }
+});
+
+test('a sidecar of before, which says nothing of deltas, is sent wholes', () => {
+  const { sent, offer, ack } = stream(3, { takesDeltas: false });
+  offer(published(4));
+  ack(4);
+  offer(published(5));
+  expect(sent).toEqual(['whole 4', 'whole 5']);
+});
+
+test('what is offered while a push is unanswered becomes one push, from what was acknowledged', () => {
+  const { sent, offer, ack } = stream(3);
+  for (const revision of [4, 5, 6, 7]) offer(published(revision));
+  expect(sent).toEqual(['3 to 4']);
+  ack(4);
+  expect(sent).toEqual(['3 to 4', '4 to 7']);
+});
+
+test('a delta that is refused is followed by the whole once, and that by nothing until the next revision', () => {
+  const { sent, offer, nack } = stream(3);
+  offer(published(4));
+  nack(4, 'hash_mismatch');
+  expect(sent).toEqual(['3 to 4', 'whole 4']);
+  nack(4, 'entry_invalid');
+  expect(sent).toHaveLength(2);
+  offer(published(5));
+  expect(sent).toEqual(['3 to 4', 'whole 4', 'whole 5']);
+});
+
+test('the whole after a refused delta is of the newest revision', () => {
+  const { sent, offer, nack, ack } = stream(3);
+  offer(published(4));
+  offer(published(5));
+  nack(4, 'wrong_base');
+  expect(sent).toEqual(['3 to 4', 'whole 5']);
+  ack(5);
+  offer(published(6));
+  expect(sent.at(-1)).toBe('5 to 6');
+});
+
+test('who will not call current what we do is sent the whole', () => {
+  const { sent, offer, nack } = stream(7);
+  offer(published(7));
+  nack(7, 'hash_mismatch');
+  expect(sent).toEqual(['unchanged 7', 'whole 7']);
+});
+
+test.each(['revision_backwards', 'schema_unsupported', 'wrong_workspace'])('%s is not answered with more of the same', (code) => {
+  const { sent, offer, nack } = stream(3);
+  offer(published(4));
+  nack(4, code);
+  expect(sent).toEqual(['3 to 4']);
+});
+
+test('who holds a newer revision than is known here waits for it, and is sent nothing older', () => {
+  const { sent, offer, ack } = stream(9);
+  offer(published(7));
+  offer(published(8));
+  expect(sent).toEqual([]);
+  offer(published(9));
+  ack(9);
+  offer(published(10));
+  expect(sent).toEqual(['unchanged 9', '9 to 10']);
+});
+
+test('a lower revision of a new epoch is taken, whole', () => {
+  const { sent, offer, ack } = stream(9);
+  offer(published(2, { epoch: 'e2', delta: () => null }));
+  ack(2);
+  expect(sent).toEqual(['whole 2']);
+});
+
+interface Lie {
+  readonly number: number;
+  readonly epoch?: string;
+  readonly hash?: Buffer;
+}
+
+test.each([
+  ['an answer to nothing', { number: 4 }, 'nothing was sent'],
+  ['an answer to another revision', { number: 5 }, 'revision 5 was answered, 4 was sent'],
+  ['an answer by another epoch', { number: 4, epoch: 'e0' }, 'another epoch'],
+  ['an acknowledgement of something else', { number: 4, hash: hashOf(99) }, 'another hash'],
+] as readonly (readonly [string, Lie, string])[])('%s is a mistake of the sidecar, and changes nothing', (what, lie, problem) => {
+  const { number, epoch = 'e1', hash = hashOf(number) } = lie;
+  const { sent, offer, pushes } = stream(3);
+  if (what !== 'an answer to nothing') offer(published(4));
+  expect(pushes.answered({ revision: { epoch, number }, hash })).toEqual({ problem: expect.stringContaining(problem) });
+  if (what === 'an answer to nothing') return;
+  offer(published(5));
+  expect(pushes.answered({ revision: { epoch: 'e1', number: 4 }, hash: hashOf(4) })).toEqual({ epoch: 'e1', number: 4, raisedAt: 4 });
+  expect(sent).toEqual(['3 to 4', '4 to 5']);
+});

@@ -1,0 +1,165 @@
+// Boards: what is read, what is offered, and what becomes of both when the database is restored or a read fails.
+import { setImmediate as turn } from 'node:timers/promises';
+import type { RevisionName } from '@tollgate/proto/contract';
+import { expect, onTestFinished, test } from 'vitest';
+import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
+import { createPublisher, type LiveWorkspace, type Published } from '../../control-plane/publish/publisher.ts';
+import { holdPolicy } from '../../control-plane/runs/governance/held-policy.ts';
+import { someAgent } from '../support/running.ts';
+import { createManualClock } from '../support/manual-clock.ts';
+import { silentLog } from '../support/silent-log.ts';
+import { createPast, defaults, emptyState, freeze, put, someKey, type Write } from './workspace.ts';
+
+/** A database of one workspace, which may be put back. */
+function createDatabase(first = emptyState()) {
+  const database = { epoch: 'e1', revision: first.revision, past: createPast(first), reads: [] as (RevisionName | null)[], failing: 0 };
+  const read = async (_: number, since: RevisionName | null): Promise<WorkspaceRead> => {
+    database.reads.push(since);
+    if (database.failing > 0) {
+      database.failing -= 1;
+      throw new Error('the database is away');
+    }
+    const { epoch, past, revision } = database;
+    const now = since?.epoch === epoch && since.number <= revision ? past.changes(since.number, revision) : past.whole(revision);
+    return { ...now, state: { ...now.state, epoch } };
+  };
+  return Object.assign(database, { read });
+}
+
+function follow(database: ReturnType<typeof createDatabase>) {
+  const warnings: string[] = [];
+  const publisher = createPublisher({ read: database.read, defaults, log: { warn: (_, message) => void warnings.push(message) } });
+  onTestFinished(() => publisher.close());
+  const offered: { readonly published: Published; readonly live: LiveWorkspace; readonly name: string }[] = [];
+  publisher.follow(1, {
+    view: { form: 'process' },
+    offer: (published, live) => void offered.push({ published, live, name: `${published.epoch} ${published.revision}` }),
+    gone: () => undefined,
+  });
+  const raise = async (...all: readonly Write[]): Promise<void> => {
+    database.past.write(...all);
+    database.revision += 1;
+    publisher.raised(1, database.revision, 0);
+    await turn();
+  };
+  return { publisher, offered, warnings, raise };
+}
+
+const names = (offered: readonly { readonly name: string }[]): readonly string[] => offered.map(({ name }) => name);
+
+test('the first read is of everything, and each one after it of what was touched since', async () => {
+  const database = createDatabase();
+  const { offered, raise } = follow(database);
+  await turn();
+  await raise(freeze(true));
+  await raise(put('agents', someAgent()));
+  expect(database.reads).toEqual([null, { epoch: 'e1', number: 0 }, { epoch: 'e1', number: 1 }]);
+  expect(names(offered)).toEqual(['e1 0', 'e1 1', 'e1 2']);
+});
+
+test('a live workspace is found by name: documents, agents and keys, each as of the newest revision', async () => {
+  const { publisher, raise } = follow(createDatabase());
+  await turn();
+  const document = { tools: { 'mail.send': { api: { rateLimit: 4 } } } };
+  await raise(
+    put('documents', { id: { layer: 'role', role: 'member' }, document }),
+    put('agents', someAgent({ id: 'a', maxToolCalls: 7 })),
+    put('keys', someKey('k')),
+  );
+  const live = publisher.live(1);
+  expect(live?.documentOf('role:member')).toEqual(document);
+  expect(live?.documentOf('workspace')).toBeUndefined();
+  expect(live?.agentOf('a')?.maxToolCalls).toBe(7);
+  expect(live?.keyOf('k')?.id).toBe('k');
+  await raise(put('agents', someAgent({ id: 'b' })), put('agents', someAgent({ id: 'a', maxToolCalls: 8 })));
+  expect(live?.agents.map(({ id, maxToolCalls }) => `${id} ${maxToolCalls}`)).toEqual([`b ${someAgent().maxToolCalls}`, 'a 8']);
+  expect(publisher.live(2)).toBeNull();
+});
+
+test('a restored database is read anew, and its lower revision is offered; what was wanted before is not waited for', async () => {
+  const database = createDatabase();
+  const { publisher, offered, raise, warnings } = follow(database);
+  await turn();
+  for (let n = 0; n < 5; n += 1) await raise(freeze(n % 2 === 0));
+  const { name: newest } = offered.at(-1) ?? { name: '' };
+  Object.assign(database, { epoch: 'e2', revision: 2 });
+  publisher.restored();
+  await turn();
+  expect([newest, names(offered).at(-1)]).toEqual(['e1 5', 'e2 2']);
+  const { length } = database.reads;
+  await turn();
+  expect(database.reads).toHaveLength(length);
+  database.past = createPast(emptyState({ revision: 2 }));
+  await raise(freeze(true));
+  expect(names(offered).at(-1)).toBe('e2 3');
+  expect(warnings).toEqual([]);
+});
+
+test('also where a read sees it first, and where it failed at that moment', async () => {
+  const database = createDatabase();
+  const { publisher, offered, raise } = follow(database);
+  await turn();
+  for (let n = 0; n < 5; n += 1) await raise(freeze(n % 2 === 0));
+  Object.assign(database, { epoch: 'e2', revision: 2 });
+  publisher.raised(1, 6, 0);
+  await turn();
+  expect(names(offered).at(-1)).toBe('e2 2');
+  Object.assign(database, { epoch: 'e3', revision: 1, failing: 1 });
+  publisher.restored();
+  await expect.poll(() => names(offered).at(-1), { timeout: 5_000 }).toBe('e3 1');
+});
+
+test('a database that went back and kept its epoch is said to have done so, and is not asked for ever', async () => {
+  const database = createDatabase();
+  const { publisher, offered, raise, warnings } = follow(database);
+  await turn();
+  for (let n = 0; n < 3; n += 1) await raise(freeze(n % 2 === 0));
+  database.revision = 1;
+  publisher.raised(1, 4, 0);
+  await turn();
+  const { length } = database.reads;
+  await turn();
+  expect(database.reads).toHaveLength(length);
+  expect(names(offered).at(-1)).toBe('e1 1');
+  expect(warnings).toEqual([expect.stringContaining('tollgate restore')]);
+});
+
+test('policy of runs is led on by what changed, and a new epoch is taken at its lower revision', async () => {
+  const database = createDatabase(emptyState({ agents: [someAgent()] }));
+  const { publisher, raise } = follow(database);
+  const swapped: string[] = [];
+  const clock = createManualClock();
+  const held = holdPolicy(
+    { publisher, hears: () => true, clock, log: silentLog },
+    { workspaceId: 1, slug: 'acme' },
+    ({ epoch, revision }) => void swapped.push(`${epoch} ${revision}`),
+  );
+  await turn();
+  await raise(freeze(true));
+  await held.reached(1, 1_000);
+  expect(held.cell.current?.settings.frozen).toBe(true);
+  // Nothing of it is in an entry.
+  await raise(put('agents', someAgent({ systemPrompt: 'other' })));
+  expect(held.cell.current?.revision).toBe(2);
+  expect(held.state?.agents[0]?.systemPrompt).toBe('other');
+  Object.assign(database, { epoch: 'e2', revision: 0 });
+  publisher.restored();
+  await turn();
+  expect(swapped).toEqual(['e1 0', 'e1 1', 'e1 2', 'e2 0']);
+  expect(held.cell.current?.settings.frozen).toBe(false);
+  held.release();
+});
+
+test('a revision that runs cannot take lets nothing begin', async () => {
+  const database = createDatabase();
+  const { publisher, raise } = follow(database);
+  const held = holdPolicy(
+    { publisher, hears: () => true, clock: createManualClock(), log: silentLog },
+    { workspaceId: 1, slug: 'elsewhere' },
+    () => undefined,
+  );
+  await turn();
+  await raise(freeze(true));
+  expect([held.state, held.cell.current]).toEqual([null, null]);
+  held.release();
+});
