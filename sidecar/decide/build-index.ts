@@ -33,15 +33,23 @@ export function buildIndex(snapshot: Snapshot): Index {
     members: new Map(snapshot.members.map((member) => [member.uid, member])),
     keysById: new Map(snapshot.keys.map((key) => [key.id, key])),
     keysByHash: new Map(snapshot.keys.filter(({ hash }) => hash !== '').map((key) => [key.hash, key])),
-    requiredScopes: new Map(
-      snapshot.servers.flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
-    ),
+    requiredScopes: requiredScopesOf(snapshot.servers),
     servers: new Map(snapshot.servers.map((server) => [server.name, server])),
   };
 }
 
 /** The same content under a newer number; callers are bound to it anew, because their decisions name the revision. */
 export const renumberIndex = (index: Index, epoch: string, revision: number): Index => ({ ...index, epoch, revision });
+
+// Of two that are told apart only by where a dot belongs, the same one wins whatever order they came in.
+export const requiredScopesOf = (servers: Iterable<CompiledServer>): Index['requiredScopes'] =>
+  new Map(
+    [...servers]
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
+  );
+
+export const byId = (a: CompiledAgent, b: CompiledAgent): number => (a.id < b.id ? -1 : 1);
 
 function groupByName(agents: readonly CompiledAgent[]): ReadonlyMap<string, readonly CompiledAgent[]> {
   const groups = new Map<string, CompiledAgent[]>();
@@ -50,5 +58,6 @@ function groupByName(agents: readonly CompiledAgent[]): ReadonlyMap<string, read
     if (group === undefined) groups.set(agent.name, [agent]);
     else group.push(agent);
   }
+  for (const group of groups.values()) group.sort(byId);
   return groups;
 }

@@ -1,12 +1,16 @@
 // The one mutable reference: what this sidecar decides from. Readers take `current` and keep it for one decision;
-// a new snapshot is verified and built aside, then the reference is replaced whole.
+// a new snapshot, or what a delta makes of the one that is held, is verified and built aside, then the reference is replaced whole.
 //
 // States: empty (nothing held: every call is denied), held (decides), and in both `refused` once the control plane has
-// said that this sidecar's own key is not good any more: then every call is denied until a stream is accepted again.
-import type { NackCode } from '@tollgate/proto/contract';
+// said that this sidecar's own key is not good any more: then every call is denied until a stream is accepted again. A
+// sidecar that cannot read what the control plane sends, because it is too old, is `outdated` until it has taken something:
+// hearing of the control plane does not make its policy any fresher, and the outage rule ends it.
+import { bounds, type NackCode, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { buildIndex, type Index, renumberIndex } from '../decide/build-index.ts';
+import { changeIndex } from '../decide/change-index.ts';
+import { isStale } from '../decide/decide.ts';
 import type { Freshness } from '../decide/decision.ts';
-import { type SnapshotMessage, verifySnapshot } from './verify.ts';
+import { type DeltaMessage, type SnapshotMessage, verifyDelta, verifySnapshot } from './verify.ts';
 
 export type Offered =
   | { readonly ok: true; readonly index: Index }
@@ -19,6 +23,8 @@ interface CellStatus {
   readonly announced: number | null;
   readonly connected: boolean;
   readonly ageMs: number | null;
+  /** The control plane has not been heard from for longer than the workspace allows: its outage rule decides. */
+  readonly outage: boolean;
   readonly refused: string | null;
   readonly lastNack: { readonly code: NackCode; readonly message: string } | null;
 }
@@ -29,14 +35,20 @@ export interface PolicyCell {
   /** Why every call is denied although a snapshot may be held; null: not so. */
   readonly refused: string | null;
   offer(message: SnapshotMessage): Offered;
+  /** What leads from the revision that is held to a later one. */
+  change(message: DeltaMessage): Offered;
   /** What is held is current under a newer number. */
-  renumber(revision: { readonly epoch: string; readonly number: number }, hash: Uint8Array): Offered;
+  renumber(revision: RevisionName, hash: Uint8Array): Offered;
   restore(message: SnapshotMessage, heardAt: number): Offered;
+  /** What came could not be decoded, or is larger than may be. */
+  malformed(problem: string): void;
   /** The control plane was heard from; `announced` is its newest revision. */
   heard(announced: number | null): void;
   lost(): void;
   refuse(reason: string): void;
   status(): CellStatus;
+  /** All that is held, as a snapshot message; null: nothing. */
+  whole(): SnapshotMessage | null;
   onSwap(listener: (index: Index) => void): void;
 }
 
@@ -47,7 +59,11 @@ interface Deps {
 
 export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
   let current: Index | null = null;
+  /** By key, as they were sent: what the next delta is applied to, and the file written from. */
+  let entries = new Map<string, Uint8Array>();
   let freshness: Freshness = { connected: false, heardAt: Number.NEGATIVE_INFINITY };
+  let connected = false;
+  let outdated = false;
   let announced: number | null = null;
   let refused: string | null = null;
   let lastNack: CellStatus['lastNack'] = null;
@@ -56,26 +72,58 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
   const swap = (index: Index): Offered => {
     current = index;
     lastNack = null;
+    if (outdated) {
+      outdated = false;
+      freshness = { connected, heardAt: now() };
+    }
     for (const listener of listeners) listener(index);
     return { ok: true, index };
   };
-  const nack = (code: NackCode, message: string): Offered => {
+  const nack = (code: NackCode, words: string): Offered => {
+    const message = words.slice(0, bounds.nackMessageLength);
     lastNack = { code, message };
+    if (code === 'schema_unsupported') {
+      outdated = true;
+      freshness = { ...freshness, connected: false };
+    }
     return { ok: false, code, message };
   };
-  const take = (message: SnapshotMessage): Offered => {
+  /** What goes wrong, whatever it is, changes nothing. */
+  const safely = (take: () => Offered): Offered => {
     try {
-      const verified = verifySnapshot(message, workspace);
-      if (!verified.ok) return nack(verified.code, verified.message);
-      const { epoch, revision } = verified.snapshot;
-      if (current !== null && current.epoch === epoch && revision < current.revision) {
-        return nack('revision_backwards', `revision ${revision} is older than ${current.revision}, which is held`);
-      }
-      return swap(buildIndex(verified.snapshot));
+      return take();
     } catch (error) {
       return nack('internal', error instanceof Error ? error.message : 'unknown');
     }
   };
+  const backwards = (epoch: string, revision: number): string | null =>
+    current !== null && current.epoch === epoch && revision < current.revision
+      ? `revision ${revision} is older than ${current.revision}, which is held`
+      : null;
+  const offer = (message: SnapshotMessage): Offered =>
+    safely(() => {
+      const verified = verifySnapshot(message, workspace);
+      if (!verified.ok) return nack(verified.code, verified.message);
+      const { snapshot } = verified;
+      const older = backwards(snapshot.epoch, snapshot.revision);
+      if (older !== null) return nack('revision_backwards', older);
+      const index = buildIndex(snapshot);
+      entries = new Map(message.entries.map(({ key, value }) => [key, value]));
+      return swap(index);
+    });
+  const change = (message: DeltaMessage): Offered =>
+    safely(() => {
+      const held = current;
+      if (held === null) return nack('wrong_base', 'a delta cannot be applied: nothing is held');
+      const verified = verifyDelta(message, workspace, { ...held, entries });
+      if (!verified.ok) return nack(verified.code, verified.message);
+      const { changes } = verified;
+      const index = changeIndex(held, changes);
+      for (const key of changes.removed) entries.delete(key);
+      // Copied, so that one entry that stays does not keep all of its message in memory.
+      for (const { key, value } of message.changed) entries.set(key, Uint8Array.from(value));
+      return swap(index);
+    });
 
   return {
     get current() {
@@ -87,25 +135,31 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     get refused() {
       return refused;
     },
-    offer: take,
+    offer,
+    change,
     renumber: ({ epoch, number }, hash) => {
       if (current === null || !current.hash.equals(hash))
         return nack('hash_mismatch', 'what is held is not what the control plane calls current');
-      if (current.epoch === epoch && number < current.revision)
-        return nack('revision_backwards', `revision ${number} is older than ${current.revision}, which is held`);
+      const older = backwards(epoch, number);
+      if (older !== null) return nack('revision_backwards', older);
       return swap(renumberIndex(current, epoch, number));
     },
     restore: (message, heardAt) => {
-      const offered = take(message);
+      const offered = offer(message);
       if (offered.ok) freshness = { connected: false, heardAt };
       return offered;
+    },
+    malformed: (problem) => {
+      nack('malformed', problem);
     },
     heard: (newest) => {
       if (newest !== null) announced = newest;
       refused = null;
-      freshness = { connected: true, heardAt: now() };
+      connected = true;
+      if (!outdated) freshness = { connected: true, heardAt: now() };
     },
     lost: () => {
+      connected = false;
       freshness = { ...freshness, connected: false };
     },
     refuse: (reason) => {
@@ -115,11 +169,22 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
       epoch: current?.epoch ?? null,
       revision: current?.revision ?? null,
       announced,
-      connected: freshness.connected,
+      connected,
       ageMs: Number.isFinite(freshness.heardAt) ? Math.max(0, now() - freshness.heardAt) : null,
+      outage: current !== null && isStale(current, freshness, now()),
       refused,
       lastNack,
     }),
+    whole: () =>
+      current === null
+        ? null
+        : {
+            revision: { epoch: current.epoch, number: current.revision },
+            workspace,
+            schemaVersion: snapshotSchemaVersion,
+            hash: current.hash,
+            entries: Array.from(entries, ([key, value]) => ({ key, value })),
+          },
     onSwap: (listener) => {
       listeners.push(listener);
     },

@@ -4,7 +4,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { policyService } from '@tollgate/proto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { policyService, type Snapshot } from '@tollgate/proto';
 import type { SnapshotMessage } from './verify.ts';
 
 export interface StoredSnapshot {
@@ -21,20 +22,21 @@ export async function readSnapshotFile(path: string): Promise<StoredSnapshot | n
   });
   if (bytes === null) return null;
   const body = bytes.subarray(digestBytes);
-  if (!digest(body).equals(bytes.subarray(0, digestBytes))) throw new Error(`${path} is damaged: its digest does not match`);
+  if (!digest([body]).equals(bytes.subarray(0, digestBytes))) throw new Error(`${path} is damaged: its digest does not match`);
   const { snapshot } = policyService.Sync.responseDeserialize(body);
   if (snapshot == null) throw new Error(`${path} holds no snapshot`);
   return { message: snapshot, heardAt: (await stat(path)).mtimeMs };
 }
 
 export async function writeSnapshotFile(path: string, message: SnapshotMessage): Promise<void> {
-  const body = policyService.Sync.responseSerialize({ snapshot: { ...message, entries: [...message.entries] } });
+  const body = await encodeInTurns(message);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {
     const file = await open(temporary, 'wx', 0o600);
     try {
-      await file.writeFile(Buffer.concat([digest(body), body]));
+      // Each goes on where the one before it ended.
+      for (const part of [digest(body), ...body]) await file.writeFile(part);
       await file.sync();
     } finally {
       await file.close();
@@ -55,5 +57,41 @@ export async function touchSnapshotFile(path: string, heardAt: number): Promise<
 }
 
 const digestBytes = 32;
-const digest = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+
+function digest(parts: readonly Uint8Array[]): Buffer {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest();
+}
+
+const entriesATurn = 500;
+
+/**
+ * A `SyncResponse` that holds the snapshot, in parts. Calls are decided between two of them: to encode thirty thousand entries takes
+ * some fifty milliseconds.
+ */
+async function encodeInTurns({ entries, ...head }: SnapshotMessage): Promise<readonly Uint8Array[]> {
+  const parts = [encodeSnapshot({ ...head, entries: [] })];
+  for (let at = 0; at < entries.length; at += entriesATurn) {
+    await nextTurn();
+    parts.push(encodeSnapshot({ entries: entries.slice(at, at + entriesATurn) }));
+  }
+  const length = parts.reduce((sum, { length: bytes }) => sum + bytes, 0);
+  return [Buffer.from([snapshotTag, ...varint(length)]), ...parts];
+}
+
+// Protobuf: fields of a message that stand behind one another are those of one message, and what it holds is led by a tag and its length.
+const snapshotTag = 0x0a;
+
+/** The fields of a snapshot without what leads them in a `SyncResponse`. */
+function encodeSnapshot(snapshot: Snapshot): Uint8Array {
+  const response = policyService.Sync.responseSerialize({ snapshot });
+  const end = response.findIndex((byte, at) => at > 0 && byte < 0x80);
+  return response.subarray(end + 1);
+}
+
+function varint(value: number): readonly number[] {
+  return value < 0x80 ? [value] : [(value % 0x80) | 0x80, ...varint(Math.floor(value / 0x80))];
+}
+
 const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';

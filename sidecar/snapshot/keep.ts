@@ -1,34 +1,39 @@
-// Keeps the last good snapshot on disk for the next start. Writing comes after deciding: a slow disk delays nothing,
-// and of snapshots that arrive meanwhile only the newest is written.
+// Keeps what is held on disk for the next start, always whole. Writing comes after deciding: a slow disk delays nothing, and
+// of what arrives meanwhile, or within a second of the last write, only the newest is written.
+//
+// States: idle, writing, resting (for what is left of a second since a write began), and in all of them `pending` where
+// there is something newer than the file.
 import { rm } from 'node:fs/promises';
-import type { Clock } from '../clock.ts';
+import type { Clock, Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { PolicyCell } from './cell.ts';
 import { readSnapshotFile, touchSnapshotFile, writeSnapshotFile } from './disk.ts';
-import type { SnapshotMessage } from './verify.ts';
 
 interface Deps {
   readonly cell: PolicyCell;
-  readonly clock: Pick<Clock, 'now' | 'wall'>;
+  readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
 }
 
 export interface Keeper {
-  save(message: SnapshotMessage): void;
+  /** What the cell holds now has to be kept. */
+  save(): void;
   /** The control plane refuses this sidecar's key: the next start must not decide by what this one was given. */
   drop(): void;
-  /** Waits for the write under way. */
+  /** Writes what is not written yet, and waits for it. */
   close(): Promise<void>;
 }
 
 // How much older than it is a policy may be taken for after a start from disk.
-const touchMs = 5_000;
+const touchMs = 1_000;
+/** From one write to the next: under a stream of deltas the disk has little to do. */
+const writeEveryMs = 1_000;
 
 /** Offers the file's snapshot to the cell, if there is one, and keeps the file up to date from then on. */
 export async function keepOnDisk({ cell, clock, log }: Deps, path: string): Promise<Keeper> {
-  let pending: SnapshotMessage | null = null;
-  let writing: Promise<void> = Promise.resolve();
-  let busy = false;
+  let pending = false;
+  let writing: Promise<void> | null = null;
+  let resting: Timer | null = null;
 
   const restore = async (): Promise<void> => {
     const stored = await readSnapshotFile(path);
@@ -37,18 +42,28 @@ export async function keepOnDisk({ cell, clock, log }: Deps, path: string): Prom
     const offered = cell.restore(stored.message, clock.now() - age);
     if (!offered.ok) log.warn({ path, code: offered.code, problem: offered.message }, 'the snapshot on disk is not used');
   };
-  const drain = async (): Promise<void> => {
-    busy = true;
-    for (let message = pending; message !== null; message = pending) {
-      pending = null;
-      await writeSnapshotFile(path, message).catch((error: unknown) =>
-        log.warn({ path, err: error }, 'the snapshot could not be kept on disk'),
-      );
-    }
-    busy = false;
+  const write = async (): Promise<void> => {
+    pending = false;
+    const message = cell.whole();
+    if (message === null) return;
+    await writeSnapshotFile(path, message).catch((error: unknown) =>
+      log.warn({ path, err: error }, 'the snapshot could not be kept on disk'),
+    );
+  };
+  const begin = (): void => {
+    if (!pending || writing !== null || resting !== null) return;
+    resting = clock.after(writeEveryMs, () => {
+      resting = null;
+      begin();
+    });
+    resting.unref();
+    writing = write().finally(() => {
+      writing = null;
+      begin();
+    });
   };
   const touch = setInterval(() => {
-    if (!cell.freshness.connected || busy) return;
+    if (!cell.freshness.connected || writing !== null) return;
     const heardAt = clock.wall() - (clock.now() - cell.freshness.heardAt);
     void touchSnapshotFile(path, heardAt).catch((error: unknown) =>
       log.warn({ path, err: error }, 'the age of the snapshot on disk could not be noted'),
@@ -58,19 +73,26 @@ export async function keepOnDisk({ cell, clock, log }: Deps, path: string): Prom
 
   await restore().catch((error: unknown) => log.warn({ path, err: error }, 'the snapshot on disk is not used'));
   return {
-    save: (message) => {
-      pending = message;
-      if (!busy) writing = drain();
+    save: () => {
+      pending = true;
+      begin();
     },
     drop: () => {
-      pending = null;
-      writing = writing
+      pending = false;
+      const dropping = (writing ?? Promise.resolve())
         .then(() => rm(path, { force: true }))
-        .catch((error: unknown) => log.warn({ path, err: error }, 'the snapshot could not be removed from disk'));
+        .catch((error: unknown) => log.warn({ path, err: error }, 'the snapshot could not be removed from disk'))
+        .finally(() => {
+          if (writing === dropping) writing = null;
+          begin();
+        });
+      writing = dropping;
     },
     close: async () => {
       clearInterval(touch);
-      await writing;
+      resting?.cancel();
+      while (writing !== null) await writing;
+      if (pending) await write();
     },
   };
 }

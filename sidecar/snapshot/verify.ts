@@ -1,263 +1,125 @@
 // The one door from the wire, or from disk, to a snapshot that deciding believes: every field of every entry is checked,
-// and the hash computed here must be the one that was sent. What fails is refused whole, with its place.
-import {
-  type CompiledAgent,
-  type CompiledDocument,
-  type CompiledKey,
-  type CompiledMember,
-  type CompiledServer,
-  type CompiledSettings,
-  type CompiledTarget,
-  type DocumentId,
-  documentKey,
-  isRole,
-  isTier,
-  type NackCode,
-  plainRedaction,
-  plainToolNames,
-  type Rule,
-  serverUrlProblem,
-  snapshotHash,
-  snapshotSchemaVersion,
-  type TierRules,
-  tiers,
-} from '@tollgate/proto/contract';
-import type { Snapshot } from '../decide/snapshot.ts';
-import { array, boolean, type Fields, InvalidEntry, integer, namedOnce, nullable, object, oneOf, pair, string } from './read.ts';
-import { readRedaction } from './read-redaction.ts';
-import { readToolNames } from './read-tool-names.ts';
+// and the hash computed here must be the one that was sent. What fails is refused whole, with its place. Of a delta only
+// what it carries is read and hashed: the rest was when it came.
+import { type NackCode, type RevisionName, snapshotHash, snapshotHashAfter, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import type { Changes, Contents, Snapshot } from '../decide/snapshot.ts';
+import { InvalidEntry } from './read.ts';
+import { type RawEntry, readEntries, requireOnce } from './read-entries.ts';
 
-/** A snapshot message after protobuf decoding. */
-export interface SnapshotMessage {
-  readonly revision: { readonly epoch: string; readonly number: number } | null;
+interface MessageHead {
   readonly workspace: string;
   readonly schemaVersion: number;
   readonly hash: Uint8Array;
-  readonly entries: readonly { readonly key: string; readonly value: Uint8Array }[];
 }
 
-export type Verified =
-  | { readonly ok: true; readonly snapshot: Snapshot }
-  | { readonly ok: false; readonly code: NackCode; readonly message: string };
+/** A snapshot message after protobuf decoding. */
+export interface SnapshotMessage extends MessageHead {
+  readonly revision: RevisionName | null;
+  readonly entries: readonly RawEntry[];
+}
 
-const no = (code: NackCode, message: string): Verified => ({ ok: false, code, message });
+/** A delta message after protobuf decoding; `hash` is of the whole after it is applied. */
+export interface DeltaMessage extends MessageHead {
+  readonly from: RevisionName | null;
+  readonly to: RevisionName | null;
+  readonly changed: readonly RawEntry[];
+  readonly removed: readonly string[];
+}
+
+/** What a delta starts from. */
+export interface Base {
+  readonly epoch: string;
+  readonly revision: number;
+  readonly hash: Buffer;
+  /** Values by key, as they were sent. */
+  readonly entries: ReadonlyMap<string, Uint8Array>;
+}
+
+interface Refused {
+  readonly ok: false;
+  readonly code: NackCode;
+  readonly message: string;
+}
+
+export type Verified = { readonly ok: true; readonly snapshot: Snapshot } | Refused;
+export type VerifiedDelta = { readonly ok: true; readonly changes: Changes } | Refused;
+
+const no = (code: NackCode, message: string): Refused => ({ ok: false, code, message });
 
 export function verifySnapshot(message: SnapshotMessage, workspace: string): Verified {
-  if (message.schemaVersion !== snapshotSchemaVersion) {
-    return no('schema_unsupported', `this sidecar understands schema ${snapshotSchemaVersion}, the snapshot has ${message.schemaVersion}`);
-  }
-  if (message.workspace !== workspace)
-    return no('wrong_workspace', `the key is of workspace "${workspace}", the snapshot of ${JSON.stringify(message.workspace)}`);
   const { revision } = message;
-  if (revision === null || revision.epoch === '' || !Number.isSafeInteger(revision.number) || revision.number < 0)
-    return no('entry_invalid', 'the revision is missing or malformed');
+  const wrong = headProblem(message, workspace) ?? revisionProblem('revision', revision);
+  if (wrong !== null) return wrong;
+  if (revision === null) return no('entry_invalid', 'the revision is missing');
   const hash = snapshotHash(message.entries);
   if (!hash.equals(message.hash)) return no('hash_mismatch', `the entries hash as ${hash.toString('hex')}, not as announced`);
+  return reading(() => {
+    requireOnce(message.entries.map(({ key }) => key));
+    const { settings, ...contents } = readEntries(message.entries);
+    if (settings === null) return no('settings_missing', 'there is no entry "settings"');
+    return (
+      settingsProblem({ settings }, workspace) ?? {
+        ok: true,
+        snapshot: { epoch: revision.epoch, revision: revision.number, hash, settings, ...contents },
+      }
+    );
+  });
+}
+
+/** `base`: what is held. */
+export function verifyDelta(message: DeltaMessage, workspace: string, base: Base): VerifiedDelta {
+  const { from, to, changed, removed } = message;
+  const wrong = headProblem(message, workspace) ?? revisionProblem('from', from) ?? revisionProblem('to', to);
+  if (wrong !== null) return wrong;
+  if (from === null || to === null) return no('entry_invalid', 'from or to is missing');
+  if (from.epoch !== base.epoch || from.number !== base.revision)
+    return no('wrong_base', `the delta starts from ${wordsOf(from)}, and ${wordsOf({ ...base, number: base.revision })} is held`);
+  if (to.epoch !== from.epoch) return no('wrong_base', `the delta leads to ${wordsOf(to)}: another epoch is taken whole`);
+  if (to.number <= from.number) return no('revision_backwards', `the delta leads from revision ${from.number} to ${to.number}`);
+  return reading(() => {
+    requireOnce([...changed.map(({ key }) => key), ...removed]);
+    const replaced = [...changed.map(({ key }) => key), ...removed].flatMap((key) => {
+      const value = base.entries.get(key);
+      return value === undefined ? [] : [{ key, value }];
+    });
+    const hash = snapshotHashAfter(base.hash, replaced, changed);
+    if (!hash.equals(message.hash))
+      return no('hash_mismatch', `after the delta all entries hash as ${hash.toString('hex')}, not as announced`);
+    if (removed.includes('settings')) return no('settings_missing', 'the delta removes the entry "settings"');
+    const contents = readEntries(changed);
+    return (
+      settingsProblem(contents, workspace) ?? {
+        ok: true,
+        changes: { revision: to.number, hash, removed, ...contents },
+      }
+    );
+  });
+}
+
+function headProblem({ schemaVersion, workspace: named }: MessageHead, workspace: string): Refused | null {
+  if (schemaVersion !== snapshotSchemaVersion)
+    return no('schema_unsupported', `this sidecar understands schema ${snapshotSchemaVersion}, the snapshot has ${schemaVersion}`);
+  if (named !== workspace) return no('wrong_workspace', `the key is of workspace "${workspace}", the snapshot of ${JSON.stringify(named)}`);
+  return null;
+}
+
+function revisionProblem(field: string, revision: RevisionName | null): Refused | null {
+  const good = revision !== null && revision.epoch !== '' && Number.isSafeInteger(revision.number) && revision.number >= 0;
+  return good ? null : no('entry_invalid', `the revision is missing or malformed (${field})`);
+}
+
+const settingsProblem = ({ settings }: Pick<Contents, 'settings'>, workspace: string): Refused | null =>
+  settings === null || settings.workspace === workspace
+    ? null
+    : no('wrong_workspace', `settings.workspace is ${JSON.stringify(settings.workspace)}`);
+
+const wordsOf = ({ epoch, number }: RevisionName): string => `revision ${number} of epoch ${JSON.stringify(epoch)}`;
+
+function reading<T>(read: () => T): T | Refused {
   try {
-    return readEntries(message.entries, { epoch: revision.epoch, revision: revision.number, hash }, workspace);
+    return read();
   } catch (error) {
     if (error instanceof InvalidEntry) return no('entry_invalid', error.message);
     throw error;
   }
-}
-
-function readEntries(
-  entries: SnapshotMessage['entries'],
-  head: Pick<Snapshot, 'epoch' | 'revision' | 'hash'>,
-  workspace: string,
-): Verified {
-  let settings: CompiledSettings | null = null;
-  const documents: CompiledDocument[] = [];
-  const agents: CompiledAgent[] = [];
-  const members: CompiledMember[] = [];
-  const keys: CompiledKey[] = [];
-  const servers: CompiledServer[] = [];
-  const seen = new Set<string>();
-  for (const { key, value } of entries) {
-    if (seen.has(key)) throw new InvalidEntry(`entry ${JSON.stringify(key)}: is there twice`);
-    seen.add(key);
-    const json = parseEntry(key, value);
-    const kind = key.slice(0, Math.max(0, key.indexOf('/'))) || key;
-    const named = (name: string): void => {
-      if (key !== `${kind}/${name}`) throw new InvalidEntry(`entry ${JSON.stringify(key)}: holds ${JSON.stringify(name)}`);
-    };
-    if (key === 'settings') settings = readSettings(json);
-    else if (kind === 'document') named(documentKey(push(documents, readDocument(json, key)).id));
-    else if (kind === 'agent') named(push(agents, readAgent(json, key)).id);
-    else if (kind === 'member') named(push(members, readMember(json, key)).uid);
-    else if (kind === 'key') named(push(keys, readKey(json, key)).id);
-    else if (kind === 'server') named(push(servers, readServer(json, key)).name);
-    else throw new InvalidEntry(`entry ${JSON.stringify(key)}: is of no known kind`);
-  }
-  if (settings === null) return no('settings_missing', 'there is no entry "settings"');
-  if (settings.workspace !== workspace) return no('wrong_workspace', `settings.workspace is ${JSON.stringify(settings.workspace)}`);
-  return { ok: true, snapshot: { ...head, settings, documents, agents, members, keys, servers } };
-}
-
-function push<T>(list: T[], item: T): T {
-  list.push(item);
-  return item;
-}
-
-function parseEntry(key: string, value: Uint8Array): Fields {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(value);
-    return object(JSON.parse(text), `entry ${JSON.stringify(key)}`);
-  } catch (error) {
-    if (error instanceof InvalidEntry) throw error;
-    throw new InvalidEntry(`entry ${JSON.stringify(key)}: is not JSON in UTF-8`);
-  }
-}
-
-const permission = oneOf('allow', 'deny');
-
-function readSettings(json: Fields): CompiledSettings {
-  const outage = json.read('outage', object);
-  const then = outage.read('then', object);
-  const onOutage = oneOf('deny', 'last_known');
-  return {
-    workspace: json.read('workspace', string),
-    frozen: json.read('frozen', boolean),
-    defaultPermission: json.read('defaultPermission', permission),
-    windowSeconds: json.read('windowSeconds', integer(1, 86_400)),
-    unknownAgents: json.read('unknownAgents', permission),
-    auditUnavailable: json.read('auditUnavailable', permission),
-    outage: {
-      maxStalenessSeconds: outage.read('maxStalenessSeconds', integer(0, 31_536_000)),
-      then: {
-        interactive: then.read('interactive', onOutage),
-        subagent: then.read('subagent', onOutage),
-        background: then.read('background', onOutage),
-        api: then.read('api', onOutage),
-      },
-    },
-    // A control plane of before says nothing of it, nor does a snapshot on disk from then.
-    redaction: json.optional('redaction', readRedaction) ?? plainRedaction,
-    toolNames: json.optional('toolNames', readToolNames) ?? plainToolNames,
-    toolDefinitions: json.optional('toolDefinitions', oneOf('any', 'pinned')) ?? 'any',
-  };
-}
-
-function readDocument(json: Fields, key: string): CompiledDocument {
-  const document = {
-    id: readDocumentId(json.read('id', object), key),
-    mode: json.read('mode', oneOf('enforce', 'audit')),
-    defaults: json.read('defaults', readTiers),
-    tools: json.read('tools', readPlaces),
-    agentTypes: json.read('agentTypes', readPlaces),
-  };
-  if (document.id.layer !== 'user' && document.agentTypes.length > 0)
-    throw new InvalidEntry(`entry ${JSON.stringify(key)}: only a user document has agentTypes`);
-  return document;
-}
-
-const readPlaces = namedOnce(pair(string, readTiers));
-
-function readDocumentId(id: Fields, key: string): DocumentId {
-  const layer = id.read('layer', oneOf('workspace', 'role', 'agent-type', 'user'));
-  switch (layer) {
-    case 'workspace':
-      return { layer };
-    case 'role': {
-      const role = id.read('role', string);
-      if (!isRole(role)) throw new InvalidEntry(`entry ${JSON.stringify(key)}: id.role is no role`);
-      return { layer, role };
-    }
-    case 'agent-type':
-      return { layer, agentType: id.read('agentType', string) };
-    case 'user':
-      return { layer, uid: id.read('uid', string), part: id.read('part', oneOf('organisation', 'self')) };
-  }
-}
-
-function readTiers(value: unknown, path: string): TierRules {
-  const rules = array(pair(oneOf(...tiers), readRule))(value, path);
-  if (new Set(rules.map(([tier]) => tier)).size < rules.length) throw new InvalidEntry(`${path}: names a tier twice`);
-  return rules;
-}
-
-function readRule(value: unknown, path: string): Rule {
-  const rule = object(value, path);
-  rule.only('permission', 'rateLimit', 'transform', 'override');
-  const permissionSaid = rule.optional('permission', permission);
-  const rateLimit = rule.optional('rateLimit', integer(0, 2_147_483_647));
-  const transform = rule.optional('transform', oneOf('log', 'redact'));
-  const override = rule.optional('override', boolean);
-  return {
-    ...(permissionSaid === undefined ? {} : { permission: permissionSaid }),
-    ...(rateLimit === undefined ? {} : { rateLimit }),
-    ...(transform === undefined ? {} : { transform }),
-    ...(override === true ? { override } : {}),
-  };
-}
-
-function readAgent(json: Fields, _key: string): CompiledAgent {
-  const names = array(string);
-  return {
-    id: json.read('id', string),
-    name: json.read('name', string),
-    suspended: json.read('suspended', boolean),
-    enabledTools: json.read('enabledTools', names),
-    scopes: json.read('scopes', names),
-    maxToolCalls: json.read('maxToolCalls', integer(0, Number.MAX_SAFE_INTEGER)),
-    maxBudgetCents: json.read('maxBudgetCents', integer(0, Number.MAX_SAFE_INTEGER)),
-    maxDurationMs: json.read('maxDurationMs', integer(0, Number.MAX_SAFE_INTEGER)),
-    maxToolRounds: json.read('maxToolRounds', integer(0, Number.MAX_SAFE_INTEGER)),
-    delegatable: json.read('delegatable', boolean),
-    canDelegate: json.read('canDelegate', boolean),
-    maxDelegationDepth: json.read('maxDelegationDepth', nullable(integer(0, Number.MAX_SAFE_INTEGER))),
-  };
-}
-
-function readMember(json: Fields, key: string): CompiledMember {
-  return { uid: json.read('uid', string), email: json.read('email', string), role: readRole(json, key) };
-}
-
-function readRole(json: Fields, key: string): CompiledMember['role'] {
-  const role = json.read('role', string);
-  if (!isRole(role)) throw new InvalidEntry(`entry ${JSON.stringify(key)}: role is no role`);
-  return role;
-}
-
-function readKey(json: Fields, key: string): CompiledKey {
-  const pins = json.read('pins', object);
-  const tier = pins.read('tier', nullable(string));
-  if (tier !== null && !isTier(tier)) throw new InvalidEntry(`entry ${JSON.stringify(key)}: pins.tier is no tier`);
-  return {
-    id: json.read('id', string),
-    hash: json.read('hash', string),
-    scopes: json.read('scopes', array(string)),
-    uid: json.read('uid', nullable(string)),
-    role: readRole(json, key),
-    expiresAt: json.read('expiresAt', nullable(integer(0, Number.MAX_SAFE_INTEGER))),
-    pins: { tier, agent: pins.read('agent', nullable(string)), client: pins.read('client', nullable(string)) },
-  };
-}
-
-function readServer(json: Fields, _key: string): CompiledServer {
-  return {
-    name: json.read('name', string),
-    tools: json.read(
-      'tools',
-      array((value, path) => {
-        const tool = object(value, path);
-        return { name: tool.read('name', string), requiredScopes: tool.read('requiredScopes', array(string)) };
-      }),
-    ),
-    // A control plane of before sends neither, nor does a library's view hold them.
-    target: json.optional('target', nullable(readTarget)) ?? null,
-    admitted: json.optional('admitted', namedOnce(pair(string, string))) ?? [],
-  };
-}
-
-function readTarget(value: unknown, path: string): CompiledTarget {
-  const target = object(value, path);
-  const names = array(string);
-  if (target.read('kind', oneOf('url', 'command')) === 'url') {
-    const url = target.read('url', string);
-    const problem = serverUrlProblem(url, true);
-    if (problem !== null) throw new InvalidEntry(`${path}.url: ${problem}`);
-    return { kind: 'url', url, headers: target.read('headers', names) };
-  }
-  return { kind: 'command', program: target.read('program', string), args: target.read('args', names), env: target.read('env', names) };
 }

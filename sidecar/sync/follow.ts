@@ -1,25 +1,26 @@
 // Follows the control plane's policy: one stream at a time, reopened with full jitter for as long as the sidecar lives.
 //
-// States: connecting → open (hello sent; snapshots are offered to the cell and answered with ack or nack) → lost, which
+// States: connecting → open (hello sent; snapshots and deltas are offered to the cell and answered with ack or nack) → lost, which
 // waits its backoff and connects again. Asked to move, it opens the next stream before it leaves this one. Silence for
 // `silenceMs` on an open stream counts as lost. A key that the control plane refuses is tried again at the slowest pace,
 // and the cell is told: a sidecar without a good key of its own must not decide.
-import { type ClientDuplexStream, type ServiceError, status } from '@grpc/grpc-js';
-import { createPolicyClient, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
-import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
-import { createBackoff } from '../backoff.ts';
+import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
+import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
+import { bounds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { barredMs, createBackoff } from '../backoff.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Offered, PolicyCell } from '../snapshot/cell.ts';
-import type { SnapshotMessage } from '../snapshot/verify.ts';
 import type { Channel } from './channel.ts';
+import { reportStatus } from './report-status.ts';
 
 export interface FollowDeps {
   readonly cell: PolicyCell;
   readonly channel: Channel;
   readonly random: () => number;
   readonly log: { info(fields: object, message: string): void };
-  /** A snapshot was taken; it may be written to disk. */
-  readonly onTaken: (message: SnapshotMessage) => void;
+  /** Other policy is held than before; it may be written to disk. */
+  readonly onTaken: () => void;
+  readonly readStatus: () => Status;
   /** The control plane refuses this sidecar's key. */
   readonly onRefused: () => void;
   /** The control plane answers again after it did not. */
@@ -45,10 +46,17 @@ export interface Follower {
 type PolicyStream = ClientDuplexStream<SyncRequest, SyncResponse__Output>;
 
 const silenceMs = 5 * bounds.heartbeatMs;
+const ended = 'the control plane ended the stream';
 
 export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   const { cell, channel, log } = deps;
-  const backoff = createBackoff({ random: deps.random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.max });
+  const { first: firstMs, max: maxMs, unreachable: unreachableMs } = bounds.reconnectMs;
+  const backoff = createBackoff({ random: deps.random, firstMs, maxMs });
+  // Where nobody answers there is nobody to spare, and who comes back there is found within a second.
+  const redial = createBackoff({ random: deps.random, firstMs, maxMs: unreachableMs });
+  let isConnected = (): boolean => false;
+  // Attempts in a row; said ever more seldom.
+  let unanswered = 0;
   let closed = false;
   let problem: string | null = 'not connected yet';
   let told = false;
@@ -57,7 +65,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   let leaving: PolicyStream | null = null;
   let timer: NodeJS.Timeout | null = null;
 
-  const lose = (error: ServiceError | null): void => {
+  const lose = (error: ServiceError | null, words = ended): void => {
     if (stream === null) return;
     const refusedKey = error !== null && (error.code === status.UNAUTHENTICATED || error.code === status.PERMISSION_DENIED);
     const before = leaving;
@@ -72,45 +80,64 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     cell.lost();
     if (timer !== null) clearTimeout(timer);
     if (closed) return;
-    problem = error === null ? 'the control plane ended the stream' : error.details || error.message;
+    problem = error === null ? words : error.details || error.message;
+    const unreadable = error !== null && isUnreadable(error);
+    if (unreadable) cell.malformed(problem);
     if (refusedKey) {
       cell.refuse(problem);
       deps.onRefused();
     }
-    const waitMs = refusedKey ? bounds.reconnectMs.max * (0.5 + deps.random() / 2) : backoff.next();
-    log.info({ problem, waitMs: Math.round(waitMs) }, 'policy stream lost');
+    // What cannot be read now will not be read at once either.
+    const answered = isConnected();
+    const waitMs = refusedKey || unreadable ? barredMs(deps.random, maxMs) : (answered ? backoff : redial).next();
+    unanswered = answered ? 0 : unanswered + 1;
+    if (isPowerOfTwo(unanswered)) log.info({ problem, waitMs: Math.round(waitMs) }, 'policy stream lost');
     timer = setTimeout(connect, waitMs);
     deps.onState();
   };
 
-  const watch = (opened: PolicyStream): void => {
+  // While a policy is on its way nothing else comes, and over a slow line it may take long.
+  const watch = (opened: PolicyStream, awaits = false): void => {
     if (timer !== null) clearTimeout(timer);
+    const patienceMs = awaits ? bounds.answerMs : silenceMs;
     timer = setTimeout(() => {
       if (stream !== opened) return;
+      lose(null, `the control plane said nothing for ${patienceMs / 1000} s`);
       opened.cancel();
-      lose(null);
-    }, silenceMs);
+    }, patienceMs);
   };
 
   const connect = (): void => {
     // A connection of its own for each stream: a move over the same one would end at the same control plane.
     const client = createPolicyClient(channel.address, channel.credentials, { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
     const opened = client.sync(channel.metadata());
-    opened.on('status', () => client.close());
+    isConnected = () => client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    let stopReporting: (() => void) | null = null;
+    opened.on('status', () => {
+      stopReporting?.();
+      client.close();
+    });
     stream = opened;
+    let isTold = false;
     opened.on('data', (message: SyncResponse__Output) => {
       if (stream !== opened) return;
-      watch(opened);
+      const isPush = message.message === 'snapshot' || message.message === 'delta' || message.message === 'unchanged';
+      isTold ||= isPush;
+      const newest = message.heartbeat?.current?.number ?? 0;
+      watch(opened, !isTold || newest > (cell.current?.revision ?? -1));
       if (problem !== null) {
         log.info({ address: channel.address }, 'policy stream open');
         deps.onOpen();
       }
       problem = null;
       backoff.reset();
+      redial.reset();
+      unanswered = 0;
       leaving?.end();
       leaving = null;
+      stopReporting ??= reportStatus(deps.readStatus, (status) => void opened.write(status));
       if (message.message === 'move') return move(opened);
-      if (message.message === 'snapshot' || message.message === 'unchanged') told = true;
+      if (isPush) told = true;
       receive(deps, message, (answer) => void opened.write(answer));
       deps.onState();
     });
@@ -150,15 +177,24 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   };
 }
 
+const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
+
+/** A message that is no message of ours, or larger than one may be. */
+const isUnreadable = ({ code, details }: ServiceError): boolean =>
+  (code === status.INTERNAL && details.startsWith('Response message parsing error')) ||
+  (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message'));
+
 const helloOf = (held: Index | null, { sidecarId, bootId, form }: FollowConfig): NonNullable<SyncRequest['hello']> => ({
   sidecarId: sidecarId,
   bootId: bootId,
   form,
   schemaVersion: snapshotSchemaVersion,
+  takesDeltas: true,
   ...(held === null ? {} : { held: { epoch: held.epoch, number: held.revision }, heldHash: held.hash }),
 });
 
-function receive({ cell, log, onTaken }: FollowDeps, message: SyncResponse__Output, answer: (request: SyncRequest) => void): void {
+function receive(deps: FollowDeps, message: SyncResponse__Output, answer: (request: SyncRequest) => void): void {
+  const { cell } = deps;
   switch (message.message) {
     case 'heartbeat':
       cell.heard(message.heartbeat?.current?.number ?? null);
@@ -166,14 +202,13 @@ function receive({ cell, log, onTaken }: FollowDeps, message: SyncResponse__Outp
     case 'snapshot': {
       cell.heard(null);
       const { snapshot } = message;
-      if (snapshot == null) return;
-      const offered = cell.offer(snapshot);
-      if (offered.ok) onTaken(snapshot);
-      answer(answerTo(snapshot.revision, offered));
-      log.info(
-        { revision: snapshot.revision?.number, ...(offered.ok ? {} : { code: offered.code, message: offered.message }) },
-        offered.ok ? 'snapshot taken' : 'snapshot refused',
-      );
+      if (snapshot != null) answer(taken(deps, 'snapshot', snapshot.revision, cell.offer(snapshot)));
+      return;
+    }
+    case 'delta': {
+      cell.heard(null);
+      const { delta } = message;
+      if (delta != null) answer(taken(deps, 'delta', delta.to, cell.change(delta)));
       return;
     }
     case 'unchanged': {
@@ -189,5 +224,14 @@ function receive({ cell, log, onTaken }: FollowDeps, message: SyncResponse__Outp
   }
 }
 
-const answerTo = (revision: { readonly epoch: string; readonly number: number } | null, offered: Offered): SyncRequest =>
+function taken({ log, onTaken }: FollowDeps, what: 'snapshot' | 'delta', revision: RevisionName | null, offered: Offered): SyncRequest {
+  if (offered.ok) onTaken();
+  log.info(
+    { revision: revision?.number, ...(offered.ok ? {} : { code: offered.code, message: offered.message }) },
+    offered.ok ? `${what} taken` : `${what} refused`,
+  );
+  return answerTo(revision, offered);
+}
+
+const answerTo = (revision: RevisionName | null, offered: Offered): SyncRequest =>
   offered.ok ? { ack: { revision, hash: offered.index.hash } } : { nack: { revision, code: offered.code, message: offered.message } };

@@ -17,9 +17,11 @@ test('an empty cell holds nothing, was never heard of, and says so', () => {
     announced: null,
     connected: false,
     ageMs: null,
+    outage: false,
     refused: null,
     lastNack: null,
   });
+  expect(cell.whole()).toBeNull();
 });
 
 test('being heard from makes the policy fresh; losing the stream keeps the time it was last heard from', () => {
@@ -96,3 +98,29 @@ test('a bad snapshot from disk leaves the cell as it was', () => {
   expect(cell.current).toBeNull();
   expect(cell.status()).toMatchObject({ ageMs: null });
 });
+
+test('a sidecar too old for what the control plane sends gets no fresher by hearing of it, until it has taken something', () => {
+  const { cell, time } = createCell();
+  cell.heard(1);
+  cell.offer(snapshotMessage({ revision: 1, settings: { outage: { maxStalenessSeconds: 3, then } } }));
+  time.at = 11_000;
+  expect(cell.offer({ ...snapshotMessage({ revision: 2 }), schemaVersion: 2 })).toMatchObject({ ok: false, code: 'schema_unsupported' });
+  for (time.at = 12_000; time.at <= 13_000; time.at += 1_000) cell.heard(2);
+  expect(cell.freshness).toEqual({ connected: false, heardAt: 10_000 });
+  time.at = 13_000;
+  expect(cell.status()).toMatchObject({ connected: true, ageMs: 3_000, outage: false });
+  time.at = 13_001;
+  expect(cell.status()).toMatchObject({ connected: true, ageMs: 3_001, outage: true });
+  expect(cell.offer(snapshotMessage({ revision: 3 }))).toMatchObject({ ok: true });
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 13_001 });
+  time.at = 13_500;
+  cell.heard(3);
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 13_500 });
+  // Any other refusal says nothing of the kind.
+  cell.offer({ ...snapshotMessage({ revision: 4 }), hash: Buffer.alloc(32) });
+  time.at = 14_000;
+  cell.heard(4);
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 14_000 });
+});
+
+const then = { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } as const;

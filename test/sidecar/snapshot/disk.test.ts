@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { policyService } from '@tollgate/proto';
 import { expect, onTestFinished, test } from 'vitest';
 import { bindCaller } from '../../../sidecar/decide/bind.ts';
 import { decide } from '../../../sidecar/decide/decide.ts';
@@ -11,7 +12,8 @@ import { createPolicyCell, type PolicyCell } from '../../../sidecar/snapshot/cel
 import { readSnapshotFile, touchSnapshotFile, writeSnapshotFile } from '../../../sidecar/snapshot/disk.ts';
 import { type Keeper, keepOnDisk } from '../../../sidecar/snapshot/keep.ts';
 import { verifySnapshot } from '../../../sidecar/snapshot/verify.ts';
-import { snapshotMessage } from '../../support/snapshots.ts';
+import { createManualClock } from '../../support/manual-clock.ts';
+import { agent, deltaBetween, ruleFor, snapshotMessage } from '../../support/snapshots.ts';
 import { temporaryFolder } from '../../support/spools.ts';
 
 const wallStart = Date.UTC(2026, 0, 1);
@@ -26,7 +28,7 @@ interface Started {
 async function startFrom(path: string, wall = wallStart): Promise<Started> {
   const warnings: string[] = [];
   const cell = createPolicyCell({ now: () => 1_000_000 }, 'acme');
-  const clock = { now: () => 1_000_000, wall: () => wall };
+  const clock = { ...createManualClock(), now: () => 1_000_000, wall: () => wall };
   const log = { warn: (fields: object, message: string) => void warnings.push(`${message} ${JSON.stringify(fields)}`) };
   const keeper = await keepOnDisk({ cell, clock, log }, path);
   onTestFinished(() => keeper.close());
@@ -42,6 +44,27 @@ test('what is written is read again as it was, with when the control plane was l
   expect(stored?.heardAt).toBe(wallStart + 1_000);
   expect(verifySnapshot(stored?.message ?? message, 'acme')).toEqual(verifySnapshot(message, 'acme'));
   expect(stored?.message.revision).toEqual({ epoch: 'e1', number: 9 });
+});
+
+test('a file of many entries is what the wire form of them all would be, and others have their turn while it is made', async () => {
+  const agents = Array.from({ length: 2_345 }, (_, at) => agent({ id: `a-${at}`, name: 'x'.repeat(at % 300) }));
+  const path = join(temporaryFolder(), 'snapshot');
+  for (const count of [0, 1, 498, 499, 500, 2_345]) {
+    const message = snapshotMessage({ agents: agents.slice(0, count) });
+    let turns = 0;
+    let written = false;
+    const takeTurn = (): void => {
+      turns += 1;
+      if (!written) setImmediate(takeTurn);
+    };
+    setImmediate(takeTurn);
+    await writeSnapshotFile(path, message);
+    written = true;
+    const body = policyService.Sync.responseSerialize({ snapshot: { ...message, entries: [...message.entries] } });
+    expect(readFileSync(path).subarray(32).equals(body)).toBe(true);
+    expect(turns).toBeGreaterThanOrEqual(Math.ceil(message.entries.length / 500));
+    expect((await readSnapshotFile(path))?.message.entries).toHaveLength(message.entries.length);
+  }
 });
 
 test('only the owner may read it, and nothing else is left beside it', async () => {
@@ -152,14 +175,67 @@ test('a damaged file, or one of another workspace, is warned about and the sidec
   expect(other.warnings).toEqual([expect.stringContaining('wrong_workspace')]);
 });
 
-test('of snapshots that arrive while one is being written the newest is written last, and close waits for it', async () => {
+/** A sidecar that takes one revision after the other, and the writes that come of it. */
+async function createWriter() {
   const folder = temporaryFolder();
   const path = join(folder, 'snapshot');
-  const { keeper } = await startFrom(path);
-  for (let revision = 1; revision <= 20; revision += 1) keeper.save(snapshotMessage({ revision }));
+  const clock = createManualClock(1_000_000);
+  const cell = createPolicyCell(clock, 'acme');
+  const keeper = await keepOnDisk({ cell, clock, log: { warn: () => undefined } }, path);
+  let revision = 0;
+  const takes = (count: number): void => {
+    for (let n = 0; n < count; n += 1) {
+      revision += 1;
+      expect(cell.offer(snapshotMessage({ revision, documents: [ruleFor(`tool.${revision}`, { permission: 'deny' })] }))).toMatchObject({
+        ok: true,
+      });
+      keeper.save();
+    }
+  };
+  const written = async (): Promise<number | undefined> => (await readSnapshotFile(path))?.message.revision?.number;
+  return { folder, path, clock, cell, keeper, takes, written };
+}
+
+test('under a stream of changes the file is written at once, and then no oftener than every second, with the newest; close writes the rest', async () => {
+  const { folder, clock, keeper, takes, written } = await createWriter();
+  takes(1);
+  await expect.poll(written).toBe(1);
+  takes(20);
+  clock.advance(999);
+  expect(await written()).toBe(1);
+  clock.advance(1);
+  await expect.poll(written).toBe(21);
+  takes(1);
+  clock.advance(999);
+  expect(await written()).toBe(21);
   await keeper.close();
-  expect((await readSnapshotFile(path))?.message.revision?.number).toBe(20);
+  expect(await written()).toBe(22);
   expect(readdirSync(folder)).toEqual(['snapshot']);
+});
+
+test('after a delta the file holds the whole, and a sidecar that starts from it decides as the one before', async () => {
+  const { path, cell, keeper } = await createWriter();
+  const first = snapshotMessage({ revision: 1, documents: [ruleFor('a.b', { permission: 'allow' })] });
+  const second = snapshotMessage({ revision: 2, documents: [ruleFor('a.b', { permission: 'deny' })], agents: [] });
+  cell.offer(first);
+  keeper.save();
+  expect(cell.change(deltaBetween(first, second))).toMatchObject({ ok: true });
+  keeper.save();
+  await keeper.close();
+  const { cell: next, warnings } = await startFrom(path);
+  expect(next.current).toEqual(cell.current);
+  expect(next.current?.hash.equals(second.hash)).toBe(true);
+  expect(warnings).toEqual([]);
+});
+
+test('a key that is refused leaves no file, also where one was being written; what is taken after that is kept again', async () => {
+  const { folder, keeper, takes, written } = await createWriter();
+  takes(2);
+  keeper.drop();
+  await expect.poll(() => readdirSync(folder)).toEqual([]);
+  takes(1);
+  await keeper.close();
+  expect(await written()).toBe(3);
 });
 
 test('a disk that cannot be written is warned about and costs nothing else', async () => {
@@ -168,7 +244,7 @@ test('a disk that cannot be written is warned about and costs nothing else', asy
   writeFileSync(join(folder, 'taken'), 'a file where a folder should be');
   const { cell, keeper, warnings } = await startFrom(path);
   cell.offer(snapshotMessage());
-  keeper.save(snapshotMessage());
+  keeper.save();
   await keeper.close();
   expect(warnings.at(-1)).toContain('the snapshot could not be kept on disk');
   expect(cell.current?.revision).toBe(1);

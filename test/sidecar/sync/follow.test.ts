@@ -1,5 +1,6 @@
 import { status } from '@grpc/grpc-js';
-import { snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { policyService, type Status, type SyncResponse } from '@tollgate/proto';
+import { bounds, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createBackoff } from '../../../sidecar/backoff.ts';
 import { createPolicyCell } from '../../../sidecar/snapshot/cell.ts';
@@ -7,7 +8,7 @@ import type { SnapshotMessage } from '../../../sidecar/snapshot/verify.ts';
 import { createChannel } from '../../../sidecar/sync/channel.ts';
 import { followPolicy } from '../../../sidecar/sync/follow.ts';
 import { type PolicyServer, startPolicyServer } from '../../support/policy-server.ts';
-import { keyText, snapshotMessage } from '../../support/snapshots.ts';
+import { deltaBetween, keyText, ruleFor, snapshotMessage } from '../../support/snapshots.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -18,11 +19,15 @@ const key = keyText('sidecar');
 /** A sidecar that follows that server; it comes back at once unless `random` says otherwise. */
 function follow(
   server: Pick<PolicyServer, 'address'>,
-  { random = () => 0, holds }: { readonly random?: () => number; readonly holds?: SnapshotMessage } = {},
+  {
+    random = () => 0,
+    holds,
+    readStatus = () => ({ version: '1.2.3' }),
+  }: { readonly random?: () => number; readonly holds?: SnapshotMessage; readonly readStatus?: () => Status } = {},
 ) {
   const cell = createPolicyCell({ now: () => performance.now() }, 'acme');
   if (holds !== undefined) cell.restore(holds, 0);
-  const taken: SnapshotMessage[] = [];
+  const taken: number[] = [];
   const events: { readonly event: string; readonly fields: object }[] = [];
   let waiting: (() => void)[] = [];
   const wake = (): void => {
@@ -45,7 +50,8 @@ function follow(
           wake();
         },
       },
-      onTaken: (message) => void taken.push(message),
+      onTaken: () => void taken.push(cell.current?.revision ?? -1),
+      readStatus,
       onRefused: () => undefined,
       onOpen: () => undefined,
       onState: wake,
@@ -84,6 +90,7 @@ test('hello says who it is, with its key, and what it holds: nothing at first', 
     schemaVersion: snapshotSchemaVersion,
     held: null,
     heldHash: Buffer.alloc(0),
+    takesDeltas: true,
   });
 });
 
@@ -107,7 +114,7 @@ test('a good snapshot is taken, handed on to be kept, and acknowledged with the 
   expect(ack?.revision).toEqual({ epoch: 'e1', number: 3 });
   expect(ack?.hash.equals(message.hash)).toBe(true);
   expect(cell.status()).toMatchObject({ revision: 3, connected: true });
-  expect(taken.map(({ revision }) => revision?.number)).toEqual([3]);
+  expect(taken).toEqual([3]);
   expect(follower.problem).toBeNull();
 });
 
@@ -160,6 +167,123 @@ test('what it holds is renumbered, and only what it holds', async () => {
   expect(taken).toEqual([]);
 });
 
+const denied = (revision: number, tool: string): SnapshotMessage =>
+  snapshotMessage({ revision, documents: [ruleFor(tool, { permission: 'deny' })] });
+
+const delta = (before: SnapshotMessage, after: SnapshotMessage): SyncResponse => {
+  const { changed, removed, ...head } = deltaBetween(before, after);
+  return { delta: { ...head, changed: [...changed], removed: [...removed] } };
+};
+
+test('a delta is taken, handed on to be kept, and acknowledged with the hash of the whole', async () => {
+  const server = await startPolicyServer();
+  const { cell, taken, follower } = follow(server, { holds: denied(3, 'a.b') });
+  const stream = await server.accept();
+  await stream.next();
+  const after = denied(5, 'a.c');
+  stream.send(delta(denied(3, 'a.b'), after));
+  const { ack } = await stream.next();
+  expect(ack).toEqual({ revision: { epoch: 'e1', number: 5 }, hash: snapshotHash(after.entries) });
+  expect(cell.current).toMatchObject({ revision: 5, hash: after.hash });
+  expect({ taken, told: follower.told }).toEqual({ taken: [5], told: true });
+});
+
+test('a bad delta is refused by the revision it led to; the whole is taken, and then the next delta', async () => {
+  const server = await startPolicyServer();
+  const { cell, taken } = follow(server, { holds: denied(3, 'a.b') });
+  const stream = await server.accept();
+  await stream.next();
+  const before = cell.current;
+  const after = denied(5, 'a.c');
+  stream.send({ delta: { ...delta(denied(3, 'a.b'), after).delta, hash: Buffer.alloc(32) } });
+  expect((await stream.next()).nack).toEqual({
+    revision: { epoch: 'e1', number: 5 },
+    code: 'hash_mismatch',
+    message: expect.stringContaining('not as announced'),
+  });
+  expect(cell.current).toBe(before);
+  stream.send(delta(denied(4, 'a.b'), after));
+  expect((await stream.next()).nack?.code).toBe('wrong_base');
+  expect({ held: cell.current === before, taken }).toEqual({ held: true, taken: [] });
+  stream.send(snapshot(after));
+  expect((await stream.next()).ack?.revision?.number).toBe(5);
+  stream.send(delta(after, denied(6, 'a.d')));
+  expect((await stream.next()).ack?.revision?.number).toBe(6);
+  expect(taken).toEqual([5, 6]);
+});
+
+test('what cannot be decoded ends the stream, is shown, changes nothing, and is come back from at the slowest pace', async () => {
+  const holds = denied(3, 'a.b');
+  const whole = policyService.Sync.responseSerialize(delta(holds, denied(4, 'a.c')));
+  for (const [bytes, problem] of [
+    [whole.subarray(0, whole.length - 5), 'parsing error'],
+    [Buffer.concat([whole, Buffer.from([0xff])]), 'parsing error'],
+    [Buffer.alloc(bounds.grpcMessageBytes + 1), 'larger than'],
+  ] as const) {
+    const server = await startPolicyServer({
+      encode: (message) => (message.move == null ? policyService.Sync.responseSerialize(message) : bytes),
+    });
+    const { cell, until, lost, taken } = follow(server, { holds, random: () => 0.5 });
+    const stream = await server.accept();
+    await stream.next();
+    const before = cell.current;
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    stream.send({ move: {} });
+    await until(() => lost().length === 1);
+    expect(cell.status()).toMatchObject({
+      revision: 3,
+      connected: false,
+      lastNack: { code: 'malformed', message: expect.stringContaining(problem) },
+    });
+    expect({ lost: lost(), held: cell.current === before, taken }).toEqual({ lost: [22_500], held: true, taken: [] });
+    const next = server.accept();
+    vi.advanceTimersByTime(22_501);
+    vi.useRealTimers();
+    const again = await next;
+    expect((await again.next()).hello?.held?.number).toBe(3);
+    again.send(delta(holds, denied(5, 'a.c')));
+    expect((await again.next()).ack?.revision?.number).toBe(5);
+    expect(cell.status()).toMatchObject({ revision: 5, lastNack: null });
+  }
+});
+
+test('how it is, is told once the stream is accepted, then when it has changed, and no oftener than every two seconds', async () => {
+  const server = await startPolicyServer();
+  let unrecorded = 0;
+  let reads = 0;
+  follow(server, {
+    readStatus: () => {
+      reads += 1;
+      return { version: '1.2.3', unrecorded };
+    },
+  });
+  const stream = await server.accept();
+  await stream.next();
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  expect(reads).toBe(0);
+  stream.send(heartbeat(1));
+  expect(await stream.nextStatus()).toMatchObject({ version: '1.2.3', spoolRecords: 0, unrecorded: 0 });
+  unrecorded = 1;
+  vi.advanceTimersByTime(bounds.statusMs - 1);
+  expect(reads).toBe(1);
+  unrecorded = 2;
+  vi.advanceTimersByTime(1);
+  // Unchanged, and not told.
+  vi.advanceTimersByTime(10 * bounds.statusMs);
+  expect(reads).toBe(12);
+  unrecorded = 3;
+  vi.advanceTimersByTime(bounds.statusMs);
+  expect([(await stream.nextStatus()).unrecorded, (await stream.nextStatus()).unrecorded]).toEqual([2, 3]);
+  // The next stream knows nothing of it, and is the only one that is told.
+  stream.end();
+  const again = await server.accept();
+  again.send(heartbeat(2));
+  expect((await again.nextStatus()).unrecorded).toBe(3);
+  reads = 0;
+  vi.advanceTimersByTime(bounds.statusMs);
+  expect(reads).toBe(1);
+});
+
 test('a heartbeat keeps the policy fresh and says which revision there is', async () => {
   const server = await startPolicyServer();
   const { cell, until } = follow(server);
@@ -198,7 +322,7 @@ test('a server that goes away is come back to when it is back', async () => {
   await until(() => cell.freshness.connected);
   server.stop();
   await until(() => lost().length >= 2);
-  const back = await startPolicyServer(Number(server.address.split(':')[1]));
+  const back = await startPolicyServer({ port: Number(server.address.split(':')[1]) });
   const again = await back.accept();
   again.send(heartbeat(2));
   await until(() => cell.freshness.connected);
@@ -223,6 +347,39 @@ test('waits grow with every failure, and start over once the control plane was h
   expect(lost().at(-1)).toBe(5);
 });
 
+test('an address where nobody answers is tried again within a second, however long that lasts', async () => {
+  const server = await startPolicyServer();
+  // All the jitter there is, in a hundredth of the time.
+  const { until, lost, attempts } = follow(server, { random: () => 0.01 });
+  await server.accept();
+  server.stop();
+  // Said after 1, 2, 4, 8 and 16 of them.
+  await until(() => lost().length >= 5);
+  expect(attempts()).toBeGreaterThanOrEqual(16);
+  expect(Math.max(...lost().map(Number)) / 0.01).toBeLessThanOrEqual(bounds.reconnectMs.unreachable);
+});
+
+test('a policy that is long on its way is waited for, for a minute: nothing else can come meanwhile', async () => {
+  const server = await startPolicyServer();
+  const { cell, until, follower } = follow(server);
+  const stream = await server.accept();
+  await stream.next();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  stream.send(heartbeat(1));
+  await until(() => cell.status().announced === 1);
+  vi.advanceTimersByTime(59_999);
+  stream.send(snapshot(snapshotMessage()));
+  await until(() => cell.status().revision === 1);
+  stream.send(heartbeat(2));
+  await until(() => cell.status().announced === 2);
+  vi.advanceTimersByTime(59_999);
+  expect(cell.status()).toMatchObject({ connected: true });
+  vi.advanceTimersByTime(1);
+  expect(cell.status()).toMatchObject({ connected: false });
+  expect(follower.problem).toBe('the control plane said nothing for 60 s');
+  vi.useRealTimers();
+});
+
 test('silence of five heartbeats on an open stream counts as lost', async () => {
   const server = await startPolicyServer();
   const { cell, until, follower } = follow(server);
@@ -242,7 +399,7 @@ test('silence of five heartbeats on an open stream counts as lost', async () => 
   await stream.gone;
   const again = await server.accept();
   expect((await again.next()).hello?.held).toEqual({ epoch: 'e1', number: 1 });
-  expect(follower.problem).toBe('the control plane ended the stream');
+  expect(follower.problem).toBe('the control plane said nothing for 5 s');
 });
 
 test.each([

@@ -1,0 +1,116 @@
+// A sidecar as the people who look after it see it, and what it may say of itself: all of it is its own word. Pure.
+import { bounds, nameProblem, type RevisionName } from '@tollgate/proto/contract';
+
+/** How a sidecar says that it is. Counts are since its process began. */
+export interface SidecarStatus {
+  /** Records on disk that are not acknowledged. */
+  readonly spoolRecords: number;
+  readonly spoolBytes: number;
+  /** Since the oldest of them was written. */
+  readonly spoolAgeMs: number;
+  /** Decisions acted on although their entries could not be written. */
+  readonly unrecorded: number;
+  /** Decisions made by a policy older than the outage rule allows. */
+  readonly outageDecisions: number;
+  readonly version: string;
+}
+
+export interface SidecarNack {
+  readonly code: string;
+  readonly message: string;
+  readonly at: Date;
+}
+
+/** One start of a sidecar, on the stream that it was last known by. */
+export interface SidecarSeen {
+  readonly workspaceId: number;
+  readonly keyId: string;
+  readonly bootId: string;
+  readonly streamId: string;
+  readonly sidecarId: string;
+  readonly form: 'process' | 'library';
+  /** Which control plane it follows. */
+  readonly controlPlane: string;
+  readonly connectedAt: Date;
+  /** Null: it is connected as far as that control plane knows. */
+  readonly leftAt: Date | null;
+  /** What it holds, as it says. */
+  readonly held: RevisionName | null;
+  readonly lastNack: SidecarNack | null;
+  readonly status: SidecarStatus | null;
+}
+
+/** The same, from the database. */
+export interface ListedSidecar extends Omit<SidecarSeen, 'workspaceId' | 'streamId' | 'leftAt'> {
+  readonly connected: boolean;
+  readonly lastSeen: Date;
+  /** Behind the newest revision; null where it holds nothing, or what this database never made. */
+  readonly lag: { readonly revisions: number; readonly seconds: number } | null;
+}
+
+/** How often a control plane says of a sidecar that it is still there, and how long it is believed. */
+export const presence = { refreshMs: 15_000, believedMs: 45_000 } as const;
+/** What is shown at most; and how many of those that have left are kept of a workspace, and for how long. */
+export const sidecarBounds = { shown: 1_000, left: 1_000, leftDays: 7 } as const;
+
+const idForm = /^[\w.:-]{1,100}$/;
+
+/** What is wrong with a hello, in words for its operator; null: nothing. */
+export function helloProblem({ sidecarId, bootId, held, heldHash }: Claimed): string | null {
+  const named = nameProblem(sidecarId);
+  if (named !== null) return `hello.sidecar_id ${named}`;
+  if (!idForm.test(bootId)) return 'hello.boot_id must be 1 to 100 letters, digits and . _ : -';
+  // It is kept as long as the stream.
+  if (heldHash.length !== 0 && heldHash.length !== hashBytes) return `hello.held_hash must be ${hashBytes} bytes, is ${heldHash.length}`;
+  if (held == null) return null;
+  if (!idForm.test(held.epoch)) return 'hello.held.epoch must be 1 to 100 letters, digits and . _ : -';
+  return Number.isSafeInteger(held.number) && held.number >= 0 ? null : 'hello.held.number must be that of a revision';
+}
+
+interface Claimed {
+  readonly sidecarId: string;
+  readonly bootId: string;
+  readonly held?: RevisionName | null;
+  readonly heldHash: Uint8Array;
+}
+
+const hashBytes = 32;
+
+const counts = ['spoolRecords', 'spoolBytes', 'spoolAgeMs', 'unrecorded', 'outageDecisions'] as const;
+const versionForm = /^[\w.+-]{1,64}$/;
+
+/** What is wrong with a status; null: nothing. */
+export function statusProblem(status: SidecarStatus): string | null {
+  const wrong = counts.find((name) => !Number.isSafeInteger(status[name]) || status[name] < 0);
+  if (wrong !== undefined) return `status.${wrong} must be a count, is ${status[wrong]}`;
+  return versionForm.test(status.version) ? null : 'status.version must be 1 to 64 letters, digits and . _ + -';
+}
+
+const codeForm = /^[a-z_]{1,40}$/;
+/** The code of a refusal as it may be shown: a word, whatever the sidecar says. */
+export const nackCodeOf = (code: string): string => (codeForm.test(code) ? code : 'other');
+const unseemly = /[\p{Cc}\p{Cf}\p{Cs}]/gu;
+
+/** A refusal in words that can be stored and shown. */
+export const nackOf = (code: string, message: string, at: Date): SidecarNack => ({
+  code: nackCodeOf(code),
+  message: message.slice(0, bounds.nackMessageLength).replaceAll(unseemly, '\uFFFD'),
+  at,
+});
+
+/** Says no oftener than `bounds.statusMs` how it is; a few that were held up may come at once. */
+export const isTalkative = (statuses: number, elapsedMs: number): boolean => statuses > elapsedMs / bounds.statusMs + burst;
+
+const burst = 5;
+
+export type Lag = '0' | '1' | '2-9' | '10+' | 'nothing';
+export const lags: readonly Lag[] = ['0', '1', '2-9', '10+', 'nothing'];
+
+/** How far behind, as the metrics tell it; what is of another epoch is worth nothing. */
+export function lagOf(held: RevisionName | null, newest: RevisionName | null): Lag {
+  if (held === null || (newest !== null && held.epoch !== newest.epoch)) return 'nothing';
+  const behind = newest === null ? 0 : newest.number - held.number;
+  if (behind <= 0) return '0';
+  if (behind === 1) return '1';
+  return behind < 10 ? '2-9' : '10+';
+}

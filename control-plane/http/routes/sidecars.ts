@@ -1,0 +1,80 @@
+// Who follows the policy of a workspace, and how it is.
+import type { FastifyInstance } from 'fastify';
+import { type ListedSidecar, sidecarBounds } from '../../domain/sidecars/sidecar.ts';
+import { listSidecars } from '../../operations/sidecars/list-sidecars.ts';
+import type { AppDeps } from '../deps.ts';
+import { addRoute, ok } from '../route.ts';
+import { dateTime, flag, integer, inWorkspace, listOf, object, okAnd, orNull, text, word } from '../shapes.ts';
+
+const seconds = { type: 'number', minimum: 0 };
+const revision = object({ epoch: text, number: integer });
+
+const sidecar = object({
+  id: { ...text, description: 'as its operator named it' },
+  bootId: { ...text, description: 'made anew at each start' },
+  form: word(['process', 'library']),
+  keyId: text,
+  connected: flag,
+  connectedSince: { ...dateTime, description: 'or when it connected last' },
+  lastSeen: dateTime,
+  controlPlane: { ...text, description: 'that it follows, or followed last' },
+  held: { ...orNull(revision), description: 'the revision that it decides by, as it says; null: none' },
+  lag: {
+    ...orNull(object({ revisions: integer, seconds })),
+    description:
+      'behind the newest revision; null where it holds none, or one that is not of this past of the database: from before a restore',
+  },
+  lastNack: {
+    ...orNull(object({ code: text, message: text, at: dateTime })),
+    description: 'the last policy that it refused; it went on with the one before',
+  },
+  status: {
+    ...orNull(
+      object({
+        version: text,
+        spool: object({
+          records: { ...integer, description: 'entries that are not acknowledged' },
+          bytes: integer,
+          ageSeconds: { ...seconds, description: 'since the oldest of them was written' },
+        }),
+        unrecorded: { ...integer, description: 'decisions acted on although their entries could not be written, since its start' },
+        outageDecisions: { ...integer, description: 'decisions by the outage rule, since its start' },
+      }),
+    ),
+    description: 'as it says; null: it has said nothing yet',
+  },
+});
+
+export function addSidecarRoutes(app: FastifyInstance, deps: AppDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/sidecars',
+    id: 'listSidecars',
+    tag: 'Sidecars',
+    summary: 'Lists sidecars: what each holds, how far it is behind, and how it is',
+    description: `Those that are connected first, by name, at most ${sidecarBounds.shown}; then those that have left in the last ${sidecarBounds.leftDays} days. A few seconds late. \`revision\` and \`epoch\` are the newest.`,
+    answers: okAnd({ epoch: text, revision: integer, sidecars: listOf(sidecar), truncated: { ...flag, description: 'there are more' } }),
+    operation: listSidecars,
+    schema: { params: inWorkspace },
+    input: () => undefined,
+    answer: ({ newest, sidecars, truncated }) =>
+      ok({ epoch: newest.epoch, revision: newest.number, sidecars: sidecars.map(shownSidecar), truncated }),
+  });
+}
+
+const shownSidecar = ({ sidecarId, connectedAt, lastSeen, lastNack, status, ...sidecar }: ListedSidecar) => ({
+  id: sidecarId,
+  ...sidecar,
+  connectedSince: connectedAt.toISOString(),
+  lastSeen: lastSeen.toISOString(),
+  lastNack: lastNack === null ? null : { ...lastNack, at: lastNack.at.toISOString() },
+  status:
+    status === null
+      ? null
+      : {
+          version: status.version,
+          spool: { records: status.spoolRecords, bytes: status.spoolBytes, ageSeconds: status.spoolAgeMs / 1000 },
+          unrecorded: status.unrecorded,
+          outageDecisions: status.outageDecisions,
+        },
+});

@@ -1,0 +1,180 @@
+// The sidecars of a workspace, as the control planes that they follow write them down. Time is the database's where control planes
+// must agree on it.
+import type { RevisionName } from '@tollgate/proto/contract';
+import { type ListedSidecar, presence, sidecarBounds, type SidecarSeen } from '../domain/sidecars/sidecar.ts';
+import { rowIs } from './row.ts';
+import type { Queryable } from './transaction.ts';
+
+/** Its columns in the order of `valuesOf`, with their types. */
+const columns = [
+  ['workspace_id', 'bigint'],
+  ['key_id', 'text'],
+  ['boot_id', 'text'],
+  ['stream_id', 'text'],
+  ['sidecar_id', 'text'],
+  ['form', 'text'],
+  ['control_plane', 'text'],
+  ['connected_at', 'timestamptz'],
+  ['left_at', 'timestamptz'],
+  ['epoch', 'text'],
+  ['revision', 'bigint'],
+  ['nack_code', 'text'],
+  ['nack_message', 'text'],
+  ['nack_at', 'timestamptz'],
+  ['version', 'text'],
+  ['spool_records', 'bigint'],
+  ['spool_bytes', 'bigint'],
+  ['spool_age_ms', 'bigint'],
+  ['unrecorded', 'bigint'],
+  ['outage_decisions', 'bigint'],
+] as const;
+
+const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly unknown[] => [
+  seen.workspaceId,
+  seen.keyId,
+  seen.bootId,
+  seen.streamId,
+  seen.sidecarId,
+  seen.form,
+  seen.controlPlane,
+  seen.connectedAt,
+  seen.leftAt,
+  held?.epoch,
+  held?.number,
+  lastNack?.code,
+  lastNack?.message,
+  lastNack?.at,
+  status?.version,
+  status?.spoolRecords,
+  status?.spoolBytes,
+  status?.spoolAgeMs,
+  status?.unrecorded,
+  status?.outageDecisions,
+];
+
+const names = columns.map(([name]) => name).join(', ');
+const arrays = columns.map(([, type], at) => `$${at + 1}::${type}[]`).join(', ');
+// What the same start of a sidecar said on an earlier stream is still the last that it said.
+const firstSaid = columns.findIndex(([name]) => name === 'nack_code');
+const updates = columns
+  .map(([name], at) => `${name} = ${at >= firstSaid ? `coalesce(excluded.${name}, s.${name})` : `excluded.${name}`}`)
+  .join(', ');
+
+const isThere = (believedMs: string): string =>
+  `(left_at is null and seen_at > clock_timestamp() - ${believedMs} * interval '1 millisecond')`;
+
+/**
+ * All of them in one statement; those of workspaces that are gone are left out. One that has left its stream says nothing of a newer
+ * one, which another control plane may have written down meanwhile.
+ */
+export async function upsertSidecars(db: Queryable, sidecars: readonly SidecarSeen[]): Promise<void> {
+  if (sidecars.length === 0) return;
+  const rows = sidecars.map(valuesOf);
+  await db.query(
+    `insert into sidecar as s (${names}, seen_at)
+     select ${columns.map(([name]) => `told.${name}`).join(', ')}, clock_timestamp()
+       from unnest(${arrays}) as told(${names}) join workspace on workspace.id = told.workspace_id
+       order by told.workspace_id, told.key_id, told.boot_id
+     on conflict (workspace_id, key_id, boot_id) do update set ${updates}, seen_at = excluded.seen_at
+       where excluded.left_at is null or s.stream_id = excluded.stream_id`,
+    columns.map((_, at) => rows.map((row) => row[at] ?? null)),
+  );
+}
+
+/** Of those that are not there any more, only so many of the latest stay. */
+export async function deleteGoneSidecars(db: Queryable, workspaceId: number, kept: number): Promise<void> {
+  await db.query(
+    `delete from sidecar where workspace_id = $1 and not ${isThere('$3')} and (key_id, boot_id) in
+       (select key_id, boot_id from sidecar where workspace_id = $1 and not ${isThere('$3')} order by seen_at desc, key_id, boot_id offset $2)`,
+    [workspaceId, kept, presence.believedMs],
+  );
+}
+
+/** Also of those whose control plane died before it could say that they left. */
+export async function deleteSidecarsUnseen(db: Queryable, days: number): Promise<void> {
+  await db.query("delete from sidecar where seen_at < clock_timestamp() - $1 * interval '1 day'", [days]);
+}
+
+interface SidecarRow {
+  readonly key_id: string;
+  readonly boot_id: string;
+  readonly sidecar_id: string;
+  readonly form: string;
+  readonly control_plane: string;
+  readonly connected_at: Date;
+  readonly seen_at: Date;
+  readonly connected: boolean;
+  readonly epoch: string | null;
+  readonly revision: string | null;
+  readonly lag: string | null;
+  readonly behind_ms: number | null;
+  readonly nack_code: string | null;
+  readonly nack_message: string | null;
+  readonly nack_at: Date | null;
+  readonly version: string | null;
+  readonly spool_records: string | null;
+  readonly spool_bytes: string | null;
+  readonly spool_age_ms: string | null;
+  readonly unrecorded: string | null;
+  readonly outage_decisions: string | null;
+}
+
+export interface SidecarList {
+  /** Of the workspace. */
+  readonly newest: RevisionName;
+  readonly sidecars: readonly ListedSidecar[];
+  /** There are more. */
+  readonly truncated: boolean;
+}
+
+/** How far behind each is goes by when the revision after its own was made. */
+export async function listSidecars(db: Queryable, workspaceId: number): Promise<SidecarList> {
+  const { rows: newest } = await db.query<{ epoch: string; revision: string }>(
+    'select deployment.epoch, workspace.revision from workspace cross join deployment where workspace.id = $1',
+    [workspaceId],
+  );
+  const { rows } = await db.query<SidecarRow>(
+    `select s.*, ${isThere('$2')} as connected,
+       case when s.epoch = d.epoch and s.revision <= w.revision then w.revision - s.revision end as lag,
+       (extract(epoch from clock_timestamp() - (select at from admin_event e
+         where e.workspace_id = $1 and e.revision > s.revision order by e.revision, e.position limit 1)) * 1000)::float8 as behind_ms
+     from sidecar s join workspace w on w.id = s.workspace_id cross join deployment d
+     where s.workspace_id = $1 order by connected desc, sidecar_id, connected_at desc, boot_id limit $3`,
+    [workspaceId, presence.believedMs, sidecarBounds.shown + 1],
+  );
+  return {
+    newest: { epoch: newest[0]?.epoch ?? '', number: Number(newest[0]?.revision ?? 0) },
+    sidecars: rows.slice(0, sidecarBounds.shown).map(sidecarFromRow),
+    truncated: rows.length > sidecarBounds.shown,
+  };
+}
+
+const isForm = (value: unknown): value is ListedSidecar['form'] => value === 'process' || value === 'library';
+
+function sidecarFromRow(row: SidecarRow): ListedSidecar {
+  const { nack_code: code, nack_message: message, nack_at: at, version } = row;
+  return {
+    keyId: row.key_id,
+    bootId: row.boot_id,
+    sidecarId: row.sidecar_id,
+    form: rowIs(isForm, row.form),
+    controlPlane: row.control_plane,
+    connectedAt: row.connected_at,
+    connected: row.connected,
+    lastSeen: row.seen_at,
+    held: row.epoch === null ? null : { epoch: row.epoch, number: Number(row.revision) },
+    lag: row.lag === null ? null : { revisions: Number(row.lag), seconds: row.lag === '0' ? 0 : Math.max(0, (row.behind_ms ?? 0) / 1000) },
+    lastNack: code === null || message === null || at === null ? null : { code, message, at },
+    status:
+      version === null
+        ? null
+        : {
+            version,
+            spoolRecords: Number(row.spool_records),
+            spoolBytes: Number(row.spool_bytes),
+            spoolAgeMs: Number(row.spool_age_ms),
+            unrecorded: Number(row.unrecorded),
+            outageDecisions: Number(row.outage_decisions),
+          },
+  };
+}

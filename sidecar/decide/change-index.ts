@@ -1,0 +1,78 @@
+// The index after a delta: what the delta does not touch is shared with the one before, which goes on as it was. A map is
+// copied only where something of it changes, so that a rule changed among ten thousand of everything costs a millisecond.
+import type { CompiledAgent } from '@tollgate/proto/contract';
+import { byId, type Index, requiredScopesOf } from './build-index.ts';
+import { indexDocument } from './document.ts';
+import type { Changes } from './snapshot.ts';
+
+export function changeIndex(index: Index, changes: Changes): Index {
+  const gone = removedOf(changes.removed);
+  const servers = changed(index.servers, gone('server'), changes.servers, ({ name }) => name);
+  return {
+    ...index,
+    revision: changes.revision,
+    hash: changes.hash,
+    settings: changes.settings ?? index.settings,
+    documents: changed(index.documents, gone('document'), changes.documents.map(indexDocument), ({ key }) => key),
+    ...changeAgents(index, gone('agent'), changes.agents),
+    members: changed(index.members, gone('member'), changes.members, ({ uid }) => uid),
+    ...changeKeys(index, gone('key'), changes.keys),
+    servers,
+    requiredScopes: servers === index.servers ? index.requiredScopes : requiredScopesOf(servers.values()),
+  };
+}
+
+type Kind = 'document' | 'agent' | 'member' | 'key' | 'server';
+
+/** The names that were removed, of one kind. */
+function removedOf(keys: readonly string[]): (kind: Kind) => readonly string[] {
+  return (kind) => keys.flatMap((key) => (key.startsWith(`${kind}/`) ? [key.slice(kind.length + 1)] : []));
+}
+
+/** The map itself where nothing of it changes. */
+function changed<T>(
+  map: ReadonlyMap<string, T>,
+  removed: readonly string[],
+  added: readonly T[],
+  nameOf: (item: T) => string,
+): ReadonlyMap<string, T> {
+  if (added.length === 0 && !removed.some((name) => map.has(name))) return map;
+  const copy = new Map(map);
+  for (const name of removed) copy.delete(name);
+  for (const item of added) copy.set(nameOf(item), item);
+  return copy;
+}
+
+function changeAgents(
+  { agentsById, agentsByName }: Index,
+  removed: readonly string[],
+  added: readonly CompiledAgent[],
+): Pick<Index, 'agentsById' | 'agentsByName'> {
+  const changedById = changed(agentsById, removed, added, ({ id }) => id);
+  if (changedById === agentsById) return { agentsById, agentsByName };
+  const before = [...removed, ...added.map(({ id }) => id)].flatMap((id) => agentsById.get(id) ?? []);
+  const touched = new Set([...before, ...added].map(({ name }) => name));
+  const left = new Set(before.map(({ id }) => id));
+  const byName = new Map(agentsByName);
+  for (const name of touched) {
+    const stayed = (agentsByName.get(name) ?? []).filter(({ id }) => !left.has(id));
+    const group = [...stayed, ...added.filter((agent) => agent.name === name)].toSorted(byId);
+    if (group.length === 0) byName.delete(name);
+    else byName.set(name, group);
+  }
+  return { agentsById: changedById, agentsByName: byName };
+}
+
+function changeKeys(
+  { keysById, keysByHash }: Index,
+  removed: readonly string[],
+  added: Changes['keys'],
+): Pick<Index, 'keysById' | 'keysByHash'> {
+  const changedById = changed(keysById, removed, added, ({ id }) => id);
+  if (changedById === keysById) return { keysById, keysByHash };
+  const byHash = new Map(keysByHash);
+  // All that go before any that come: a hash may pass from one key to another.
+  for (const id of [...removed, ...added.map((key) => key.id)]) byHash.delete(keysById.get(id)?.hash ?? '');
+  for (const key of added) if (key.hash !== '') byHash.set(key.hash, key);
+  return { keysById: changedById, keysByHash: byHash };
+}

@@ -1,0 +1,237 @@
+// Reads the entries of a snapshot or of a delta: every field of each, strictly. What fails throws `InvalidEntry` with its place.
+import {
+  bounds,
+  type CompiledAgent,
+  type CompiledDocument,
+  type CompiledKey,
+  type CompiledMember,
+  type CompiledServer,
+  type CompiledSettings,
+  type CompiledTarget,
+  type DocumentId,
+  documentKey,
+  isRole,
+  isTier,
+  plainRedaction,
+  plainToolNames,
+  type Rule,
+  serverUrlProblem,
+  type TierRules,
+  tiers,
+} from '@tollgate/proto/contract';
+import type { Contents } from '../decide/snapshot.ts';
+import { array, boolean, type Fields, InvalidEntry, integer, namedOnce, nullable, object, oneOf, pair, string } from './read.ts';
+import { readRedaction } from './read-redaction.ts';
+import { readToolNames } from './read-tool-names.ts';
+
+export interface RawEntry {
+  readonly key: string;
+  readonly value: Uint8Array;
+}
+
+/** `settings` is null where it is not among them. */
+export function readEntries(entries: readonly RawEntry[]): Contents {
+  let settings: CompiledSettings | null = null;
+  const documents: CompiledDocument[] = [];
+  const agents: CompiledAgent[] = [];
+  const members: CompiledMember[] = [];
+  const keys: CompiledKey[] = [];
+  const servers: CompiledServer[] = [];
+  for (const { key, value } of entries) {
+    const json = parseEntry(key, value);
+    const kind = key.slice(0, Math.max(0, key.indexOf('/'))) || key;
+    const named = (name: string): void => {
+      if (key !== `${kind}/${name}`) throw new InvalidEntry(`${placeOf(key)}: holds ${JSON.stringify(name)}`);
+    };
+    if (key === 'settings') settings = readSettings(json);
+    else if (kind === 'document') named(documentKey(push(documents, readDocument(json, key)).id));
+    else if (kind === 'agent') named(push(agents, readAgent(json, key)).id);
+    else if (kind === 'member') named(push(members, readMember(json, key)).uid);
+    else if (kind === 'key') named(push(keys, readKey(json, key)).id);
+    else if (kind === 'server') named(push(servers, readServer(json, key)).name);
+    else throw new InvalidEntry(`${placeOf(key)}: is of no known kind`);
+  }
+  return { settings, documents, agents, members, keys, servers };
+}
+
+/** Two of one key would leave it to chance which of them is believed. */
+export function requireOnce(keys: Iterable<string>): void {
+  const seen = new Set<string>();
+  for (const key of keys) {
+    if (seen.has(key)) throw new InvalidEntry(`${placeOf(key)}: is there twice`);
+    seen.add(key);
+  }
+}
+
+const placeKeyLength = 300;
+const placeOf = (key: string): string => `entry ${JSON.stringify(key.slice(0, placeKeyLength))}`;
+
+function push<T>(list: T[], item: T): T {
+  list.push(item);
+  return item;
+}
+
+function parseEntry(key: string, value: Uint8Array): Fields {
+  if (value.length > bounds.snapshotEntryBytes)
+    throw new InvalidEntry(`${placeOf(key)}: must be at most ${bounds.snapshotEntryBytes} bytes, is ${value.length}`);
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(value);
+    return object(JSON.parse(text), placeOf(key));
+  } catch (error) {
+    if (error instanceof InvalidEntry) throw error;
+    throw new InvalidEntry(`${placeOf(key)}: is not JSON in UTF-8`);
+  }
+}
+
+const permission = oneOf('allow', 'deny');
+
+function readSettings(json: Fields): CompiledSettings {
+  const outage = json.read('outage', object);
+  const then = outage.read('then', object);
+  const onOutage = oneOf('deny', 'last_known');
+  return {
+    workspace: json.read('workspace', string),
+    frozen: json.read('frozen', boolean),
+    defaultPermission: json.read('defaultPermission', permission),
+    windowSeconds: json.read('windowSeconds', integer(1, 86_400)),
+    unknownAgents: json.read('unknownAgents', permission),
+    auditUnavailable: json.read('auditUnavailable', permission),
+    outage: {
+      maxStalenessSeconds: outage.read('maxStalenessSeconds', integer(0, 31_536_000)),
+      then: {
+        interactive: then.read('interactive', onOutage),
+        subagent: then.read('subagent', onOutage),
+        background: then.read('background', onOutage),
+        api: then.read('api', onOutage),
+      },
+    },
+    // A control plane of before says nothing of it, nor does a snapshot on disk from then.
+    redaction: json.optional('redaction', readRedaction) ?? plainRedaction,
+    toolNames: json.optional('toolNames', readToolNames) ?? plainToolNames,
+    toolDefinitions: json.optional('toolDefinitions', oneOf('any', 'pinned')) ?? 'any',
+  };
+}
+
+function readDocument(json: Fields, key: string): CompiledDocument {
+  const document = {
+    id: readDocumentId(json.read('id', object), key),
+    mode: json.read('mode', oneOf('enforce', 'audit')),
+    defaults: json.read('defaults', readTiers),
+    tools: json.read('tools', readPlaces),
+    agentTypes: json.read('agentTypes', readPlaces),
+  };
+  if (document.id.layer !== 'user' && document.agentTypes.length > 0)
+    throw new InvalidEntry(`${placeOf(key)}: only a user document has agentTypes`);
+  return document;
+}
+
+const readPlaces = namedOnce(pair(string, readTiers));
+
+function readDocumentId(id: Fields, key: string): DocumentId {
+  const layer = id.read('layer', oneOf('workspace', 'role', 'agent-type', 'user'));
+  switch (layer) {
+    case 'workspace':
+      return { layer };
+    case 'role': {
+      const role = id.read('role', string);
+      if (!isRole(role)) throw new InvalidEntry(`${placeOf(key)}: id.role is no role`);
+      return { layer, role };
+    }
+    case 'agent-type':
+      return { layer, agentType: id.read('agentType', string) };
+    case 'user':
+      return { layer, uid: id.read('uid', string), part: id.read('part', oneOf('organisation', 'self')) };
+  }
+}
+
+function readTiers(value: unknown, path: string): TierRules {
+  const rules = array(pair(oneOf(...tiers), readRule))(value, path);
+  if (new Set(rules.map(([tier]) => tier)).size < rules.length) throw new InvalidEntry(`${path}: names a tier twice`);
+  return rules;
+}
+
+function readRule(value: unknown, path: string): Rule {
+  const rule = object(value, path);
+  rule.only('permission', 'rateLimit', 'transform', 'override');
+  const permissionSaid = rule.optional('permission', permission);
+  const rateLimit = rule.optional('rateLimit', integer(0, 2_147_483_647));
+  const transform = rule.optional('transform', oneOf('log', 'redact'));
+  const override = rule.optional('override', boolean);
+  return {
+    ...(permissionSaid === undefined ? {} : { permission: permissionSaid }),
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+    ...(transform === undefined ? {} : { transform }),
+    ...(override === true ? { override } : {}),
+  };
+}
+
+function readAgent(json: Fields, _key: string): CompiledAgent {
+  const names = array(string);
+  return {
+    id: json.read('id', string),
+    name: json.read('name', string),
+    suspended: json.read('suspended', boolean),
+    enabledTools: json.read('enabledTools', names),
+    scopes: json.read('scopes', names),
+    maxToolCalls: json.read('maxToolCalls', integer(0, Number.MAX_SAFE_INTEGER)),
+    maxBudgetCents: json.read('maxBudgetCents', integer(0, Number.MAX_SAFE_INTEGER)),
+    maxDurationMs: json.read('maxDurationMs', integer(0, Number.MAX_SAFE_INTEGER)),
+    maxToolRounds: json.read('maxToolRounds', integer(0, Number.MAX_SAFE_INTEGER)),
+    delegatable: json.read('delegatable', boolean),
+    canDelegate: json.read('canDelegate', boolean),
+    maxDelegationDepth: json.read('maxDelegationDepth', nullable(integer(0, Number.MAX_SAFE_INTEGER))),
+  };
+}
+
+function readMember(json: Fields, key: string): CompiledMember {
+  return { uid: json.read('uid', string), email: json.read('email', string), role: readRole(json, key) };
+}
+
+function readRole(json: Fields, key: string): CompiledMember['role'] {
+  const role = json.read('role', string);
+  if (!isRole(role)) throw new InvalidEntry(`${placeOf(key)}: role is no role`);
+  return role;
+}
+
+function readKey(json: Fields, key: string): CompiledKey {
+  const pins = json.read('pins', object);
+  const tier = pins.read('tier', nullable(string));
+  if (tier !== null && !isTier(tier)) throw new InvalidEntry(`${placeOf(key)}: pins.tier is no tier`);
+  return {
+    id: json.read('id', string),
+    hash: json.read('hash', string),
+    scopes: json.read('scopes', array(string)),
+    uid: json.read('uid', nullable(string)),
+    role: readRole(json, key),
+    expiresAt: json.read('expiresAt', nullable(integer(0, Number.MAX_SAFE_INTEGER))),
+    pins: { tier, agent: pins.read('agent', nullable(string)), client: pins.read('client', nullable(string)) },
+  };
+}
+
+function readServer(json: Fields, _key: string): CompiledServer {
+  return {
+    name: json.read('name', string),
+    tools: json.read(
+      'tools',
+      array((value, path) => {
+        const tool = object(value, path);
+        return { name: tool.read('name', string), requiredScopes: tool.read('requiredScopes', array(string)) };
+      }),
+    ),
+    // A control plane of before sends neither, nor does a library's view hold them.
+    target: json.optional('target', nullable(readTarget)) ?? null,
+    admitted: json.optional('admitted', namedOnce(pair(string, string))) ?? [],
+  };
+}
+
+function readTarget(value: unknown, path: string): CompiledTarget {
+  const target = object(value, path);
+  const names = array(string);
+  if (target.read('kind', oneOf('url', 'command')) === 'url') {
+    const url = target.read('url', string);
+    const problem = serverUrlProblem(url, true);
+    if (problem !== null) throw new InvalidEntry(`${path}.url: ${problem}`);
+    return { kind: 'url', url, headers: target.read('headers', names) };
+  }
+  return { kind: 'command', program: target.read('program', string), args: target.read('args', names), env: target.read('env', names) };
+}

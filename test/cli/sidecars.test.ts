@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
+import { createRest, type Rest } from '../control-plane/rest.ts';
+import { createCli, jsonOf } from './cli.ts';
+
+let rest: Rest;
+let tollgate: ReturnType<typeof createCli>;
+beforeAll(async () => {
+  rest = await createRest();
+  tollgate = createCli(rest.origin, rest.owner, { now: rest.clock.now });
+});
+afterAll(() => rest.close());
+
+/** `newest`: how far the workspace has come. */
+async function connect() {
+  const { rows } = await rest.pool.query<{ id: string; revision: string; epoch: string }>(
+    "select workspace.id, revision, epoch from workspace cross join deployment where slug = 'acme'",
+  );
+  const { id = '0', revision = '0', epoch = '' } = rows[0] ?? {};
+  const roster = createRoster({ ...rest.deps, wall: Date.now, now: () => 0, log: { warn: () => undefined } }, 'plane-1');
+  const enters = (sidecarId: string, number: number) =>
+    roster.enters({
+      workspaceId: Number(id),
+      keyId: 'key-1',
+      sidecarId,
+      bootId: `${sidecarId}-boot`,
+      form: 'library',
+      held: { epoch, number },
+    });
+  return { roster, enters, newest: Number(revision) };
+}
+
+test('a workspace without sidecars says so beside its output', async () => {
+  expect(await tollgate(['sidecars'])).toMatchObject({ code: 0, out: '', err: expect.stringContaining('no sidecar has connected yet') });
+});
+
+test('each sidecar is a row, with what it holds, how far it is behind and how it is; --json is the whole answer', async () => {
+  await tollgate(['freeze']);
+  const { roster, enters, newest } = await connect();
+  enters('edge-a', newest).says({
+    spoolRecords: 3,
+    spoolBytes: 700,
+    spoolAgeMs: 1_500,
+    unrecorded: 1,
+    outageDecisions: 2,
+    version: '0.1.0',
+  });
+  enters('edge-b', newest - 1).refused('hash_mismatch', 'the entries hash as something else');
+  const left = enters('edge-c', newest);
+  await roster.write();
+  left.left();
+  await roster.write();
+  const { code, out, err } = await tollgate(['sidecars', 'list']);
+  expect({ code, err }).toEqual({ code: 0, err: `the newest revision is ${newest}\n` });
+  const [head, a, b, c, ...more] = out.trimEnd().split('\n');
+  expect(head).toMatch(/^id +form +version +connected +revision +behind +spool +unrecorded +outage +refused$/);
+  expect(a).toMatch(new RegExp(`^edge-a +library +0\\.1\\.0 +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ +${newest} +0 +3 +1 +2$`));
+  expect(b).toMatch(new RegExp(`^edge-b +library +\\d{4}-.*Z +${newest - 1} +1 \\(\\d+ s\\) +hash_mismatch$`));
+  expect(c).toMatch(/^edge-c +library +no, seen \d{4}-/);
+  expect(more).toEqual([]);
+  const whole = jsonOf(await tollgate(['sidecars', '--json']));
+  expect(whole).toMatchObject({
+    ok: true,
+    revision: newest,
+    truncated: false,
+    sidecars: [{ id: 'edge-a' }, { id: 'edge-b' }, { id: 'edge-c' }],
+  });
+  await roster.close();
+});
+
+test('a key that may not is told which scope is missing', async () => {
+  const key = await rest.keyOf('owner', ['govern']);
+  expect(await tollgate(['sidecars'], { env: { TOLLGATE_KEY: key } })).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('policies.read'),
+  });
+});

@@ -1,0 +1,406 @@
+// Who sees which sidecars there are, and what one that lies costs: its stream, and nobody else anything.
+import type { SyncRequest, SyncResponse__Output } from '@tollgate/proto';
+import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRoster, type Roster } from '../../control-plane/operations/sidecars/roster.ts';
+import { tendSidecars } from '../../control-plane/operations/sidecars/tend-sidecars.ts';
+import { temporaryFolder } from '../support/spools.ts';
+import { followPlane, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
+
+let plane: Plane;
+let sync: { readonly key: string; readonly id: string };
+beforeAll(async () => {
+  plane = await startPlane();
+  sync = await plane.issueKey(['sidecar.sync', 'govern']);
+});
+afterAll(() => plane.close());
+
+interface Listed {
+  readonly id: string;
+  readonly bootId: string;
+  readonly connected: boolean;
+  readonly connectedSince: string;
+  readonly lastSeen: string;
+  readonly held: { readonly epoch: string; readonly number: number } | null;
+  readonly lag: { readonly revisions: number; readonly seconds: number } | null;
+  readonly lastNack: { readonly code: string; readonly message: string; readonly at: string } | null;
+  readonly status: object | null;
+}
+
+async function list(): Promise<{ readonly revision: number; readonly sidecars: readonly Listed[] }> {
+  await plane.roster.write();
+  const { status, body } = await plane.ask('GET', '/acme/admin/sidecars');
+  expect(status).toBe(200);
+  return body as { readonly revision: number; readonly sidecars: readonly Listed[] };
+}
+
+const listed = async (name: string): Promise<Listed | undefined> => (await list()).sidecars.find(({ id }) => id === name);
+
+const helloOf = (sidecarId: string, fields: object = {}): SyncRequest => ({
+  hello: { sidecarId, bootId: `${sidecarId}-boot`, form: 'FORM_PROCESS', schemaVersion: snapshotSchemaVersion, ...fields },
+});
+
+const statusOf = (fields: object = {}) => ({
+  status: { spoolRecords: 3, spoolBytes: 700, spoolAgeMs: 1_500, unrecorded: 1, outageDecisions: 2, version: '0.1.0', ...fields },
+});
+
+type Sync = Wire<SyncRequest, SyncResponse__Output>;
+
+/** A sidecar by hand, after its first snapshot, which is not answered yet. */
+async function greeted(
+  name: string,
+  fields: object = {},
+): Promise<{ readonly wire: Sync; readonly snapshot: NonNullable<SyncResponse__Output['snapshot']> }> {
+  const wire = openSync(plane, sync.key);
+  wire.write(helloOf(name, fields));
+  const { snapshot } = await wire.next();
+  if (snapshot == null) throw new Error('the first message is no snapshot');
+  return { wire, snapshot };
+}
+
+async function acknowledged(name: string): Promise<Sync> {
+  const { wire, snapshot } = await greeted(name);
+  wire.write({ ack: { revision: snapshot.revision, hash: snapshot.hash } });
+  return wire;
+}
+
+test('a sidecar is listed with what it holds and how it is, follows the newest revision, and has left once it is closed', async () => {
+  const { close, reaches, events } = await followPlane(plane, { key: sync.key, sidecarId: 'edge-1' });
+  const newest = await plane.revision();
+  await expect.poll(async () => (await listed('edge-1'))?.status ?? null).not.toBeNull();
+  await expect.poll(async () => (await listed('edge-1'))?.lag).toEqual({ revisions: 0, seconds: 0 });
+  expect(await listed('edge-1')).toEqual({
+    id: 'edge-1',
+    bootId: expect.stringMatching(/^[0-9a-f]{16}$/),
+    form: 'process',
+    keyId: sync.id,
+    connected: true,
+    connectedSince: expect.stringMatching(/^\d{4}-.*Z$/),
+    lastSeen: expect.stringMatching(/^\d{4}-.*Z$/),
+    controlPlane: 'plane-1',
+    held: { epoch: expect.any(String), number: newest },
+    lag: { revisions: 0, seconds: 0 },
+    lastNack: null,
+    status: { version: '0.1.0', spool: { records: 0, bytes: expect.any(Number), ageSeconds: 0 }, unrecorded: 0, outageDecisions: 0 },
+  });
+  const next = await plane.writePolicy({ unknownAgents: 'allow' });
+  await reaches(next);
+  await expect.poll(async () => (await listed('edge-1'))?.held?.number).toBe(next);
+  expect(events.map(({ message }) => message)).toContain('delta taken');
+  await close();
+  await expect.poll(async () => (await listed('edge-1'))?.connected).toBe(false);
+  expect(await listed('edge-1')).toMatchObject({ held: { number: next }, lag: { revisions: 0 } });
+});
+
+test('a library is listed as one, follows by deltas too, and comes back by its file with what it held', async () => {
+  const spoolDir = temporaryFolder();
+  const library = { key: sync.key, sidecarId: 'inside', form: 'library', spoolDir } as const;
+  const first = await followPlane(plane, library);
+  for (const unknownAgents of ['deny', 'allow'] as const) await first.reaches(await plane.writePolicy({ unknownAgents }));
+  expect(first.events.filter(({ message }) => message === 'delta taken').length).toBeGreaterThan(0);
+  expect(first.events.filter(({ message }) => message.endsWith('refused'))).toEqual([]);
+  const hash = first.sidecar.cell.current?.hash;
+  await first.close();
+  const second = await followPlane(plane, library);
+  expect(second.sidecar.cell.current?.hash).toEqual(hash);
+  expect(second.events.filter(({ message }) => message.endsWith('taken'))).toEqual([]);
+  await expect.poll(async () => (await list()).sidecars.filter(({ id, connected }) => id === 'inside' && connected)).toHaveLength(1);
+  expect(await listed('inside')).toMatchObject({ form: 'library', connected: true, lag: { revisions: 0 } });
+});
+
+test('one that does not answer is behind, in revisions and in seconds since the first that it lacks; one that holds nothing has no lag', async () => {
+  const wire = await acknowledged('slow');
+  const empty = await greeted('empty');
+  const held = await plane.revision();
+  await plane.pool.query("update admin_event set at = now() - interval '2 minutes' where revision > $1", [held]);
+  plane.clock.now = new Date(Date.now() - 90_000);
+  await plane.writePolicy({ unknownAgents: 'deny' });
+  plane.clock.now = new Date();
+  await plane.writePolicy({ unknownAgents: 'allow' });
+  await wire.next();
+  await expect.poll(async () => (await listed('slow'))?.lag?.revisions).toBe(2);
+  const slow = await listed('slow');
+  expect(slow).toMatchObject({ connected: true, held: { number: held } });
+  expect(slow?.lag?.seconds).toBeGreaterThan(85);
+  expect(slow?.lag?.seconds).toBeLessThan(600);
+  expect(await listed('empty')).toMatchObject({ connected: true, held: null, lag: null, status: null });
+  const metric = await plane.registry.getSingleMetricAsString('tollgate_sidecars_by_lag');
+  expect(metric).toContain('tollgate_sidecars_by_lag{revisions="2-9"} 1');
+  expect(metric).toContain('tollgate_sidecars_by_lag{revisions="nothing"} 1');
+  wire.close();
+  empty.wire.close();
+});
+
+test('what it says of itself is shown; the last refusal stays, with when it was, also after it has taken the next one', async () => {
+  const { wire, snapshot } = await greeted('refuser');
+  const startedAt = Date.now();
+  wire.write({ nack: { revision: snapshot.revision, code: 'entry_invalid', message: 'entry "agent/x":\u0007 must be\ntext' } });
+  wire.write(statusOf());
+  await expect.poll(async () => (await listed('refuser'))?.status ?? null).not.toBeNull();
+  const refused = await listed('refuser');
+  expect(refused).toMatchObject({
+    held: null,
+    lastNack: { code: 'entry_invalid', message: 'entry "agent/x":\uFFFD must be\uFFFDtext' },
+    status: { version: '0.1.0', spool: { records: 3, bytes: 700, ageSeconds: 1.5 }, unrecorded: 1, outageDecisions: 2 },
+  });
+  expect(Date.parse(refused?.lastNack?.at ?? '')).toBeGreaterThanOrEqual(startedAt - 1_000);
+  const revision = await plane.writePolicy({ unknownAgents: 'deny' });
+  const { snapshot: whole } = await wire.next();
+  if (whole == null) throw new Error('the next message is no snapshot');
+  wire.write({ ack: { revision: whole.revision, hash: whole.hash } });
+  await expect.poll(async () => (await listed('refuser'))?.held?.number).toBe(revision);
+  expect(await listed('refuser')).toMatchObject({ lastNack: refused?.lastNack, lag: { revisions: 0 } });
+  wire.close();
+});
+
+/** Two control planes, as far as their rosters go. */
+function rosters(): { readonly a: Roster; readonly b: Roster; readonly time: { at: number } } {
+  const time = { at: 1_000 };
+  const made = (name: string): Roster =>
+    createRoster({ ...plane.deps, wall: Date.now, now: () => time.at, log: { warn: () => undefined } }, name);
+  return { a: made('a'), b: made('b'), time };
+}
+
+async function workspaceId(): Promise<number> {
+  const { rows } = await plane.pool.query<{ id: string }>("select id from workspace where slug = 'acme'");
+  return Number(rows[0]?.id);
+}
+
+const entering = async (bootId: string, sidecarId = bootId) =>
+  ({ workspaceId: await workspaceId(), keyId: sync.id, sidecarId, bootId, form: 'process', held: null }) as const;
+
+const shown = async (bootId: string): Promise<unknown> => {
+  const { body } = await plane.ask('GET', '/acme/admin/sidecars');
+  return (body as { readonly sidecars: readonly Listed[] }).sidecars.find((one) => one.bootId === bootId);
+};
+
+test('one that moves is of the control plane it moved to, whichever of them writes last', async () => {
+  const { a, b } = rosters();
+  const before = a.enters(await entering('mover'));
+  before.holds({ epoch: 'e', number: 1 });
+  await a.write();
+  expect(await shown('mover')).toMatchObject({ controlPlane: 'a', connected: true });
+  const after = b.enters(await entering('mover'));
+  after.holds({ epoch: 'e', number: 2 });
+  await b.write();
+  before.left();
+  await a.write();
+  expect(await shown('mover')).toMatchObject({ controlPlane: 'b', connected: true, held: { number: 2 } });
+  after.left();
+  await b.write();
+  expect(await shown('mover')).toMatchObject({ controlPlane: 'b', connected: false });
+  await Promise.all([a.close(), b.close()]);
+});
+
+test('a second stream of the same start, to the same control plane, takes the place of the first', async () => {
+  const { a, b } = rosters();
+  const first = a.enters(await entering('twice'));
+  await a.write();
+  const second = a.enters(await entering('twice'));
+  first.left();
+  await a.write();
+  expect(await shown('twice')).toMatchObject({ connected: true });
+  second.left();
+  await a.write();
+  expect(await shown('twice')).toMatchObject({ connected: false });
+  await Promise.all([a.close(), b.close()]);
+});
+
+test('one whose stream broke and who is back before that was written is there, and others are written with it', async () => {
+  const { a, b } = rosters();
+  const first = a.enters(await entering('flapping'));
+  await a.write();
+  first.left();
+  const second = a.enters(await entering('flapping'));
+  second.left();
+  const third = a.enters(await entering('flapping'));
+  const other = a.enters(await entering('beside'));
+  await a.write();
+  expect(await shown('flapping')).toMatchObject({ connected: true });
+  expect(await shown('beside')).toMatchObject({ connected: true });
+  third.left();
+  other.left();
+  await a.write();
+  expect([await shown('flapping'), await shown('beside')]).toMatchObject([{ connected: false }, { connected: false }]);
+  await Promise.all([a.close(), b.close()]);
+});
+
+/** Counts the statements of a roster's write. */
+async function statementsOf(write: () => Promise<void>): Promise<number> {
+  const query = plane.pool.query.bind(plane.pool);
+  let count = 0;
+  Object.assign(plane.pool, {
+    query: (...words: Parameters<typeof query>) => {
+      count += 1;
+      return query(...words);
+    },
+  });
+  try {
+    await write();
+    return count;
+  } finally {
+    Object.assign(plane.pool, { query });
+  }
+}
+
+test('however many say however much, a batch is one statement; who is silent is written as there every 15 s, and forgotten where nobody does', async () => {
+  const { a, b, time } = rosters();
+  const many = await Promise.all(Array.from({ length: 300 }, async (_, at) => a.enters(await entering(`many-${at}`))));
+  for (const one of many) for (let n = 1; n <= 10; n += 1) one.holds({ epoch: 'e', number: n });
+  await plane.roster.write();
+  expect(await statementsOf(() => a.write())).toBe(1);
+  expect(await statementsOf(() => a.write())).toBe(0);
+  time.at += 14_999;
+  expect(await statementsOf(() => a.write())).toBe(0);
+  time.at += 1;
+  expect(await statementsOf(() => a.write())).toBe(1);
+  expect(await shown('many-7')).toMatchObject({ connected: true, held: { epoch: 'e', number: 10 }, lag: null });
+  // Its control plane has died.
+  await plane.pool.query("update sidecar set seen_at = now() - interval '46 seconds' where boot_id like 'many-%'");
+  expect(await shown('many-7')).toMatchObject({ connected: false });
+  await plane.pool.query("update sidecar set seen_at = now() - interval '8 days' where boot_id like 'many-1%'");
+  await tendSidecars(plane.deps);
+  expect([await shown('many-1'), await shown('many-2')]).toEqual([undefined, expect.anything()]);
+  await Promise.all([a.close(), b.close()]);
+});
+
+test('what could not be written is part of the next batch; of a workspace that is gone nothing is', async () => {
+  const { a, b } = rosters();
+  const stays = a.enters(await entering('patient'));
+  a.enters({ ...(await entering('orphan')), workspaceId: 999_999 });
+  await a.write();
+  expect(await shown('patient')).toMatchObject({ connected: true });
+  stays.holds({ epoch: 'e', number: 5 });
+  const query = plane.pool.query.bind(plane.pool);
+  Object.assign(plane.pool, { query: () => Promise.reject(new Error('away')) });
+  await expect(a.write()).rejects.toThrow('away');
+  stays.left();
+  await expect(a.write()).rejects.toThrow('away');
+  Object.assign(plane.pool, { query });
+  await a.write();
+  expect(await shown('patient')).toMatchObject({ connected: false, held: { number: 5 } });
+  await Promise.all([a.close(), b.close()]);
+});
+
+test('ten thousand starts of one that lies leave a thousand rows, and who is connected stays', async () => {
+  const { a, b } = rosters();
+  const honest = await entering('honest-boot', 'honest');
+  a.enters(honest);
+  const liar = await entering('x', '!liar');
+  for (let round = 0; round < 10; round += 1) {
+    const boots = Array.from({ length: 1_000 }, (_, at) => a.enters({ ...liar, bootId: `boot-${round}-${at}` }));
+    await a.write();
+    for (const boot of boots) boot.left();
+    await a.write();
+  }
+  const { rows } = await plane.pool.query<{ count: string }>("select count(*) from sidecar where sidecar_id = '!liar'");
+  expect(Number(rows[0]?.count)).toBeLessThanOrEqual(1_000);
+  expect(await shown('honest-boot')).toMatchObject({ connected: true });
+  // Those that come and go between two batches leave nothing at all.
+  for (let at = 0; at < 1_000; at += 1) b.enters({ ...liar, bootId: `brief-${at}` }).left();
+  expect(await statementsOf(() => b.write())).toBe(0);
+  await plane.pool.query("delete from sidecar where sidecar_id = '!liar'");
+  await Promise.all([a.close(), b.close()]);
+});
+
+/** What one that lies sends once it was greeted, and what its stream ends with. */
+type Lie = (wire: Sync, snapshot: NonNullable<SyncResponse__Output['snapshot']>) => void;
+const lies: readonly (readonly [string, Lie, RegExp])[] = [
+  [
+    'an ack with a wrong hash',
+    (wire, { revision }) => wire.write({ ack: { revision, hash: Buffer.alloc(32, 7) } }),
+    /^INVALID_ARGUMENT: revision \d+ was acknowledged with another hash/,
+  ],
+  ['an ack without a hash', (wire, { revision }) => wire.write({ ack: { revision } }), /^INVALID_ARGUMENT: revision \d+ was acknowledged/],
+  [
+    'an ack of a revision never sent',
+    (wire, { revision, hash }) => wire.write({ ack: { revision: { epoch: revision?.epoch ?? '', number: 10 ** 9 }, hash } }),
+    /^INVALID_ARGUMENT: revision 1000000000 was answered, \d+ was sent$/,
+  ],
+  ['an ack of no revision', (wire, { hash }) => wire.write({ ack: { hash } }), /^INVALID_ARGUMENT: revision undefined was answered/],
+  [
+    'an ack by another epoch',
+    (wire, { revision, hash }) => wire.write({ ack: { revision: { epoch: 'a\0b', number: revision?.number ?? 0 }, hash } }),
+    /^INVALID_ARGUMENT: revision \d+ was answered by another epoch/,
+  ],
+  [
+    'an ack twice',
+    (wire, { revision, hash }) => {
+      wire.write({ ack: { revision, hash } });
+      wire.write({ ack: { revision, hash } });
+    },
+    /^INVALID_ARGUMENT: revision \d+ was answered, and nothing was sent/,
+  ],
+  [
+    'a nack where nothing was sent',
+    (wire, { revision, hash }) => {
+      wire.write({ ack: { revision, hash } });
+      wire.write({ nack: { revision, code: 'internal', message: 'x' } });
+    },
+    /^INVALID_ARGUMENT: revision \d+ was answered, and nothing was sent/,
+  ],
+  [
+    'a count beyond exact numbers',
+    (wire) => wire.write(statusOf({ spoolBytes: 2 ** 60 })),
+    /^INVALID_ARGUMENT: status.spoolBytes must be a count/,
+  ],
+  [
+    'the largest count there is',
+    (wire) => wire.write(statusOf({ unrecorded: '18446744073709551615' })),
+    /^INVALID_ARGUMENT: status.unrecorded/,
+  ],
+  ['no version', (wire) => wire.write(statusOf({ version: '' })), /^INVALID_ARGUMENT: status.version/],
+  ['a version with a line break', (wire) => wire.write(statusOf({ version: '1\n2' })), /^INVALID_ARGUMENT: status.version/],
+  ['a version of 2 MB', (wire) => wire.write(statusOf({ version: '1'.repeat(2_000_000) })), /^INVALID_ARGUMENT: status.version/],
+  ['a version of 5 MB', (wire) => wire.write(statusOf({ version: '1'.repeat(5_000_000) })), /^RESOURCE_EXHAUSTED: /],
+  [
+    'a thousand statuses at once',
+    (wire) => {
+      for (let at = 0; at < 1_000; at += 1) wire.write(statusOf({ unrecorded: at }));
+    },
+    /^INVALID_ARGUMENT: status comes oftener than it may/,
+  ],
+];
+
+const helloLies: readonly (readonly [string, SyncRequest, RegExp])[] = [
+  ['an id with a line break', helloOf('a\nb', { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must hold no control/],
+  ['an id with a NUL', helloOf('a\0b', { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must hold no control/],
+  ['an id that turns the line around', helloOf('a\u202eb', { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must hold no control/],
+  ['no id', helloOf('', { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must not be empty/],
+  ['an id of 100 kB', helloOf('a'.repeat(100_000), { bootId: 'b' }), /^INVALID_ARGUMENT: hello.sidecar_id must be at most 200/],
+  ['no boot id', helloOf('liar', { bootId: '' }), /^INVALID_ARGUMENT: hello.boot_id/],
+  ['a boot id with a NUL', helloOf('liar', { bootId: 'a\0' }), /^INVALID_ARGUMENT: hello.boot_id/],
+  ['a boot id of 100 kB', helloOf('liar', { bootId: 'a'.repeat(100_000) }), /^INVALID_ARGUMENT: hello.boot_id/],
+  ['an epoch with a NUL', helloOf('liar', { held: { epoch: 'a\0', number: 1 } }), /^INVALID_ARGUMENT: hello.held.epoch/],
+  ['a revision below none', helloOf('liar', { held: { epoch: 'e', number: -1 } }), /^INVALID_ARGUMENT: hello.held.number/],
+  ['a revision beyond exact numbers', helloOf('liar', { held: { epoch: 'e', number: 2 ** 60 } }), /^INVALID_ARGUMENT: hello.held.number/],
+];
+
+test.each([...lies, ...helloLies])('%s costs one that lies its stream, and nobody else anything', async (_, lie, ending) => {
+  const honest = await acknowledged('honest');
+  const wire = openSync(plane, sync.key);
+  if (typeof lie === 'function') {
+    wire.write(helloOf('liar'));
+    const { snapshot } = await wire.next();
+    if (snapshot == null) throw new Error('the first message is no snapshot');
+    lie(wire, snapshot);
+  } else wire.write(lie);
+  expect(await wire.ended).toMatch(ending);
+  const { sidecars } = await list();
+  expect(sidecars.find(({ id }) => id === 'honest')).toMatchObject({ connected: true });
+  expect(sidecars.filter(({ id, connected }) => connected && id !== 'honest')).toEqual([]);
+  // It is told of the next revision as ever.
+  const revision = await plane.writePolicy({ outage: { maxStalenessSeconds: 3 + (await plane.revision()) } });
+  const { delta, snapshot } = await honest.next();
+  expect((delta?.to ?? snapshot?.revision)?.number).toBe(revision);
+  honest.close();
+  await expect.poll(async () => (await listed('honest'))?.connected).toBe(false);
+});
+
+test('a refusal that is long, or of no code of ours, is cut and named so', async () => {
+  const { wire, snapshot } = await greeted('long');
+  wire.write({ nack: { revision: snapshot.revision, code: 'DROP TABLE', message: 'm'.repeat(100_000) } });
+  await expect.poll(async () => (await listed('long'))?.lastNack ?? null).not.toBeNull();
+  expect((await listed('long'))?.lastNack).toMatchObject({ code: 'other', message: 'm'.repeat(bounds.nackMessageLength) });
+  wire.close();
+});
