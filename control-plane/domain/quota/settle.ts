@@ -1,0 +1,65 @@
+// How grants end: by time, or because their holder gives them back.
+import { bounds, type QuotaAsk, type SettledGrant } from '@tollgate/proto/contract';
+import { type Charges, type CounterSettings, type CounterState, type LiveGrant, chargedStep, stepOf } from './state.ts';
+
+/** The counter at `now`: what has expired is charged whole, and what has left every window is forgotten. */
+export function expireGrants(state: CounterState, settings: CounterSettings, now: number): CounterState {
+  const ended = state.grants.filter(({ untilMs }) => untilMs !== null && untilMs <= now);
+  const late: Charges = ended.map(({ untilMs, tokens }) => [stepOf(untilMs ?? now), tokens]);
+  const charges = chargeTo(state.charges, settings, late);
+  return {
+    ...state,
+    seenMs: now,
+    grants: state.grants.filter((grant) => !ended.includes(grant)),
+    charges: settings.kind === 'total' ? charges : charges.filter(([step]) => step + settings.windowSeconds >= stepOf(now)),
+  };
+}
+
+interface Settling extends Pick<QuotaAsk, 'settled'> {
+  readonly holder: string;
+}
+
+/** Each grant ends once; what was settled before, or has expired, changes nothing. */
+export function settleGrants(
+  before: CounterState,
+  settings: CounterSettings,
+  { holder, settled }: Settling,
+  now: number,
+): { readonly state: CounterState } | { readonly lie: string } {
+  let state = before;
+  for (const one of settled) {
+    if (one.grantId >= state.nextGrant) return { lie: `grant ${one.grantId} was never made` };
+    const grant = state.grants.find(({ id }) => id === one.grantId);
+    if (grant === undefined) continue;
+    if (grant.holder !== holder) return { lie: `grant ${one.grantId} is another sidecar's` };
+    const used = one.used.reduce((sum, { count }) => sum + count, 0);
+    if (settings.kind === 'window' && used > grant.tokens)
+      return { lie: `${used} of grant ${one.grantId} were used, which held ${grant.tokens}` };
+    state = {
+      ...state,
+      grants: state.grants.filter((other) => other !== grant),
+      charges: chargeTo(state.charges, settings, usesOf(one, grant, now)),
+      users: used > 0 && settings.kind === 'total' ? withUser(state.users, holder) : state.users,
+    };
+  }
+  return { state };
+}
+
+/** At the step of each use or a later one, within the life of the grant. */
+function usesOf({ used }: SettledGrant, { untilMs }: LiveGrant, now: number): Charges {
+  if (untilMs === null) return used.map(({ count }) => [0, count]);
+  return used.map(({ ageMs, count }) => [stepOf(Math.max(untilMs - bounds.leaseMs, Math.min(now - ageMs, untilMs))), count]);
+}
+
+const withUser = (users: readonly string[], holder: string): readonly string[] =>
+  users.includes(holder) || users.length >= 2 ? users : [...users, holder];
+
+function chargeTo(charges: Charges, settings: CounterSettings, more: Charges): Charges {
+  if (more.length === 0) return charges;
+  const byStep = new Map(charges);
+  for (const [at, count] of more) {
+    const step = chargedStep(at, settings);
+    if (count > 0) byStep.set(step, (byStep.get(step) ?? 0) + count);
+  }
+  return [...byStep].toSorted(([a], [b]) => a - b);
+}

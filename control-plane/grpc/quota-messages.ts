@@ -1,0 +1,43 @@
+// Messages of `QuotaService` to and from the plain values that the ledger knows. What is missing becomes a text that the
+// form refuses, so that one place says what is wrong.
+import { type Answer, type Ask__Output, counterFrom, counterOf, type LeaseResponse } from '@tollgate/proto';
+import { type QuotaAnswer, type QuotaAsk, type QuotaCounter, type QuotaResult, unreachable } from '@tollgate/proto/contract';
+
+/** Null where a message lacks what no ask can be without. */
+export function asksFrom(asks: readonly Ask__Output[]): readonly QuotaAsk[] | null {
+  const read = asks.map(askFrom);
+  return read.every((ask) => ask !== null) ? read : null;
+}
+
+function askFrom({ counter, number, waiting, onlySettles, revision, settled }: Ask__Output): QuotaAsk | null {
+  const counted = counterFrom(counter);
+  if (counted === null || revision === null) return null;
+  return { counter: counted, number, waiting, onlySettles, revision, settled };
+}
+
+export const recallOf = (counters: readonly QuotaCounter[]): LeaseResponse => ({ recall: { counters: counters.map(counterOf) } });
+
+export const answersOf = (answers: readonly QuotaAnswer[]): LeaseResponse => ({
+  answers: { answers: answers.map(({ counter, number, result }) => ({ counter: counterOf(counter), number, ...resultOf(result) })) },
+});
+
+function resultOf(result: QuotaResult): Pick<Answer, 'grant' | 'full' | 'later' | 'none' | 'taken'> {
+  switch (result.kind) {
+    case 'grant': {
+      const { id, tokens, ttlMs, max, shared } = result;
+      return { grant: { id, tokens, max, shared, ...(ttlMs === null ? {} : { ttlMs }) } };
+    }
+    case 'full': {
+      const { roomAfterMs, shared } = result;
+      return { full: { shared, ...(roomAfterMs === null ? {} : { roomAfterMs }) } };
+    }
+    case 'later':
+      return { later: { askAfterMs: result.askAfterMs } };
+    case 'none':
+      return { none: {} };
+    case 'taken':
+      return { taken: {} };
+    default:
+      return unreachable(result);
+  }
+}

@@ -1,0 +1,120 @@
+// The edge of `QuotaService`: asks of one sidecar, answered one message after the other.
+//
+// States: opened → greeted (its holder is known, recalls are heard) ⇄ answering (nothing is read until the answer is
+// written and has left). A message of bad form, or one that cannot be true, ends the stream with INVALID_ARGUMENT and
+// changes nothing; a database that is away ends it with UNAVAILABLE, and a key that no longer stands with
+// UNAUTHENTICATED. So many streams a workspace, and no more.
+import { once } from 'node:events';
+import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
+import type { LeaseRequest__Output, LeaseResponse } from '@tollgate/proto';
+import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
+import type { Actor } from '../domain/access/actor.ts';
+import { grpcStatusOf } from '../errors.ts';
+import { loggable } from '../loggable.ts';
+import type { Ledger } from '../operations/quota/ledger.ts';
+import type { Seats } from '../operations/turns.ts';
+import type { GrpcMetrics } from './metrics.ts';
+import { answersOf, asksFrom, recallOf } from './quota-messages.ts';
+import { type KeyWatch, watchKey } from './watch-key.ts';
+
+export interface QuotaEdgeDeps extends KeyWatch {
+  readonly ledger: Ledger;
+  /** By workspace. */
+  readonly seats: Seats<number>;
+  readonly metrics: GrpcMetrics;
+}
+
+/** Streams that one control plane keeps open for a workspace. */
+export const leaseStreamsMax = 10_000;
+
+export type LeaseStream = ServerDuplexStream<LeaseRequest__Output, LeaseResponse>;
+
+/** Serves one authenticated stream until either side ends it. */
+export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEdgeDeps, stream: LeaseStream, actor: Actor): void {
+  const seat = seats.take(actor.workspaceId);
+  if ('taken' in seat) {
+    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many streams of leases are open for this workspace' });
+    return;
+  }
+  let link: QuotaLink | null = null;
+  let answering = false;
+  let finished = false;
+  let ended = false;
+  const gone = new AbortController();
+
+  const stop = (): void => {
+    if (ended) return;
+    ended = true;
+    leaveKey();
+    gone.abort();
+    seat.leave();
+    link?.close();
+    metrics.leaseStreams(-1);
+  };
+  const end = (code: status, details: string): void => {
+    if (ended) return;
+    stop();
+    stream.emit('error', { code, details });
+  };
+  const leaveKey = watchKey({ stillStands, log }, actor, (details) => end(status.UNAUTHENTICATED, details));
+  metrics.leaseStreams(1);
+
+  // A sidecar that does not read is not told: a recall is only a hint.
+  const recall: OnRecall = (counters) => {
+    if (!ended && !stream.writableNeedDrain) stream.write(recallOf(counters));
+  };
+  const answer = async (open: QuotaLink, message: LeaseRequest__Output): Promise<void> => {
+    const asks = message.asks == null ? null : asksFrom(message.asks.asks);
+    if (asks === null) return end(status.INVALID_ARGUMENT, 'a message holds asks, each with a counter and a revision');
+    const response = answersOf(await open.ask(asks));
+    // Who does not read is not read from either.
+    if (!ended && !stream.write(response)) await once(stream, 'drain', { signal: gone.signal });
+  };
+  const take = async (open: QuotaLink, message: LeaseRequest__Output): Promise<void> => {
+    answering = true;
+    stream.pause();
+    try {
+      await answer(open, message);
+    } catch (error) {
+      if (ended) return;
+      log.warn({ err: loggable(error), workspace: actor.slug }, 'asks for leases were not answered');
+      const { code, details } = grpcStatusOf(error);
+      end(code, details);
+    }
+    answering = false;
+    if (finished) close();
+    else if (!ended) stream.resume();
+  };
+  const close = (): void => {
+    if (ended) return;
+    stop();
+    stream.end();
+  };
+  const greet = (hello: NonNullable<LeaseRequest__Output['hello']>): void => {
+    try {
+      link = ledger.open({ workspaceId: actor.workspaceId, bootId: hello.bootId }, recall);
+      // So that the sidecar knows that its asks will be read, before it has any.
+      stream.sendMetadata(new Metadata());
+    } catch (error) {
+      const { code, details } = grpcStatusOf(error);
+      end(code, details);
+    }
+  };
+
+  stream.on('data', (message: LeaseRequest__Output) => {
+    if (ended) return;
+    if (message.hello != null) {
+      if (link !== null) return end(status.INVALID_ARGUMENT, 'hello is sent once');
+      return greet(message.hello);
+    }
+    if (link === null) return end(status.INVALID_ARGUMENT, 'the first message must be hello');
+    if (answering) return end(status.INTERNAL, 'a message was read before the one before it was answered');
+    void take(link, message);
+  });
+  stream.on('end', () => {
+    finished = true;
+    if (!answering) close();
+  });
+  stream.on('cancelled', stop);
+  stream.on('error', stop);
+}

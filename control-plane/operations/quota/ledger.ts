@@ -1,0 +1,142 @@
+// The ledger of leases, for all sidecars of this process: those behind streams and those inside. Messages of one workspace
+// that come while a transaction is under way wait for it together and share the next, so that nobody here waits for a
+// row that somebody here has locked, and one commit serves many.
+import { AppError, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
+import { badRequest } from '../../domain/refusal.ts';
+import { asksProblem } from '../../domain/quota/asks-form.ts';
+import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
+import type { Deps } from '../operation.ts';
+import { inTurns } from '../turns.ts';
+import { type Answered, answerAsks, type LeaseMessage } from './answer-asks.ts';
+import type { Recalls } from './recalls.ts';
+
+export interface QuotaMetrics {
+  answered(answers: readonly QuotaAnswer[]): void;
+  lied(): void;
+  /** One transaction. */
+  committed(ms: number): void;
+}
+
+export interface LedgerDeps extends Pick<Deps, 'pool'> {
+  readonly watchPolicy: (workspaceId: number) => QuotaPolicyWatch;
+  readonly recalls: Recalls;
+  readonly metrics: QuotaMetrics;
+  /** Ms, from any beginning. */
+  readonly now: () => number;
+}
+
+interface QuotaHolder {
+  readonly workspaceId: number;
+  /** Made anew at each start of its process; that of its policy stream, if it has one. */
+  readonly bootId: string;
+}
+
+export interface Ledger {
+  /** `ask` refuses a lie with `bad_request`. It may be called again before it has answered; the order is kept. */
+  open(holder: QuotaHolder, onRecall: OnRecall): QuotaLink;
+}
+
+interface Waiting {
+  readonly message: LeaseMessage;
+  readonly settle: (answered: Answered) => void;
+  readonly fail: (reason: unknown) => void;
+}
+
+/** More would take connections from everybody else. */
+const atOnce = 4;
+/** Asks in one transaction; a message of its own may hold as many. */
+const asksMax = 1_000;
+/** How long the first policy may take. */
+const policyMs = 2_000;
+
+const bootId = /^[A-Za-z0-9_-]{1,64}$/;
+
+export function createLedger({ pool, watchPolicy, recalls, metrics, now }: LedgerDeps): Ledger {
+  const lanes = new Map<number, Waiting[]>();
+
+  const commit = inTurns(atOnce, async (workspaceId: number, lane: Waiting[]): Promise<void> => {
+    const batch = takeBatch(lane);
+    const began = now();
+    try {
+      const answered = await answerAsks(
+        { pool },
+        workspaceId,
+        batch.map(({ message }) => message),
+      );
+      metrics.committed(now() - began);
+      for (const [at, { settle, fail }] of batch.entries()) {
+        const one = answered[at];
+        if (one === undefined) fail(new Error('a message of asks was left out'));
+        else settle(one);
+      }
+    } catch (error) {
+      for (const { fail } of batch) fail(error);
+    }
+  });
+  const run = async (workspaceId: number, lane: Waiting[]): Promise<void> => {
+    while (lane.length > 0) await commit(workspaceId, lane);
+    lanes.delete(workspaceId);
+  };
+  const answer = (message: LeaseMessage): Promise<Answered> =>
+    new Promise((settle, fail) => {
+      const waiting = { message, settle, fail };
+      const lane = lanes.get(message.workspaceId);
+      if (lane !== undefined) return void lane.push(waiting);
+      const fresh = [waiting];
+      lanes.set(message.workspaceId, fresh);
+      void run(message.workspaceId, fresh);
+    });
+
+  return {
+    open: (holder, onRecall) => {
+      if (!bootId.test(holder.bootId)) throw badRequest('boot_id must be 1 to 64 letters, digits, _ or -');
+      const { workspaceId } = holder;
+      const watch = watchPolicy(workspaceId);
+      const detach = recalls.attach(workspaceId, holder.bootId, onRecall);
+      let isOpen = true;
+      const ask = async (asks: readonly QuotaAsk[]): Promise<readonly QuotaAnswer[]> => {
+        const problem = asksProblem(asks);
+        if (problem !== null) throw badRequest(problem);
+        const policy = watch.current ?? (await within(policyMs, watch.first));
+        const answered = await answer({ workspaceId, holder: holder.bootId, asks, policy, isHeard: () => isOpen });
+        if ('lie' in answered) {
+          metrics.lied();
+          throw badRequest(answered.lie);
+        }
+        recalls.send(workspaceId, answered.recalls);
+        metrics.answered(answered.answers);
+        return answered.answers;
+      };
+      return {
+        ask,
+        close: () => {
+          isOpen = false;
+          detach();
+          watch.close();
+        },
+      };
+    },
+  };
+}
+
+/** As many as share a transaction; at least one. */
+function takeBatch(lane: Waiting[]): readonly Waiting[] {
+  let asks = 0;
+  const end = lane.findIndex(({ message }, at) => (asks += message.asks.length) > asksMax && at > 0);
+  return lane.splice(0, end < 0 ? lane.length : end);
+}
+
+async function within<T>(ms: number, waitedFor: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new AppError({ code: 'unavailable', publicMessage: 'the policy of the workspace cannot be read; try again' })),
+      ms,
+    );
+  });
+  try {
+    return await Promise.race([waitedFor, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,83 @@
+// The ledger's rows. Who answers asks locks theirs in the order of their keys, so that nobody waits in a circle.
+import type pg from 'pg';
+import type { CounterState } from '../domain/quota/ledger.ts';
+import type { Queryable } from './transaction.ts';
+
+/** Heard by the `watch-revisions.ts` of every replica: whose grants are wanted back. A hint, never the truth. */
+export const recallChannel = 'tollgate_recall';
+/** PostgreSQL takes 8,000 bytes. */
+export const recallBytesMax = 7_900;
+
+interface LockedCounter {
+  readonly key: string;
+  /** Null: of a row that was just made. */
+  readonly state: CounterState | null;
+}
+
+export interface LockedCounters {
+  readonly rows: readonly LockedCounter[];
+  /** Of the database, ms since 1970, read after whoever asks had asked. */
+  readonly nowMs: number;
+}
+
+interface Row extends LockedCounter {
+  readonly now_ms: string;
+}
+
+/** Those of the keys that have a row, locked until the transaction ends. */
+export async function lockCounters(client: pg.PoolClient, workspaceId: number, keys: readonly string[]): Promise<LockedCounters> {
+  const { rows } = await client.query<Row>(
+    `select key, state, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
+     from quota_counter where workspace_id = $1 and key = any($2::text[]) order by key for update`,
+    [workspaceId, keys],
+  );
+  return { rows, nowMs: Math.max(0, ...rows.map(({ now_ms: ms }) => Number(ms))) };
+}
+
+/** Rows for keys that have none, where there is such a workspace. */
+export async function insertCounters(db: Queryable, workspaceId: number, keys: readonly string[]): Promise<void> {
+  await db.query(
+    `insert into quota_counter (workspace_id, key, kept_until)
+     select workspace.id, wanted.key, clock_timestamp() + interval '1 minute'
+     from workspace cross join unnest($2::text[]) as wanted(key) where workspace.id = $1 order by wanted.key
+     on conflict (workspace_id, key) do nothing`,
+    [workspaceId, keys],
+  );
+}
+
+export interface WrittenCounter {
+  readonly key: string;
+  readonly state: CounterState;
+  readonly keptUntilMs: number;
+}
+
+/** Of rows that are locked. */
+export async function writeCounters(client: pg.PoolClient, workspaceId: number, counters: readonly WrittenCounter[]): Promise<void> {
+  await client.query(
+    `update quota_counter set state = written.state, kept_until = to_timestamp(written.kept_until_ms / 1000.0)
+     from unnest($2::text[], $3::jsonb[], $4::bigint[]) as written(key, state, kept_until_ms)
+     where workspace_id = $1 and quota_counter.key = written.key`,
+    [
+      workspaceId,
+      counters.map(({ key }) => key),
+      counters.map(({ state }) => JSON.stringify(state)),
+      counters.map(({ keptUntilMs }) => keptUntilMs),
+    ],
+  );
+}
+
+/** Removes at most so many rows of which nothing counts any more, and answers how many. Waits for nobody who uses one. */
+export async function deleteSpentCounters(db: Queryable, limit: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from quota_counter using (
+       select workspace_id, key from quota_counter where kept_until < clock_timestamp() limit $1 for update skip locked
+     ) as spent where quota_counter.workspace_id = spent.workspace_id and quota_counter.key = spent.key`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Tells every replica. */
+export async function notifyRecalls(db: Queryable, payloads: readonly string[]): Promise<void> {
+  await db.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [recallChannel, payloads]);
+}

@@ -1,0 +1,289 @@
+// The ledger of leases over a real PostgreSQL, by several control planes at once.
+import { type OnRecall, type QuotaAsk, type QuotaAnswer, type QuotaCounter, type QuotaLink } from '@tollgate/proto/contract';
+import { Client, Pool } from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
+import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
+import { tendQuota } from '../../control-plane/operations/quota/tend-quota.ts';
+import type { QuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
+import { recallChannel } from '../../control-plane/store/quota.ts';
+import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/programs.ts';
+
+const max = 60;
+const revision = { epoch: 'e', number: 7 };
+const policy: QuotaPolicy = {
+  revision,
+  windowSeconds: 60,
+  limitMax: (id) => (id === 'gone' ? null : max),
+  capOf: (agentId) => (agentId === 'agent' ? 10 : null),
+};
+
+let database: TestDatabase;
+let workspaceId = 0;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  const { rows } = await database.pool.query<{ id: string }>(
+    "insert into workspace (slug, frozen, revision, created_at, raised_at) select 'w' || count(*), false, 1, now(), now() from workspace returning id",
+  );
+  workspaceId = Number(rows[0]?.id);
+});
+
+interface Replica {
+  open(holder: string, onRecall?: OnRecall): QuotaLink;
+  readonly watch: ReturnType<typeof watchRevisions>;
+}
+
+/** A control plane, as far as leases know it. */
+function startReplica(): Replica {
+  const log = { warn: () => undefined };
+  const pool = new Pool(database.connection);
+  const recalls = createRecalls({ pool, now: () => performance.now(), log });
+  const told = { raised: () => undefined, removed: () => undefined, restored: () => undefined };
+  const watch = watchRevisions({ pool, connection: database.connection, log }, told, {
+    [recallChannel]: (payload) => recalls.heard(payload),
+  });
+  const ledger = createLedger({
+    pool,
+    recalls,
+    watchPolicy: () => ({ current: policy, first: Promise.resolve(policy), close: () => undefined }),
+    metrics: { answered: () => undefined, lied: () => undefined, committed: () => undefined },
+    now: () => performance.now(),
+  });
+  onTestFinished(async () => {
+    await watch.close();
+    await pool.end();
+  });
+  return { watch, open: (bootId, onRecall = () => undefined) => ledger.open({ workspaceId, bootId }, onRecall) };
+}
+
+const limit = (id = 'a', originSub = 'ann'): QuotaCounter => ({ kind: 'limit', originSub, id });
+
+const ask = (counter: QuotaCounter = limit(), more: Partial<QuotaAsk> = {}): QuotaAsk => ({
+  counter,
+  number: 1,
+  waiting: 1,
+  onlySettles: false,
+  revision,
+  settled: [],
+  ...more,
+});
+
+const tokensOf = (answers: readonly QuotaAnswer[]): number =>
+  answers.reduce((sum, { result }) => sum + (result.kind === 'grant' ? result.tokens : 0), 0);
+
+const resultOf = async (link: QuotaLink, one: QuotaAsk): Promise<QuotaAnswer['result']> => {
+  const [answer] = await link.ask([one]);
+  if (answer === undefined) throw new Error('no answer');
+  return answer.result;
+};
+
+const grantOf = async (link: QuotaLink, one: QuotaAsk) => {
+  const result = await resultOf(link, one);
+  if (result.kind !== 'grant') throw new Error(`answered ${result.kind}`);
+  return result;
+};
+
+const shuffled = <T>(list: readonly T[]): readonly T[] =>
+  list
+    .map((item) => [Math.random(), item] as const)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, item]) => item);
+
+/** What a sidecar of one control plane hears while another one waits at the other. */
+async function recalled(holdsAt: Replica, waitsAt: Replica, holder: string): Promise<readonly QuotaCounter[]> {
+  let heard: readonly QuotaCounter[] = [];
+  const holding = holdsAt.open(holder, (counters) => (heard = counters));
+  const waiting = waitsAt.open('waits');
+  let grant = await grantOf(holding, ask(limit(holder), { waiting: max }));
+  while (heard.length === 0) {
+    // A listener needs a moment to begin; a grant that ends meanwhile is taken anew.
+    const settled = [{ grantId: grant.id, used: [] }];
+    grant = await grantOf(holding, ask(limit(holder), { waiting: max, settled }));
+    await resultOf(waiting, ask(limit(holder)));
+  }
+  return heard;
+}
+
+test('300 asks at once of 30 sidecars on three control planes are granted exactly the limit', async () => {
+  const replicas = [startReplica(), startReplica(), startReplica()];
+  const links = Array.from({ length: 30 }, (_, at) => replicas[at % 3]?.open(`sidecar-${at}`) ?? []).flat();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => links.map((link) => link.ask([ask()]))).flat());
+  expect(tokensOf(answers.flat())).toBe(max);
+  const { rows } = await database.pool.query<{ held: number }>(
+    "select sum((one->>'tokens')::int)::int as held from quota_counter, jsonb_array_elements(state->'grants') as one where workspace_id = $1",
+    [workspaceId],
+  );
+  expect(rows).toEqual([{ held: max }]);
+});
+
+test('messages of many counters in any order wait in no circle, and each counter is granted its limit', async () => {
+  const replicas = [startReplica(), startReplica(), startReplica()];
+  const counters = Array.from({ length: 40 }, (_, at) => limit(`l${at}`));
+  const links = Array.from({ length: 24 }, (_, at) => replicas[at % 3]?.open(`s${at}`) ?? []).flat();
+  const answers = await Promise.all(links.map((link) => link.ask(shuffled(counters).map((counter) => ask(counter, { waiting: 5 })))));
+  const granted = new Map<string, number>();
+  for (const answer of answers.flat()) granted.set(answer.counter.id, (granted.get(answer.counter.id) ?? 0) + tokensOf([answer]));
+  expect([...granted.values()]).toEqual(counters.map(() => max));
+});
+
+test('who has gone before it is answered is granted nothing, and what it gives back is taken', async () => {
+  const replica = startReplica();
+  const going = replica.open('going');
+  const { id, tokens } = await grantOf(going, ask(limit('left')));
+  // Somebody holds the row, as a database that stands still does.
+  const blocker = new Client(database.connection);
+  await blocker.connect();
+  await blocker.query('begin');
+  await blocker.query('select 1 from quota_counter for update');
+  const late = going.ask([ask(limit('left'), { waiting: 1_000, settled: [{ grantId: id, used: [{ ageMs: 0, count: 1 }] }] })]);
+  await eventually(
+    () => blocker.query('select 1 from pg_stat_activity where wait_event_type = $1 and datname = current_database()', ['Lock']),
+    ({ rowCount }) => rowCount === 1,
+  );
+  going.close();
+  await blocker.query('commit');
+  await blocker.end();
+  await late;
+  const left = await grantOf(replica.open('staying'), ask(limit('left'), { waiting: 1_000 }));
+  expect(left.tokens).toBeGreaterThan(tokens);
+  expect(left).toMatchObject({ shared: false, tokens: left.max - 1 });
+});
+
+test('the answers of a message stand in the order of its asks, and repeat their numbers', async () => {
+  const link = startReplica().open('s');
+  const asked = ['gone', 'b', 'a', 'c'].map((id, number) => ask(limit(id), { number }));
+  const answers = await link.ask(asked);
+  expect(answers.map(({ counter, number, result }) => [counter.id, number, result.kind])).toEqual([
+    ['gone', 0, 'none'],
+    ['b', 1, 'grant'],
+    ['a', 2, 'grant'],
+    ['c', 3, 'grant'],
+  ]);
+});
+
+test('counters are apart by subject, limit, run and workspace', async () => {
+  const replica = startReplica();
+  const run = { kind: 'run', id: 'a'.repeat(64), agentId: 'agent' } as const;
+  const link = replica.open('s');
+  const waiting = { waiting: max };
+  expect(
+    tokensOf(await link.ask([ask(limit('a', 'ann'), waiting), ask(limit('a', 'bob'), waiting), ask(limit('b', 'ann'), waiting)])),
+  ).toBe(3 * max);
+  expect(await resultOf(link, ask(run))).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null });
+  expect(await resultOf(link, ask({ ...run, agentId: 'nobody' }))).toEqual({ kind: 'none' });
+  await database.pool.query(
+    "insert into workspace (slug, frozen, revision, created_at, raised_at) values ('apart', false, 1, now(), now())",
+  );
+  const { rows } = await database.pool.query<{ id: string }>("select id from workspace where slug = 'apart'");
+  workspaceId = Number(rows[0]?.id);
+  expect(await resultOf(replica.open('s'), ask(limit('a', 'ann'), waiting))).toMatchObject({ kind: 'grant', tokens: max });
+});
+
+test('what one control plane granted another takes back, for the same sidecar', async () => {
+  const [first, second] = [startReplica().open('s'), startReplica().open('s')];
+  const { id } = await grantOf(first, ask(limit(), { waiting: max }));
+  expect((await resultOf(second, ask())).kind).toBe('full');
+  const settled = [{ grantId: id, used: [{ ageMs: 1, count: 20 }] }];
+  expect(await resultOf(second, ask(limit(), { onlySettles: true, settled }))).toEqual({ kind: 'taken' });
+  expect(await resultOf(first, ask(limit(), { waiting: max }))).toMatchObject({ tokens: 40 });
+});
+
+test('who only gives back what was never kept makes no row', async () => {
+  const link = startReplica().open('s');
+  const settled = [{ grantId: 5, used: [] }];
+  expect(await resultOf(link, ask(limit(), { onlySettles: true, settled }))).toEqual({ kind: 'taken' });
+  const { rowCount } = await database.pool.query('select from quota_counter where workspace_id = $1', [workspaceId]);
+  expect(rowCount).toBe(0);
+});
+
+test.each([
+  ['a revision that is not heard of yet', { epoch: 'e', number: 8 }, { kind: 'later', askAfterMs: 30 }],
+  ['another epoch', { epoch: 'f', number: 1 }, { kind: 'later', askAfterMs: 200 }],
+] as const)('%s: asked again later, and granted nothing', async (_, theirs, result) => {
+  const link = startReplica().open('s');
+  expect(await resultOf(link, ask(limit(), { revision: theirs }))).toEqual(result);
+});
+
+test('what a sidecar of an unheard revision gives back is taken; of another epoch nothing is, not even a lie', async () => {
+  const link = startReplica().open('s');
+  const { id } = await grantOf(link, ask(limit(), { waiting: max }));
+  const settled = [{ grantId: id, used: [] }];
+  await link.ask([ask(limit(), { revision: { epoch: 'f', number: 1 }, settled: [{ grantId: id + 9, used: [] }] })]);
+  expect((await resultOf(link, ask())).kind).toBe('full');
+  await link.ask([ask(limit(), { revision: { epoch: 'e', number: 8 }, settled })]);
+  expect((await resultOf(link, ask())).kind).toBe('grant');
+});
+
+test('a liar gets a refusal and changes nothing; whoever shares its transaction gets answers', async () => {
+  const replica = startReplica();
+  const [honest, liar] = [replica.open('honest'), replica.open('liar')];
+  const { id } = await grantOf(liar, ask(limit('mine')));
+  const lie = ask(limit('mine'), { settled: [{ grantId: id, used: [{ ageMs: 0, count: 61 }] }] });
+  // The first begins a transaction; the others wait for it, and share the next.
+  const [, lied, answered] = await Promise.allSettled([
+    honest.ask([ask(limit('x'))]),
+    liar.ask([ask(limit('y')), lie]),
+    honest.ask([ask(limit('mine'))]),
+  ]);
+  expect(lied).toMatchObject({
+    status: 'rejected',
+    reason: { code: 'bad_request', message: expect.stringContaining(`61 of grant ${id}`) },
+  });
+  expect(answered).toMatchObject({ status: 'fulfilled', value: [{ result: { kind: 'grant', shared: true } }] });
+  expect(await resultOf(honest, ask(limit('y')))).toMatchObject({ shared: false });
+});
+
+test('who holds grants is called back, on whichever control plane its stream is', async () => {
+  const [here, there] = [startReplica(), startReplica()];
+  expect(await recalled(here, here, 'near')).toEqual([limit('near')]);
+  expect(await recalled(there, here, 'far')).toEqual([limit('far')]);
+});
+
+test('without its listener a control plane answers as before, and hears again once it is back', async () => {
+  const [here, there] = [startReplica(), startReplica()];
+  const holder = there.open('holder');
+  const { id } = await grantOf(holder, ask(limit(), { waiting: max }));
+  await database.pool.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%listen %' and pid <> pg_backend_pid()",
+  );
+  const asking = here.open('asks');
+  expect((await resultOf(asking, ask())).kind).toBe('later');
+  await holder.ask([ask(limit(), { onlySettles: true, settled: [{ grantId: id, used: [] }] })]);
+  expect((await resultOf(asking, ask())).kind).toBe('grant');
+  expect(await recalled(there, here, 'back')).toEqual([limit('back')]);
+});
+
+test('spent counters are removed, those that count are not, and who uses one is not waited for', async () => {
+  const link = startReplica().open('s');
+  for (const id of ['spent', 'held', 'kept']) await link.ask([ask(limit(id))]);
+  const { rows } = await database.pool.query<{ key: string }>('select key from quota_counter where workspace_id = $1 order by key', [
+    workspaceId,
+  ]);
+  const [spent = '', held = '', kept = ''] = rows.map(({ key }) => key);
+  await database.pool.query("update quota_counter set kept_until = now() - interval '1 s' where key = any($1)", [[spent, held]]);
+  const client = await database.pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('select from quota_counter where key = $1 for update', [held]);
+    expect(await tendQuota(database)).toBe(1);
+    await client.query('rollback');
+  } finally {
+    client.release();
+  }
+  const left = await database.pool.query<{ key: string }>('select key from quota_counter where workspace_id = $1 order by key', [
+    workspaceId,
+  ]);
+  expect(left.rows.map(({ key }) => key)).toEqual([held, kept]);
+  expect((await resultOf(link, ask(limit('spent')))).kind).toBe('grant');
+});
+
+test('of a workspace that is gone nothing is granted', async () => {
+  const link = startReplica().open('s');
+  await database.pool.query('delete from workspace where id = $1', [workspaceId]);
+  await expect(link.ask([ask()])).rejects.toMatchObject({ code: 'unauthenticated' });
+});

@@ -1,0 +1,286 @@
+// What one ask is answered, by examples. What holds over all of them is in `ledger-model.test.ts`.
+import { bounds } from '@tollgate/proto/contract';
+import { describe, expect, test } from 'vitest';
+import {
+  askLedger,
+  type CounterSettings,
+  type CounterState,
+  freshCounter,
+  keptUntilMs,
+  type LedgerAsk,
+} from '../../control-plane/domain/quota/ledger.ts';
+
+const start = 1_700_000_000_000;
+const window = (max: number, windowSeconds = 60): CounterSettings => ({ kind: 'window', windowSeconds, max });
+const total = (max: number): CounterSettings => ({ kind: 'total', max });
+
+/** A counter that is asked again and again. */
+function createCounter(settings: CounterSettings) {
+  let state: CounterState = freshCounter(start);
+  let numbers = 0;
+  const counter = {
+    settings,
+    now: start,
+    get state() {
+      return state;
+    },
+    ask: (holder: string, ask: Partial<LedgerAsk> = {}) => {
+      const outcome = askLedger(
+        state,
+        counter.settings,
+        { holder, number: (numbers += 1), waiting: 0, onlySettles: false, settled: [], ...ask },
+        counter.now,
+      );
+      if ('lie' in outcome) throw new Error(outcome.lie);
+      ({ state } = outcome);
+      return outcome;
+    },
+    /** The id of what is granted. */
+    grant: (holder: string, waiting = 0): { readonly id: number; readonly tokens: number } => {
+      const { result } = counter.ask(holder, { waiting });
+      if (result.kind !== 'grant') throw new Error(`answered ${result.kind}`);
+      return result;
+    },
+    give: (holder: string, grantId: number, ...used: readonly { readonly ageMs: number; readonly count: number }[]) =>
+      counter.ask(holder, { onlySettles: true, settled: [{ grantId, used }] }),
+  };
+  return counter;
+}
+
+describe('how much is granted', () => {
+  test('half of what is left while one sidecar has it to itself', () => {
+    const counter = createCounter(window(60));
+    expect(counter.ask('a').result).toEqual({
+      kind: 'grant',
+      id: start * 1000,
+      tokens: 30,
+      ttlMs: bounds.leaseMs,
+      max: 60,
+      shared: false,
+    });
+    expect(counter.grant('a').tokens).toBe(15);
+  });
+
+  test('with others, half of its part', () => {
+    const counter = createCounter(window(60));
+    counter.grant('a');
+    expect(counter.ask('b').result).toMatchObject({ tokens: 8, shared: true });
+  });
+
+  test('as many as wait, if there are so many', () => {
+    const counter = createCounter(window(60));
+    expect(counter.grant('a', 50).tokens).toBe(50);
+    expect(counter.grant('b', 50).tokens).toBe(10);
+  });
+
+  test('the last one', () => {
+    expect(createCounter(window(1)).grant('a').tokens).toBe(1);
+  });
+
+  test('none under a limit of 0, which no wait helps', () => {
+    expect(createCounter(window(0)).ask('a', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: false });
+  });
+
+  test('a limit that is raised, at once; one that is lowered, when what is out has left', () => {
+    const counter = createCounter(window(10));
+    const { id } = counter.grant('a', 10);
+    counter.settings = window(12);
+    expect(counter.grant('a').tokens).toBe(1);
+    counter.settings = window(4);
+    expect(counter.ask('b', { waiting: 1 }).result.kind).toBe('later');
+    counter.give('a', id);
+    expect(counter.grant('b', 9).tokens).toBe(3);
+  });
+});
+
+describe('recall', () => {
+  test('who holds some is named as soon as it is not enough for those who wait', () => {
+    const counter = createCounter(window(10));
+    counter.grant('a', 8);
+    expect(counter.ask('b', { waiting: 2 }).recall).toEqual([]);
+    expect(counter.ask('c', { waiting: 1 })).toMatchObject({ result: { kind: 'later' }, recall: ['a', 'b'] });
+  });
+
+  test('who only wants some at hand takes them from nobody', () => {
+    const counter = createCounter(window(10));
+    counter.grant('a', 10);
+    expect(counter.ask('b', { waiting: 0 })).toMatchObject({ result: { kind: 'later' }, recall: [] });
+  });
+
+  test('who asks is not asked for its own', () => {
+    const counter = createCounter(window(10));
+    counter.grant('a', 10);
+    expect(counter.ask('a', { waiting: 3 })).toMatchObject({ result: { kind: 'full' }, recall: [] });
+  });
+
+  test('what comes back goes to those who wait', () => {
+    const counter = createCounter(window(10));
+    const { id } = counter.grant('a', 10);
+    expect(counter.ask('b', { waiting: 5 }).result.kind).toBe('later');
+    counter.give('a', id, { ageMs: 0, count: 4 });
+    expect(counter.grant('b', 6).tokens).toBe(6);
+  });
+});
+
+describe('what counts, and for how long', () => {
+  test('a call until a window and a step after its own step', () => {
+    const counter = createCounter(window(1, 60));
+    const { id } = counter.grant('a');
+    counter.now += 1_500;
+    counter.give('a', id, { ageMs: 400, count: 1 });
+    expect(counter.ask('a', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: 60_500, shared: false });
+    counter.now += 60_499;
+    expect(counter.ask('a', { waiting: 1 }).result.kind).toBe('full');
+    counter.now += 1;
+    expect(counter.grant('a').tokens).toBe(1);
+  });
+
+  test('a grant that nobody settles, as used at its last live moment', () => {
+    const counter = createCounter(window(1, 60));
+    counter.grant('a');
+    counter.now += bounds.leaseMs;
+    expect(counter.ask('b', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: 61_000, shared: false });
+  });
+
+  test('a grant that is settled twice, once; one that is settled after it expired, whole', () => {
+    const counter = createCounter(window(10));
+    const { id } = counter.grant('a', 10);
+    counter.give('a', id, { ageMs: 0, count: 3 });
+    counter.give('a', id, { ageMs: 0, count: 3 });
+    expect(counter.state.charges).toEqual([[start / 1000, 3]]);
+    const { id: late } = counter.grant('a', 7);
+    counter.now += bounds.leaseMs;
+    counter.give('a', late, { ageMs: 0, count: 1 });
+    expect(counter.state.charges).toEqual([
+      [start / 1000, 3],
+      [start / 1000 + 2, 7],
+    ]);
+  });
+
+  test('a use never before its grant, nor after its end, whatever age it claims', () => {
+    const counter = createCounter(window(10));
+    counter.now += 5_000;
+    const { id } = counter.grant('a', 1);
+    counter.now += 1_999;
+    counter.give('a', id, { ageMs: 1e9, count: 1 });
+    expect(counter.state.charges).toEqual([[start / 1000 + 5, 1]]);
+  });
+
+  test('all of it while the clock stands behind what it was', () => {
+    const counter = createCounter(window(1, 5));
+    const { id } = counter.grant('a');
+    counter.give('a', id, { ageMs: 0, count: 1 });
+    counter.now -= 3_600_000;
+    expect(counter.ask('a', { waiting: 1 }).result).toMatchObject({ kind: 'full', roomAfterMs: 6_000 });
+  });
+
+  test('in a long window no row grows large, and nothing counts for less than the window', () => {
+    const counter = createCounter(window(1_000_000, 86_400));
+    for (let at = 0; at < 2_000; at += 1) {
+      const { id } = counter.grant('a', 1);
+      counter.give('a', id, { ageMs: 0, count: 1 });
+      counter.now += 97_000;
+    }
+    expect(counter.state.charges.length).toBeLessThan(260);
+    const counted = counter.state.charges.reduce((sum, [, count]) => sum + count, 0);
+    const real = Math.floor(86_400 / 97);
+    expect(counted).toBeGreaterThanOrEqual(real);
+    expect(counted).toBeLessThanOrEqual(real + 6);
+  });
+});
+
+describe('lies', () => {
+  const counter = createCounter(window(10));
+  const { id } = counter.grant('a', 4);
+  test.each([
+    ['a grant that was never made', 'a', { grantId: id + 1, used: [] }],
+    ['the grant of another', 'b', { grantId: id, used: [] }],
+    [
+      'more used than it held',
+      'a',
+      {
+        grantId: id,
+        used: [
+          { ageMs: 0, count: 3 },
+          { ageMs: 1, count: 3 },
+        ],
+      },
+    ],
+  ] as const)('%s is one, and changes nothing', (_, holder, settled) => {
+    const outcome = askLedger(counter.state, window(10), { holder, number: 9, waiting: 1, onlySettles: false, settled: [settled] }, start);
+    expect(outcome).toEqual({ lie: expect.stringContaining(`grant ${settled.grantId}`) });
+  });
+
+  test('a grant of before a row was removed is none: ids never come again', () => {
+    const fresh = freshCounter(start + 1);
+    const settled = [{ grantId: id, used: [{ ageMs: 0, count: 99 }] }];
+    expect(askLedger(fresh, window(10), { holder: 'a', number: 9, waiting: 0, onlySettles: true, settled }, start + 1)).toMatchObject({
+      result: { kind: 'taken' },
+      state: { charges: [] },
+    });
+  });
+
+  test('whoever settles nothing gets so many grants and no more, and leaves some to the others', () => {
+    const greedy = createCounter(window(1_000_000));
+    const answers = Array.from({ length: 40 }, () => greedy.ask('a').result.kind);
+    expect(answers.filter((kind) => kind === 'grant')).toHaveLength(16);
+    expect(greedy.ask('b', { waiting: 1 }).result.kind).toBe('grant');
+  });
+});
+
+describe('the cap of a run', () => {
+  test('an ask that comes again is granted the same, as long as that lives', () => {
+    const counter = createCounter(total(50));
+    const first = counter.ask('a', { number: 7 });
+    expect(first.result).toMatchObject({ kind: 'grant', tokens: 25 });
+    expect(counter.ask('a', { number: 7, waiting: 40 }).result).toEqual(first.result);
+    // Another sidecar's numbers are its own.
+    expect(counter.ask('b', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 7, shared: true });
+    if (first.result.kind === 'grant') counter.give('a', first.result.id, { ageMs: 0, count: 1 });
+    expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 11 });
+  });
+
+  test('what comes again says the limit that it was granted under, so that a lowered one voids it', () => {
+    const counter = createCounter(total(50));
+    counter.ask('a', { number: 7 });
+    counter.settings = total(10);
+    expect(counter.ask('a', { number: 7 }).result).toMatchObject({ kind: 'grant', tokens: 25, max: 50 });
+  });
+
+  test('is granted without an end, and what is used never returns', () => {
+    const counter = createCounter(total(10));
+    expect(counter.ask('a').result).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null, shared: false });
+    const { id } = counter.grant('a', 5);
+    counter.give('a', id, { ageMs: 0, count: 5 });
+    counter.now += 40 * 3_600_000;
+    expect(counter.ask('a', { waiting: 1 }).result).toEqual({ kind: 'full', roomAfterMs: null, shared: false });
+  });
+
+  test('tells who comes that others have used it, also when they hold nothing more', () => {
+    const counter = createCounter(total(10));
+    const { id } = counter.grant('a');
+    expect(counter.ask('b').result).toMatchObject({ shared: true });
+    const alone = createCounter(total(10));
+    const { id: only } = alone.grant('a');
+    alone.give('a', only, { ageMs: 0, count: 1 });
+    expect(alone.ask('a').result).toMatchObject({ shared: false });
+    expect(alone.ask('b').result).toMatchObject({ shared: true });
+    counter.give('a', id);
+    expect(counter.ask('b').result).toMatchObject({ shared: false });
+  });
+
+  test('is charged what a sidecar used while nobody could answer it, also beyond its grant', () => {
+    const counter = createCounter(total(10));
+    const { id } = counter.grant('a');
+    counter.give('a', id, { ageMs: 0, count: 9 });
+    expect(counter.grant('b', 3).tokens).toBe(1);
+  });
+});
+
+test('a row is kept until nothing in it counts, and an hour more for clocks that are set back', () => {
+  const counter = createCounter(window(10, 60));
+  const { id } = counter.grant('a');
+  expect(keptUntilMs(counter.state, counter.settings)).toBe(start + 63_000 + 3_600_000);
+  counter.give('a', id);
+  expect(keptUntilMs(counter.state, counter.settings)).toBe(start + 3_600_000);
+});

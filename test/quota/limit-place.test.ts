@@ -1,0 +1,88 @@
+// A limit's id leads back to its rule.
+import { type CompiledDocument, documentKey, type DocumentId, tiers } from '@tollgate/proto/contract';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { compileDocument } from '../../control-plane/compile/compile.ts';
+import type { PolicyDocument } from '../../control-plane/domain/policies/policy.ts';
+import { limitMaxOf } from '../../control-plane/domain/quota/limit-place.ts';
+import { indexDocument, readOpinion } from '../../sidecar/decide/document.ts';
+
+// What quotes, blanks and brackets could lead astray.
+const name = fc.constantFrom(
+  'a',
+  'a b',
+  'a.*',
+  '"',
+  '\\',
+  ' tools["a"].api',
+  '"].api',
+  'defaults.api',
+  'é\u{1F600}',
+  'constructor',
+  '__proto__',
+);
+const rules = fc.dictionary(fc.constantFrom(...tiers, 'inert'), fc.record({ rateLimit: fc.nat() }, { requiredKeys: [] }), { maxKeys: 3 });
+const document: fc.Arbitrary<PolicyDocument> = fc.record(
+  {
+    defaults: rules,
+    tools: fc.dictionary(name, rules, { maxKeys: 3 }),
+    agentTypes: fc.dictionary(
+      name.map((part) => `c::api::${part}`),
+      rules,
+      { maxKeys: 2 },
+    ),
+  },
+  { requiredKeys: [] },
+);
+const id: fc.Arbitrary<DocumentId> = fc.oneof(
+  fc.constant<DocumentId>({ layer: 'workspace' }),
+  name.map((part) => ({ layer: 'agent-type' as const, agentType: `c::api::${part}` })),
+  fc.constant<DocumentId>({ layer: 'user', uid: 'u', part: 'self' }),
+);
+
+/** Every limit that a sidecar may find there, by its id. */
+function limitsOf(compiled: CompiledDocument): readonly (readonly [string, number])[] {
+  const indexed = indexDocument(compiled);
+  const tools = ['unheard of', ...compiled.tools.map(([key]) => key)];
+  const types = ['none', ...compiled.agentTypes.map(([key]) => key)];
+  return tools.flatMap((tool) =>
+    types.flatMap((type) =>
+      tiers.flatMap((tier) =>
+        (readOpinion(indexed, tool, tier, type)?.rateLimit ?? []).map(({ value, path }) => [`${indexed.key} ${path}`, value] as const),
+      ),
+    ),
+  );
+}
+
+test('whatever the names, each limit that a sidecar finds is found by its id', () => {
+  let found = 0;
+  fc.assert(
+    fc.property(fc.array(fc.tuple(id, document), { maxLength: 4 }), (stored) => {
+      const documents = new Map(stored.map(([of, content]) => [documentKey(of), content]));
+      for (const [of, content] of new Map(stored.map((one) => [documentKey(one[0]), one])).values()) {
+        for (const [limit, max] of limitsOf(compileDocument(of, content))) {
+          found += 1;
+          expect(limitMaxOf(limit, (key) => documents.get(key))).toBe(max);
+        }
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(found).toBeGreaterThan(1_000);
+});
+
+test.each([
+  'workspace',
+  'workspace ',
+  'workspace defaults.api ',
+  'workspace defaults.nobody',
+  'workspace tools["b"].api',
+  'workspace tools["\\u0061"].api',
+  'workspace tools["a].api',
+  'workspace tools["a"]["api"]',
+  'workspace mode.api',
+  'role:member defaults.api',
+])('%j names no limit', (limit) => {
+  const content: PolicyDocument = { defaults: { api: { rateLimit: 5 } }, tools: { a: { api: { rateLimit: 6 } } } };
+  expect(limitMaxOf(limit, (key) => (key === 'workspace' ? content : undefined))).toBeNull();
+});

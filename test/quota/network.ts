@@ -1,0 +1,142 @@
+// Sidecars, a ledger and a bad network in virtual time: messages are lost, doubled, late and swapped, sidecars die, the
+// database's clock steps back, spent rows are removed. What is kept is when calls were really made.
+import type { QuotaGrant, SettledGrant } from '@tollgate/proto/contract';
+import {
+  askLedger,
+  type CounterSettings,
+  type CounterState,
+  freshCounter,
+  keptUntilMs,
+  type LedgerAsk,
+} from '../../control-plane/domain/quota/ledger.ts';
+
+/** As generated: which sidecar, which message, how long. */
+export interface Step {
+  readonly kind: 'ask' | 'deliver' | 'answer' | 'serve' | 'call' | 'wait' | 'crash' | 'stepBack' | 'tend' | 'limit';
+  readonly who: number;
+  readonly amount: number;
+}
+
+interface Held {
+  readonly id: number;
+  readonly usableUntil: number;
+  left: number;
+  readonly calls: number[];
+}
+
+interface Sidecar {
+  bootId: string;
+  readonly grants: Map<number, Held>;
+  /** Ended here; settled again and again, as one does who hears no answer. */
+  readonly ended: Held[];
+  /** Each is taken once. */
+  readonly known: Set<number>;
+}
+
+interface Sent {
+  readonly ask: Omit<LedgerAsk, 'settled'> & { readonly settled: readonly SettledGrant[] };
+  readonly sentAt: number;
+  copies: number;
+}
+
+export function createNetwork({ sidecars: count, settings: first }: { readonly sidecars: number; readonly settings: CounterSettings }) {
+  let now = 1_700_000_000_000;
+  let behind = 0;
+  let boots = 0;
+  let numbers = 0;
+  let settings = first;
+  let state: CounterState | null = null;
+  const calls: number[] = [];
+  const asks: Sent[] = [];
+  const answers: { readonly grant: QuotaGrant; readonly to: string; readonly sentAt: number }[] = [];
+  const grants: { readonly after: number; readonly max: number }[] = [];
+  const boot = (): string => `boot-${(boots += 1)}`;
+  const sidecars = Array.from({ length: count }, (): Sidecar => ({ bootId: boot(), grants: new Map(), ended: [], known: new Set() }));
+
+  const settledOf = ({ ended }: Sidecar): readonly SettledGrant[] =>
+    ended.map(({ id, calls: made }) => ({ grantId: id, used: made.map((at) => ({ ageMs: now - at, count: 1 })) }));
+
+  const deliver = (message: Sent | undefined): void => {
+    if (message === undefined) return;
+    const before: CounterState = state ?? freshCounter(now - behind);
+    const outcome = askLedger(before, settings, message.ask, now - behind);
+    if ('lie' in outcome) throw new Error(`an honest sidecar was called a liar: ${outcome.lie}`);
+    state = outcome.state;
+    const { result } = outcome;
+    if (result.kind !== 'grant') return;
+    const charged = state.charges.reduce((sum, [, used]) => sum + used, 0);
+    grants.push({ after: charged + state.grants.reduce((sum, { tokens }) => sum + tokens, 0), max: settings.max });
+    answers.push({ grant: result, to: message.ask.holder, sentAt: message.sentAt });
+  };
+
+  const steps: Readonly<Record<Step['kind'], (sidecar: Sidecar, amount: number) => void>> = {
+    wait: (_, amount) => (now += amount),
+    stepBack: (_, amount) => (behind += amount),
+    limit: (_, amount) => (settings = { ...settings, max: amount % 20 }),
+    crash: (sidecar) => {
+      sidecar.bootId = boot();
+      sidecar.grants.clear();
+      sidecar.ended.length = 0;
+    },
+    call: (sidecar, amount) => {
+      for (const held of sidecar.grants.values()) {
+        for (let made = 0; made <= amount % 4 && held.left > 0 && now < held.usableUntil; made += 1) {
+          held.left -= 1;
+          held.calls.push(now);
+          calls.push(now);
+        }
+      }
+    },
+    ask: (sidecar, amount) => {
+      for (const held of sidecar.grants.values()) {
+        if (held.left > 0 && now < held.usableUntil && amount % 3 > 0) continue;
+        sidecar.grants.delete(held.id);
+        sidecar.ended.push(held);
+      }
+      const { bootId: holder } = sidecar;
+      const ask = { holder, number: (numbers += 1), waiting: amount % 5, onlySettles: amount % 11 === 0, settled: settledOf(sidecar) };
+      asks.push({ ask, sentAt: now, copies: 2 });
+    },
+    deliver: (_, amount) => {
+      const at = amount % Math.max(1, asks.length);
+      const message = asks[at];
+      if (message === undefined) return;
+      message.copies -= 1;
+      if (message.copies === 0) asks.splice(at, 1);
+      deliver(message);
+    },
+    answer: (_, amount) => {
+      const [answer] = answers.splice(amount % Math.max(1, answers.length), 1);
+      const sidecar = answer === undefined ? undefined : sidecars.find(({ bootId }) => bootId === answer.to);
+      if (answer === undefined || sidecar === undefined) return;
+      const { id, tokens, ttlMs } = answer.grant;
+      const usableUntil = ttlMs === null ? Number.POSITIVE_INFINITY : answer.sentAt + ttlMs;
+      if (now < usableUntil && !sidecar.known.has(id)) sidecar.grants.set(id, { id, usableUntil, left: tokens, calls: [] });
+      sidecar.known.add(id);
+    },
+    // As nearly all of them go.
+    serve: (sidecar, amount) => {
+      steps.ask(sidecar, amount);
+      deliver(asks.pop());
+      steps.answer(sidecar, answers.length - 1);
+    },
+    tend: () => {
+      if (state !== null && keptUntilMs(state, settings) < now - behind) state = null;
+    },
+  };
+
+  return {
+    calls,
+    grants,
+    play: (all: readonly Step[]): void => {
+      for (const { kind, who, amount } of all) {
+        const sidecar = sidecars[who % sidecars.length];
+        if (sidecar !== undefined) steps[kind](sidecar, amount);
+      }
+    },
+  };
+}
+
+/** The most calls that any window of so many seconds holds, wherever it begins. */
+export const mostInWindow = (calls: readonly number[], seconds: number): number =>
+  Math.max(0, ...calls.map((from) => calls.filter((at) => at >= from && at < from + seconds * 1000).length));
