@@ -1,8 +1,18 @@
 // The decision about one tool call: docs/semantics.md, "The order". Pure: it reads the caller's snapshot and
 // the usage it is given, and changes neither; `limits/` records afterwards what the decision says is to be counted.
-import { nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
+import { bounds, nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
+import type { Index } from './build-index.ts';
 import type { Caller, Plan, ShadowPlan } from './caller.ts';
-import { type Decision, type Freshness, type Limit, noLimits, type Shadow, type StopReason, type Usage } from './decision.ts';
+import {
+  type Decision,
+  type Freshness,
+  type Full,
+  noLimits,
+  type Shadow,
+  type SharedCalls,
+  type StopReason,
+  type Usage,
+} from './decision.ts';
 import type { Fold } from './fold.ts';
 import { malformedTool, planFor } from './plan.ts';
 import { refuse } from './refusal.ts';
@@ -11,7 +21,7 @@ import { limitWords, ruleWords } from './words.ts';
 /** `now` and the times of `usage` and `freshness` are ms of one clock that never goes back. */
 export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number): Decision {
   if (caller.halted !== null) return caller.halted;
-  const stale = isStale(caller, freshness, now);
+  const stale = isStale(caller.index, freshness, now);
   if (stale && caller.deniedInOutage !== null) return outageDenial(caller, freshness, now);
   const decision = decideFresh(caller, tool, usage, now);
   return stale ? { ...decision, outage: true } : decision;
@@ -33,8 +43,9 @@ function decideFresh(caller: Caller, tool: string, usage: Usage, now: number): D
   return plan.shadow === null ? decision : withShadow(caller, tool, decision, plan.shadow, usage, now);
 }
 
-function isStale(caller: Caller, { connected, heardAt }: Freshness, now: number): boolean {
-  const { maxStalenessSeconds } = caller.index.settings.outage;
+/** Whether the control plane has been silent for longer than the workspace allows. Of 0: whether the stream is lost. */
+export function isStale({ settings }: Pick<Index, 'settings'>, { connected, heardAt }: Freshness, now: number): boolean {
+  const { maxStalenessSeconds } = settings.outage;
   return maxStalenessSeconds === 0 ? !connected : now - heardAt > maxStalenessSeconds * 1000;
 }
 
@@ -51,8 +62,9 @@ function capDenial({ profile }: Caller, usage: Usage, now: number): Decision | n
     return cap('cap_duration', 'max_duration', `the run has lasted its ${profile.maxDurationMs} ms (maxDurationMs)`);
   if (usage.toolRounds > profile.maxToolRounds)
     return cap('cap_tool_rounds', 'max_rounds', `the run has had its ${profile.maxToolRounds} rounds (maxToolRounds)`);
-  if (usage.toolCalls >= profile.maxToolCalls)
-    return cap('cap_tool_calls', 'max_tool_calls', `the run has made its ${profile.maxToolCalls} tool calls (maxToolCalls)`);
+  if (usage.toolCalls >= profile.maxToolCalls) return callsCap(profile.maxToolCalls);
+  const { shared } = usage;
+  if (shared !== null && !shared.hasRoom(profile.maxToolCalls, now)) return sharedCap(profile.maxToolCalls, shared, now);
   if (usage.spentCents > 0 && usage.spentCents >= profile.maxBudgetCents) {
     return cap('cap_budget', 'max_budget', `the run has spent its ${profile.maxBudgetCents} cents (maxBudgetCents)`);
   }
@@ -62,19 +74,25 @@ function capDenial({ profile }: Caller, usage: Usage, now: number): Decision | n
 const cap = (code: 'cap_duration' | 'cap_tool_rounds' | 'cap_tool_calls' | 'cap_budget', stop: StopReason, words: string): Decision =>
   refuse(code, words, { stop, attempt: true });
 
-interface Full {
-  readonly limit: Limit;
-  readonly retryAfterMs: number | null;
+const callsCap = (max: number): Decision =>
+  cap('cap_tool_calls', 'max_tool_calls', `the run has made its ${max} tool calls (maxToolCalls)`);
+
+/** The run may go on where the calls that are left are only not to be had now: nothing of it has ended. */
+function sharedCap(max: number, shared: SharedCalls, now: number): Decision {
+  if (shared.isSpent(now)) return callsCap(max);
+  const awaits = shared.awaits(now);
+  const words = `of the run's ${max} tool calls (maxToolCalls) ${dryWords[awaits === null ? 'away' : 'held']}`;
+  return { ...refuse('cap_tool_calls', words, { awaits }), kind: 'retry', retryAfterMs: bounds.leaseMs };
 }
 
-function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs }: Full): Decision {
+function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dry }: Full): Decision {
   const { layer, part, path, override } = limit;
   return {
     ...plan.outcome,
     decision: 'deny',
     code: 'rate_limited',
     kind: reasons.rate_limited,
-    reason: `rate_limited: ${limitWords(limit, caller.index.settings.windowSeconds)}${retryWords(retryAfterMs)}`,
+    reason: `rate_limited: ${limitWords(limit, caller.index.settings.windowSeconds)}${dry === null ? retryWords(retryAfterMs) : `; of it ${dryWords[dry]}`}`,
     retryAfterMs,
     rule: {
       layer,
@@ -84,8 +102,14 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs }: Full): D
       ...(override === true ? { override } : {}),
     },
     limits: noLimits,
+    awaits,
   };
 }
+
+const dryWords = {
+  held: 'what is left is held by other sidecars, and none was to be had',
+  away: 'nothing is left here, and the control plane cannot be asked for more',
+} as const;
 
 const retryWords = (retryAfterMs: number | null): string =>
   retryAfterMs === null ? '' : `; there is room again in ${Math.ceil(retryAfterMs / 1000)} s`;

@@ -1,6 +1,6 @@
 // What a decision is. Decisions about the same caller and tool are the same frozen objects wherever nothing but
 // counters differ, so that deciding allocates nothing.
-import type { DenyKind, EntryRule, Layer, Part, ReasonCode, Transform } from '@tollgate/proto/contract';
+import type { DenyKind, EntryRule, Layer, Part, QuotaCounter, ReasonCode, Transform } from '@tollgate/proto/contract';
 
 export type StopReason = 'max_tool_calls' | 'max_rounds' | 'max_duration' | 'max_budget';
 
@@ -22,13 +22,20 @@ export interface ChargedWindow {
   waitFor(max: number, now: number): number | null;
 }
 
+/** Calls that this process may make without asking anybody: what it holds of a counter that others use as well. */
+export interface LeasedCounter {
+  readonly counter: QuotaCounter;
+  hasRoom(now: number): boolean;
+  take(now: number): void;
+}
+
 /**
  * Limits of one caller and tool that must all have room, broad to specific. `found` is for `limits/` alone: what it
- * looked up for them, so that a call that was made before costs no look-up.
+ * looked up for them, so that a call that was made before costs no look-up. Of `windows` and `leases` one is empty.
  */
 export interface LimitSet {
   readonly limits: readonly Limit[];
-  found: { readonly generation: object; readonly windows: readonly ChargedWindow[] } | null;
+  found: { readonly generation: object; readonly windows: readonly ChargedWindow[]; readonly leases: readonly LeasedCounter[] } | null;
 }
 
 export const noLimits: LimitSet = Object.freeze({ limits: [], found: null });
@@ -64,6 +71,28 @@ export interface Decision {
   readonly limits: LimitSet;
   /** The same for the shadow fold, in counters of its own; empty where no layer is in audit mode. */
   readonly shadowLimits: LimitSet;
+  /** Denied only because these have run dry here, and others may give some of theirs: a wait may help. Null: it cannot. */
+  readonly awaits: readonly LeasedCounter[] | null;
+}
+
+/** The most specific limit without room. */
+export interface Full {
+  readonly limit: Limit;
+  readonly retryAfterMs: number | null;
+  /** Those that have run dry, where it may be worth a wait. */
+  readonly awaits: readonly LeasedCounter[] | null;
+  /** It may have room that is not here: others hold it, or nobody can be asked. Null: it has none. */
+  readonly dry: 'held' | 'away' | null;
+}
+
+/** The calls of a run that other processes may serve as well. */
+export interface SharedCalls {
+  /** Whether one more fits, of `max` that all may make together. */
+  hasRoom(max: number, now: number): boolean;
+  /** Where none fits: what to wait for, where a wait may help. */
+  awaits(now: number): readonly LeasedCounter[] | null;
+  /** All of them have been made. */
+  isSpent(now: number): boolean;
 }
 
 /** What `decide` may know of a run's and a subject's past. `limits/` keeps it; reading changes nothing. */
@@ -72,9 +101,11 @@ export interface Usage {
   readonly toolCalls: number;
   readonly toolRounds: number;
   readonly spentCents: number;
+  /** Null: no other process knows of the run. */
+  readonly shared: SharedCalls | null;
   /** The most specific limit of the set that has no room at `now` (ms), or null. */
-  firstFull(set: LimitSet, now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
-  firstFullShadow(set: LimitSet, now: number): { readonly limit: Limit; readonly retryAfterMs: number | null } | null;
+  firstFull(set: LimitSet, now: number): Full | null;
+  firstFullShadow(set: LimitSet, now: number): Full | null;
 }
 
 /** How fresh the snapshot is. `heardAt` on the clock that `now` is read from. */

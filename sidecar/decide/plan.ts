@@ -38,6 +38,7 @@ function makePlan(caller: Caller, tool: string): Plan {
     attempt: true,
     limits: enforced.permission === 'allow' ? limitSet(enforced) : noLimits,
     shadowLimits: noLimits,
+    awaits: null,
   });
   return { refused: toolRefusal(caller, tool), outcome, shadow: shadow === null ? null : { fold: shadow, limits: limitSet(shadow) } };
 }

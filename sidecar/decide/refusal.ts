@@ -5,10 +5,11 @@ import { type Decision, noLimits, type StopReason } from './decision.ts';
 interface RefusalOptions {
   readonly stop?: StopReason;
   readonly attempt?: boolean;
+  readonly awaits?: Decision['awaits'];
 }
 
 /** What is refused before policy was read is stored redacted: no layer has said that it may be kept as it is. */
-export function refuse(code: DenyCode, words: string, { stop, attempt = false }: RefusalOptions = {}): Decision {
+export function refuse(code: DenyCode, words: string, { stop, attempt = false, awaits = null }: RefusalOptions = {}): Decision {
   return Object.freeze({
     decision: 'deny',
     code,
@@ -24,5 +25,6 @@ export function refuse(code: DenyCode, words: string, { stop, attempt = false }:
     attempt,
     limits: noLimits,
     shadowLimits: noLimits,
+    awaits,
   });
 }

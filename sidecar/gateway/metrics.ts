@@ -23,9 +23,24 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   gauge('tollgate_policy_revision', 'Revision of the policy held', () => sidecar.cell.status().revision ?? -1);
   gauge('tollgate_policy_age_seconds', 'Since the control plane was last heard from', () => (sidecar.cell.status().ageMs ?? 0) / 1000);
   gauge('tollgate_policy_connected', '1 while the policy stream is open', () => Number(sidecar.cell.status().connected));
+  gauge('tollgate_policy_outage', '1 while the outage rule of the workspace decides', () => Number(sidecar.cell.status().outage));
+  gauge('tollgate_outage_decisions', 'Decisions made by a policy older than the outage rule allows', () => sidecar.outageDecisions);
   gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);
   gauge('tollgate_spool_bytes', 'Bytes of the spool on disk', () => sidecar.shipping().bytes);
   gauge('tollgate_unrecorded_decisions', 'Decisions acted on although their entries could not be written', () => sidecar.unrecorded);
+  const unconfirmed = 'Decisions answered before the control plane had committed their entries, which TOLLGATE_DURABILITY=remote asks for';
+  gauge('tollgate_unconfirmed_decisions', unconfirmed, () => sidecar.unconfirmed);
+  gauge('tollgate_leases', 'Limits and runs of which calls are leased now', () => sidecar.leasing.status().counters);
+  gauge('tollgate_lease_link', '1 while leases can be asked for', () => Number(sidecar.leasing.status().link === 'open'));
+  gauge('tollgate_lease_waiting', 'Calls that wait for a lease now', () => sidecar.leasing.status().waiting);
+  gauge('tollgate_lease_dry_denials', 'Calls denied because a lease had run dry', () => sidecar.leasing.status().dryDenials);
+  const leaseWaits = new Histogram({
+    name: 'tollgate_lease_wait_seconds',
+    help: 'How long calls waited for a lease',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25],
+    registers,
+  });
+  sidecar.leasing.onWaited((ms) => leaseWaits.observe(ms / 1000));
   const decisions = new Counter({
     name: 'tollgate_decisions_total',
     help: 'Decisions, by outcome and reason',

@@ -54,7 +54,7 @@ export function buildServer({
     return reply.code(status).send({ error: message });
   });
   app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `there is no ${request.method} ${request.url.split('?')[0]}` }));
-  app.get('/healthz', () => ({ ok: true, policy: sidecar.cell.status(), audit: sidecar.shipping() }));
+  app.get('/healthz', () => ({ ok: true, policy: sidecar.cell.status(), audit: sidecar.shipping(), limits: sidecar.leasing.status() }));
   app.get('/readyz', (_request, reply) => {
     const reasons = sidecar.notReady();
     return reply.code(reasons.length === 0 ? 200 : 503).send(reasons.length === 0 ? { ok: true } : { error: reasons.join('; '), reasons });

@@ -1,9 +1,12 @@
 // The runs behind the doors of the process. A client names a session, not a run: calls of one key, user, session and agent
 // chain are one run, so that caps and handed-down tools hold over requests, whatever client or tier each claims.
 //
+// A run that a caller names may come through other processes too, and its cap of tool calls is one for all of them. Where
+// nobody names a session, the calls of a key in this process are one run, and counted here alone.
+//
 // States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
 // caps and numbers begin anew then.
-import { intersectTools, type Tier } from '@tollgate/proto/contract';
+import { digestText, intersectTools, type Tier } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
@@ -67,8 +70,12 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
     return isHeld && sessions.get(key) === session ? session : undefined;
   };
 
-  const usageOf = (key: string, originSub: string): RunUsage => {
-    const usage = usages.get(key) ?? createRunUsage(counters, { originSub, startedAt: govern.clock.now() });
+  const usageOf = (key: string, originSub: string, agentId: string | null): RunUsage => {
+    const make = (): RunUsage => {
+      const shared = agentId === null ? null : { id: digestText(key), agentId };
+      return createRunUsage(counters, { originSub, shared, startedAt: govern.clock.now() });
+    };
+    const usage = usages.get(key) ?? make();
     usages.set(key, usage);
     return usage;
   };
@@ -86,7 +93,8 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       if (shortcut !== undefined) return shortcut;
       const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
       // Agents by what they are, not by what they are called: an id and a name are the same agent, and a pin is no choice.
-      const agents = bindCaller(index, asked).hops.map(({ profile, name }) => profile?.id ?? name);
+      const { hops: bound, profile } = bindCaller(index, asked);
+      const agents = bound.map(({ profile: known, name }) => known?.id ?? name);
       const of = [identity.keyId, identity.sub, sessionId];
       const handedTo = (agent: string): string => JSON.stringify([...of, agent]);
       if (delegatedTools !== null) {
@@ -104,7 +112,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const claim: Claim = { identity, hops };
       const key = JSON.stringify([claim, sessionId, client]);
       const usageKey = JSON.stringify([...of, agents]);
-      const usage = usageOf(usageKey, identity.sub);
+      const usage = usageOf(usageKey, identity.sub, sessionId === identity.keyId ? null : (profile?.id ?? null));
       const numbersKey = JSON.stringify(of);
       const numbers = numbersFor(numbersKey);
       const remember = (session: Session): Session => {

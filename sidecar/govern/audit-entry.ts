@@ -35,7 +35,7 @@ export function entryText(caller: Caller, run: RunFacts, facts: EntryFacts): str
   const { hookEvent, tool, decision, requestId, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
   return (
     `{"hookEvent":"${hookEvent}","tool":${quoteJson(tool)},${decisionText(decision)},${callerText(caller, run)},` +
-    `"requestId":"${requestId}","ts":"${isoTime(at)}","policyAgeMs":${Math.round(Math.min(policyAgeMs, Number.MAX_SAFE_INTEGER))},"inputDigest":"${inputDigest}"` +
+    `"requestId":"${requestId}","ts":"${isoTime(at)}","policyAgeMs":${wholeAge(policyAgeMs)},"inputDigest":"${inputDigest}"` +
     (findings.length === 0 ? '' : `,"findings":${JSON.stringify(findings)}`) +
     (latencyUs === undefined ? '' : `,"latencyUs":${latencyUs}`) +
     (outcome === undefined ? '' : `,"outcome":${JSON.stringify(outcome)}`) +
@@ -124,3 +124,6 @@ function inputText(input: string): string {
   const cut = new TextDecoder().decode(Buffer.from(input).subarray(0, bounds.auditInputBytes), { stream: true });
   return `,"inputCut":true,"input":${JSON.stringify(cut)}`;
 }
+
+// Upwards, so that an entry's age is beyond the workspace's bound exactly where the outage rule took it for that.
+const wholeAge = (ms: number): number => Math.ceil(Math.min(ms, Number.MAX_SAFE_INTEGER));

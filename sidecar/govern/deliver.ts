@@ -1,12 +1,12 @@
 // What becomes of a call's output: whether it may reach the model, what of it, and the entry about that. The second half
 // of a governed call, after `govern.ts` has decided it.
-import { canonicalJson, type DenyCode, digestText, type Finding } from '@tollgate/proto/contract';
+import { canonicalJson, digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
-import { entryText } from './audit-entry.ts';
-import { type Judged, type Takes, takesValue, type ToolCall, unrecordable } from './govern.ts';
+import { type Judged, type Takes, takesValue, type ToolCall } from './govern.ts';
 import type { GovernDeps } from './governing.ts';
+import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
 import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
@@ -65,39 +65,13 @@ export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, o
     findings: delivery.findings,
     blocked: delivery.decision,
   });
-  return { result: delivery, entry, kept, unrecorded: () => (mayGoUnrecorded(run) ? delivery : block(unrecordable)) };
-}
-
-interface OutcomeFacts {
-  readonly isError: boolean;
-  readonly durationMs: number;
-  readonly outputDigest: string | null;
-  readonly action: Delivery['action'];
-  readonly findings: readonly Finding[];
-  readonly blocked: Decision | null;
-}
-
-/** The entry about what a call came to. */
-export function outcomeEntry(deps: GovernDeps, run: GovernedRun, call: DecidedCall, facts: OutcomeFacts): string {
-  const { isError, durationMs, outputDigest, action, findings, blocked } = facts;
-  return entryText(run.caller, run.facts, {
-    hookEvent: 'PostToolUse',
-    tool: call.tool,
-    decision: call.decision,
-    requestId: call.requestId,
-    at: deps.clock.wall(),
-    policyAgeMs: deps.clock.now() - deps.cell.freshness.heardAt,
-    inputDigest: call.inputDigest,
-    input: null,
-    findings,
-    outcome: {
-      isError,
-      durationMs: Math.round(durationMs),
-      ...(outputDigest === null ? {} : { outputDigest }),
-      action,
-      ...(blocked === null ? {} : { code: blockCode(blocked) }),
-    },
-  });
+  return {
+    result: delivery,
+    entry,
+    kept,
+    unrecorded: (why) => (mayGoUnrecorded(run) ? delivery : block(why)),
+    ...(delivery.action !== 'block' && { withdrawn: (why) => withdrawnEntry(deps, run, call, { ...outcome, why }) }),
+  };
 }
 
 interface Examined {
@@ -149,5 +123,3 @@ const pass = (output: unknown): Delivery => ({ action: 'pass', output, findings:
 const withholdsOutput = ({ decision, attempt, code }: Decision): boolean => decision === 'deny' && (!attempt || code === 'policy_denied');
 
 const block = (decision: Decision): Delivery => ({ action: 'block', output: null, findings: [], decision });
-
-const blockCode = ({ code }: Decision): DenyCode => (code === 'allowed' ? 'internal_error' : code);

@@ -1,12 +1,16 @@
-// One governed run: from a parsed call to a verdict and its entry, the same for every door. `judge` is one synchronous
-// function: nothing can change between reading the snapshot and counting the call. Recording comes right after it, and
-// a call that cannot be recorded is denied, unless the workspace has chosen otherwise.
+// One governed run: from a parsed call to a verdict and its entry, the same for every door. Deciding and counting are one
+// synchronous step: nothing can change between reading the snapshot and counting the call. Recording comes right after it,
+// and a call that cannot be recorded is denied, unless the workspace has chosen otherwise.
+//
+// Where a call is denied only because what is held of a limit has run dry here, it waits a moment for more, and is decided
+// again. Nothing is counted before.
 import { digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { entryText } from './audit-entry.ts';
 import type { GovernDeps } from './governing.ts';
+import { withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
 import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
 import { denialOf, type Permit, type Verdict } from './verdict.ts';
@@ -26,8 +30,10 @@ export interface Judged<T> {
   readonly result: T;
   /** The text of its entry. */
   readonly entry: string;
-  /** What to answer if the entry cannot be written. */
-  readonly unrecorded: () => T;
+  /** What to answer if there is no entry, or not in time; `why` is the denial for that. */
+  readonly unrecorded: (why: Decision) => T;
+  /** The text of a second entry, where the first is there and yet `result` is not what was answered. Absent: it denies already. */
+  readonly withdrawn?: (why: Decision) => string;
 }
 
 export interface JudgedCall extends Judged<Verdict> {
@@ -40,27 +46,50 @@ export type Takes = boolean | ((changed: unknown) => boolean);
 
 export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
 
-/** Decides and counts one call. `forwards`: whether the door can replace the input by a redacted one. */
-export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwards: Takes): JudgedCall {
+/**
+ * Decides and counts one call: at once, unless a wait may help, then within `bounds.leaseWaitMs`. `forwards`: whether the door can
+ * replace the input by a redacted one.
+ */
+export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwards: Takes): JudgedCall | Promise<JudgedCall> {
   const startedAt = deps.clock.now();
+  const first = weighSafely(deps, run, call, { forwards, now: startedAt });
+  const { awaits } = first.decision;
+  if (awaits === null) return conclude(deps, run, call, { weighed: first, startedAt, decidedAt: startedAt });
+  return new Promise((done, fail) => {
+    run.usage.wait(awaits, startedAt, (isLast, now) => {
+      try {
+        const weighed = weighSafely(deps, run, call, { forwards, now });
+        if (isLast || weighed.decision.awaits === null) done(conclude(deps, run, call, { weighed, startedAt, decidedAt: now }));
+        return weighed.decision.awaits;
+      } catch (error) {
+        fail(error);
+        return null;
+      }
+    });
+  });
+}
+
+interface Concluding {
+  readonly weighed: Weighed;
+  readonly startedAt: number;
+  /** When it was weighed. */
+  readonly decidedAt: number;
+}
+
+/** Counts the call as it was weighed, at that same time. */
+function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed, startedAt, decidedAt }: Concluding): JudgedCall {
   const requestId = deps.newId();
-  let weighed: Weighed;
-  try {
-    weighed = weigh(deps, run, call, { forwards, now: startedAt });
-  } catch {
-    // A bug of ours, wherever it is: nothing passes, and the entry says so.
-    weighed = unkept(refuse('internal_error', 'the decision could not be made'));
-  }
   const { decision, digest, kept, findings } = weighed;
-  run.usage.record(decision, startedAt);
-  const verdict = verdictOf(call.tool, requestId, weighed, startedAt);
+  run.usage.record(decision, decidedAt);
+  if (decision.outage) deps.onOutage?.();
+  const verdict = verdictOf(call.tool, requestId, weighed, decidedAt);
   const entry = entryText(run.caller, run.facts, {
     hookEvent: 'PreToolUse',
     tool: call.tool,
     decision,
     requestId,
     at: deps.clock.wall(),
-    policyAgeMs: startedAt - deps.cell.freshness.heardAt,
+    policyAgeMs: decidedAt - deps.cell.freshness.heardAt,
     inputDigest: digest,
     input: deps.keepInput ? kept : null,
     findings,
@@ -70,7 +99,8 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwar
     result: verdict,
     entry,
     kept,
-    unrecorded: () => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, unrecordable, [])),
+    unrecorded: (why) => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, why, [])),
+    ...(verdict.allowed && { withdrawn: (why) => withdrawnEntry(deps, run, verdict, { isError: true, durationMs: 0, why }) }),
   };
 }
 
@@ -84,6 +114,15 @@ interface Weighed {
   /** Of what the entry keeps. */
   readonly digest: string;
   readonly findings: readonly Finding[];
+}
+
+function weighSafely(deps: GovernDeps, run: GovernedRun, call: ToolCall, how: { readonly forwards: Takes; readonly now: number }): Weighed {
+  try {
+    return weigh(deps, run, call, how);
+  } catch {
+    // A bug of ours, wherever it is: nothing passes, and the entry says so.
+    return unkept(refuse('internal_error', 'the decision could not be made'));
+  }
 }
 
 const unkept = (decision: Decision): Weighed => ({ decision, input: null, kept: null, digest: '', findings: [] });
@@ -144,9 +183,6 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
     return refuse('redaction_unsupported', `policy redacts the input, and it ${problem}`, { attempt: true });
   return refuse('call_malformed', `the input ${problem}`);
 }
-
-/** Where an entry cannot be written and the workspace did not choose otherwise. */
-export const unrecordable = refuse('audit_unavailable', 'the entry could not be written to the spool');
 
 function verdictOf(tool: string, requestId: string, { decision, input, digest, findings }: Weighed, decidedAt: number): Verdict {
   if (decision.decision === 'deny') return denialOf(tool, requestId, decision, findings);

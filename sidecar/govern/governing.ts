@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { Counters } from '../limits/counters.ts';
 import type { PolicyCell } from '../snapshot/cell.ts';
+import type { Durability } from '../spool/append.ts';
 import type { Spool } from '../spool/spool.ts';
 
 export interface GovernDeps {
@@ -10,6 +11,8 @@ export interface GovernDeps {
   readonly newId: () => string;
   /** Whether entries keep inputs, or only their digests. */
   readonly keepInput: boolean;
+  /** A decision was made by a policy older than the outage rule allows. */
+  readonly onOutage?: () => void;
 }
 
 export interface Governing {
@@ -17,7 +20,9 @@ export interface Governing {
   readonly counters: Counters;
   readonly govern: GovernDeps;
   readonly spool: Pick<Spool, 'append' | 'appendAsync'>;
-  readonly durability: 'kernel' | 'disk';
+  readonly durability: Durability;
   /** Decisions acted on although their entries could not be written. */
   unrecorded: number;
+  /** Decisions answered, by a denial or as the workspace chose, before the control plane had committed their entries; they arrive all the same. */
+  unconfirmed: number;
 }

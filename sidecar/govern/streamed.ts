@@ -3,9 +3,9 @@
 import type { Finding } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import type { Redactor } from '../redact/index.ts';
-import { outcomeEntry } from './deliver.ts';
 import type { Judged } from './govern.ts';
 import type { GovernDeps } from './governing.ts';
+import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
 import { redactorOf } from './payload.ts';
 import { type GovernedRun, mayGoUnrecorded } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
@@ -44,5 +44,10 @@ export function deliverStreamed(deps: GovernDeps, run: GovernedRun, call: Decide
     findings,
     blocked,
   });
-  return { result: blocked === null, entry, unrecorded: () => blocked === null && mayGoUnrecorded(run) };
+  return {
+    result: blocked === null,
+    entry,
+    unrecorded: () => blocked === null && mayGoUnrecorded(run),
+    ...(blocked === null && { withdrawn: (why) => withdrawnEntry(deps, run, call, { isError, durationMs, why }) }),
+  };
 }

@@ -1,22 +1,23 @@
-// All windows of this sidecar, by the one the calls are made for and the limit's id. Leases will stand behind the same
-// interface: what `allowanceOf` answers is all that deciding and recording ever see.
+// Windows that one process counts by itself, by the one the calls are made for and the limit's id: for shadows, and for
+// whoever decides past or imagined calls. `leased-counters.ts` has the same interface: what `allowanceOf` answers is all that
+// deciding and recording ever see.
 //
-// States: a subject's ledger is made when its first limit is looked up and forgotten by `sweep` when nothing in it is
+// States: a subject's windows are made when its first limit is looked up and forgotten by `sweep` when nothing in them is
 // charged. A changed snapshot makes new `Limit` objects with the same ids, so counts outlive it. `generation` is
 // replaced whenever windows are forgotten or remade; what was found under another one is looked up again.
-import type { ChargedWindow, Limit, LimitSet } from '../decide/decision.ts';
+import type { ChargedWindow, Full, LeasedCounter, LimitSet } from '../decide/decision.ts';
+import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
+import type { Retry } from './waiting.ts';
 import { stepOf, Window } from './window.ts';
-
-export interface Full {
-  readonly limit: Limit;
-  readonly retryAfterMs: number | null;
-}
 
 /** What one subject has used of its limits. */
 export interface Allowance {
   /** The most specific limit without room. */
   firstFull(set: LimitSet, now: number): Full | null;
   charge(set: LimitSet, now: number): void;
+}
+
+interface LocalAllowance extends Allowance {
   /** What is charged to each limit of the set, in its order. */
   usedOf(set: LimitSet, now: number): readonly number[];
 }
@@ -24,31 +25,42 @@ export interface Allowance {
 export interface Counters {
   /** `fold`: the enforced and the shadow fold count apart. */
   allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): Allowance;
+  /** For a run that others may serve as well; null: it is counted here alone. */
+  sharedCalls(run: SharedRun): SharedRunCalls | null;
+  /** Tries a call again as soon as it may pass, and a last time once it has waited long enough. */
+  wait(awaits: readonly LeasedCounter[], now: number, retry: Retry): void;
   /** Windows of another length; what was counted is kept as long as it would have been. */
   setWindow(seconds: number): void;
   sweep(now: number): void;
-  /** How many windows there are. */
+  /** How many counters hold something. */
   readonly size: number;
 }
 
-type Ledger = Map<string, Window>;
+interface LocalCounters extends Counters {
+  allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): LocalAllowance;
+}
 
-export function createCounters(windowSeconds: number): Counters {
+/** Of one subject, by limit. */
+type Windows = Map<string, Window>;
+
+const noLeases: readonly LeasedCounter[] = [];
+
+export function createCounters(windowSeconds: number): LocalCounters {
   let seconds = windowSeconds;
   // An object, not a number: two sets of counters never take each other's findings for their own.
   let generation = {};
-  const ledgers = { enforced: new Map<string, Ledger>(), shadow: new Map<string, Ledger>() };
-  const all = (): readonly Map<string, Ledger>[] => Object.values(ledgers);
+  const folds = { enforced: new Map<string, Windows>(), shadow: new Map<string, Windows>() };
+  const all = (): readonly Map<string, Windows>[] => Object.values(folds);
 
   const find = (originSub: string, fold: 'enforced' | 'shadow', set: LimitSet): readonly ChargedWindow[] => {
-    const ledger = ledgers[fold].get(originSub) ?? new Map<string, Window>();
-    ledgers[fold].set(originSub, ledger);
+    const ofSub = folds[fold].get(originSub) ?? new Map<string, Window>();
+    folds[fold].set(originSub, ofSub);
     const windows = set.limits.map(({ id }) => {
-      const window = ledger.get(id) ?? new Window(seconds);
-      ledger.set(id, window);
+      const window = ofSub.get(id) ?? new Window(seconds);
+      ofSub.set(id, window);
       return window;
     });
-    set.found = { generation, windows };
+    set.found = { generation, windows, leases: noLeases };
     return windows;
   };
 
@@ -66,7 +78,7 @@ export function createCounters(windowSeconds: number): Counters {
             const limit = set.limits[at];
             const window = windows[at];
             if (limit !== undefined && window !== undefined && window.used(step) >= limit.max)
-              return { limit, retryAfterMs: window.waitFor(limit.max, now) };
+              return { limit, retryAfterMs: window.waitFor(limit.max, now), awaits: null, dry: null };
           }
           return null;
         },
@@ -77,29 +89,32 @@ export function createCounters(windowSeconds: number): Counters {
         usedOf: (set, now) => windowsOf(set).map((window) => window.used(stepOf(now))),
       };
     },
+    sharedCalls: () => null,
+    // Nothing that is counted here can come from elsewhere.
+    wait: (_awaits, now, retry) => void retry(true, now),
     setWindow: (length) => {
       if (length === seconds) return;
       seconds = length;
       generation = {};
       for (const bySub of all()) {
-        for (const ledger of bySub.values()) for (const [id, window] of ledger) ledger.set(id, new Window(seconds, window.charges()));
+        for (const ofSub of bySub.values()) for (const [id, window] of ofSub) ofSub.set(id, new Window(seconds, window.charges()));
       }
     },
     sweep: (now) => {
       const step = stepOf(now);
       for (const bySub of all()) {
-        for (const [sub, ledger] of bySub) {
-          for (const [id, window] of ledger) {
+        for (const [sub, ofSub] of bySub) {
+          for (const [id, window] of ofSub) {
             if (window.used(step) > 0) continue;
-            ledger.delete(id);
+            ofSub.delete(id);
             generation = {};
           }
-          if (ledger.size === 0) bySub.delete(sub);
+          if (ofSub.size === 0) bySub.delete(sub);
         }
       }
     },
     get size() {
-      return all().reduce((sum, bySub) => [...bySub.values()].reduce((inner, ledger) => inner + ledger.size, sum), 0);
+      return all().reduce((sum, bySub) => [...bySub.values()].reduce((inner, ofSub) => inner + ofSub.size, sum), 0);
     },
   };
 }

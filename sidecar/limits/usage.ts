@@ -1,10 +1,14 @@
 // What one run has used of its caps, and its subject of its limits. `decide` reads it; `record` is told what it decided.
-import { type Decision, type LimitSet, noLimits, type StopReason, type Usage } from '../decide/decision.ts';
-import type { Allowance, Counters, Full } from './counters.ts';
+import { type Decision, type Full, type LeasedCounter, type LimitSet, noLimits, type StopReason, type Usage } from '../decide/decision.ts';
+import type { Allowance, Counters } from './counters.ts';
+import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
+import type { Retry } from './waiting.ts';
 
 export interface RunUsage extends Usage {
   /** Counts what the decision says is to be counted. */
   record(decision: Decision, now: number): void;
+  /** Tries a call again that a decision says may pass after a wait. */
+  wait(awaits: readonly LeasedCounter[], now: number, retry: Retry): void;
   addRound(): void;
   addCost(cents: number): void;
   /** It may not go on; the first reason stays. */
@@ -16,10 +20,12 @@ export interface RunUsage extends Usage {
 interface RunUsageConfig {
   readonly originSub: string;
   readonly startedAt: number;
+  /** Where a caller names the run, and may name it to others as well; absent: nobody else knows of it. */
+  readonly shared?: SharedRun | null;
 }
 
-export function createRunUsage(counters: Counters, { originSub, startedAt }: RunUsageConfig): RunUsage {
-  return new CountedRun(counters, originSub, startedAt);
+export function createRunUsage(counters: Counters, config: RunUsageConfig): RunUsage {
+  return new CountedRun(counters, config);
 }
 
 /** In one cent: costs are counted in whole ones, so that fractions add up to what they are. */
@@ -33,10 +39,14 @@ class CountedRun implements RunUsage {
   spentCents = 0;
   stopped: StopReason | null = null;
   #spent = 0;
+  readonly shared: SharedRunCalls | null;
+  readonly #counters: Counters;
   readonly #enforced: Allowance;
   readonly #shadow: Allowance;
 
-  constructor(counters: Counters, originSub: string, startedAt: number) {
+  constructor(counters: Counters, { originSub, startedAt, shared = null }: RunUsageConfig) {
+    this.#counters = counters;
+    this.shared = shared === null ? null : counters.sharedCalls(shared);
     this.#enforced = counters.allowanceOf(originSub, 'enforced');
     this.#shadow = counters.allowanceOf(originSub, 'shadow');
     this.startedAt = startedAt;
@@ -52,9 +62,15 @@ class CountedRun implements RunUsage {
 
   record(decision: Decision, now: number): void {
     if (decision.attempt) this.toolCalls += 1;
+    // A cap that ended the run counts nothing any more.
+    if (this.shared !== null && decision.attempt && decision.stop === null) this.shared.take(now);
     if (decision.limits !== noLimits) this.#enforced.charge(decision.limits, now);
     if (decision.shadowLimits !== noLimits) this.#shadow.charge(decision.shadowLimits, now);
     if (decision.stop !== null) this.end(decision.stop);
+  }
+
+  wait(awaits: readonly LeasedCounter[], now: number, retry: Retry): void {
+    this.#counters.wait(awaits, now, retry);
   }
 
   addRound(): void {

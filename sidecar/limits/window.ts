@@ -39,9 +39,10 @@ export class Window {
   waitFor(max: number, now: number): number | null {
     if (max === 0) return null;
     let charged = this.used(stepOf(now));
-    for (const [step, count] of this.charges()) {
-      if (charged < max) return 0;
-      charged -= count;
+    if (charged < max) return 0;
+    // A call of a full window asks this, and a window may be a day long: nothing is allocated.
+    for (let step = this.#first; step <= this.#head; step++) {
+      charged -= this.#countOf(step);
       if (charged < max) return Math.max(0, (step + this.#counts.length) * 1000 - now);
     }
     return 0;
@@ -49,12 +50,20 @@ export class Window {
 
   /** What is charged, by step, oldest first. */
   charges(): Charges {
-    const ring = this.#counts.length;
-    const first = Math.max(0, this.#head - ring + 1);
-    const steps = Array.from({ length: this.#head - first + 1 }, (_, at) => first + at);
-    return steps
-      .map((step) => [step, step === this.#head ? this.#current : (this.#counts[step % ring] ?? 0)] as const)
-      .filter(([, count]) => count > 0);
+    const charged: (readonly [number, number])[] = [];
+    for (let step = this.#first; step <= this.#head; step++) {
+      const count = this.#countOf(step);
+      if (count > 0) charged.push([step, count]);
+    }
+    return charged;
+  }
+
+  get #first(): number {
+    return Math.max(0, this.#head - this.#counts.length + 1);
+  }
+
+  #countOf(step: number): number {
+    return step === this.#head ? this.#current : (this.#counts[step % this.#counts.length] ?? 0);
   }
 
   #advance(step: number): void {

@@ -7,8 +7,9 @@ import { policyService } from '@tollgate/proto';
 import { type DocumentId, hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
-import { viewOf } from '../../control-plane/compile/view.ts';
 import { checkDocument, type DocumentKind } from '../../control-plane/domain/policies/policy.ts';
+import { holdWorkspace } from '../../control-plane/publish/holding.ts';
+import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
 import { bindCaller } from '../../sidecar/decide/bind.ts';
 import { buildIndex, type Index } from '../../sidecar/decide/build-index.ts';
 import type { Caller } from '../../sidecar/decide/caller.ts';
@@ -92,7 +93,8 @@ function messageFrom(entries: readonly SnapshotEntry[], number: number): Snapsho
 
 /** What a library that is inside an agent with this key holds. */
 export function libraryMessageOf(world: World, keyId: string): SnapshotMessage {
-  return messageFrom(viewOf(entriesOf(world), stateOf(world), { form: 'library', keyId }), 1);
+  const holding = holdWorkspace({ kind: 'whole', state: stateOf(world), touchedSince: 1, touched: [] }, world);
+  return messageFrom(viewPartsOf(holding, { form: 'library', keyId }).entries(), 1);
 }
 
 /** Encoded and decoded as grpc does it. */

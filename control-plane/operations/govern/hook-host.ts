@@ -1,6 +1,7 @@
 // Hooks that are answered by a control plane itself: the key is looked up as for every other request, then the sidecar of
 // its workspace in this process decides, with policy at least as new as the key. What sessions have used of their caps is
-// kept for as long as a run may last after the last call of their workspace; each control plane counts for itself.
+// kept for as long as a run may last after the last call of their workspace, and leased from the ledger as limits are: it
+// is one count for all control planes and sidecars.
 import { AppError, hasScope } from '@tollgate/proto/contract';
 import type { Governing } from '@tollgate/sidecar/embed';
 import {

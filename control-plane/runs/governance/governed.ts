@@ -103,7 +103,7 @@ function createGoverned(parts: Parts): Governed {
     agentId: claim.hops.at(-1)?.agent ?? '',
     caps: { maxBudgetCents, maxDurationMs, maxToolRounds },
     decide: async (call) => {
-      const judged = judge(deps, run, call, true);
+      const judged = await judge(deps, run, call, true);
       const verdict = await recorded(governing, judged);
       if (verdict.allowed) allowed += 1;
       return { verdict, kept: valueOf(judged.kept) };

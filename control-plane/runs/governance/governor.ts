@@ -2,7 +2,7 @@
 // its limits have nothing counted and its entries are shipped, so that a pause between two runs forgets nothing.
 import { mkdirSync } from 'node:fs';
 import { AppError } from '@tollgate/proto/contract';
-import { listSpools, type ShipperStatus } from '@tollgate/sidecar/embed';
+import { type LeaseStatus, listSpools, type ShipperStatus } from '@tollgate/sidecar/embed';
 import type { Actor } from '../../domain/access/actor.ts';
 import type { WorkspaceRef } from './held-policy.ts';
 import {
@@ -33,6 +33,7 @@ export interface Governor {
   adopt(): Promise<void>;
   /** By slug. */
   shipping(): ReadonlyMap<string, ShipperStatus>;
+  leasing(): readonly LeaseStatus[];
   /** Decisions acted on although their entries could not be written, of all that were ever open. */
   readonly unrecorded: number;
   close(deadlineMs: number): Promise<void>;
@@ -130,6 +131,7 @@ export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfi
     lease,
     adopt,
     shipping: () => new Map([...seats.values()].flatMap(({ slug, sidecar }) => (sidecar === null ? [] : [[slug, sidecar.shipping()]]))),
+    leasing: () => [...seats.values()].flatMap(({ sidecar }) => sidecar?.leasing() ?? []),
     get unrecorded() {
       return [...seats.values()].reduce((sum, { sidecar }) => sum + (sidecar?.governing.unrecorded ?? 0), unrecordedBefore);
     },

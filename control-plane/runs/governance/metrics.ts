@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Governor } from './governor.ts';
 
-export function exportGovernor(registry: Registry, governor: Pick<Governor, 'shipping' | 'unrecorded'>): void {
+export function exportGovernor(registry: Registry, governor: Pick<Governor, 'shipping' | 'leasing' | 'unrecorded'>): void {
   const gauge = (name: string, help: string, read: () => number): Gauge =>
     new Gauge({
       name,
@@ -15,6 +15,11 @@ export function exportGovernor(registry: Registry, governor: Pick<Governor, 'shi
   const sum = (of: 'records' | 'bytes') => (): number => [...governor.shipping().values()].reduce((all, status) => all + status[of], 0);
   gauge('tollgate_spool_records', 'Entries of runs that are not in the audit log yet', sum('records'));
   gauge('tollgate_spool_bytes', 'Bytes of the spools of runs on disk', sum('bytes'));
+  const leased = (of: 'counters' | 'waiting' | 'dryDenials') => (): number =>
+    governor.leasing().reduce((all, status) => all + status[of], 0);
+  gauge('tollgate_leases', 'Limits and runs of which calls are leased to runs and hooks of this process', leased('counters'));
+  gauge('tollgate_lease_waiting', 'Calls of this process that wait for a lease now', leased('waiting'));
+  gauge('tollgate_lease_dry_denials', 'Calls of this process denied because a lease had run dry', leased('dryDenials'));
   gauge(
     'tollgate_unrecorded_decisions',
     'Decisions of runs acted on although their entries could not be written',

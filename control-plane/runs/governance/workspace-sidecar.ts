@@ -1,12 +1,16 @@
-// A sidecar in this process, for the runs of one workspace: it holds the policy that the publisher offers, counts its limits, and
-// writes entries to a spool of its own, which is shipped to the audit log of this same process. The governor opens it with
+// A sidecar in this process, for the runs of one workspace: it holds the policy that the publisher offers, leases its limits from the
+// ledger of this same process, and writes entries to a spool of its own, which is shipped to the audit log of this same process. The governor opens it with
 // the first run and closes it when nothing of it would be missed.
-import { createCounters } from '@tollgate/sidecar/decide';
+import { randomUUID } from 'node:crypto';
+import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
   adoptDead,
+  createLeasedCounters,
   createShipper,
   diskFs,
   type Governing,
+  keepLeases,
+  type LeaseStatus,
   openDirectStream,
   openSpool,
   prepareWith,
@@ -22,6 +26,7 @@ export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
   readonly ingest: (batch: AuditBatch) => Promise<number>;
   readonly random: () => number;
   readonly newId: () => string;
+  readonly openLedger: (holder: { readonly workspaceId: number; readonly bootId: string }, onRecall: OnRecall) => QuotaLink;
 }
 
 export interface WorkspaceSidecarConfig {
@@ -36,11 +41,14 @@ export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' |
   /** Nothing is counted, and every entry is shipped. */
   isSettled(): boolean;
   shipping(): ShipperStatus;
+  leasing(): LeaseStatus;
   /** Ships what it can until then; the rest waits on disk for the next start. */
   close(deadlineMs: number): Promise<void>;
 }
 
 const windowSeconds = 60;
+/** What is not given back by then ends by itself. */
+const leaseDeadlineMs = 500;
 
 export async function openWorkspaceSidecar(
   deps: WorkspaceSidecarDeps,
@@ -49,7 +57,20 @@ export async function openWorkspaceSidecar(
 ): Promise<WorkspaceSidecar> {
   const { clock, log, random } = deps;
   const spool = await openSpool({ clock, log }, { folder, workspace: slug, durability: 'kernel', bytesMax });
-  const counters = createCounters(windowSeconds);
+  const bootId = randomUUID();
+  const leaseKeeper = keepLeases({
+    clock,
+    random,
+    soon: (run) => void setImmediate(run),
+    open: ({ opened, recalled }) => {
+      // What it is opened with is known once it has been opened.
+      queueMicrotask(opened);
+      return deps.openLedger({ workspaceId, bootId }, recalled);
+    },
+    log,
+  });
+  const counters = createLeasedCounters(leaseKeeper.leases, windowSeconds);
+  const prepare = prepareWith(counters);
   const shipper = createShipper(
     {
       clock,
@@ -61,7 +82,11 @@ export async function openWorkspaceSidecar(
     },
     { sidecarId: 'control-plane', spool: spool.backlog },
   );
-  const held = holdPolicy(deps, { workspaceId, slug }, prepareWith(counters));
+  const held = holdPolicy(deps, { workspaceId, slug }, (index) => {
+    prepare(index);
+    leaseKeeper.leases.policyChanged({ epoch: index.epoch, number: index.revision }, clock.now());
+  });
+  leaseKeeper.retryNow();
   return {
     governing: {
       cell: held.cell,
@@ -70,6 +95,7 @@ export async function openWorkspaceSidecar(
       spool,
       durability: 'kernel',
       unrecorded: 0,
+      unconfirmed: 0,
     },
     get state() {
       return held.state;
@@ -79,8 +105,10 @@ export async function openWorkspaceSidecar(
     sweep: () => counters.sweep(clock.now()),
     isSettled: () => counters.size === 0 && shipper.status().records === 0,
     shipping: () => shipper.status(),
+    leasing: () => leaseKeeper.status(),
     close: async (deadlineMs) => {
       held.release();
+      await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
       await shipper.close({ deadlineMs });
     },
   };

@@ -1,5 +1,5 @@
-// The library's door: runs of agents inside this process. A call is decided and recorded before its tool is reached;
-// nothing here waits for the control plane.
+// The library's door: runs of agents inside this process. A call is decided and recorded before its tool is reached; it
+// waits for the control plane only where what is held of a limit has run dry, and then for a moment.
 import { AppError, type Tier } from '@tollgate/proto/contract';
 import type { Claim, Hop } from '../../decide/call.ts';
 import type { StopReason } from '../../decide/decision.ts';
@@ -40,7 +40,7 @@ export interface Run {
   readonly id: string;
   /**
    * Decides one call and records the decision. The answer itself where the spool's durability is `kernel`, else a
-   * promise of it. Call the tool only with `permit.input`.
+   * promise of it; a promise too where a limit has run dry here and more of it is asked for. Call the tool only with `permit.input`.
    */
   decide(call: ToolCall): Verdict | Promise<Verdict>;
   /** Records what a permitted call came to, and answers what of its output may reach the model. */

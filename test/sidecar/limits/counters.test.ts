@@ -14,9 +14,9 @@ test('every limit of a set must have room, and the most specific one without is 
   const broad = limit('broad', 1);
   const narrow = limit('narrow', 1);
   ann.charge(setOf(broad), 0);
-  expect(ann.firstFull(setOf(broad, narrow), 0)).toEqual({ limit: broad, retryAfterMs: 61_000 });
+  expect(ann.firstFull(setOf(broad, narrow), 0)).toEqual({ limit: broad, retryAfterMs: 61_000, awaits: null, dry: null });
   ann.charge(setOf(narrow), 5_000);
-  expect(ann.firstFull(setOf(broad, narrow), 5_000)).toEqual({ limit: narrow, retryAfterMs: 61_000 });
+  expect(ann.firstFull(setOf(broad, narrow), 5_000)).toEqual({ limit: narrow, retryAfterMs: 61_000, awaits: null, dry: null });
   expect(ann.firstFull(setOf(limit('other', 1)), 5_000)).toBeNull();
 });
 
@@ -118,7 +118,7 @@ test('a longer or shorter window keeps what is counted', () => {
   const set = setOf(limit('a', 1));
   ann.charge(set, 0);
   counters.setWindow(60);
-  expect(ann.firstFull(set, 20_000)).toEqual({ limit: set.limits[0], retryAfterMs: 41_000 });
+  expect(ann.firstFull(set, 20_000)).toEqual({ limit: set.limits[0], retryAfterMs: 41_000, awaits: null, dry: null });
   counters.setWindow(5);
   expect(ann.firstFull(set, 20_000)).toBeNull();
 });

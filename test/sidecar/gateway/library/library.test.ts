@@ -309,6 +309,47 @@ test('a workspace that chose to go on without audit does, each loss counted, and
   expect(sidecar.unrecorded).toBe(3);
 });
 
+test('a call whose entry nobody confirms is denied, and the log says that its permit was withdrawn; so is an output', async () => {
+  const sidecar = await createTestSidecar({ durability: 'remote' });
+  sidecar.spoolFault = 'unconfirmed';
+  let called = 0;
+  const denied = await denialOf(run(sidecar).guard('mail.send', () => (called += 1))(null));
+  expect(denied.denial).toMatchObject({ code: 'audit_unavailable', kind: 'retry', reason: expect.stringContaining('control plane') });
+  expect({ called, unconfirmed: sidecar.unconfirmed, unrecorded: sidecar.unrecorded }).toEqual({
+    called: 0,
+    unconfirmed: 1,
+    unrecorded: 0,
+  });
+  const [permitted, withdrawn, ...others] = await sidecar.entries();
+  expect(permitted).toMatchObject({ hookEvent: 'PreToolUse', decision: 'allow' });
+  expect(withdrawn).toMatchObject({
+    hookEvent: 'PostToolUse',
+    requestId: permitted?.requestId,
+    outcome: { action: 'block', code: 'audit_unavailable' },
+  });
+  expect(others).toEqual([]);
+
+  const later = await createTestSidecar({ durability: 'remote' });
+  const output = (): string => {
+    later.spoolFault = 'unconfirmed';
+    return 'secret';
+  };
+  expect((await denialOf(run(later).guard('mail.send', output)(null))).message).not.toContain('secret');
+  expect((await later.entries()).map(({ outcome }) => outcome?.action)).toEqual([undefined, 'pass', 'block']);
+});
+
+test('a denial that nobody confirms stays one, with one entry; a workspace that goes on without audit goes on, and nothing counts as unrecorded', async () => {
+  const sidecar = await createTestSidecar({
+    durability: 'remote',
+    world: { settings: { auditUnavailable: 'allow' }, documents: [ruleFor('github.delete', { permission: 'deny' })] },
+  });
+  sidecar.spoolFault = 'unconfirmed';
+  expect(await run(sidecar).guard('mail.send', () => 'sent')(null)).toBe('sent');
+  expect((await denialOf(run(sidecar).guard('github.delete', () => 'gone')(null))).denial.code).toBe('policy_denied');
+  expect({ unconfirmed: sidecar.unconfirmed, unrecorded: sidecar.unrecorded }).toEqual({ unconfirmed: 3, unrecorded: 0 });
+  expect((await sidecar.entries()).map(({ decision }) => decision)).toEqual(['allow', 'allow', 'deny']);
+});
+
 test('of 200 calls at once in a run with a cap of 50 exactly 50 pass, and the run says why it ended', async () => {
   for (const durability of ['kernel', 'disk'] as const) {
     const sidecar = await createTestSidecar({ durability, world: { agents: [agent({ maxToolCalls: 50 })] } });

@@ -1,0 +1,50 @@
+// One grant of the ledger, as its holder keeps it: how many calls are left of it, until when, and when the others were made.
+import { bounds, type SettledGrant } from '@tollgate/proto/contract';
+
+/** When calls were made is kept this exactly. */
+export const bucketMs = 50;
+/** The ledger's clock and ours go on at nearly one pace. */
+const paceMs = 20;
+
+export class Grant {
+  readonly id: number;
+  readonly tokens: number;
+  /** When it may not be used any more; infinite: never. */
+  readonly until: number;
+  left: number;
+  /** No call is said to be older than it is. */
+  readonly #uses: { readonly from: number; at: number; count: number }[] = [];
+
+  /** `sentAt`: when the ask was sent that it answers. */
+  constructor({ id, tokens, ttlMs }: { readonly id: number; readonly tokens: number; readonly ttlMs: number | null }, sentAt: number) {
+    this.id = id;
+    this.tokens = tokens;
+    this.left = tokens;
+    this.until = ttlMs === null ? Number.POSITIVE_INFINITY : sentAt + Math.max(0, Math.min(ttlMs, bounds.leaseMs) - paceMs);
+  }
+
+  /** So many calls were made, the last of them at this time or before. */
+  use(count: number, at: number): void {
+    this.left -= count;
+    const last = this.#uses.at(-1);
+    // Nobody asks when calls of a run were made.
+    if (last === undefined || (this.until !== Number.POSITIVE_INFINITY && at - last.from > bucketMs))
+      this.#uses.push({ from: at, at, count });
+    else {
+      last.count += count;
+      last.at = Math.max(last.at, at);
+    }
+  }
+
+  /** Counts calls that were made before it came. What is more than there is left is told all the same. */
+  owe(count: number, now: number): void {
+    if (count === 0) return;
+    this.use(count, now);
+    this.left = Math.max(0, this.left);
+  }
+
+  /** What a message that is written at `now` says of it. */
+  settled(now: number): SettledGrant {
+    return { grantId: this.id, used: this.#uses.map(({ at, count }) => ({ ageMs: Math.max(0, Math.floor(now - at)), count })) };
+  }
+}

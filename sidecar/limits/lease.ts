@@ -1,0 +1,266 @@
+// What this process holds of one counter that others use as well: a pure state machine, told the time. `leases.ts` keeps
+// all of them; test/sidecar/limits/exactness.test.ts runs it against the ledger.
+//
+// States of a grant: live (calls take of it; the one that ends first is used first) → ended (by time, used up, recalled,
+// or void because its limit was lowered), which `ended-grants.ts` tells the ledger.
+//
+// States of asking: idle → asked (one ask for calls at a time; unanswered for `answerMs` it is asked anew) → answered:
+// granted; `full` until a time, in which nobody is asked; or `later`. An ask that only settles waits for nothing.
+//
+// In use means: a call was made, or wanted, within `useMs`; longer for a run, whose grants need no renewal and so cost nothing. Then a grant is asked for before the one that is held is used
+// up or ends, so that calls find it there. What is not in use is settled and holds nothing.
+import { bounds, type QuotaAsk, type QuotaCounter, type QuotaGrant, type QuotaResult, type RevisionName } from '@tollgate/proto/contract';
+import type { LeasedCounter } from '../decide/decision.ts';
+import { answerMs, EndedGrants, returnMs } from './ended-grants.ts';
+import { bucketMs, Grant } from './grant.ts';
+import { SentAsks } from './sent-asks.ts';
+
+const useMs = { limit: 60_000, run: 600_000 };
+/** A grant is followed by the next once it has no longer to go. */
+const renewMs = bounds.leaseMs * 0.6;
+/** Who was asked for theirs does not ask for it back at once; what others hold is not asked for more often than a renewal would be. */
+const calmMs = { recalled: 100, later: 800 };
+
+const never = Number.NEGATIVE_INFINITY;
+
+export class Lease implements LeasedCounter {
+  readonly counter: QuotaCounter;
+  /** Others hold some of it, or have used some. */
+  shared = false;
+  /** Somebody looks after it. */
+  isActive = false;
+  /** The grant that calls take of, how many are left of it, and when to look again. Of what a call reads and writes there is no more. */
+  #current: Grant | null = null;
+  #left = 0;
+  #lookAt = never;
+  #grants: readonly Grant[] = [];
+  readonly #ended = new EndedGrants();
+  readonly #asks: SentAsks;
+  #max = Number.POSITIVE_INFINITY;
+  /** Grants that answer asks up to this one are void if they were made under more than `#max`. */
+  #voidUpTo = 0;
+  #fullUntil = never;
+  #laterUntil = never;
+  #calmUntil = never;
+  #touchedAt = never;
+  /** Calls were made since it was looked after. */
+  #wasUsed = false;
+  /** Calls that were made while nobody could be asked. */
+  #owed = 0;
+
+  /** `after`: its asks have higher numbers. */
+  constructor(counter: QuotaCounter, after = 0) {
+    this.counter = counter;
+    this.#asks = new SentAsks(after);
+  }
+
+  hasRoom(now: number): boolean {
+    return (this.#left > 0 && now < this.#lookAt) || this.#look(now);
+  }
+
+  take(now: number): void {
+    if (!this.hasRoom(now)) throw new RangeError('no call is left of a lease');
+    this.#left -= 1;
+  }
+
+  /** A call was made that nobody could be asked for. */
+  owe(now: number): void {
+    this.#touchedAt = now;
+    this.#owed += 1;
+  }
+
+  /** A call was wanted. */
+  touch(now: number): void {
+    this.#touchedAt = now;
+  }
+
+  /** Calls that can be made until something else happens. */
+  tokens(now: number): number {
+    this.#note(now);
+    return this.#grants.reduce((sum, { left, until }) => (now < until ? sum + left : sum), 0);
+  }
+
+  /** All calls have been made, until the ledger knows better. */
+  isFull(now: number): boolean {
+    return this.#fullUntil > now;
+  }
+
+  /** Ms until there is room; null: never. Of one that is full. */
+  roomAfter(now: number): number | null {
+    return this.#fullUntil === Number.POSITIVE_INFINITY ? null : this.#fullUntil - now;
+  }
+
+  /** It holds nothing, owes nothing, and nobody uses it. */
+  isIdle(now: number): boolean {
+    return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#asks.hasLost && !this.#isInUse(now);
+  }
+
+  /** The limit as policy has it now. Grants that were made under a higher one are void. */
+  limitTo(max: number): void {
+    if (max < this.#max) {
+      this.#voidUpTo = this.#asks.number;
+      this.#end(this.#grants);
+    }
+    this.#max = max;
+  }
+
+  /** Policy changed, and with it perhaps the limit. */
+  policyChanged(): void {
+    this.#fullUntil = never;
+    this.#laterUntil = never;
+  }
+
+  /** Another database: nothing that was granted holds. */
+  void(): void {
+    this.#grants = [];
+    this.#choose(never);
+    this.#ended.clear();
+    this.#asks.clear();
+    this.policyChanged();
+  }
+
+  /** Nothing that was asked will be answered. */
+  lost(): void {
+    this.#asks.lost(this.counter.kind === 'run');
+    this.#ended.lost();
+    this.#laterUntil = never;
+  }
+
+  recalled(now: number): void {
+    this.#end(this.#grants);
+    this.#calmUntil = now + calmMs.recalled;
+  }
+
+  /** Gives back all there is. */
+  release(): void {
+    this.#end(this.#grants);
+    this.#asks.abandon();
+    this.#touchedAt = never;
+    this.#wasUsed = false;
+  }
+
+  /** What is to be asked now, if anything. `waiting`: calls that wait for it. */
+  ask(now: number, waiting: number, revision: RevisionName): QuotaAsk | null {
+    this.#note(now);
+    if (this.#wasUsed) this.#touchedAt = now;
+    this.#wasUsed = false;
+    if (waiting === 0 && this.#isCalm(now)) return null;
+    this.#endWhatEnds(now);
+    const returns = this.#ended.areDue(now, now < this.#calmUntil);
+    const wants = this.#wants(now, waiting, returns);
+    if (!wants && !returns) return null;
+    const number = this.#asks.send(now, wants);
+    return {
+      counter: this.counter,
+      number,
+      waiting: waiting + this.#owed,
+      onlySettles: !wants,
+      revision,
+      settled: this.#ended.tell(number, now),
+    };
+  }
+
+  answered(number: number, result: QuotaResult, now: number): void {
+    const sentAt = this.#asks.sentAt(number);
+    if (sentAt === null) return;
+    this.#ended.answered(number);
+    const isAwaited = this.#asks.isAnswered(number);
+    if (result.kind === 'grant') return this.#granted(number, result, sentAt, now);
+    if (result.kind === 'full') {
+      this.shared ||= result.shared;
+      // A run that is used up can be charged no more.
+      if (result.roomAfterMs === null) this.#owed = 0;
+      if (isAwaited) this.#fullUntil = result.roomAfterMs === null ? Number.POSITIVE_INFINITY : now + result.roomAfterMs;
+    } else if (isAwaited && result.kind !== 'taken') {
+      // Where there is no such limit, policy is newer there, or about to be; an agent that is gone has no cap.
+      if (result.kind === 'none') this.#owed = 0;
+      this.#laterUntil = now + (result.kind === 'later' ? result.askAfterMs : answerMs);
+      this.#calmUntil = Math.max(this.#calmUntil, now + calmMs.later);
+    }
+  }
+
+  #granted(number: number, result: QuotaGrant, sentAt: number, now: number): void {
+    const grant = new Grant(result, sentAt);
+    if (!this.#asks.isNew(grant)) return;
+    this.shared ||= result.shared;
+    this.#fullUntil = never;
+    grant.owe(this.#owed, now);
+    this.#owed = 0;
+    this.#grants = [...this.#grants, grant].toSorted((a, b) => a.until - b.until);
+    if (number <= this.#voidUpTo && result.max > this.#max) this.#end([grant]);
+    this.#look(now);
+  }
+
+  /** Tells the grant what was taken of it. The calls since the last look were made before the next was due. */
+  #note(now: number): void {
+    const grant = this.#current;
+    if (grant === null || grant.left === this.#left) return;
+    grant.use(grant.left - this.#left, Math.min(now, this.#lookAt));
+    this.#wasUsed = true;
+  }
+
+  /** Leaves behind what has no calls left, or no time. */
+  #look(now: number): boolean {
+    this.#note(now);
+    this.#end(this.#grants.filter(({ left, until }) => left === 0 || until <= now));
+    this.#choose(now);
+    return this.#current !== null;
+  }
+
+  #choose(now: number): void {
+    const grant = this.#grants[0] ?? null;
+    this.#current = grant;
+    this.#left = grant?.left ?? 0;
+    this.#lookAt = Math.min(grant?.until ?? never, now + bucketMs);
+  }
+
+  #end(over: readonly Grant[]): void {
+    if (over.length === 0) return;
+    this.#note(this.#lookAt);
+    // What comes back is room.
+    if (over.some(({ left }) => left > 0)) this.#fullUntil = never;
+    this.#ended.add(over);
+    this.#grants = this.#grants.filter((grant) => !over.includes(grant));
+    this.#choose(never);
+  }
+
+  #endWhatEnds(now: number): void {
+    const inUse = this.#isInUse(now);
+    this.#end(this.#grants.filter(({ left, until }) => !inUse || left === 0 || until - now < returnMs));
+    this.#ended.forget(now);
+    this.#asks.forget(now, this.counter.kind === 'limit');
+  }
+
+  /** There is nothing to ask, as for most leases at most times. */
+  #isCalm(now: number): boolean {
+    if (this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#grants.length === 0 || !this.#isInUse(now)) return false;
+    for (const { left, until } of this.#grants) if (left === 0 || until - now < returnMs) return false;
+    return !this.#isRunningOut(now);
+  }
+
+  #isRunningOut(now: number): boolean {
+    let left = 0;
+    let granted = 0;
+    let lastsMs = 0;
+    for (const grant of this.#grants) {
+      left += grant.left;
+      granted += grant.tokens;
+      lastsMs = grant.until - now;
+    }
+    return left * 2 <= granted || lastsMs < renewMs;
+  }
+
+  #wants(now: number, waiting: number, returns: boolean): boolean {
+    if (this.#asks.isWaitedFor(now) || now < this.#laterUntil) return false;
+    if (this.#asks.hasLost) return true;
+    if (this.isFull(now)) return false;
+    if (this.#owed > 0 || waiting > this.tokens(now)) return true;
+    if (!this.#isInUse(now) || now < this.#calmUntil) return false;
+    // Two asks in one, where the next would follow soon.
+    return this.#isRunningOut(returns ? now + returnMs : now);
+  }
+
+  #isInUse(now: number): boolean {
+    return now - this.#touchedAt < useMs[this.counter.kind];
+  }
+}

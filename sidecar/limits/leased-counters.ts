@@ -1,0 +1,73 @@
+// Limits that are exact over all processes: the enforced fold takes of leases, the shadow fold counts by itself. The same
+// interface as `counters.ts` has, so that deciding and recording know nothing of it.
+import { bounds } from '@tollgate/proto/contract';
+import type { Full, LeasedCounter, LimitSet } from '../decide/decision.ts';
+import { type Allowance, type Counters, createCounters } from './counters.ts';
+import type { Lease } from './lease.ts';
+import type { Leases } from './leases.ts';
+import { SharedRunCalls } from './shared-calls.ts';
+
+export function createLeasedCounters(leases: Leases, windowSeconds: number): Counters {
+  const shadow = createCounters(windowSeconds);
+  return {
+    allowanceOf: (originSub, fold) => (fold === 'shadow' ? shadow.allowanceOf(originSub, fold) : new LeasedAllowance(leases, originSub)),
+    sharedCalls: (run) => new SharedRunCalls(leases, run),
+    wait: (awaits, now, retry) => leases.wait(awaits, now, retry),
+    setWindow: (seconds) => shadow.setWindow(seconds),
+    sweep: (now) => {
+      leases.sweep(now);
+      shadow.sweep(now);
+    },
+    get size() {
+      return leases.size + shadow.size;
+    },
+  };
+}
+
+class LeasedAllowance implements Allowance {
+  readonly #leases: Leases;
+  readonly #originSub: string;
+
+  constructor(leases: Leases, originSub: string) {
+    this.#leases = leases;
+    this.#originSub = originSub;
+  }
+
+  firstFull(set: LimitSet, now: number): Full | null {
+    const leases = this.#leasesOf(set);
+    for (let at = 0; at < leases.length; at++) if (leases[at]?.hasRoom(now) !== true) return this.#full(set, now);
+    return null;
+  }
+
+  charge(set: LimitSet, now: number): void {
+    const leases = this.#leasesOf(set);
+    for (let at = 0; at < leases.length; at++) leases[at]?.take(now);
+  }
+
+  #leasesOf(set: LimitSet): readonly LeasedCounter[] {
+    const { found } = set;
+    if (found !== null && found.generation === this.#leases.generation) return found.leases;
+    const leases = set.limits.map((limit) => this.#leases.ofLimit(this.#originSub, limit));
+    set.found = { generation: this.#leases.generation, windows: [], leases };
+    return leases;
+  }
+
+  /** Where one is full no wait helps, whatever the others are. */
+  #full({ limits }: LimitSet, now: number): Full {
+    const dry: Lease[] = [];
+    let driest: Full | null = null;
+    for (const limit of limits.toReversed()) {
+      const lease = this.#leases.ofLimit(this.#originSub, limit);
+      if (lease.hasRoom(now)) continue;
+      if (limit.max === 0) return { limit, retryAfterMs: null, awaits: null, dry: null };
+      this.#leases.touch(lease, now);
+      if (lease.isFull(now)) return { limit, retryAfterMs: lease.roomAfter(now), awaits: null, dry: null };
+      dry.push(lease);
+      driest ??= { limit, retryAfterMs: bounds.leaseMs, awaits: dry, dry: 'held' };
+    }
+    if (driest === null) throw new Error('a limit without room has some');
+    if (!this.#leases.isAway) return driest;
+    this.#leases.dryDenials += 1;
+    return { ...driest, awaits: null, dry: 'away' };
+  }
+}

@@ -1,0 +1,98 @@
+// The asks of one lease that may still be answered, and the grants that answers have brought: each grant is taken once,
+// and lives from when its own ask was sent, whichever answer comes first.
+//
+// States of an ask that wants something: sent → answered, or lost with its stream. Of a run, whose grants do not end by
+// themselves, a lost one is sent again under its number: so the ledger knows what it has granted for it.
+import { bounds } from '@tollgate/proto/contract';
+import { answerMs } from './ended-grants.ts';
+import type { Grant } from './grant.ts';
+
+const keptMax = 64;
+
+export class SentAsks {
+  #number: number;
+  readonly #sentAt = new Map<number, number>();
+  readonly #known = new Map<number, number>();
+  /** Those that want something and were not answered. */
+  readonly #unanswered = new Set<number>();
+  #lost: readonly number[] = [];
+  /** The latest that wants something. */
+  #wanting: { readonly number: number; readonly at: number } | null = null;
+
+  /** `after`: no ask of it has this number or a lower one. */
+  constructor(after: number) {
+    this.#number = after;
+  }
+
+  /** Of the last ask; they rise. */
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Answers the number of the ask that is sent now. */
+  send(now: number, wants: boolean): number {
+    const [lost, ...others] = this.#lost;
+    const number = wants && lost !== undefined ? lost : (this.#number += 1);
+    this.#sentAt.set(number, now);
+    if (wants) {
+      this.#lost = others;
+      this.#wanting = { number, at: now };
+      this.#unanswered.add(number);
+    }
+    return number;
+  }
+
+  /** Some must be sent again. */
+  get hasLost(): boolean {
+    return this.#lost.length > 0;
+  }
+
+  sentAt(number: number): number | null {
+    return this.#sentAt.get(number) ?? null;
+  }
+
+  isWaitedFor(now: number): boolean {
+    return this.#wanting !== null && now - this.#wanting.at < answerMs;
+  }
+
+  /** Whether it is the one that was waited for. */
+  isAnswered(number: number): boolean {
+    this.#unanswered.delete(number);
+    if (this.#wanting?.number !== number) return false;
+    this.#wanting = null;
+    return true;
+  }
+
+  isNew({ id, until }: Grant): boolean {
+    if (this.#known.has(id)) return false;
+    this.#known.set(id, until);
+    return true;
+  }
+
+  /** `again`: they are to be sent again. */
+  lost(again: boolean): void {
+    this.#wanting = null;
+    if (again) this.#lost = [...this.#unanswered];
+    else this.#unanswered.clear();
+  }
+
+  /** None is sent again. */
+  abandon(): void {
+    this.#lost = [];
+    this.#unanswered.clear();
+  }
+
+  /** What is so old that no answer to it brings a grant that lives. Grants of runs live until they are settled. */
+  forget(now: number, grantsEnd: boolean): void {
+    const isOld = (at: number): boolean => grantsEnd && now > at + 2 * bounds.leaseMs;
+    for (const [number, at] of this.#sentAt) if (this.#sentAt.size > keptMax || isOld(at)) this.#sentAt.delete(number);
+    for (const [id, until] of this.#known) if (this.#known.size > keptMax || isOld(until)) this.#known.delete(id);
+  }
+
+  clear(): void {
+    this.#sentAt.clear();
+    this.#known.clear();
+    this.#wanting = null;
+    this.abandon();
+  }
+}

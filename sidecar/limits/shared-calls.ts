@@ -1,0 +1,53 @@
+// The calls of one run that other processes may serve as well, `maxToolCalls` of them together. Where nobody can be asked,
+// a run that nobody else is known to serve is counted here alone: what it used is told as soon as somebody can be.
+import type { LeasedCounter, SharedCalls } from '../decide/decision.ts';
+import type { Lease } from './lease.ts';
+import type { Leases } from './leases.ts';
+
+/** A run that a caller names. */
+export interface SharedRun {
+  /** 64 hex digits. */
+  readonly id: string;
+  /** The agent whose cap it is. */
+  readonly agentId: string;
+}
+
+export class SharedRunCalls implements SharedCalls {
+  readonly #leases: Leases;
+  readonly #lease: Lease;
+  #policy: object;
+
+  constructor(leases: Leases, run: SharedRun) {
+    this.#leases = leases;
+    this.#policy = leases.policy;
+    this.#lease = leases.ofRun(run);
+  }
+
+  hasRoom(max: number, now: number): boolean {
+    if (this.#policy !== this.#leases.policy) {
+      this.#policy = this.#leases.policy;
+      this.#lease.policyChanged();
+    }
+    this.#lease.limitTo(max);
+    return this.#lease.hasRoom(now) || this.#isAlone(now);
+  }
+
+  isSpent(now: number): boolean {
+    return this.#lease.isFull(now);
+  }
+
+  awaits(now: number): readonly LeasedCounter[] | null {
+    this.#leases.touch(this.#lease, now);
+    return this.#leases.isAway ? null : [this.#lease];
+  }
+
+  take(now: number): void {
+    this.#leases.touch(this.#lease, now);
+    if (this.#lease.hasRoom(now)) this.#lease.take(now);
+    else this.#lease.owe(now);
+  }
+
+  #isAlone(now: number): boolean {
+    return !this.#lease.shared && !this.#lease.isFull(now) && this.#leases.isGone;
+  }
+}

@@ -1,0 +1,196 @@
+// Keeps the leases of one process: asks for what is due, at once where a call waits and else every `tickMs`, and brings
+// back what the ledger says. Used by a sidecar over a stream, and by a control plane for its own runs within the process.
+//
+// States of the link: closed → opening → open (asks go out) → lost, which waits its backoff and opens again. A link that
+// answers nothing for `silenceMs` counts as lost. Between ticks nothing runs; without leases there are none.
+import { bounds, type OnRecall, type QuotaLink } from '@tollgate/proto/contract';
+import { barredMs, createBackoff } from '../backoff.ts';
+import type { Clock, Timer } from '../clock.ts';
+import { Leases } from '../limits/leases.ts';
+
+interface QuotaHearing {
+  /** Asks will be answered. */
+  readonly opened: () => void;
+  /** `barred`: somebody is there and wants nothing of us, so there is no hurry. */
+  readonly lost: (problem: string, barred: boolean) => void;
+  readonly recalled: OnRecall;
+}
+
+/** Begins to reach the ledger; `hearing` is told how that goes, after this has returned. */
+export type OpenQuota = (hearing: QuotaHearing) => QuotaLink;
+
+export interface LeaseKeeperDeps {
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly random: () => number;
+  /** Runs it once this turn of the event loop has brought what it will. */
+  readonly soon: (run: () => void) => void;
+  readonly open: OpenQuota;
+  readonly log: { info(fields: object, message: string): void };
+}
+
+export interface LeaseStatus {
+  readonly link: 'open' | 'lost';
+  /** Why it is lost, the last time that it was. */
+  readonly problem: string | null;
+  /** Counters that are leased now. */
+  readonly counters: number;
+  /** Calls that wait now, and all that ever did. */
+  readonly waiting: number;
+  readonly waits: number;
+  /** Calls denied because a lease was dry. */
+  readonly dryDenials: number;
+}
+
+export interface LeaseKeeper {
+  readonly leases: Leases;
+  status(): LeaseStatus;
+  /** Told of each wait, in ms. */
+  onWaited(listener: (ms: number) => void): void;
+  /** The control plane answers elsewhere: not to wait out the backoff. */
+  retryNow(): void;
+  /** Gives back what is held, and waits for that as long as it may. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+const tickMs = 50;
+const silenceMs = 3_000;
+
+export function keepLeases({ clock, random, soon, open, log }: LeaseKeeperDeps): LeaseKeeper {
+  const leases = new Leases({ onUrgent: () => tickSoon(), onActive: () => arm(), onWaited: (ms) => waited(ms) });
+  const backoff = createBackoff({ random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.unreachable });
+  const listeners: ((ms: number) => void)[] = [];
+  let link: QuotaLink | null = null;
+  let problem: string | null = null;
+  let waits = 0;
+  let closed = false;
+  let ticking: Timer | null = null;
+  let opening: Timer | null = null;
+  let isSoon = false;
+  let inFlight = 0;
+  let openingSince = clock.now();
+  let onSettled = (): void => {};
+
+  const waited = (ms: number): void => {
+    waits += 1;
+    for (const listener of listeners) listener(ms);
+  };
+
+  const arm = (): void => {
+    if (ticking !== null || closed || (leases.size === 0 && leases.endsAt === null)) return;
+    const endsInMs = (leases.endsAt ?? Number.POSITIVE_INFINITY) - clock.now();
+    ticking = clock.after(Math.max(1, Math.min(tickMs, endsInMs)), () => {
+      ticking = null;
+      // What has arrived meanwhile is read first.
+      tickSoon();
+    });
+    ticking.unref();
+  };
+
+  const tickSoon = (): void => {
+    if (isSoon || closed) return;
+    isSoon = true;
+    soon(() => {
+      isSoon = false;
+      if (!closed) tick();
+    });
+  };
+
+  const tick = (): void => {
+    ticking?.cancel();
+    ticking = null;
+    const now = clock.now();
+    leases.endWaits(now);
+    if (leases.isSilent(now, silenceMs)) lose('nothing was answered', false);
+    // A connection may take as long as it likes; calls do not wait for it.
+    if (!leases.isOpen && now - openingSince > bounds.leaseWaitMs) leases.lost(now);
+    send(leases.asks(now));
+    arm();
+  };
+
+  const send = (asks: ReturnType<Leases['asks']>): void => {
+    for (let at = 0; at < asks.length; at += bounds.leaseAsks) void askLink(asks.slice(at, at + bounds.leaseAsks));
+  };
+
+  const askLink = async (asks: ReturnType<Leases['asks']>): Promise<void> => {
+    const asked = link;
+    if (asked === null) return;
+    inFlight += 1;
+    try {
+      const answers = await asked.ask(asks);
+      if (link === asked) leases.answered(answers, clock.now());
+    } catch (error) {
+      if (link === asked) lose(error instanceof Error ? error.message : 'the asks were not answered', false);
+    } finally {
+      inFlight -= 1;
+      if (inFlight === 0) onSettled();
+    }
+  };
+
+  const lose = (why: string, barred: boolean): void => {
+    const before = link;
+    if (before === null) return;
+    link = null;
+    before.close();
+    if (leases.isOpen || problem === null) log.info({ problem: why }, 'lease stream lost');
+    problem = why;
+    leases.lost(clock.now());
+    if (closed) return;
+    opening = clock.after(barred ? barredMs(random, bounds.reconnectMs.max) : backoff.next(), connect);
+    opening.unref();
+  };
+
+  const connect = (): void => {
+    opening = null;
+    openingSince = clock.now();
+    const opened = open({
+      opened: () => {
+        if (link !== opened || leases.isOpen) return;
+        backoff.reset();
+        problem = null;
+        leases.opened();
+      },
+      lost: (why, barred) => {
+        if (link === opened) lose(why, barred);
+      },
+      recalled: (counters) => leases.recalled(counters, clock.now()),
+    });
+    link = opened;
+  };
+
+  return {
+    leases,
+    status: () => ({
+      link: leases.isOpen ? 'open' : 'lost',
+      problem,
+      counters: leases.size,
+      waiting: leases.waits,
+      waits,
+      dryDenials: leases.dryDenials,
+    }),
+    onWaited: (listener) => {
+      listeners.push(listener);
+    },
+    retryNow: () => {
+      if (link !== null || closed) return;
+      opening?.cancel();
+      connect();
+    },
+    close: async (deadlineMs) => {
+      if (closed) return;
+      closed = true;
+      ticking?.cancel();
+      opening?.cancel();
+      send(leases.release(clock.now()));
+      if (inFlight > 0) {
+        await new Promise<void>((done) => {
+          const late = clock.after(deadlineMs, done);
+          onSettled = () => {
+            late.cancel();
+            done();
+          };
+        });
+      }
+      lose('closed', false);
+    },
+  };
+}

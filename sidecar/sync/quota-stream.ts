@@ -1,0 +1,62 @@
+// The way to the ledger over gRPC: one stream, whose messages are answered one by one, in their order. It is open once
+// the control plane has taken the greeting.
+import { status, type ServiceError } from '@grpc/grpc-js';
+import { createQuotaClient, type LeaseResponse__Output } from '@tollgate/proto';
+import type { QuotaAnswer } from '@tollgate/proto/contract';
+import type { Channel } from './channel.ts';
+import type { OpenQuota } from './lease-keeper.ts';
+import { answersFrom, asksOf, recalledFrom } from './quota-messages.ts';
+
+export interface QuotaStreamConfig {
+  readonly sidecarId: string;
+  readonly bootId: string;
+}
+
+interface Asked {
+  readonly answer: (answers: readonly QuotaAnswer[]) => void;
+  readonly fail: (error: Error) => void;
+}
+
+export const openQuotaStream =
+  (channel: Channel, { sidecarId, bootId }: QuotaStreamConfig): OpenQuota =>
+  (hearing) => {
+    // A connection of its own: whoever opens anew may find another control plane.
+    const client = createQuotaClient(channel.address, channel.credentials, { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
+    const stream = client.lease(channel.metadata());
+    const asked: Asked[] = [];
+    let isOver = false;
+
+    const over = (problem: string, code: status | null): void => {
+      if (isOver) return;
+      isOver = true;
+      for (const { fail } of asked.splice(0)) fail(new Error(problem));
+      hearing.lost(problem, code !== null && code !== status.UNAVAILABLE);
+    };
+
+    stream.on('metadata', () => hearing.opened());
+    stream.on('data', ({ answers, recall }: LeaseResponse__Output) => {
+      if (answers != null) asked.shift()?.answer(answersFrom(answers));
+      if (recall != null) hearing.recalled(recalledFrom(recall));
+    });
+    stream.on('error', (error: ServiceError) => over(error.details || error.message, error.code));
+    stream.on('end', () => {
+      stream.end();
+      over('the control plane ended the stream', null);
+    });
+    stream.on('status', () => client.close());
+    stream.write({ hello: { sidecarId, bootId } });
+
+    return {
+      ask: (asks) =>
+        new Promise((answer, fail) => {
+          if (isOver) return fail(new Error('the stream has ended'));
+          asked.push({ answer, fail });
+          stream.write(asksOf(asks));
+        }),
+      close: () => {
+        isOver = true;
+        for (const { fail } of asked.splice(0)) fail(new Error('the stream was closed'));
+        stream.cancel();
+      },
+    };
+  };

@@ -1,0 +1,170 @@
+// The leases of a process over a real stream: asked for together, given back, called back, and had again after the stream
+// was lost. The ledger behind it is the real one, in memory.
+import { status } from '@grpc/grpc-js';
+import { bounds } from '@tollgate/proto/contract';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../sidecar/clock.ts';
+import type { LimitSet } from '../../../sidecar/decide/decision.ts';
+import { createLeasedCounters } from '../../../sidecar/limits/leased-counters.ts';
+import { createChannel } from '../../../sidecar/sync/channel.ts';
+import { keepLeases } from '../../../sidecar/sync/lease-keeper.ts';
+import { openQuotaStream } from '../../../sidecar/sync/quota-stream.ts';
+import { eventually } from '../../support/programs.ts';
+import { type QuotaServer, startQuotaServer } from '../../support/quota-server.ts';
+import { silentLog } from '../../support/silent-log.ts';
+
+let boots = 0;
+
+async function startKeeper(server: QuotaServer) {
+  const channel = createChannel({ controlPlane: server.address, key: 'gsk_acme_x', plaintext: true });
+  const keeper = keepLeases({
+    clock: systemClock,
+    random: () => 0.5,
+    soon: (run) => void setImmediate(run),
+    open: openQuotaStream(channel, { sidecarId: 's', bootId: `boot-${(boots += 1)}` }),
+    log: silentLog,
+  });
+  onTestFinished(() => keeper.close(0));
+  const { leases } = keeper;
+  leases.policyChanged({ epoch: 'e', number: 1 }, systemClock.now());
+  const counters = createLeasedCounters(leases, 60);
+  const allowance = counters.allowanceOf('ann', 'enforced');
+  const setOf = (id: string): LimitSet => ({
+    limits: [{ id, max: server.limits.get(id) ?? 1, layer: 'workspace', path: id }],
+    found: null,
+  });
+  /** One call: whether it was admitted, and whether it had to wait. */
+  const call = (id: string, set = setOf(id)): Promise<{ readonly admitted: boolean; readonly waited: boolean }> =>
+    new Promise((done) => {
+      const weigh = (now: number) => {
+        const full = allowance.firstFull(set, now);
+        if (full === null) allowance.charge(set, now);
+        return full;
+      };
+      const full = weigh(systemClock.now());
+      if (full === null || full.awaits === null) return done({ admitted: full === null, waited: false });
+      leases.wait(full.awaits, systemClock.now(), (isLast, now) => {
+        const again = weigh(now);
+        if (isLast || again === null || again.awaits === null) done({ admitted: again === null, waited: true });
+        return again?.awaits ?? null;
+      });
+    });
+  const opens = () =>
+    eventually(
+      () => Promise.resolve(keeper.status().link),
+      (link) => link === 'open',
+    );
+  keeper.retryNow();
+  await opens();
+  return { keeper, leases, call, opens };
+}
+
+const admissions = async (calls: readonly Promise<{ readonly admitted: boolean }>[]): Promise<number> =>
+  (await Promise.all(calls)).filter(({ admitted }) => admitted).length;
+
+test('calls of one turn are asked for together, in one message for all counters', async () => {
+  const server = await startQuotaServer();
+  server.limits.set('a', 10).set('b', 10);
+  server.limits.set('warm', 10);
+  const { call } = await startKeeper(server);
+  // What is done for the first time is slow.
+  await eventually(
+    () => call('warm'),
+    ({ admitted }) => admitted,
+  );
+  const before = server.asks.length;
+  expect(await admissions([...Array.from({ length: 12 }, () => call('a')), ...Array.from({ length: 3 }, () => call('b'))])).toBe(13);
+  const [first, second] = server.asks.slice(before).filter(({ counter }) => counter.kind === 'limit' && counter.id !== 'warm');
+  expect(first).toMatchObject({ counter: { id: 'a' }, waiting: 12, onlySettles: false });
+  expect(second).toMatchObject({ counter: { id: 'b' }, waiting: 3 });
+  // Full until there is room again: nobody is asked meanwhile.
+  await eventually(
+    () => call('a'),
+    ({ waited }) => !waited,
+  );
+  const asked = server.asks.length;
+  expect(await call('a')).toEqual({ admitted: false, waited: false });
+  expect(
+    server.asks.slice(asked).filter(({ counter, onlySettles }) => counter.kind === 'limit' && counter.id === 'a' && !onlySettles),
+  ).toEqual([]);
+});
+
+test('while it is used a lease is renewed behind the calls, and none of them waits', async () => {
+  const server = await startQuotaServer();
+  server.limits.set('a', 1_000);
+  const { call, keeper } = await startKeeper(server);
+  expect(await call('a')).toEqual({ admitted: true, waited: true });
+  const renewed = () => server.asks.filter(({ onlySettles }) => !onlySettles).length;
+  // Longer than a grant lives.
+  await eventually(
+    async () => {
+      expect(await call('a')).toEqual({ admitted: true, waited: false });
+      return renewed();
+    },
+    (asks) => asks >= 4,
+  );
+  expect(server.asks.some(({ settled }) => settled.length > 0)).toBe(true);
+  expect(keeper.status()).toMatchObject({ counters: 1, waits: 1, dryDenials: 0 });
+});
+
+test('what another waits for is given back; what was used stays used', async () => {
+  const server = await startQuotaServer();
+  server.limits.set('a', 10);
+  const [one, other] = [await startKeeper(server), await startKeeper(server)];
+  expect(await admissions([one.call('a'), one.call('a')])).toBe(2);
+  expect(await admissions(Array.from({ length: 20 }, () => other.call('a')))).toBe(8);
+  expect(await admissions(Array.from({ length: 5 }, () => one.call('a')))).toBe(0);
+});
+
+test('who closes gives back what is left', async () => {
+  const server = await startQuotaServer();
+  server.limits.set('a', 4);
+  const [one, other] = [await startKeeper(server), await startKeeper(server)];
+  expect(await admissions([one.call('a')])).toBe(1);
+  await one.keeper.close(1_000);
+  expect(server.asks.at(-1)).toMatchObject({ onlySettles: true, settled: [{ used: [{ count: 1 }] }] });
+  expect(await admissions(Array.from({ length: 4 }, () => other.call('a')))).toBe(3);
+});
+
+test('a lost stream denies at once what is not held, and is opened again', async () => {
+  const server = await startQuotaServer();
+  server.limits.set('a', 10);
+  const { call, keeper, opens } = await startKeeper(server);
+  expect((await call('a')).admitted).toBe(true);
+  server.cut(status.UNAVAILABLE, 'going');
+  await eventually(
+    () => Promise.resolve(keeper.status().link),
+    (link) => link === 'lost',
+  );
+  expect(keeper.status().problem).toContain('going');
+  // A grant of five has four left.
+  const answers = await Promise.all(Array.from({ length: 6 }, () => call('a')));
+  expect(answers.filter(({ admitted }) => admitted)).toHaveLength(4);
+  expect(answers.every(({ waited }) => !waited)).toBe(true);
+  await opens();
+  expect(await admissions(Array.from({ length: 10 }, () => call('a')))).toBe(5);
+});
+
+test('where nothing is answered a call waits no longer than it may, the next ones not at all, and the stream is opened anew', async () => {
+  const server = await startQuotaServer();
+  server.limits.set('a', 100);
+  const { call, keeper, opens } = await startKeeper(server);
+  server.answers = false;
+  const before = performance.now();
+  expect(await call('a')).toEqual({ admitted: false, waited: true });
+  expect(performance.now() - before).toBeGreaterThanOrEqual(bounds.leaseWaitMs - 1);
+  expect(await call('a')).toEqual({ admitted: false, waited: false });
+  expect(keeper.status()).toMatchObject({ waits: 1, dryDenials: 2 });
+  await eventually(
+    () => Promise.resolve(keeper.status().problem),
+    (problem) => problem === 'nothing was answered',
+  );
+  server.answers = true;
+  await opens();
+  // What was granted and not heard of counts as used, and so nothing is asked twice that may yet be answered.
+  expect(server.asks.length).toBeLessThan(5);
+  await eventually(
+    () => call('a'),
+    ({ admitted }) => admitted,
+  );
+});
