@@ -1,6 +1,6 @@
 // All that this process ships: its own spool, for as long as it lives, and the spools of dead processes, from their
-// adoption until they are acknowledged to the end. Looks for dead ones at the start and every `adoptEveryMs`. Part of
-// the shipper.
+// adoption until they are acknowledged to the end. Looks for dead ones at the start and every `adoptEveryMs`, and oftener
+// while there may be more of them than it holds at one time. Part of the shipper.
 import type { Clock, Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Backlog, BacklogStatus } from '../spool/backlog.ts';
@@ -32,6 +32,8 @@ export interface BacklogsDeps {
 
 /** Each holds a few file descriptors. */
 const adoptedMax = 16;
+/** Where there may be more than could be taken. */
+const adoptSoonMs = 1_000;
 
 export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { spool: Backlog; adoptEveryMs: number }): Backlogs {
   const { clock, log } = deps;
@@ -51,7 +53,8 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
       settle(backlog);
     }
     if (isStopped) return;
-    timer = clock.after(adoptEveryMs, () => {
+    const mayBeMore = found.length >= room;
+    timer = clock.after(mayBeMore ? Math.min(adoptSoonMs, adoptEveryMs) : adoptEveryMs, () => {
       adopting = adopt();
     });
     timer.unref();

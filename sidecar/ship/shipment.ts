@@ -5,12 +5,15 @@
 // records are unacknowledged than the credit. A batch goes at once if there are enough records for one, else when the
 // oldest has waited `flushMs`. Ended: the status has come and no read is under way; what was sent and not
 // acknowledged will be sent again on the next stream.
+//
+// The server is not believed more than it can know: nothing is acknowledged that was never sent. A stream on which
+// nothing comes to anything for `progressMs`, no credit, or no acknowledgement of what was sent, is given up.
 import type { ShipResponse__Output } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
 import type { Clock, Timer } from '../clock.ts';
 import type { Backlog } from '../spool/backlog.ts';
 import type { SpoolRecord } from '../spool/record.ts';
-import { createLanes } from './lanes.ts';
+import { createLanes, type Lane } from './lanes.ts';
 
 /** A call of `AuditService.Ship`, or what stands for one where the control plane is this process. */
 export interface ShipStream {
@@ -61,30 +64,38 @@ export interface ShipmentDeps {
   readonly clock: Clock;
   readonly onOpen: () => void;
   readonly onAcknowledged: (backlog: Backlog) => void;
+  readonly onUnreadable: (backlog: Backlog, error: unknown) => void;
 }
 
 export interface ShipmentConfig {
   readonly sidecarId: string;
   readonly backlogs: readonly Backlog[];
+  /** The one among them that this process writes. */
+  readonly own: Backlog;
   readonly flushMs: number;
+  readonly progressMs: number;
+  /** Somebody waits for the acknowledgement of every entry. */
+  readonly isAwaited: boolean;
 }
 
-export function createShipment({ stream, clock, onOpen, onAcknowledged }: ShipmentDeps, config: ShipmentConfig): Shipment {
-  const lanes = createLanes(config.backlogs);
+export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnreadable }: ShipmentDeps, config: ShipmentConfig): Shipment {
+  const lanes = createLanes(config.backlogs, config);
   let hasEnded = false;
   let hasProgressed = false;
-  let readFailure: string | undefined;
+  let failure: string | undefined;
   let pumping: Promise<void> | undefined;
   let pumpAgain = false;
   let flushTimer: Timer | undefined;
+  let progressTimer: Timer | undefined;
   let unblock = (): void => {};
 
   const ended = new Promise<ShipmentEnd>((resolve) => {
     stream.on('status', ({ code, details }) => {
       hasEnded = true;
       flushTimer?.cancel();
+      progressTimer?.cancel();
       unblock();
-      void Promise.resolve(pumping).then(() => resolve({ code, details: readFailure ?? details, hasProgressed }));
+      void Promise.resolve(pumping).then(() => resolve({ code, details: failure ?? details, hasProgressed }));
     });
   });
   // The status says the same, and comes for every end.
@@ -92,12 +103,29 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
   stream.on('drain', () => unblock());
   stream.on('data', receive);
   stream.write({ hello: { sidecarId: config.sidecarId } });
+  awaitProgress();
+
+  function awaitProgress(): void {
+    progressTimer?.cancel();
+    progressTimer = clock.after(config.progressMs, () => {
+      progressTimer = undefined;
+      if (lanes.credit > 0 && lanes.inFlight === 0) return;
+      const missing = lanes.credit > 0 ? 'acknowledged nothing' : 'gave no credit';
+      failure = `the control plane ${missing} for ${config.progressMs} ms`;
+      stream.cancel();
+    });
+    progressTimer.unref();
+  }
 
   function receive({ credit, acknowledged }: ShipResponse__Output): void {
     if (credit) {
       const isFirst = lanes.credit === 0;
-      lanes.credit = credit.records;
-      if (isFirst && credit.records > 0) onOpen();
+      // What is under way has a bound of its own, whatever the server says.
+      lanes.credit = Math.min(credit.records, bounds.auditCreditRecords);
+      if (isFirst && credit.records > 0) {
+        awaitProgress();
+        onOpen();
+      }
     }
     if (acknowledged) acknowledge(acknowledged.spoolId, acknowledged.sequence);
     pump();
@@ -105,11 +133,15 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
 
   function acknowledge(spoolId: string, sequence: number): void {
     const lane = lanes.find(spoolId);
-    if (!lane || sequence <= lane.backlog.acknowledged) return;
-    lane.backlog.acknowledge(sequence);
+    if (!lane) return;
+    // It may have more of a dead process's spool than this one has sent: that is sent again, and skipped there.
+    const known = Math.min(sequence, lane.backlog.sent);
+    if (known <= lane.backlog.acknowledged) return;
+    lane.backlog.acknowledge(known);
     // The server may have records of an earlier stream that were not sent again on this one yet.
     lane.sent = Math.max(lane.sent, lane.backlog.acknowledged);
     hasProgressed = true;
+    awaitProgress();
     onAcknowledged(lane.backlog);
   }
 
@@ -118,7 +150,7 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
     if (pumping || hasEnded) return;
     pumping = sendAll()
       .catch((error: unknown) => {
-        readFailure = `the spool cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+        failure = `the spool cannot be read: ${error instanceof Error ? error.message : String(error)}`;
         stream.cancel();
       })
       .finally(() => {
@@ -132,13 +164,34 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
   async function sendAll(): Promise<void> {
     for (let next = lanes.next(); next; next = lanes.next()) {
       const { lane, recordsMax } = next;
-      const records = await lane.backlog.readBatch(lane.sent, { recordsMax, bytesMax: bounds.auditBatchBytes });
+      const records = await read(lane, recordsMax);
+      if (records === undefined) continue;
       const last = records.at(-1);
       if (hasEnded || !last) return;
       lane.sent = Math.max(lane.sent, last.sequence);
+      lane.backlog.noteSent(last.sequence);
+      if (progressTimer === undefined) awaitProgress();
       const hasRoom = stream.write({ batch: { spoolId: lane.backlog.id, records: [...records] } });
       if (!hasRoom) await drained();
       if (hasEnded) return;
+    }
+  }
+
+  // What a dead process left holds up nobody: it is tried again later.
+  async function read(lane: Lane, recordsMax: number): Promise<readonly SpoolRecord[] | undefined> {
+    try {
+      return await lane.backlog.readBatch(lane.sent, { recordsMax, bytesMax: bounds.auditBatchBytes });
+    } catch (error) {
+      if (lane.backlog === config.own) throw error;
+      onUnreadable(lane.backlog, error);
+      lane.isStuck = true;
+      const retry = clock.after(config.progressMs, () => {
+        lane.isStuck = false;
+        lane.isDue = true;
+        pump();
+      });
+      retry.unref();
+      return undefined;
     }
   }
 
@@ -164,7 +217,9 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged }: Shipme
       return lanes.credit > 0 && !hasEnded;
     },
     wake() {
-      if (!hasEnded) armFlush();
+      if (hasEnded) return;
+      armFlush();
+      if (config.isAwaited) pump();
     },
     flush() {
       if (!hasEnded) flush();

@@ -7,7 +7,7 @@
 // key is refused or the deadline passes. Closed: what is left belongs to the next process.
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
-import { createBackoff } from '../backoff.ts';
+import { barredMs, createBackoff } from '../backoff.ts';
 import type { Backlog } from '../spool/backlog.ts';
 import { type BacklogsDeps, createBacklogs } from './backlogs.ts';
 import { createShipment, type Shipment, type ShipmentEnd, type ShipStream } from './shipment.ts';
@@ -50,16 +50,33 @@ export interface ShipperConfig {
   readonly spool: Backlog;
   /** How long an entry waits for others to share its batch. */
   readonly flushMs?: number;
+  /** Somebody waits for the acknowledgement of every entry: none waits for others while nothing is under way. */
+  readonly isAwaited?: boolean;
+  /** How long a stream may go without credit, or an acknowledgement of what was sent. */
+  readonly progressMs?: number;
   readonly reconnectMs?: { readonly first: number; readonly max: number };
   readonly adoptEveryMs?: number;
 }
+
+/** The longest wait where callers wait for their entries to be committed. */
+const awaitedMs = 1_000;
 
 const refusals: readonly number[] = [grpcStatus.UNAUTHENTICATED, grpcStatus.PERMISSION_DENIED];
 
 export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper {
   const { adopt, clock, log, random } = deps;
-  const { sidecarId, spool, flushMs = 25, reconnectMs = bounds.reconnectMs, adoptEveryMs = 60_000 } = config;
-  const backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs: reconnectMs.max });
+  const {
+    sidecarId,
+    spool,
+    flushMs = 25,
+    isAwaited = false,
+    progressMs = 30_000,
+    reconnectMs = bounds.reconnectMs,
+    adoptEveryMs = 60_000,
+  } = config;
+  // Callers are denied until somebody takes their entries again, and must not be for longer than nobody does.
+  const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
+  const backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
   let shipment: Shipment | undefined;
   let link: Link = 'connecting';
   let lastError: string | undefined;
@@ -83,7 +100,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
       isRefused = refusals.includes(end.code);
       if (end.hasProgressed || clock.wall() - openedAt >= reconnectMs.max) backoff.reset();
       if (isDone()) return;
-      const waitMs = isRefused ? reconnectMs.max * (0.5 + random() / 2) : backoff.next();
+      const waitMs = isRefused ? barredMs(random, reconnectMs.max) : backoff.next();
       if (lastError !== end.details)
         log.info({ code: end.code, error: end.details, waitMs, records: status().records }, 'audit stream lost');
       lastError = end.details;
@@ -95,13 +112,20 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   async function ship(): Promise<ShipmentEnd> {
     try {
       const stream = deps.openStream();
-      shipment = createShipment({ stream, clock, onOpen, onAcknowledged: settle }, { sidecarId, backlogs: backlogs.all, flushMs });
+      shipment = createShipment(
+        { stream, clock, onOpen, onAcknowledged: settle, onUnreadable },
+        { sidecarId, backlogs: backlogs.all, own: spool, flushMs, isAwaited, progressMs },
+      );
       return await shipment.ended;
     } catch (error) {
       return { code: grpcStatus.UNKNOWN, details: String(error), hasProgressed: false };
     } finally {
       shipment = undefined;
     }
+  }
+
+  function onUnreadable({ id }: Backlog, error: unknown): void {
+    log.warn({ spool: id, error: String(error) }, 'a spool cannot be read; it is tried again later');
   }
 
   function onOpen(): void {

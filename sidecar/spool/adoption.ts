@@ -23,12 +23,13 @@ export interface AdoptionConfig {
 }
 
 export async function adoptDead(deps: AdoptionDeps, { folder, workspace, max }: AdoptionConfig): Promise<readonly Backlog[]> {
-  await removeRemnants(folder);
+  for (const path of await removeRemnants(folder, deps.clock.wall())) deps.log.warn({ path }, 'what is left of a spool cannot be removed');
   const adopted: Backlog[] = [];
   for (const spool of listSpools(folder)) {
     if (adopted.length >= max) break;
-    if (spool.workspace === undefined) deps.log.warn({ folder: spool.folder }, 'a spool is not understood');
-    if (spool.workspace !== workspace) continue;
+    const found = spool.workspace;
+    if (found === undefined) deps.log.warn({ folder: spool.folder }, 'a spool is not understood');
+    if (found !== workspace) continue;
     const backlog = await adopt(deps, spool).catch((error: unknown) => {
       // Another process can finish and remove a spool at any moment.
       if (!isErrno(error, 'ENOENT')) deps.log.warn({ folder: spool.folder, error: String(error) }, 'a spool was not adopted');

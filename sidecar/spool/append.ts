@@ -3,15 +3,17 @@
 //
 // A group collects (framed, in order, waiting for the end of the turn), is written in one write and, with durability
 // `disk`, synced. One group is synced at a time; meanwhile the next one collects. A failure refuses the group, and
-// those that collect behind it, since their sequences counted on it.
+// those that collect behind it, since their sequences counted on it. With `remote` a written entry waits for its
+// acknowledgement: not the group, whose next one is written meanwhile.
+import type { Confirmations } from './confirmations.ts';
 import { AuditUnavailable } from './unavailable.ts';
 import type { Writer } from './writer.ts';
 
-/** What an entry survives: a kill of the process, or a power loss. */
-export type Durability = 'kernel' | 'disk';
+/** What an entry survives: a kill of the process, a power loss, or the loss of this machine. */
+export type Durability = 'kernel' | 'disk' | 'remote';
 
 export interface Appending {
-  /** Only for durability `kernel`. Throws `AuditUnavailable`. */
+  /** As durable as `kernel` on return; not for durability `disk`. Throws `AuditUnavailable`. */
   readonly append: (json: string) => number;
   /** Rejects with `AuditUnavailable`. */
   readonly appendAsync: (json: string) => Promise<number>;
@@ -28,7 +30,14 @@ interface Waiting {
 /** A group is not let grow beyond this. */
 const groupBytesMax = 1024 * 1024;
 
-export function createAppending(writer: Writer, { durability, onAppended }: { durability: Durability; onAppended: () => void }): Appending {
+export interface AppendingConfig {
+  readonly durability: Durability;
+  /** Of durability `remote`. */
+  readonly confirmations: Confirmations | undefined;
+  readonly onAppended: () => void;
+}
+
+export function createAppending(writer: Writer, { durability, confirmations, onAppended }: AppendingConfig): Appending {
   let group: Waiting[] = [];
   let isScheduled = false;
   let isSyncing = false;
@@ -56,6 +65,12 @@ export function createAppending(writer: Writer, { durability, onAppended }: { du
   }
 
   function appendAsync(json: string): Promise<number> {
+    if (confirmations === undefined) return appendToGroup(json);
+    if (confirmations.isFull) return Promise.reject(new AuditUnavailable('busy', 'too many wait for the control plane'));
+    return appendToGroup(json).then((sequence) => confirmations.wait(sequence).then(() => sequence));
+  }
+
+  function appendToGroup(json: string): Promise<number> {
     if (writer.framedBytes >= groupBytesMax) {
       if (isSyncing) return Promise.reject(new AuditUnavailable('busy', `more than ${groupBytesMax} bytes wait for the disk`));
       flush();
@@ -78,8 +93,8 @@ export function createAppending(writer: Writer, { durability, onAppended }: { du
   function flush(): void {
     if (isSyncing || group.length === 0) return;
     try {
-      if (durability === 'kernel') writeThrough();
-      else writeAndSync();
+      if (durability === 'disk') writeAndSync();
+      else writeThrough();
     } catch {
       // Those who waited were told.
     }
@@ -122,6 +137,7 @@ export function createAppending(writer: Writer, { durability, onAppended }: { du
     close: () =>
       new Promise((closed) => {
         flush();
+        confirmations?.close();
         if (isSyncing) onIdle = closed;
         else closed();
       }),

@@ -20,9 +20,12 @@ export interface Backlog {
   /** The last sequence there is to ship. */
   readonly last: number;
   readonly acknowledged: number;
+  /** The last sequence that this process ever sent; 0 if it has sent none. */
+  readonly sent: number;
   readonly status: () => BacklogStatus;
   /** Not to be called again before it has answered. */
   readonly readBatch: (after: number, limits: BatchLimits) => Promise<readonly SpoolRecord[]>;
+  readonly noteSent: (sequence: number) => void;
   readonly acknowledge: (sequence: number) => void;
   /** There is one listener. */
   readonly onBehind: (listener: () => void) => void;
@@ -52,6 +55,8 @@ export interface BacklogConfig {
   readonly segments: Segments;
   /** When the oldest of the records that are there already was appended, or before. */
   readonly since?: number;
+  /** Acknowledged that far now. */
+  readonly onAcknowledged?: (sequence: number) => void;
   /** Stops what still appends to it; nothing does where its process is dead. */
   readonly stopWriting?: () => Promise<void>;
 }
@@ -59,15 +64,17 @@ export interface BacklogConfig {
 /** A backlog, and what its own writer says to it: that something was committed. */
 export function createBacklog(
   { fs, clock, log }: BacklogDeps,
-  { id, hold, segments, since, stopWriting }: BacklogConfig,
+  { id, hold, segments, since, onAcknowledged, stopWriting }: BacklogConfig,
 ): Backlog & { readonly noteAppended: () => void } {
   const mark = createAcknowledgedMark({ fs, clock }, hold.folder);
   const losses = createLosses({ fs, log }, { id, folder: hold.folder });
   const reader = createReader({ fs, onLost: losses.note }, segments);
+  segments.onRemoved((segment) => reader.release(segment));
   const ages = createAges();
   if (since !== undefined) ages.mark(segments.acknowledged + 1, since);
   let isCaughtUp = segments.acknowledged >= segments.last;
   let listener = (): void => {};
+  let sent = 0;
   let reading: Promise<unknown> = Promise.resolve();
   let closing: Promise<void> | undefined;
 
@@ -84,6 +91,7 @@ export function createBacklog(
     segments.acknowledge(known);
     mark.note(known);
     ages.acknowledge(known);
+    onAcknowledged?.(known);
     isCaughtUp ||= known >= segments.last;
   }
 
@@ -103,7 +111,7 @@ export function createBacklog(
     reader.close();
     mark.close();
     try {
-      if (segments.acknowledged >= segments.last) await removeSpoolFolder(hold.folder);
+      if (segments.acknowledged >= segments.last) await removeSpoolFolder(fs, hold.folder);
     } finally {
       hold.release();
     }
@@ -116,6 +124,12 @@ export function createBacklog(
     },
     get acknowledged() {
       return segments.acknowledged;
+    },
+    get sent() {
+      return sent;
+    },
+    noteSent(sequence) {
+      sent = Math.max(sent, sequence);
     },
     status: () => ({
       records: segments.last - segments.acknowledged,

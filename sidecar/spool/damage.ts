@@ -1,6 +1,6 @@
 // What can still be said of a segment where a record is unreadable: where the next good record begins, and at the
 // end of a dead process's last segment how many records the unreadable rest was. Pure.
-import { headerBytes, isIntact, isPlausibleLength, readHeader } from './record.ts';
+import { type Header, headerBytes, isIntact, isPlausibleLength, lengthIn, readHeader } from './record.ts';
 
 const recordBytesMin = headerBytes + 1;
 
@@ -11,11 +11,11 @@ const recordBytesMin = headerBytes + 1;
 export function findRecord(bytes: Buffer, from: number, expected: number): number {
   for (let offset = from + 1; offset + recordBytesMin <= bytes.length; offset += 1) {
     // Nearly every offset ends here: inside JSON the highest byte of what would be a length is not zero.
-    if (!isPlausibleLength(bytes.readUInt32LE(offset))) continue;
-    const { length, crc, sequence } = readHeader(bytes, offset);
-    if (offset + headerBytes + length > bytes.length) continue;
-    if (sequence < expected || sequence > expected + Math.floor((offset - from) / recordBytesMin)) continue;
-    if (isIntact(bytes, offset, length, crc)) return offset;
+    if (!isPlausibleLength(lengthIn(bytes.readUInt32LE(offset)))) continue;
+    const header = readHeader(bytes, offset);
+    if (offset + headerBytes + header.length > bytes.length) continue;
+    if (header.sequence < expected || header.sequence > expected + Math.floor((offset - from) / recordBytesMin)) continue;
+    if (isIntact(bytes, offset, header)) return offset;
   }
   return -1;
 }
@@ -27,26 +27,36 @@ export interface TailEnd {
   readonly bytes: number;
 }
 
-/** Reads a dead process's last segment through to its end. `first` is the sequence of its first record. */
+/**
+ * Reads a dead process's last segment through to its end. `first` is the sequence of its first record. A group of which
+ * the end was never written was not accepted, and goes as a whole.
+ */
 export function readTail(bytes: Buffer, first: number): TailEnd {
   let offset = 0;
   let expected = first;
+  let accepted: TailEnd = { records: 0, bytes: 0 };
   while (offset < bytes.length) {
-    if (bytes.length - offset >= headerBytes) {
-      const { length, crc, sequence } = readHeader(bytes, offset);
-      const end = offset + headerBytes + length;
-      if (isPlausibleLength(length) && end <= bytes.length && sequence >= expected && isIntact(bytes, offset, length, crc)) {
-        offset = end;
-        expected = sequence + 1;
-        continue;
-      }
+    const header = intactAt(bytes, offset);
+    if (header !== undefined && header.sequence >= expected) {
+      if (header.isVoid) return { records: header.sequence - first, bytes: offset };
+      offset += headerBytes + header.length;
+      expected = header.sequence + 1;
+      if (!header.goesOn) accepted = { records: expected - first, bytes: offset };
+      continue;
     }
     const found = findRecord(bytes, offset, expected);
     if (found < 0) break;
     offset = found;
   }
   const unreadable = countUnreadable(bytes, offset, expected);
-  return { records: expected - first + unreadable, bytes: unreadable > 0 ? bytes.length : offset };
+  return unreadable > 0 ? { records: expected - first + unreadable, bytes: bytes.length } : accepted;
+}
+
+function intactAt(bytes: Buffer, offset: number): Header | undefined {
+  if (bytes.length - offset < headerBytes) return undefined;
+  const header = readHeader(bytes, offset);
+  const isWhole = isPlausibleLength(header.length) && offset + headerBytes + header.length <= bytes.length;
+  return isWhole && isIntact(bytes, offset, header) ? header : undefined;
 }
 
 // A write that was cut short leaves a beginning: a good header that asks for more than there is. Anything else was
@@ -56,7 +66,8 @@ function countUnreadable(bytes: Buffer, from: number, first: number): number {
   for (let offset = from; bytes.length - offset >= recordBytesMin; ) {
     const { length, crc, sequence } = readHeader(bytes, offset);
     const rest = bytes.length - offset - headerBytes;
-    if (isIntact(bytes, offset, rest, crc)) return count + 1;
+    // Only the last of its group can be the last of the file: it has no mark.
+    if (isIntact(bytes, offset, { word: rest, length: rest, crc })) return count + 1;
     if (sequence !== first + count || !isPlausibleLength(length)) return count + 1;
     if (length > rest) return count;
     count += 1;

@@ -14,6 +14,8 @@ import { readRange, type SpoolFs } from './spool-fs.ts';
 export interface Reader {
   /** What follows `after`; at most `bytesMax` bytes, but never less than a record. Not to be called while it reads. */
   readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]>;
+  /** The segment is deleted: it is not kept open for what comes. */
+  release(segment: Segment): void;
   close(): void;
 }
 
@@ -26,6 +28,7 @@ interface Place {
   readonly segment: Segment;
   /** Absent if the file is gone: all of it is unreadable then. */
   readonly fd: number | undefined;
+  isGone: boolean;
   offset: number;
   /** The sequence due at `offset`. */
   due: number;
@@ -48,9 +51,21 @@ export function createReader(
   segments: Segments,
 ): Reader {
   let place: Place | undefined;
+  let isReading = false;
 
-  async function readBatch(after: number, { recordsMax, bytesMax }: BatchLimits): Promise<readonly SpoolRecord[]> {
-    if (place?.due !== after + 1) seek(after + 1);
+  async function readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]> {
+    isReading = true;
+    try {
+      return await read(after, limits);
+    } finally {
+      isReading = false;
+      if (place?.isGone) close();
+    }
+  }
+
+  async function read(after: number, { recordsMax, bytesMax }: BatchLimits): Promise<readonly SpoolRecord[]> {
+    // A segment with nothing in it may have been begun anew meanwhile.
+    if (place?.due !== after + 1 || place.segment.bytes === 0) seek(after + 1);
     const batch: SpoolRecord[] = [];
     let bytes = 0;
     while (place && place.due <= segments.last && batch.length < recordsMax) {
@@ -97,7 +112,7 @@ export function createReader(
       return;
     }
     close();
-    if (segment) place = { segment, fd: openSegment(segment), offset: 0, due, window: Buffer.alloc(0), windowStart: 0 };
+    if (segment) place = { segment, fd: openSegment(segment), isGone: false, offset: 0, due, window: Buffer.alloc(0), windowStart: 0 };
   }
 
   function openSegment({ path }: Segment): number | undefined {
@@ -136,7 +151,13 @@ export function createReader(
     place = undefined;
   }
 
-  return { readBatch, close };
+  function release(segment: Segment): void {
+    if (place?.segment !== segment) return;
+    place.isGone = true;
+    if (!isReading) close();
+  }
+
+  return { readBatch, release, close };
 }
 
 function look({ segment, offset, window, windowStart }: Place): Look {
@@ -146,9 +167,10 @@ function look({ segment, offset, window, windowStart }: Place): Look {
   const at = offset - windowStart;
   const inWindow = at < 0 ? 0 : window.length - at;
   if (inWindow < headerBytes) return { kind: 'refill' };
-  const { length, crc, sequence } = readHeader(window, at);
+  const header = readHeader(window, at);
+  const { length, sequence } = header;
   if (!isPlausibleLength(length) || headerBytes + length > left) return { kind: 'unreadable' };
   if (headerBytes + length > inWindow) return { kind: 'refill' };
-  if (!isIntact(window, at, length, crc)) return { kind: 'unreadable' };
+  if (!isIntact(window, at, header)) return { kind: 'unreadable' };
   return { kind: 'record', sequence, entry: window.subarray(at + headerBytes, at + headerBytes + length) };
 }

@@ -29,6 +29,8 @@ export interface Segments {
   grow(segment: Segment, bytes: number, last: number): void;
   /** Everything up to `sequence` is acknowledged: what is no longer needed is deleted. */
   acknowledge(sequence: number): void;
+  /** There is one listener: a deleted file takes room until nobody has it open. */
+  onRemoved(listener: (segment: Segment) => void): void;
   /** Resolves when what is to be deleted is deleted. */
   close(): Promise<void>;
 }
@@ -55,11 +57,13 @@ export interface SegmentsState {
 
 export function createSegments({ fs, log }: { fs: SpoolFs; log: Log }, { folder, list, ...start }: SegmentsState): Segments {
   let { last, acknowledged } = start;
+  let removed: (segment: Segment) => void = () => {};
   let deleting = Promise.resolve();
   let bytes = list.reduce((sum, segment) => sum + segment.bytes, 0);
 
   function remove(segment: Segment): void {
     bytes -= segment.bytes;
+    removed(segment);
     const previous = deleting;
     deleting = new Promise((resolve) => {
       fs.unlink(segment.path, (error) => {
@@ -106,6 +110,9 @@ export function createSegments({ fs, log }: { fs: SpoolFs; log: Log }, { folder,
     acknowledge(sequence) {
       acknowledged = Math.max(acknowledged, sequence);
       trim();
+    },
+    onRemoved(listener) {
+      removed = listener;
     },
     close: () => deleting,
   };

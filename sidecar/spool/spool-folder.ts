@@ -3,52 +3,89 @@
 //   <id>.new   being made; nobody looks at it
 //   <id>       a spool, with its meta file and, from its first moment, its owner's socket
 //   <id>.gone  acknowledged to the end; whoever sees it may delete it
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Hold, takeHold } from './hold.ts';
+import { type Hold, isErrno, takeHold } from './hold.ts';
+import type { SpoolFs } from './spool-fs.ts';
 
-const format = 1;
+/** 2 since records say whether their group goes on. */
+const format = 2;
+const readableFormats: readonly unknown[] = [1, format];
 
 /** Makes the spool folder too, if need be. */
 export async function makeSpoolFolder(
+  fs: SpoolFs,
   root: string,
   { id, workspace, randomId }: { id: string; workspace: string; randomId: () => string },
 ): Promise<Hold> {
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const making = join(root, `${id}.new`);
   const folder = join(root, id);
-  mkdirSync(making, { mode: 0o700 });
-  writeFileSync(metaIn(making), JSON.stringify({ format, workspace }), { flush: true });
-  const hold = await takeHold(making, randomId);
-  if (!hold) throw new Error(`the new spool ${making} is held by another process`);
-  renameSync(making, folder);
+  refuseIfThere(making, () => mkdirSync(making, { mode: 0o700 }));
+  let hold: Hold | undefined;
+  try {
+    writeFileSync(metaIn(making), JSON.stringify({ format, workspace }), { flush: true });
+    hold = await takeHold(making, randomId);
+    if (!hold) throw new Error(`the new spool ${making} is held by another process`);
+    refuseIfThere(folder, () => fs.renameSync(making, folder));
+  } catch (error) {
+    await rm(making, { recursive: true, force: true });
+    hold?.release();
+    throw error;
+  }
   return { ...hold, folder };
+}
+
+function refuseIfThere(folder: string, make: () => void): void {
+  try {
+    make();
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST') && !isErrno(error, 'ENOTEMPTY')) throw error;
+    throw new Error(`the spool ${folder} belongs to another process; each process has its own, under an id of its own`, { cause: error });
+  }
 }
 
 export interface FoundSpool {
   readonly id: string;
   readonly folder: string;
-  /** undefined: not a spool that this version can read. */
+  /** undefined: not a spool that this version can read. Read from the disk each time: there may be thousands. */
   readonly workspace: string | undefined;
 }
 
 /** Every spool there is, dead or alive. */
 export function listSpools(root: string): readonly FoundSpool[] {
   const ids = namesIn(root).filter((name) => /^[0-9a-f]{32}$/.test(name));
-  return ids.map((id) => ({ id, folder: join(root, id), workspace: readWorkspace(join(root, id)) }));
+  return ids.map((id) => ({
+    id,
+    folder: join(root, id),
+    get workspace() {
+      return readWorkspace(join(root, id));
+    },
+  }));
 }
 
-export async function removeSpoolFolder(folder: string): Promise<void> {
-  renameSync(folder, `${folder}.gone`);
+export async function removeSpoolFolder(fs: SpoolFs, folder: string): Promise<void> {
+  fs.renameSync(folder, `${folder}.gone`);
   await rm(`${folder}.gone`, { recursive: true, force: true });
 }
 
-/** What a process that died while it removed its spool left behind. */
-export async function removeRemnants(root: string): Promise<void> {
+/** Nobody takes so long to make a spool. */
+const makingMs = 3_600_000;
+
+/** What processes left behind that died while they made or removed their spool. Answers what cannot be removed. */
+export async function removeRemnants(root: string, now: number): Promise<readonly string[]> {
+  const left: string[] = [];
   for (const name of namesIn(root)) {
-    if (/^[0-9a-f]{32}\.gone$/.test(name)) await rm(join(root, name), { recursive: true, force: true });
+    const [, kind] = /^[0-9a-f]{32}\.(gone|new)$/.exec(name) ?? [];
+    const path = join(root, name);
+    try {
+      if (kind === 'gone' || (kind === 'new' && now - statSync(path).mtimeMs > makingMs)) await rm(path, { recursive: true, force: true });
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT')) left.push(path);
+    }
   }
+  return left;
 }
 
 function namesIn(root: string): readonly string[] {
@@ -59,7 +96,7 @@ function readWorkspace(folder: string): string | undefined {
   try {
     const meta: unknown = JSON.parse(readFileSync(metaIn(folder), 'utf8'));
     if (typeof meta !== 'object' || meta === null || !('format' in meta) || !('workspace' in meta)) return undefined;
-    return meta.format === format && typeof meta.workspace === 'string' ? meta.workspace : undefined;
+    return readableFormats.includes(meta.format) && typeof meta.workspace === 'string' ? meta.workspace : undefined;
   } catch {
     return undefined;
   }

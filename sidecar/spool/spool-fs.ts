@@ -8,6 +8,7 @@ export interface SpoolFs {
   writeSync(fd: number, buffer: NodeJS.ArrayBufferView, offset: number, length: number, position: number): number;
   ftruncateSync(fd: number, length: number): void;
   fsyncSync(fd: number): void;
+  renameSync(from: string, to: string): void;
   fdatasync(fd: number, done: (error: NodeJS.ErrnoException | null) => void): void;
   read(
     fd: number,

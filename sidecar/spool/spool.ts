@@ -4,11 +4,11 @@
 // A subfolder of its own for each process: segment files that only it writes, and a socket that says it lives.
 // Sequences count from 1 without holes. After `close`, or a kill, what is unacknowledged waits for a later process.
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync } from 'node:fs';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { type Appending, createAppending, type Durability } from './append.ts';
 import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
+import { createConfirmations } from './confirmations.ts';
 import { createSegments } from './segments.ts';
 import { makeSpoolFolder } from './spool-folder.ts';
 import { diskFs, type SpoolFs } from './spool-fs.ts';
@@ -31,6 +31,8 @@ export interface SpoolConfig {
   readonly segmentBytes?: number;
   /** On disk at most. */
   readonly bytesMax: number;
+  /** With durability `remote`: how long a caller waits for the control plane at most. */
+  readonly confirmMs?: number;
 }
 
 export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
@@ -43,6 +45,7 @@ export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
 }
 
 const segmentBytesDefault = 8 * 1024 * 1024;
+const confirmMsDefault = 5_000;
 /** Room is given back segment by segment: a spool has several, however small. */
 const segmentsMin = 4;
 
@@ -51,22 +54,29 @@ export const randomSpoolId = (): string => randomBytes(16).toString('hex');
 /** Rejects where the folder cannot be made or held. */
 export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<Spool> {
   const { fs = diskFs, randomId = randomSpoolId, clock, log } = deps;
-  const { folder, workspace, durability, bytesMax, segmentBytes = segmentBytesDefault } = config;
+  const { folder, workspace, durability, bytesMax, segmentBytes = segmentBytesDefault, confirmMs = confirmMsDefault } = config;
   const id = randomId();
-  const hold = await makeSpoolFolder(folder, { id, workspace, randomId });
+  const hold = await makeSpoolFolder(fs, folder, { id, workspace, randomId });
   const survivesPowerLoss = durability === 'disk';
-  if (survivesPowerLoss) syncFolder(folder);
+  try {
+    if (survivesPowerLoss) syncFolder(folder);
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
 
   const backlogDeps: BacklogDeps = { fs, clock, log };
   const segments = createSegments(backlogDeps, { folder: hold.folder, list: [], last: 0, acknowledged: 0 });
-  const backlog = createBacklog(backlogDeps, { id, hold, segments, stopWriting });
+  const confirmations = durability === 'remote' ? createConfirmations({ clock, log }, { waitMs: confirmMs, acknowledged: 0 }) : undefined;
+  const onAcknowledged = (sequence: number): void => confirmations?.acknowledge(sequence);
+  const backlog = createBacklog(backlogDeps, { id, hold, segments, onAcknowledged, stopWriting });
   const writer = createWriter(fs, {
     segments,
     segmentBytes: Math.min(segmentBytes, Math.ceil(bytesMax / segmentsMin)),
     bytesMax,
-    onSegment: () => survivesPowerLoss && syncFolder(hold.folder),
+    ...(survivesPowerLoss && { powerLoss: { syncFolder: () => syncFolder(hold.folder) } }),
   });
-  const appending = createAppending(writer, { durability, onAppended: backlog.noteAppended });
+  const appending = createAppending(writer, { durability, confirmations, onAppended: backlog.noteAppended });
 
   return {
     backlog,
@@ -84,11 +94,11 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
   }
 
   function syncFolder(path: string): void {
-    const fd = openSync(path, 'r');
+    const fd = fs.openSync(path, 'r');
     try {
       fs.fsyncSync(fd);
     } finally {
-      closeSync(fd);
+      fs.closeSync(fd);
     }
   }
 }

@@ -1,5 +1,5 @@
 // The one way in which an entry is refused. The gateway turns it into the deny `audit_unavailable`, or counts
-// the loss where the workspace chose to go on without audit.
+// the loss where the workspace chose to go on without audit. All but `unconfirmed` mean that there is no entry.
 
 export type UnavailableCause =
   /** The spool holds as many bytes as it may. */
@@ -8,8 +8,10 @@ export type UnavailableCause =
   | 'unwritable'
   /** The record is empty or above `recordBytesMax`. */
   | 'oversized'
-  /** Too many records wait for the disk. */
+  /** Too many records wait for the disk, or too many callers for the control plane. */
   | 'busy'
+  /** It is written here and will be shipped; whether the control plane has committed it is not known in time. */
+  | 'unconfirmed'
   | 'closed';
 
 export class AuditUnavailable extends Error {

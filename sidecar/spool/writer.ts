@@ -4,10 +4,17 @@
 // in one write; from then on they are written, and `commit` makes them count: only committed records are shipped.
 // If the write fails or is short, or `rollBack` is called because the sync failed, everything that is not committed
 // is forgotten, its sequences are given again, and the file is cut back to its last committed record.
-// If even cutting back fails the segment is sealed: it ends where its last committed record ends, whatever follows in
-// the file, and the next write begins a new one. Every write tries again, so a disk that has room again is used.
+// If cutting back fails the segment is sealed: it ends where its last committed record ends, whatever follows in the
+// file, and the next write begins a new one, whose name says so to any later process. Until then the refused records
+// could be taken for entries if this process dies, so that is said at once in one of two other ways, each of which needs
+// another part of the disk to work: a void mark over the first of them, in place, or the next segment, empty.
+// A group of which only a part was written needs no word: its records say that it goes on. What is left is a disk that
+// reports a failure for a write that it did take whole, then fails all three, and the process dies before any of them
+// works: then those records are shipped although they were refused. Nothing on that disk could say otherwise.
+// Every write tries again, so a disk that has room again is used.
 import { headerBytes, recordBytesMax, writeHeader } from './record.ts';
-import type { Segment, Segments } from './segments.ts';
+import { cutBack, type Place, strikeOut } from './refused.ts';
+import type { Segments } from './segments.ts';
 import type { SpoolFs } from './spool-fs.ts';
 import { AuditUnavailable } from './unavailable.ts';
 
@@ -31,23 +38,32 @@ export interface WriterConfig {
   readonly segmentBytes: number;
   /** Of the whole spool. */
   readonly bytesMax: number;
-  /** Called when a new segment file was made, where its name must survive a power loss too. */
-  readonly onSegment: () => void;
+  /** Absent: what the kernel has is enough. */
+  readonly powerLoss?: {
+    /** A file was made in the spool's subfolder: its name must survive too. */
+    readonly syncFolder: () => void;
+  };
 }
 
 const firstBufferBytes = 64 * 1024;
 /** A character of a JavaScript string takes at most three bytes of UTF-8. */
 const utf8BytesMax = 3;
 
-export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, onSegment }: WriterConfig): Writer {
+export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, powerLoss }: WriterConfig): Writer {
   let buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
   let framed = 0;
+  /** The record framed last: its header waits to know whether its group goes on. */
+  let unfinishedAt = -1;
+  let unfinishedLength = 0;
   let lastFramed = segments.last;
   let written = 0;
   let lastWritten = segments.last;
-  let open: { readonly fd: number; readonly segment: Segment; readonly sealed: boolean } | undefined;
+  let open: (Place & { readonly sealed: boolean }) | undefined;
   let failure: { readonly error: AuditUnavailable; readonly bytes: number } | undefined;
+  /** The file has, or may have, bytes after its last committed record. */
+  let isTouched = false;
   let closed = false;
+  const isSynced = powerLoss !== undefined;
 
   function frame(json: string): number {
     if (closed) throw new AuditUnavailable('closed', 'the spool is closed');
@@ -56,10 +72,17 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
     if (bytesNeeded > buffer.length) grow(bytesNeeded);
     const length = buffer.write(json, framed + headerBytes);
     if (length > recordBytesMax) throw oversized(length);
+    finishRecord(true);
+    unfinishedAt = framed;
+    unfinishedLength = length;
     lastFramed += 1;
-    writeHeader(buffer, framed, length, lastFramed);
     framed += headerBytes + length;
     return lastFramed;
+  }
+
+  function finishRecord(goesOn: boolean): void {
+    if (unfinishedAt >= 0) writeHeader(buffer, unfinishedAt, unfinishedLength, lastFramed, goesOn);
+    unfinishedAt = -1;
   }
 
   function grow(bytesNeeded: number): void {
@@ -69,8 +92,10 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
   }
 
   function writeOut(): void {
+    finishRecord(false);
     try {
       const { fd, segment } = placeFor(framed);
+      isTouched = true;
       const taken = fs.writeSync(fd, buffer, 0, framed, segment.bytes);
       if (taken !== framed) throw new Error(`the disk took ${taken} of ${framed} bytes`);
     } catch (cause) {
@@ -81,22 +106,25 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
     framed = 0;
   }
 
-  function placeFor(bytes: number): { readonly fd: number; readonly segment: Segment } {
+  function placeFor(bytes: number): Place {
     const isFull = segments.bytes + bytes > bytesMax;
     if (isFull && segments.acknowledged < segments.last)
       throw new AuditUnavailable('full', `the spool holds ${segments.bytes} of ${bytesMax} bytes`);
-    // Full of acknowledged records only: beginning a new segment deletes them.
-    if (open && !open.sealed && !isFull && (open.segment.bytes === 0 || open.segment.bytes + bytes <= segmentBytes)) return open;
+    // Full of acknowledged records only, the spool or the disk: beginning a new segment deletes them.
+    const wantsRoom = failure !== undefined && segments.acknowledged >= segments.last;
+    const held = open?.segment.bytes ?? 0;
+    if (open && !open.sealed && !isFull && (held === 0 || (!wantsRoom && held + bytes <= segmentBytes))) return open;
     return beginSegment();
   }
 
-  function beginSegment(): { readonly fd: number; readonly segment: Segment } {
+  function beginSegment(): Place {
     // From here on the next file may exist, and whoever reads this folder later takes its name for the end of this one.
     if (open) open = { ...open, sealed: true };
     const segment = segments.following();
     const fd = fs.openSync(segment.path, 'w', 0o600);
     try {
-      onSegment();
+      if (isSynced) fs.fsyncSync(fd);
+      powerLoss?.syncFolder();
     } catch (error) {
       fs.closeSync(fd);
       throw error;
@@ -104,14 +132,16 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
     segments.begin(segment);
     closeFile();
     open = { fd, segment, sealed: false };
+    isTouched = false;
     return open;
   }
 
   function rollBack(cause: unknown): AuditUnavailable {
     framed = 0;
+    unfinishedAt = -1;
     written = 0;
     lastFramed = segments.last;
-    if (open && !cutBack(open)) open = { ...open, sealed: true };
+    if (open && isTouched) makeVoid(open);
     const error =
       cause instanceof AuditUnavailable
         ? cause
@@ -120,12 +150,17 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
     return error;
   }
 
-  function cutBack({ fd, segment }: { readonly fd: number; readonly segment: Segment }): boolean {
+  function makeVoid(place: Place): void {
+    if (cutBack(fs, place, isSynced)) {
+      isTouched = false;
+      return;
+    }
+    open = { ...place, sealed: true };
+    if (strikeOut(fs, place, { sequence: segments.last + 1, isSynced })) return;
     try {
-      fs.ftruncateSync(fd, segment.bytes);
-      return true;
+      beginSegment();
     } catch {
-      return false;
+      // Nothing can be said on this disk now; the next write tries again.
     }
   }
 
@@ -151,6 +186,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
     commit() {
       if (open) segments.grow(open.segment, written, lastWritten);
       written = 0;
+      isTouched = false;
       failure = undefined;
     },
     rollBack,
@@ -162,7 +198,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, on
     close() {
       closed = true;
       // Once more, lest the next process take what was refused for entries.
-      if (open?.sealed) cutBack(open);
+      if (open && isTouched && !cutBack(fs, open, isSynced)) strikeOut(fs, open, { sequence: segments.last + 1, isSynced });
       closeFile();
     },
   };

@@ -398,3 +398,52 @@ test('a spool that was adopted is done with, folder and all, as soon as it is ac
   while (readdirSync(folder).length > 1) await new Promise((resolve) => setImmediate(resolve));
   expect(shipper.status()).toMatchObject({ link: 'connected', adopted: 0, records: 0 });
 });
+
+test('a spool of a dead process that cannot be read holds up nobody, and is shipped once it can be', async () => {
+  const folder = temporaryFolder();
+  const dead = await openTestSpool({ folder });
+  dead.append('"left"');
+  await dead.close();
+  const [left] = await adoptAll(folder);
+  if (!left) throw new Error('no spool was left');
+  let isBroken = true;
+  const broken: Backlog = {
+    ...left,
+    get acknowledged() {
+      return left.acknowledged;
+    },
+    get last() {
+      return left.last;
+    },
+    get sent() {
+      return left.sent;
+    },
+    readBatch: async (...asked) => {
+      if (isBroken) throw new Error('EACCES');
+      return left.readBatch(...asked);
+    },
+  };
+  const spool = await openTestSpool({ folder: temporaryFolder() });
+  const server = await startAuditServer();
+  let streams = 0;
+  const shipper = createShipper(
+    {
+      openStream: () => {
+        streams += 1;
+        return server.openStream();
+      },
+      adopt: async () => [broken],
+      clock: systemClock,
+      random: Math.random,
+      log: silentLog,
+      onStatus: () => {},
+    },
+    { sidecarId: 'sidecar-1', spool: spool.backlog, flushMs: 1, progressMs: 1_500 },
+  );
+  onTestFinished(() => shipper.close({ deadlineMs: 0 }).catch(() => {}));
+  spool.append('"mine"');
+  await acknowledgedThrough(1, spool.backlog);
+  isBroken = false;
+  await acknowledgedThrough(1, left);
+  expect(streams).toBe(1);
+});

@@ -2,8 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../sidecar/clock.ts';
+import { openSpool } from '../../../sidecar/spool/spool.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { exitOf, startSource } from '../../support/source-process.ts';
-import { adoptAll, openTestSpool, readLeftBehind, temporaryFolder } from '../../support/spools.ts';
+import { adoptAll, openTestSpool, readAll, readLeftBehind, temporaryFolder, textOf } from '../../support/spools.ts';
 
 for (const kills of [1, 40, 173]) {
   test(`a process killed at about its ${kills}00th entry leaves every entry whose append had returned`, { timeout: 60_000 }, async () => {
@@ -48,6 +51,45 @@ test('of several processes that adopt at once exactly one has each spool, and af
   await exit;
   const second = await Promise.all(others.map(({ adopt }) => adopt()));
   expect(second.flat().sort()).toEqual(first[0]?.toSorted());
+});
+
+test('processes that write side by side in one folder keep apart, and after kill -9 of each every answered entry is there once', {
+  timeout: 60_000,
+}, async () => {
+  const folder = temporaryFolder();
+  const writers = [1, 2, 3].map(() => {
+    const answers = join(temporaryFolder(), 'answers');
+    return { answers, child: startSource('append-until-killed.ts', folder, answers) };
+  });
+  await Promise.all(writers.map(({ child }) => new Promise((resolve) => child.stdout.once('data', resolve))));
+  expect(await adoptAll(folder)).toEqual([]);
+  const exits = writers.map(({ child }) => exitOf(child));
+  for (const { child } of writers) child.kill('SIGKILL');
+  await Promise.all(exits);
+  const adopted = await adoptAll(folder);
+  expect(adopted).toHaveLength(3);
+  const found = await Promise.all(adopted.map(async (backlog) => textOf(await readAll(backlog)).length));
+  const answered = writers.map(({ answers }) => readFileSync(answers, 'utf8').split('\n').length - 1);
+  const byNumber = (a: number, b: number): number => a - b;
+  for (const [index, count] of answered.toSorted(byNumber).entries()) {
+    // One more may have been written whose answer was not.
+    expect([count, count + 1]).toContain(found.toSorted(byNumber)[index]);
+  }
+  for (const backlog of adopted) await backlog.close();
+});
+
+test('a spool of an id that another process has is refused, with words that say so, and its owner goes on', async () => {
+  const folder = temporaryFolder();
+  const randomId = (): string => 'a'.repeat(32);
+  const open = () =>
+    openSpool({ clock: systemClock, log: silentLog, randomId }, { folder, workspace: 'acme', durability: 'kernel', bytesMax: 1_000_000 });
+  const owner = await open();
+  owner.append('1');
+  await expect(open()).rejects.toThrow(/belongs to another process/);
+  expect(owner.append('2')).toBe(2);
+  await owner.close();
+  expect(readdirSync(folder)).toEqual(['a'.repeat(32)]);
+  expect(await readLeftBehind(folder)).toEqual(['1: 1', '2: 2']);
 });
 
 test('of many adoptions in one process, too, only one has each spool', async () => {

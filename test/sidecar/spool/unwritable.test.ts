@@ -1,9 +1,11 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Spool } from '../../../sidecar/spool/spool.ts';
 import { diskFs, type SpoolFs } from '../../../sidecar/spool/spool-fs.ts';
 import { AuditUnavailable } from '../../../sidecar/spool/unavailable.ts';
-import { errnoError, openTestSpool, readAll, readLeftBehind, temporaryFolder, textOf } from '../../support/spools.ts';
+import { createModelDisk, type ModelDisk } from '../../support/model-disk.ts';
+import { errnoError, openTestSpool, readAll, readLeftBehind, segmentFiles, temporaryFolder, textOf } from '../../support/spools.ts';
 
 type Fault = 'ENOSPC' | 'EIO' | 'short' | 'all but' | 'cannot cut back' | 'no new segment' | 'no new name' | 'sync';
 
@@ -135,6 +137,121 @@ test('a segment that could not be begun does not hide what is appended to the on
   expect(await spool.appendAsync('"small"')).toBe(2);
   await spool.close();
   expect(await readLeftBehind(folder)).toEqual([`1: ${large}`, '2: "small"']);
+});
+
+test('a refused group is not shipped by whoever comes after a kill, whether the file could be cut back or only overwritten', async () => {
+  for (const isOverwritten of [false, true]) {
+    const disk = createModelDisk({ isSynced: false });
+    const folder = temporaryFolder();
+    const spool = await openTestSpool({ folder, fs: disk.fs });
+    spool.append('"before"');
+    disk.fail({ operation: 'write', how: 'EIO', at: -1, times: 1 });
+    if (isOverwritten) disk.fail({ operation: 'truncate', how: 'EIO', at: 0, times: 9 });
+    const answers = await Promise.allSettled(['"one"', '"two"'].map(spool.appendAsync));
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await readAfterKill(disk, spool, folder)).toEqual(['1: "before"']);
+  }
+});
+
+test('a refused group that cannot be overwritten either ends where the next segment begins', async () => {
+  const folder = temporaryFolder();
+  const disk = createModelDisk({ isSynced: false });
+  const marks: number[] = [];
+  const fs: Partial<SpoolFs> = {
+    ...disk.fs,
+    writeSync(fd, buffer, offset, length, position) {
+      if (buffer.byteLength > 17) return disk.fs.writeSync(fd, buffer, offset, length, position);
+      marks.push(position);
+      throw errnoError('EIO');
+    },
+  };
+  const spool = await openTestSpool({ folder, fs });
+  spool.append('"before"');
+  disk.fail({ operation: 'write', how: 'EIO', at: -1, times: 1 });
+  disk.fail({ operation: 'truncate', how: 'EIO', at: 0, times: 9 });
+  expect(() => spool.append('"refused"')).toThrow(AuditUnavailable);
+  expect(marks).toEqual([24]);
+  expect(await readAfterKill(disk, spool, folder)).toEqual(['1: "before"']);
+});
+
+test('a part of a group, on a disk that then takes nothing at all, is not shipped either', async () => {
+  const folder = temporaryFolder();
+  const disk = createModelDisk({ isSynced: false });
+  let isLast = false;
+  const fs: Partial<SpoolFs> = {
+    ...disk.fs,
+    writeSync(fd, buffer, offset, length, position) {
+      const taken = disk.fs.writeSync(fd, buffer, offset, isLast ? 16 + 5 + 16 + 2 : length, position);
+      if (isLast) disk.die();
+      return taken;
+    },
+  };
+  const spool = await openTestSpool({ folder, fs });
+  spool.append('"before"');
+  isLast = true;
+  const answers = await Promise.allSettled(['"one"', '"two"'].map(spool.appendAsync));
+  expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(await readAfterKill(disk, spool, folder)).toEqual(['1: "before"']);
+});
+
+test('with durability disk, what a failed sync refused does not come back after a power loss', async () => {
+  for (let seed = 0; seed < 20; seed += 1) {
+    const folder = temporaryFolder();
+    const disk = createModelDisk({ isSynced: true });
+    let isFailing = false;
+    // What was not synced may have reached the disk all the same.
+    const fdatasync: SpoolFs['fdatasync'] = (fd, done) => disk.fs.fdatasync(fd, (error) => done(isFailing ? errnoError('EIO') : error));
+    const spool = await openTestSpool({ folder, fs: { ...disk.fs, fdatasync }, durability: 'disk' });
+    await spool.appendAsync('"before"');
+    isFailing = true;
+    await expect(spool.appendAsync('"refused"')).rejects.toThrow(AuditUnavailable);
+    expect(await readAfterKill(disk, spool, folder, () => ((seed * 7_919) % 101) / 101)).toEqual(['1: "before"']);
+  }
+});
+
+async function readAfterKill(disk: ModelDisk, spool: Spool, folder: string, random?: () => number): Promise<readonly string[]> {
+  const left = temporaryFolder();
+  disk.image(folder, left, random);
+  disk.die();
+  await spool.close().catch(() => {});
+  return readLeftBehind(left);
+}
+
+test('a disk that its own entries fill has room again once they are acknowledged: nothing keeps their file', async () => {
+  const folder = temporaryFolder();
+  const open = new Map<number, string>();
+  const disk = createFaultyDisk();
+  const spool = await openTestSpool({
+    folder,
+    fs: {
+      ...disk.fs,
+      openSync(path, flags, mode) {
+        const fd = diskFs.openSync(path, flags, mode);
+        open.set(fd, path);
+        return fd;
+      },
+      closeSync(fd) {
+        open.delete(fd);
+        diskFs.closeSync(fd);
+      },
+      unlink(path, done) {
+        rmSync(path);
+        done(null);
+      },
+    },
+  });
+  spool.append('1');
+  await readAll(spool.backlog);
+  disk.fault = 'ENOSPC';
+  expect(() => spool.append('2')).toThrow(AuditUnavailable);
+  spool.backlog.acknowledge(1);
+  // Its file goes with this attempt, though it may still fail.
+  expect(() => spool.append('2')).toThrow(AuditUnavailable);
+  expect([...open.values()].filter((path) => path.endsWith('1.segment'))).toEqual([]);
+  disk.fault = undefined;
+  expect(spool.append('2')).toBe(2);
+  expect(segmentFiles(folder, spool.backlog.id).map(({ name }) => name)).toEqual(['0000000000000002.segment']);
+  await spool.close();
 });
 
 const step = fc.record({

@@ -1,0 +1,53 @@
+// Opens the spool of this process. Where the disk has no room for one, what dead processes left there is shipped first:
+// that gives room, and nobody else would ship it. Used by the start of a sidecar.
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Backlog } from '../spool/backlog.ts';
+import { isErrno } from '../spool/hold.ts';
+import type { Shipper } from './shipper.ts';
+
+export interface MakeRoomDeps<Spool> {
+  readonly open: () => Promise<Spool>;
+  /** Ships what dead processes left, beside this one. */
+  readonly ship: (own: Backlog) => Pick<Shipper, 'close'>;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly log: Log;
+}
+
+const tryEveryMs = 250;
+
+/** Rejects as `open` does, after `waitMs` where it is for want of room. */
+export async function openWithRoom<Spool>({ open, ship, clock, log }: MakeRoomDeps<Spool>, waitMs: number): Promise<Spool> {
+  const until = clock.now() + waitMs;
+  let shipper: Pick<Shipper, 'close'> | undefined;
+  try {
+    for (;;) {
+      try {
+        return await open();
+      } catch (error) {
+        if (!isErrno(error, 'ENOSPC') && !isErrno(error, 'EDQUOT')) throw error;
+        if (clock.now() >= until) throw error;
+        if (shipper === undefined)
+          log.warn({ error: String(error), waitMs }, 'the disk has no room for a spool: what is there is shipped first');
+        shipper ??= ship(nothing);
+        await new Promise<void>((tryAgain) => void clock.after(tryEveryMs, tryAgain));
+      }
+    }
+  } finally {
+    await shipper?.close({ deadlineMs: 0 });
+  }
+}
+
+/** Stands for the spool that is not there yet. */
+const nothing: Backlog = {
+  id: '',
+  last: 0,
+  acknowledged: 0,
+  sent: 0,
+  status: () => ({ records: 0, bytes: 0, oldestAt: undefined, lost: 0 }),
+  readBatch: async () => [],
+  noteSent: () => {},
+  acknowledge: () => {},
+  onBehind: () => {},
+  close: async () => {},
+};
