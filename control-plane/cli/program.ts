@@ -10,8 +10,10 @@ import { addKeyCommands } from './commands/keys.ts';
 import { addMemberCommands } from './commands/members.ts';
 import { addPolicyCommands } from './commands/policy.ts';
 import { addProfileCommands } from './commands/profile.ts';
+import { addRestoreCommand } from './commands/restore.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunCommands } from './commands/runs.ts';
+import { addSidecarCommands } from './commands/sidecars.ts';
 import { addSimulateCommand } from './commands/simulate.ts';
 import { addStateCommands } from './commands/workspace-state.ts';
 import { addWorkspaceCommands } from './commands/workspace.ts';
@@ -77,6 +79,7 @@ function createProgram(cli: Cli): Command {
     .command('start')
     .description('run the control plane until SIGTERM; configured by environment variables, see README')
     .action(act(cli, startControlPlane));
+  addRestoreCommand(program, cli);
   addProfileCommands(program, cli);
   addWorkspaceCommands(program, cli);
   addKeyCommands(program, cli);
@@ -87,6 +90,7 @@ function createProgram(cli: Cli): Command {
   addRunCommand(program, cli);
   addRunCommands(program, cli);
   addAuditCommands(program, cli);
+  addSidecarCommands(program, cli);
   addStateCommands(program, cli);
   addHookCommands(program, cli);
   addDoctorCommand(program, cli);

@@ -21,7 +21,7 @@ export async function drawTable(
 ): Promise<string> {
   const { default: Table } = await import('cli-table3');
   const heads = columns.map(({ head }) => head);
-  const cells = rows.map((row) => columns.map(({ of }) => shortTime(shown(of(row)))));
+  const cells = rows.map((row) => columns.map(({ of }) => toSecond(shown(of(row)))));
   const natural = heads.map((head, at) => Math.max(cellsOf(head), ...cells.map((row) => cellsOf(row[at] ?? ''))));
   const given = heads.map((head, at) => ({
     head: cellsOf(head),
@@ -55,7 +55,7 @@ export function shown(value: unknown): string {
 const shortForm = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}Z$/;
 
 /** An instant of the server's, to the second; `--json` has it whole. */
-const shortTime = (text: string): string => text.replace(/^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})\.\d{3}Z$/, '$1 $2Z');
+export const toSecond = (text: string): string => text.replace(/^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})\.\d{3}Z$/, '$1 $2Z');
 
 const cellsOf = (text: string): number => Array.from(text).length + (text.match(wide)?.length ?? 0);
 

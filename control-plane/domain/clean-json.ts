@@ -1,8 +1,9 @@
-// JSON that PostgreSQL can take and that no later reader trips over: no NUL, no unpaired surrogate, no great depth.
+// JSON that PostgreSQL can take and that no later reader trips over: no NUL, no unpaired surrogate, no number beyond doubles,
+// no great depth.
 import { bounds } from '@tollgate/proto/contract';
 
 /** A little more than a caller's own JSON may have, since it stands inside an entry. */
-const depthMax = bounds.jsonDepth + 8;
+export const depthMax = bounds.jsonDepth + 8;
 
 const suspicious = /[\0\p{Cs}]/u;
 const nul = /\0/gu;
@@ -10,19 +11,16 @@ const surrogate = /\p{Cs}/gu;
 
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
-/** Whether `cleanJson` may have anything to do for the value that `text` is JSON of. */
-export const isClean = (text: string, value: unknown): boolean => !suspiciousEscape.test(text) && isWithin(value, depthMax);
+/** Whether `cleanJson` would find all characters good in what `text` is JSON of. */
+export const isCleanText = (text: string): boolean => !suspiciousEscape.test(text);
 
-function isWithin(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (levels === 0) return false;
-  const children: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
-  return children.every((child) => isWithin(child, levels - 1));
-}
-
-/** A copy that can be stored; `marks` receives the kind of each repair: `nul`, `surrogate`, `depth`. */
+/** A copy that can be stored; `marks` receives the kind of each repair: `nul`, `surrogate`, `number`, `depth`. */
 export function cleanJson(value: unknown, marks: Set<string>, depth = 0): unknown {
   if (typeof value === 'string') return cleanText(value, marks);
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    marks.add('number');
+    return null;
+  }
   if (typeof value !== 'object' || value === null) return value;
   if (depth >= depthMax) {
     marks.add('depth');

@@ -1,73 +1,98 @@
 // The edge of `AuditService`: batches of one sidecar, taken in one after the other and acknowledged after their commit.
 //
-// States: greeted (credit sent) → idle ⇄ ingesting (later batches queue, bounded by the credit that was given). A
-// database that is away ends the stream with UNAVAILABLE: the sidecar keeps what is unacknowledged and comes back. A
-// stream whose key no longer stands is ended with UNAUTHENTICATED.
+// States: greeted (credit sent) → idle ⇄ ingesting (later batches queue, bounded by the credit that was given and by
+// their bytes: beyond those nothing is read) ⇄ unread (acknowledgements lie unread; nothing is taken in until they are
+// not). A database that is away ends the stream with UNAVAILABLE: the sidecar keeps what is unacknowledged and comes back.
+// A stream whose key no longer stands is ended with UNAUTHENTICATED, one that says what cannot be with INVALID_ARGUMENT.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { Batch__Output, ShipRequest__Output, ShipResponse } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
-import { type AuditBatch, batchProblem, type ShippedRecord } from '../domain/audit/audit-batch.ts';
+import { type AuditBatch, batchProblem, type ShippedRecord, sizeOf } from '../domain/audit/audit-batch.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
+import type { Intake } from './intake.ts';
 import type { GrpcMetrics } from './metrics.ts';
+import { type KeyWatch, watchKey } from './watch-key.ts';
 
-export interface AuditEdgeDeps {
+export interface AuditEdgeDeps extends KeyWatch {
   /** Commits what is new of a batch; answers the sequence up to which everything of the spool is committed. */
   readonly ingest: (batch: AuditBatch) => Promise<number>;
-  /** Null where the key that opened the stream is worth nothing any more. */
-  readonly stillStands: (actor: Actor) => Promise<Actor | null>;
   readonly metrics: GrpcMetrics;
-  readonly log: { warn(fields: object, message: string): void };
 }
 
-/** A revoked key is felt within five seconds: this, and what the database may take to answer. */
-const lookMs = 2_500;
+/** A batch to take in, one to come, and some room. */
+const queuedBytesMax = 4 * bounds.auditBatchBytes;
+/** A sidecar ships its own spool and those of processes that died; each costs a row that stays. */
+const spoolsMax = 1_000;
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveShip(
-  { ingest, stillStands, metrics, log }: AuditEdgeDeps,
+  { ingest, stillStands, metrics, log, intake }: AuditEdgeDeps & { readonly intake: Intake },
   stream: ServerDuplexStream<ShipRequest__Output, ShipResponse>,
   actor: Actor,
 ): void {
-  const queue: Batch__Output[] = [];
-  let queued = 0;
-  let greeted = false;
+  const seat = intake.open(actor.workspaceId);
+  if (seat === null) {
+    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many audit streams are open for this workspace' });
+    return;
+  }
+  const queue: { readonly batch: Batch__Output; readonly bytes: number }[] = [];
+  const spools = new Set<string>();
+  let queued = { records: 0, bytes: 0 };
+  let granted = 0;
   let ingesting = false;
   let ended = false;
+  let goOn = (): void => {};
 
   const stop = (): void => {
     ended = true;
-    clearInterval(looking);
+    queue.length = 0;
+    leaveKey();
+    seat.leave();
+    goOn();
   };
   const end = (code: status, details: string): void => {
     if (ended) return;
     stop();
     stream.emit('error', { code, details });
   };
-  const look = async (): Promise<void> => {
+  const leaveKey = watchKey({ stillStands, log }, actor, (details) => end(status.UNAUTHENTICATED, details));
+
+  /** Resolves when what was written has left, or the stream has ended. */
+  const send = (response: ShipResponse): Promise<void> | void => {
+    if (ended || stream.write(response)) return;
+    return new Promise((resolve) => {
+      goOn = resolve;
+      stream.once('drain', resolve);
+    });
+  };
+  const grant = (): Promise<void> | void => {
+    const credit = intake.credit;
+    // Small changes are not worth a message.
+    if (granted !== 0 && credit > granted / 2 && credit < granted * 2) return;
+    granted = credit;
+    return send({ credit: { records: credit } });
+  };
+  const take = async (batch: Batch__Output, bytes: number): Promise<void> => {
     try {
-      if ((await stillStands(actor)) === null) end(status.UNAUTHENTICATED, 'this key was revoked or rotated, or has expired');
+      const sequence = await ingest({ workspaceId: actor.workspaceId, spoolId: batch.spoolId, records: batch.records.map(recordOf) });
+      queued = { records: queued.records - batch.records.length, bytes: queued.bytes - bytes };
+      metrics.ingested(batch.records.length);
+      await send({ acknowledged: { spoolId: batch.spoolId, sequence } });
+      await grant();
     } catch (error) {
-      // A database that is away takes nothing in either; the next look will tell.
-      log.warn({ err: loggable(error), workspace: actor.slug }, 'whether a key still stands could not be read');
+      log.warn({ err: loggable(error), workspace: actor.slug, spool: batch.spoolId }, 'a batch was not taken in');
+      const { code, details } = grpcStatusOf(error);
+      end(code, details);
     }
   };
-  const looking = setInterval(() => void look(), lookMs);
   const drain = async (): Promise<void> => {
     if (ingesting) return;
     ingesting = true;
-    for (let batch = queue.shift(); batch !== undefined && !ended; batch = queue.shift()) {
-      try {
-        const sequence = await ingest({ workspaceId: actor.workspaceId, spoolId: batch.spoolId, records: batch.records.map(recordOf) });
-        queued -= batch.records.length;
-        metrics.ingested(batch.records.length);
-        if (!ended) stream.write({ acknowledged: { spoolId: batch.spoolId, sequence } });
-      } catch (error) {
-        log.warn({ err: loggable(error), workspace: actor.slug, spool: batch.spoolId }, 'a batch was not taken in');
-        const { code, details } = grpcStatusOf(error);
-        end(code, details);
-      }
+    for (let next = queue.shift(); next !== undefined && !ended; next = queue.shift()) {
+      await take(next.batch, next.bytes);
+      if (!ended && stream.isPaused() && queued.bytes <= queuedBytesMax) stream.resume();
     }
     ingesting = false;
     if (finished && !ended) {
@@ -77,22 +102,25 @@ export function serveShip(
   };
   let finished = false;
 
-  stream.on('data', (message: ShipRequest__Output) => {
+  stream.on('data', ({ hello, batch }: ShipRequest__Output) => {
     if (ended) return;
-    if (message.hello != null) {
-      if (greeted) return end(status.INVALID_ARGUMENT, 'hello is sent once');
-      greeted = true;
-      stream.write({ credit: { records: bounds.auditCreditRecords } });
-      return;
+    if (hello != null) {
+      if (granted !== 0) return end(status.INVALID_ARGUMENT, 'hello is sent once');
+      return void grant();
     }
-    if (!greeted) return end(status.INVALID_ARGUMENT, 'the first message must be hello');
-    if (message.batch == null) return;
-    const problem = batchProblem(message.batch);
+    if (granted === 0) return end(status.INVALID_ARGUMENT, 'the first message must be hello');
+    if (batch == null) return;
+    const problem = batchProblem(batch);
     if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
-    if (queued + message.batch.records.length > bounds.auditCreditRecords)
+    // The most that it was ever granted: that it is less now it may not have heard yet.
+    if (queued.records + batch.records.length > bounds.auditCreditRecords)
       return end(status.INVALID_ARGUMENT, `more than ${bounds.auditCreditRecords} records are unacknowledged`);
-    queued += message.batch.records.length;
-    queue.push(message.batch);
+    if (spools.add(batch.spoolId).size > spoolsMax)
+      return end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools came on this stream`);
+    const bytes = sizeOf(batch.records);
+    queued = { records: queued.records + batch.records.length, bytes: queued.bytes + bytes };
+    queue.push({ batch, bytes });
+    if (queued.bytes > queuedBytesMax) stream.pause();
     void drain();
   });
   stream.on('end', () => {

@@ -12,7 +12,7 @@ export interface ReadEntry {
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
-interface EntryRow {
+export interface EntryRow {
   readonly ts: Date;
   readonly spool_id: string;
   readonly sequence: string;
@@ -60,7 +60,7 @@ const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
   sub: 'sub',
   session: 'session_id',
 };
-const shown = 'ts, spool_id, sequence, received_at, tool, decision, agent_name, sub, session_id, entry';
+export const shown = 'ts, spool_id, sequence, received_at, tool, decision, agent_name, sub, session_id, entry';
 
 /** Collects the values of a statement; answers the place of each. */
 function createParameters() {
@@ -167,7 +167,7 @@ const spoolIdOf = (row: EntryRow): string => row.spool_id.replaceAll('-', '');
 const positionOf = (row: EntryRow): AuditPosition => ({ ts: row.ts, spoolId: spoolIdOf(row), sequence: Number(row.sequence) });
 
 /** As every answer shows it. */
-const entryFromRow = (row: EntryRow): Readonly<Record<string, unknown>> => ({
+export const entryFromRow = (row: EntryRow): Readonly<Record<string, unknown>> => ({
   ...rowIs(isObject, row.entry),
   id: `${spoolIdOf(row)}-${row.sequence}`,
   ts: row.ts.toISOString(),

@@ -1,14 +1,19 @@
 // The day partitions of `audit_entry` (UTC). Made ahead by a chore, and on the spot by a batch whose entries are older
 // than any; dropped whole when their day is out of retention. Safe when two replicas do it at once.
 import type pg from 'pg';
-import { patientQuery } from './transaction.ts';
+import { patientQuery, type Queryable } from './transaction.ts';
 
 const dayMs = 24 * 3_600_000;
 /** Any number: held until the transaction ends by whoever makes or drops partitions. */
 const partitionLock = 7_605_512;
+const analyseLock = 7_605_513;
+const dropLock = 7_605_514;
 
 /** `20260625`, for the UTC day of an instant. */
 export const dayOf = (instant: Date): string => instant.toISOString().slice(0, 10).replaceAll('-', '');
+
+/** Of the UTC day of an instant. */
+export const startOfDay = (instant: Date): Date => startOf(dayOf(instant));
 
 const startOf = (day: string): Date => new Date(`${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6, 8)}T00:00:00Z`);
 const nameOf = (day: string): string => `audit_entry_${day}`;
@@ -53,13 +58,55 @@ async function createPartition(client: pg.PoolClient, day: string): Promise<void
   );
 }
 
-/** Drops every partition whose day is before that of `instant`; returns the days. */
-export async function dropDaysBefore(client: pg.PoolClient, instant: Date): Promise<readonly string[]> {
+/** Days before that of `instant` that have a partition, oldest first. */
+export async function listDaysBefore(db: Queryable, instant: Date): Promise<readonly string[]> {
+  const { rows } = await db.query<{ day: string }>(`select day from (${selectDays}) days where day < $1 order by day`, [dayOf(instant)]);
+  return rows.map(({ day }) => day);
+}
+
+const selectDays = `select right(relname, 8) as day, relname, oid, reltuples
+  from pg_class where oid in (select inhrelid from pg_inherits where inhparent = 'audit_entry'::regclass)`;
+
+/** Nobody else drops a day until the transaction ends; false where this one has gone already. */
+export async function lockDropping(client: pg.PoolClient, day: string): Promise<boolean> {
+  await client.query('select pg_advisory_xact_lock($1)', [dropLock]);
+  return (await missingDays(client, [day])).length === 0;
+}
+
+/** Keeps everybody from the log, too. */
+export async function lockDay(client: pg.PoolClient, day: string): Promise<boolean> {
+  if (!(await lockDropping(client, day))) return false;
   await client.query('select pg_advisory_xact_lock($1)', [partitionLock]);
+  await client.query('lock table audit_entry in access exclusive mode');
+  return true;
+}
+
+export async function dropDay(client: pg.PoolClient, day: string): Promise<void> {
+  await client.query(`drop table ${nameOf(day)}`);
+}
+
+/** What is left of a day's entries, save those before the place where exports begin. */
+export const retireDayText = (day: string): string =>
+  `insert into audit_retired (workspace_id, ingest, ts, digest)
+   select workspace_id, entry.ingest, ts, digest from ${nameOf(day)} entry join audit_head head using (workspace_id)
+   where entry.ingest > greatest(head.kept_after, coalesce(($1::jsonb ->> workspace_id::text)::bigint, 0)) and digest is not null
+   on conflict do nothing`;
+
+/** Until then a scan of it costs nothing. */
+const analysedBytesMin = 1_048_576;
+
+/** Analyses days that have grown large, and those that have ended with changes; returns them. One control plane at a time. */
+export async function analyseDays(client: pg.PoolClient, now: Date): Promise<readonly string[]> {
+  const { rows: turn } = await client.query<{ mine: boolean }>('select pg_try_advisory_xact_lock($1) as mine', [analyseLock]);
+  if (turn[0]?.mine !== true) return [];
   const { rows } = await client.query<{ day: string }>(
-    `select right(inhrelid::regclass::text, 8) as day from pg_inherits where inhparent = 'audit_entry'::regclass order by 1`,
+    `select day from (${selectDays}) days join pg_stat_user_tables stat on stat.relid = days.oid
+     where (reltuples < 0 and pg_relation_size(days.oid) >= $2)
+       or (day < $1 and n_mod_since_analyze > 0
+         and coalesce(greatest(last_analyze, last_autoanalyze), '-infinity') < (day::date + 1)::timestamp at time zone 'UTC')
+     order by day`,
+    [dayOf(now), analysedBytesMin],
   );
-  const old = rows.map(({ day }) => day).filter((day) => day < dayOf(instant));
-  for (const day of old) await client.query(`drop table ${nameOf(day)}`);
-  return old;
+  for (const { day } of rows) await client.query(patientQuery(`analyze ${nameOf(day)}`, []));
+  return rows.map(({ day }) => day);
 }

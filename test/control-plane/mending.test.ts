@@ -27,6 +27,14 @@ describe('a poisoned entry is mended, marked, and holds up nobody', () => {
     ['NUL in a key', text({ input: { 'a\0': 1 } }), ['nul'], { input: { 'a\uFFFD': 1 } }],
     ['half a surrogate pair', raw('"input":"\\ud83d"'), ['surrogate'], { input: '\uFFFD' }],
     ['the halves in the wrong order', raw('"input":"\\ude42\\ud83d"'), ['surrogate'], { input: '\uFFFD\uFFFD' }],
+    ['a number that no double holds', raw('"input":[1e400,1]'), ['number'], { input: [null, 1] }],
+    [
+      'numbers that are megabytes when written out',
+      raw(`"input":[${Array(8_000).fill('1e-300').join()}]`),
+      ['oversize'],
+      { inputCut: true },
+    ],
+    ['numbers of science', raw(`"input":["${'1.6e-19 '.repeat(100)}",1.6e-19]`), [], {}],
     ['too much input', text({ input: 'x'.repeat(70_000) }), ['oversize'], { inputCut: true }],
     [
       'too much of everything',
@@ -56,11 +64,14 @@ describe('a poisoned entry is mended, marked, and holds up nobody', () => {
     ],
     ['a depth that breaks stacks', raw(`"input":${deep}`), ['depth'], { decision: 'allow' }],
     ['keys that are no names', raw('"__proto__":{"decision":"deny"},"constructor":1'), [], { decision: 'allow', constructor: 1 }],
+    ['a number past what a double can', raw('"input":{"a":[1e400]}'), ['number'], { input: { a: [null] } }],
+    ['such a number in a field of its own', raw('"durationMs":-1e400'), ['number'], { durationMs: null }],
+    ['half a character', Buffer.from(raw('"input":"\xf0\x9f"'), 'latin1'), ['utf8'], { input: '\uFFFD' }],
     ['a list', '[1]', ['json'], { decision: 'deny' }],
     ['null', 'null', ['json'], { decision: 'deny' }],
     ['no JSON', '{"tool": "half', ['json'], { decision: 'deny', raw: '{"tool": "half' }],
     ['nothing', '', ['json'], { decision: 'deny' }],
-    ['bytes that are no UTF-8', Buffer.from([0xff, 0xfe, 0x00]), ['json'], { decision: 'deny' }],
+    ['bytes that are no UTF-8', Buffer.from([0xff, 0xfe, 0x00]), ['json', 'utf8'], { decision: 'deny' }],
   ])('%s', async (_, content, marks, wanted) => {
     const spoolId = `${++cases}`.padStart(32, '0');
     const poisoned = { sequence: 2, content: { entry: Buffer.from(content) } };

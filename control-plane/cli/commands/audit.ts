@@ -10,6 +10,8 @@ import { linesOf, parseRow } from '../streams.ts';
 import { shown } from '../table.ts';
 import { tailEntries } from '../tail.ts';
 import { timeAgo } from '../time.ts';
+import { addProofCommands } from './audit-proof.ts';
+import { exportProof } from './export-proof.ts';
 
 const path = '/{workspace}/admin/audit';
 
@@ -27,6 +29,8 @@ interface Query extends Filters {
   readonly limit?: string;
   readonly cursor?: string;
   readonly output?: string;
+  readonly proof?: true;
+  readonly after?: string;
 }
 
 export function addAuditCommands(program: Command, cli: Cli): void {
@@ -43,7 +47,10 @@ export function addAuditCommands(program: Command, cli: Cli): void {
     .option('-o, --output <file>', 'write there; what a broken or interrupted export leaves is in <file>.partial')
     .option('--since <time>', 'from when: ISO 8601, or before now, as 7d')
     .option('--until <time>', 'until when')
+    .option('--proof', 'everything, with its hash chain and a checkpoint, for: audit verify')
+    .option('--after <checkpoint>', 'of the proof, only what came after this checkpoint: a file, or the number of its items')
     .action(act(cli, exportAudit));
+  addProofCommands(group, cli);
 }
 
 const withFilters = (command: Command): Command =>
@@ -95,7 +102,10 @@ function entryLine(entry: Row, paint: Paint): string {
   return `${shown(entry['ts'])}  ${decision}  ${words.join('  ')}  ${shown(entry['decisionReason'])}`;
 }
 
-async function exportAudit({ world, options, print, client }: Asked<Query>): Promise<ExitCode> {
+async function exportAudit(asked: Asked<Query>): Promise<ExitCode> {
+  const { world, options, print, client } = asked;
+  if (options.proof === true || options.after !== undefined)
+    return exportProof(asked, given({ ...filtersOf(options), since: options.since, until: options.until }));
   const signal = world.interruption();
   const now = world.now();
   const since = options.since === undefined ? undefined : timeAgo('--since', options.since, now);

@@ -20,8 +20,19 @@ export interface AuditBatch {
 /** As it comes in, where nothing is known of it. */
 interface Claimed {
   readonly spoolId: string;
-  readonly records: readonly { readonly sequence: number; readonly content?: unknown }[];
+  readonly records: readonly ClaimedRecord[];
 }
+
+interface ClaimedRecord {
+  readonly sequence: number;
+  readonly content?: unknown;
+  readonly entry?: Uint8Array | null;
+  readonly lost?: string | null;
+}
+
+/** What a batch takes in memory: a reason for a loss may be as long as an entry. */
+export const sizeOf = (records: readonly ClaimedRecord[]): number =>
+  records.reduce((sum, { entry, lost }) => sum + (entry?.length ?? 0) + (lost?.length ?? 0), 0);
 
 const spoolForm = /^[0-9a-f]{32}$/;
 
@@ -33,5 +44,8 @@ export function batchProblem({ spoolId, records }: Claimed): string | null {
   const inOrder = records.every(
     ({ sequence, content }, at) => Number.isSafeInteger(sequence) && sequence >= 1 && sequence === first + at && content !== undefined,
   );
-  return inOrder ? null : 'records must follow each other without holes, each with an entry or a loss';
+  if (!inOrder) return 'records must follow each other without holes, each with an entry or a loss';
+  // A single record may be larger: it is taken in mended, or it would hold up its spool for good.
+  const isTooLarge = records.length > 1 && sizeOf(records) > bounds.auditBatchBytes;
+  return isTooLarge ? `a batch of more than one record holds at most ${bounds.auditBatchBytes} bytes` : null;
 }

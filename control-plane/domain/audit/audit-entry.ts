@@ -1,12 +1,16 @@
 // What becomes of a record that a sidecar ships. Every record becomes an entry that the store can take: what is wrong
 // with it is mended and named in `mended`, so that one bad record never holds up its batch. Pure.
+import { isUtf8 } from 'node:buffer';
 import { bounds, tiers } from '@tollgate/proto/contract';
-import { cleanJson, cleanText, isClean } from '../clean-json.ts';
+import { canonicalOf, writeTwice } from '../../chain/canonical.ts';
+import { digestOf } from '../../chain/link.ts';
+import { cleanJson, cleanText, depthMax, isCleanText } from '../clean-json.ts';
 import { isObject } from '../shape.ts';
 
 /** An entry as the store keeps it: what is queried in fields of its own, all else in `rest`. */
 export interface StoredEntry {
-  readonly ts: Date;
+  /** ISO 8601 with milliseconds, UTC. */
+  readonly ts: string;
   readonly tool: string;
   readonly decision: 'allow' | 'deny';
   readonly agentName: string;
@@ -14,6 +18,16 @@ export interface StoredEntry {
   readonly sessionId: string;
   /** JSON text of an object, free of NUL and unpaired surrogates. */
   readonly rest: string;
+  /** Of the whole entry, as every answer shows it. */
+  readonly digest: string;
+}
+
+/** What we say of a record. */
+export interface Arrival {
+  /** Its place in the log. */
+  readonly ingest: number;
+  readonly receivedAt: string;
+  readonly id: string;
 }
 
 /** Longest text in a field of its own; an index takes no more than 2,700 bytes. */
@@ -39,31 +53,58 @@ const promised: readonly (readonly [string, (value: unknown) => boolean, unknown
 
 /** Ours to say, not a sidecar's. */
 const ours = ['id', 'receivedAt', 'mended'] as const;
+/** What is not in `rest`. */
+const apart = new Set(['id', 'receivedAt', 'ts', 'tool', 'decision', 'agentName', 'sub', 'sessionId']);
 
-export function entryFromRecord(bytes: Uint8Array, now: Date): StoredEntry {
+/** A record as far as it takes to know on which day its entry lies. */
+export interface OpenedRecord {
+  readonly text: string;
+  /** What of the bytes was no UTF-8 is U+FFFD in the text. */
+  readonly isUtf8: boolean;
+  /** Undefined: it is no JSON. */
+  readonly value: unknown;
+  /** A time that cannot be right is the time of arrival. */
+  readonly time: Date;
+  readonly isTimeRight: boolean;
+}
+
+export function openRecord(bytes: Uint8Array, now: Date): OpenedRecord {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
   const value = parse(text);
-  return soundEntry(text, value, now) ?? mendedEntry(text, value, now);
+  const time = isObject(value) ? timeOf(value['ts'], now) : null;
+  return { text, isUtf8: isUtf8(bytes), value, time: time ?? now, isTimeRight: time !== null };
 }
+
+export const entryFromRecord = (opened: OpenedRecord, arrival: Arrival): StoredEntry =>
+  soundEntry(opened, arrival) ?? mendedEntry(opened, arrival);
 
 /** An entry that needs no mending, as nearly all are, with as little work as that takes; null for any other. */
-function soundEntry(text: string, value: unknown, now: Date): StoredEntry | null {
-  if (!isObject(value) || !isClean(text, value)) return null;
-  const { ts: stamp, tool, decision, agentName, sub, sessionId, ...others } = value;
-  const ts = timeOf(stamp, now);
-  if (ts === null || !isShortText(tool) || !isDecision(decision) || !isShortText(agentName) || !isShortText(sub) || !isShortText(sessionId))
-    return null;
-  if (ours.some((key) => Object.hasOwn(others, key)) || !promised.every(([key, holds]) => holds(others[key]))) return null;
-  const rest = JSON.stringify(others);
-  return fitsEntry(rest) ? { ts, tool, decision, agentName, sub, sessionId, rest } : null;
+function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, { ingest, id, receivedAt }: Arrival): StoredEntry | null {
+  if (!isUtf8 || !isTimeRight || !isObject(value) || !isCleanText(text)) return null;
+  const { tool, decision, agentName, sub, sessionId } = value;
+  if (!isShortText(tool) || !isDecision(decision)) return null;
+  if (!isShortText(agentName) || !isShortText(sub) || !isShortText(sessionId)) return null;
+  for (const key of ours) if (Object.hasOwn(value, key)) return null;
+  for (const [key, holds] of promised) if (!holds(value[key])) return null;
+  const ts = time.toISOString();
+  const stated = new Map([
+    ['id', `"${id}"`],
+    ['receivedAt', `"${receivedAt}"`],
+    ['ts', `"${ts}"`],
+  ]);
+  const written = writeTwice(value, { stated, apart }, depthMax);
+  if (written === null || !fitsEntry(written.kept)) return null;
+  return { ts, tool, decision, agentName, sub, sessionId, rest: written.kept, digest: digestOf(ingest, written.all) };
 }
 
-function mendedEntry(text: string, value: unknown, now: Date): StoredEntry {
-  const mended = new Set<string>();
+function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, { ingest, id, receivedAt }: Arrival): StoredEntry {
+  const mended = new Set<string>(isUtf8 ? [] : ['utf8']);
   const fields = fieldsOf(text, value, mended);
   for (const key of ours) fields.delete(key);
+  if (!isTimeRight) markTime(fields, mended);
+  fields.delete('ts');
   const taken = {
-    ts: takeTime(fields, now, mended),
+    ts: time.toISOString(),
     tool: takeText(fields, 'tool', mended),
     decision: takeDecision(fields, mended),
     agentName: takeText(fields, 'agentName', mended),
@@ -75,7 +116,9 @@ function mendedEntry(text: string, value: unknown, now: Date): StoredEntry {
     fields.set(key, fallback);
     mended.add(key);
   }
-  return { ...taken, rest: restOf(fields, mended) };
+  const rest = restOf(fields, mended);
+  const shown = { ...Object(JSON.parse(rest)), ...taken, id, receivedAt };
+  return { ...taken, rest, digest: digestOf(ingest, canonicalOf(shown) ?? '') };
 }
 
 /** The entry's own fields; of what is no entry, what could be read of it. */
@@ -125,15 +168,11 @@ function takeDecision(fields: Fields, mended: Set<string>): 'allow' | 'deny' {
   return 'deny';
 }
 
-/** A time that cannot be right becomes the time of arrival, and stays readable as `tsClaimed`. */
-function takeTime(fields: Fields, now: Date, mended: Set<string>): Date {
-  const value = fields.get('ts');
-  fields.delete('ts');
-  const time = timeOf(value, now);
-  if (time !== null) return time;
+/** A time that cannot be right stays readable as `tsClaimed`. */
+function markTime(fields: Fields, mended: Set<string>): void {
   mended.add('ts');
-  if (typeof value === 'string') fields.set('tsClaimed', value.slice(0, 64).replace(/\p{Cs}$/u, ''));
-  return now;
+  const claimed = fields.get('ts');
+  if (typeof claimed === 'string') fields.set('tsClaimed', claimed.slice(0, 64).replace(/\p{Cs}$/u, ''));
 }
 
 /** JSON of what is left. Too large: without the input, then without everything that the API makes no promise of. */
@@ -152,7 +191,20 @@ function restOf(fields: Fields, mended: Set<string>): string {
 }
 
 // No character takes more than three bytes.
-const fitsEntry = (text: string): boolean => text.length * 3 <= bounds.auditEntryBytes || Buffer.byteLength(text) <= bounds.auditEntryBytes;
+const fitsEntry = (text: string): boolean =>
+  (text.length * 3 <= bounds.auditEntryBytes || Buffer.byteLength(text) <= bounds.auditEntryBytes) && digitsIn(text) <= digitsMax;
+
+/** Four times what an entry may be, which no numbers of real data reach. */
+const digitsMax = 4 * bounds.auditEntryBytes;
+
+/** PostgreSQL keeps 1e+308 in a few bytes, and gives it back with all its zeros. */
+function digitsIn(text: string): number {
+  // 324 digits take seven characters at least.
+  if (text.length * 50 <= digitsMax) return 0;
+  let digits = 0;
+  for (const [, exponent] of text.matchAll(/\de[+-](\d{1,3})/g)) digits += Number(exponent);
+  return digits;
+}
 
 function shorten(value: unknown): unknown {
   if (typeof value === 'string') return value.slice(0, textMax).replace(/\p{Cs}$/u, '');

@@ -4,7 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { badRequest } from '../../domain/refusal.ts';
 import { type AdminEvent, type EventPosition, eventIdOf, listEvents } from '../../operations/audit/list-events.ts';
+import { listLogKeys, makeCheckpoint, readCheckpoint } from '../../operations/audit/checkpoint.ts';
 import { exportAudit } from '../../operations/audit/export-audit.ts';
+import { exportChain } from '../../operations/audit/export-chain.ts';
 import { queryAudit } from '../../operations/audit/query-audit.ts';
 import { createTailAudit, type TailItem } from '../../operations/audit/tail-audit.ts';
 import type { StreamDeps } from '../deps.ts';
@@ -49,6 +51,19 @@ const exportQuery = Type.Object({
 
 const lastEventId = Type.Object({
   'last-event-id': Type.Optional(Type.String({ description: 'the `id` of the last event received; the stream goes on right after it' })),
+});
+
+const chainQuery = Type.Object(
+  { after: Type.Optional(shownAs({ ...integer, description: 'the size of a checkpoint that you have; default: all that is kept' })) },
+  { additionalProperties: false },
+);
+const checkpointQuery = Type.Object(
+  { size: Type.Optional(shownAs({ ...integer, description: 'of exactly so many items; default: the newest' })) },
+  { additionalProperties: false },
+);
+const checkpointAnswer = object({
+  size: { ...integer, description: 'how many items of the log it covers' },
+  checkpoint: { ...text, description: 'a C2SP signed note' },
 });
 
 const eventQuery = Type.Object({ limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) }, { additionalProperties: false });
@@ -97,6 +112,63 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     schema: { params: inWorkspace, querystring: exportQuery },
     input: ({ query }) => ({ ...query }),
     frame: (entry) => `${JSON.stringify(entry)}\n`,
+  });
+  addStream(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/chain',
+    id: 'exportChain',
+    tag: 'Audit',
+    summary: 'Exports the log as its hash chain, for `tollgate audit verify`',
+    description:
+      'Entries and gaps in the order in which they came in, each with its number and the value of the chain after it, up to a checkpoint of this moment. An answer that cannot be completed is cut, never ended.',
+    answers: { mediaType: 'application/x-ndjson', text: 'a heading, items `{n, chain, entry | gap | retired}`, and the checkpoint' },
+    refusals: ['conflict'],
+    operation: exportChain,
+    schema: { params: inWorkspace, querystring: chainQuery },
+    input: ({ query }) => query.after ?? null,
+    frame: (line) => `${line}\n`,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/checkpoint',
+    id: 'readCheckpoint',
+    tag: 'Audit',
+    summary: 'Reads a checkpoint that was made before',
+    answers: checkpointAnswer,
+    refusals: ['not_found'],
+    operation: readCheckpoint,
+    schema: { params: inWorkspace, querystring: checkpointQuery },
+    input: ({ query }) => query.size ?? null,
+    answer: (checkpoint) => checkpoint,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: '/:workspace/admin/audit/checkpoint',
+    id: 'makeCheckpoint',
+    tag: 'Audit',
+    summary: 'Makes a checkpoint of everything that has come in',
+    description: 'Keep it where nobody who may write to the database can: whatever it covers can be checked against it later.',
+    answers: checkpointAnswer,
+    refusals: ['conflict'],
+    operation: makeCheckpoint,
+    schema: { params: inWorkspace },
+    input: () => null,
+    answer: (checkpoint) => checkpoint,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/keys',
+    id: 'listLogKeys',
+    tag: 'Audit',
+    summary: 'Lists the public keys that checkpoints may be signed by',
+    answers: object({
+      origin: { ...text, description: 'which log' },
+      keys: listOf(object({ key: { ...text, description: 'a C2SP verifier key' }, since: dateTime })),
+    }),
+    operation: listLogKeys,
+    schema: { params: inWorkspace },
+    input: () => null,
+    answer: (keys) => keys,
   });
   addRoute(app, deps, {
     method: 'GET',

@@ -1,0 +1,98 @@
+// Canonical JSON by RFC 8785: keys sorted by UTF-16 code units, no blanks, numbers as ECMAScript writes them. What the
+// chain is made over, so that any program with such a writer can check it. For what `JSON.parse` gives, without unpaired
+// surrogates; null for what is deeper than `depthMax`, and for a number that no double holds (1e400). Pure, and on the hot
+// path of taking entries in: hence not the contract's `canonicalJson`, which writes the same text of all else, and throws.
+import { quoteJson } from '@tollgate/proto/contract';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export const canonicalOf = (value: unknown, depthMax = Number.POSITIVE_INFINITY): string | null => write(value, depthMax);
+
+function write(value: unknown, levels: number): string | null {
+  if (typeof value === 'string') return quoteJson(value);
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : null;
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value !== 'object' || value === null) return 'null';
+  if (levels <= 0) return null;
+  // JSON has no other objects.
+  return Array.isArray(value) ? writeArray(value, levels - 1) : writeFields(value as Fields, levels - 1);
+}
+
+function writeArray(items: readonly unknown[], levels: number): string | null {
+  let text = '';
+  for (let at = 0; at < items.length; at++) {
+    const written = write(items[at], levels);
+    if (written === null) return null;
+    text += at === 0 ? written : `,${written}`;
+  }
+  return `[${text}]`;
+}
+
+function writeFields(fields: Fields, levels: number): string | null {
+  let text = '';
+  for (const { key, prefix } of orderOf(Object.keys(fields))) {
+    const written = write(fields[key], levels);
+    if (written === null) return null;
+    text += (text === '' ? '' : ',') + prefix + written;
+  }
+  return `{${text}}`;
+}
+
+/** Of what is written besides an object's own fields, or in their place: the key, and its value as JSON. */
+type Stated = ReadonlyMap<string, string>;
+
+/**
+ * Canonical JSON of the fields and what is `stated`, and of the fields save those named `apart`, in one pass; null
+ * where one is too deep, or a number is none. `stated` always has the same keys, all of them `apart`.
+ */
+export function writeTwice(
+  fields: Fields,
+  { stated, apart }: { readonly stated: Stated; readonly apart: ReadonlySet<string> },
+  depthMax: number,
+): { readonly all: string; readonly kept: string } | null {
+  let all = '';
+  let kept = '';
+  for (const { key, prefix } of orderOf(Object.keys(fields), stated)) {
+    const isApart = apart.has(key);
+    const written = (isApart ? stated.get(key) : undefined) ?? write(fields[key], depthMax - 1);
+    if (written === null) return null;
+    const member = prefix + written;
+    all += all === '' ? member : `,${member}`;
+    if (!isApart) kept += kept === '' ? member : `,${member}`;
+  }
+  return { all: `{${all}}`, kept: `{${kept}}` };
+}
+
+interface Member {
+  readonly key: string;
+  /** `"key":` */
+  readonly prefix: string;
+}
+
+interface Order {
+  readonly keys: readonly string[];
+  readonly sorted: readonly Member[];
+}
+
+/** Objects of entries have few shapes: their order is found by their keys as they stand. So many, whatever anybody sends. */
+const orders: (Order | undefined)[] = Array.from({ length: 256 });
+const statedOrders: (Order | undefined)[] = Array.from({ length: 64 });
+
+function orderOf(keys: string[], stated: Stated | null = null): readonly Member[] {
+  const table = stated === null ? orders : statedOrders;
+  const slot = (keys.length * 31 + (keys[0]?.length ?? 0) * 7 + (keys[keys.length >> 1]?.length ?? 0)) % table.length;
+  const known = table[slot];
+  if (known !== undefined && same(known.keys, keys)) return known.sorted;
+  const all = stated === null ? keys : [...new Set([...keys, ...stated.keys()])];
+  const sorted = all.toSorted(byUnits).map((key) => ({ key, prefix: `${quoteJson(key)}:` }));
+  table[slot] = { keys, sorted };
+  return sorted;
+}
+
+function same(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
+  return true;
+}
+
+const byUnits = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,0 +1,237 @@
+// Checks an export of the chain, line by line, against what was kept: checkpoints and public keys. It needs nothing else,
+// and holds no line but the one at hand. Pure.
+//
+// States: expecting the heading; following, each item being the one after the last; closed, by the checkpoint that ends
+// every export. The first thing that is wrong is the verdict, and nothing after it is looked at.
+import { type Checkpoint, type LogKey, type Note, parseNote, signerOf } from './checkpoint.ts';
+import { type Heading, type Line, parseLine } from './lines.ts';
+import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap, valueBefore } from './link.ts';
+
+/** A checkpoint that somebody kept, and what to call it. */
+export interface Kept {
+  readonly name: string;
+  readonly note: Note;
+}
+
+export interface VerifyConfig {
+  readonly kept: readonly Kept[];
+  /** Empty: signatures cannot be checked. */
+  readonly keys: readonly LogKey[];
+  /** Overrules what the log's checkpoints say of it. */
+  readonly retentionDays: number | null;
+}
+
+export type Verdict =
+  | { readonly kind: 'sound'; readonly proven: Proven }
+  /** Something was changed, or the checkpoints are not of this log. */
+  | { readonly kind: 'refused'; readonly words: string }
+  /** What was given does not suffice to tell. */
+  | { readonly kind: 'unusable'; readonly words: string };
+
+export interface Proven {
+  readonly origin: string;
+  /** The chain begins with this export; what was there before has no proof. */
+  readonly isBeginning: boolean;
+  /** Items after this one, up to and including `upTo`. */
+  readonly after: number;
+  readonly upTo: number;
+  readonly entries: number;
+  readonly gaps: number;
+  readonly lostRecords: number;
+  readonly retired: number;
+  /** Up to this item the log is as it was when the newest of the kept checkpoints was made; null where none was given. */
+  readonly keptUpTo: number | null;
+  readonly signaturesChecked: boolean;
+  readonly checkpoint: Checkpoint;
+}
+
+interface Verifier {
+  /** The verdict, as soon as there is one. */
+  take(line: Uint8Array): Verdict | null;
+  /** After the last line. `isTorn`: what followed it has no line end. */
+  end(isTorn: boolean): Verdict;
+}
+
+const isBeginning = ({ origin, after, chain }: Heading): boolean => chain === valueBefore(origin, after);
+
+const dayMs = 86_400_000;
+/** An export may take its time, and retention goes on meanwhile. */
+const slackMs = 3_600_000;
+
+export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Verifier {
+  const anchors = kept.toSorted((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const counts = { entries: 0, gaps: 0, lostRecords: 0, retired: 0 };
+  let lines = 0;
+  let heading: Heading | null = null;
+  let at = 0;
+  let chain = '';
+  let anchored = 0;
+  let youngestRetired = '';
+  let last: Checkpoint | null = null;
+
+  const refused = (words: string): Verdict => ({ kind: 'refused', words });
+  const unusable = (words: string): Verdict => ({ kind: 'unusable', words });
+  const here = (): string => `line ${lines}`;
+
+  function read(bytes: Uint8Array): Line | null {
+    try {
+      return parseLine(decoder.decode(bytes));
+    } catch {
+      return null;
+    }
+  }
+
+  function begin(line: Line | null): Verdict | null {
+    if (line?.kind !== 'heading')
+      return unusable('this is no export of the chain, or its first line was changed; one is made by: tollgate audit export --proof');
+    ({ heading } = line);
+    ({ after: at, chain } = heading);
+    for (const { name, note } of anchors) {
+      if (note.checkpoint.origin !== heading.origin)
+        return refused(`${name} is of another log: ${note.checkpoint.origin}; the export is of ${heading.origin}`);
+      if (keys.length > 0 && signerOf(note, keys) === null) return refused(`${name} is not signed by a key that you gave`);
+    }
+    return checkBase(heading) ?? checkAnchors();
+  }
+
+  /** That nothing is hidden before the first item. */
+  function checkBase(line: Heading): Verdict | null {
+    const { after, checkpoint } = line;
+    if (checkpoint !== '') return checkSignedBase(checkpoint);
+    const [oldest] = anchors;
+    if (isBeginning(line)) return null;
+    if (after === 0) return refused('the first line was changed: a chain does not begin so');
+    if (oldest !== undefined && oldest.note.checkpoint.size < after)
+      return unusable(
+        `the export begins after item ${after}, and ${oldest.name} covers ${oldest.note.checkpoint.size}; export again with --after ${oldest.name}`,
+      );
+    // Else whoever removed what is before would only have to begin later.
+    if (oldest?.note.checkpoint.size !== after)
+      return unusable(
+        `the export begins after item ${after}: of those before it says nothing, and no checkpoint that you gave ends there; export again without --after`,
+      );
+    return null;
+  }
+
+  function checkSignedBase(text: string): Verdict | null {
+    const note = parseNote(text);
+    const signed = note?.checkpoint;
+    if (note === null || signed === undefined || signed.size !== at || signed.chain !== chain || signed.origin !== heading?.origin)
+      return refused('the first line was changed: its checkpoint is not of where the export begins');
+    if (keys.length > 0 && signerOf(note, keys) === null)
+      return refused('the checkpoint in the first line is not signed by a key that you gave');
+    if (keys.length === 0 && anchors.some((one) => one.note.checkpoint.size < at))
+      return unusable(`what ${anchors[0]?.name} covers is out of retention in part; with --public-key the rest can be checked`);
+    youngestRetired = signed.madeAt;
+    // Of those before, nothing is left to compare.
+    while ((anchors[anchored]?.note.checkpoint.size ?? at) < at) anchored += 1;
+    return null;
+  }
+
+  function checkAnchors(): Verdict | null {
+    for (let next = anchors[anchored]; next !== undefined && next.note.checkpoint.size <= at; next = anchors[++anchored]) {
+      if (next.note.checkpoint.size < at)
+        return refused(`the export holds no item ${next.note.checkpoint.size}, which ${next.name} ends with`);
+      if (next.note.checkpoint.chain !== chain) return refused(rewritten(next));
+    }
+    return null;
+  }
+
+  function rewritten({ name, note }: Kept): string {
+    const before = anchors[anchored - 1]?.note.checkpoint.size ?? heading?.after ?? 0;
+    const { size } = note.checkpoint;
+    if (size === heading?.after) return `the log was rewritten before item ${size}: ${name} has another value there`;
+    return `the log was rewritten, and its chain made anew: an item from ${before + 1} to ${size} is not what it was when ${name} was made`;
+  }
+
+  function follow(line: Line | null): Verdict | null {
+    const n = at + 1;
+    if (line === null) return refused(`${here()}, where item ${n} should be, is not as an export writes it: it was changed`);
+    if (line.kind === 'heading') return refused(`${here()}: a second heading`);
+    if (line.kind === 'checkpoint') return close(line.note);
+    const name = line.kind === 'entry' ? `item ${line.n} (entry ${line.id})` : `item ${line.n} (${line.kind})`;
+    if (line.n < n) return refused(`${here()}: ${name} stands here again, or was moved; ${n} should be here`);
+    if (line.n > n)
+      return refused(`${here()}: ${line.n === n + 1 ? `item ${n} is` : `items ${n} to ${line.n - 1} are`} missing before ${name}`);
+    const value = valueAfter(line);
+    if (value !== line.chain) return refused(`${here()}: ${name} was changed, or is not of this log`);
+    chain = value;
+    at = n;
+    return checkAnchors();
+  }
+
+  function valueAfter(line: Extract<Line, { readonly n: number }>): string {
+    switch (line.kind) {
+      case 'entry':
+        counts.entries += 1;
+        return valueAfterEntry(chain, line.ts, digestOf(line.n, line.canonical));
+      case 'gap':
+        counts.gaps += 1;
+        counts.lostRecords += line.gap.lastSequence - line.gap.firstSequence + 1;
+        return valueAfterGap(chain, line.gap.receivedAt, digestOf(line.n, canonicalGap(line.gap)));
+      case 'retired':
+        counts.retired += 1;
+        if (line.retired.ts > youngestRetired) youngestRetired = line.retired.ts;
+        return valueAfterEntry(chain, line.retired.ts, line.retired.digest);
+    }
+  }
+
+  function close(text: string): Verdict | null {
+    const note = parseNote(text);
+    if (note === null) return refused(`${here()}: the checkpoint that ends the export was changed`);
+    const { origin, size, chain: value } = note.checkpoint;
+    if (origin !== heading?.origin) return refused(`${here()}: the checkpoint is of another log: ${origin}`);
+    if (keys.length > 0 && signerOf(note, keys) === null) return refused(`${here()}: the checkpoint is not signed by a key that you gave`);
+    if (size > at) return refused(`${size === at + 1 ? `item ${size} is` : `items ${at + 1} to ${size} are`} missing at the end`);
+    if (size < at) return refused(`${here()}: the checkpoint covers ${size} items, and ${at} are here`);
+    if (value !== chain)
+      return refused(
+        `the log was rewritten, and its chain made anew: an item up to ${size} is not what it was when its checkpoint was made`,
+      );
+    last = note.checkpoint;
+    return rolledBack() ?? checkRetention(note.checkpoint);
+  }
+
+  function rolledBack(): Verdict | null {
+    const beyond = anchors[anchored];
+    if (beyond === undefined) return null;
+    return refused(`the log ends with item ${at}, and ${beyond.name} covers ${beyond.note.checkpoint.size}: items at its end were removed`);
+  }
+
+  function checkRetention(checkpoint: Checkpoint): Verdict | null {
+    const days = retentionDays ?? checkpoint.retentionDays;
+    if (youngestRetired === '') return null;
+    if (Date.parse(youngestRetired) > Date.parse(checkpoint.madeAt) - days * dayMs + slackMs)
+      return refused(`an item of ${youngestRetired} is left out as out of retention, which is ${days} days: it was removed`);
+    // What day it was, and how long entries are kept, is then the word of whoever wrote the file.
+    if (keys.length === 0)
+      return unusable('items are left out as out of retention; whether they were can be checked with --public-key only');
+    return null;
+  }
+
+  function proven(checkpoint: Checkpoint, line: Heading): Verdict {
+    const { origin, after } = line;
+    const keptUpTo = anchors.at(-1)?.note.checkpoint.size ?? null;
+    const signaturesChecked = keys.length > 0;
+    return {
+      kind: 'sound',
+      proven: { origin, isBeginning: isBeginning(line), after, upTo: at, ...counts, keptUpTo, signaturesChecked, checkpoint },
+    };
+  }
+
+  return {
+    take(bytes) {
+      lines += 1;
+      if (heading === null) return begin(read(bytes));
+      if (last !== null) return refused(`${here()}: something follows the end of the export`);
+      return follow(read(bytes));
+    },
+    end(isTorn) {
+      if (last !== null && isTorn) return refused('something follows the end of the export');
+      if (heading === null) return unusable('this is no export of the chain: it has not one line');
+      if (last === null) return rolledBack() ?? refused(`the export is cut off after item ${at}: it lacks its last line`);
+      return proven(last, heading);
+    },
+  };
+}

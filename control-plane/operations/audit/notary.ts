@@ -1,0 +1,66 @@
+// Who signs checkpoints: an Ed25519 key that lies in a file, outside the database that it vouches for. Each control plane
+// may have its own.
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+export interface Notary {
+  /** Raw. */
+  readonly publicKey: Uint8Array;
+  readonly sign: (body: string) => Uint8Array;
+  /** How long entries are kept, as checkpoints say it. */
+  readonly retentionDays: number;
+}
+
+export function createNotary(privateKey: KeyObject, retentionDays: number): Notary {
+  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
+  return { publicKey: spki.subarray(-32), sign: (body) => sign(null, Buffer.from(body), privateKey), retentionDays };
+}
+
+export const newNotaryKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey;
+
+/** Made where it is not there yet, readable by its owner only. */
+export function openNotaryKey(path: string): { readonly key: KeyObject } | { readonly problem: string } {
+  mkdirSync(dirname(path), { recursive: true });
+  const making = `${path}.${randomUUID()}`;
+  try {
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) {
+      writeFileSync(making, newNotaryKey().export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600, flag: 'wx', flush: true });
+      // Unlike a rename it leaves alone what another process made meanwhile.
+      linkSync(making, path);
+    }
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  } finally {
+    rmSync(making, { force: true });
+  }
+  return readNotaryKey(path);
+}
+
+export function readNotaryKey(path: string): { readonly key: KeyObject } | { readonly problem: string } {
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return { problem: `there is no ${path}, which should hold the key of checkpoints` };
+  if (!file.isFile()) return { problem: `${path} is no file, and should hold the key of checkpoints` };
+  if ((file.mode & 0o007) !== 0) return { problem: `${path} holds the key of checkpoints, and everybody may read it; make it mode 600` };
+  const pem = contentOf(path);
+  if (typeof pem === 'string') return { problem: `${path} holds the key of checkpoints, and cannot be read (${pem})` };
+  const key = keyFrom(pem);
+  return key?.asymmetricKeyType === 'ed25519' ? { key } : { problem: `${path} must hold an Ed25519 private key as PEM (PKCS #8)` };
+}
+
+/** Or why not. */
+function contentOf(path: string): Buffer | string {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  }
+}
+
+function keyFrom(pem: Buffer): KeyObject | null {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return null;
+  }
+}

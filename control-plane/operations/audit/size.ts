@@ -1,0 +1,7 @@
+// The number of items that a checkpoint covers, as a query string has it.
+import { badRequest } from '../../domain/refusal.ts';
+
+export function sizeFrom(name: string, text: string): number {
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) throw badRequest(`${name} must be the size of a checkpoint, an integer`);
+  return Number(text);
+}

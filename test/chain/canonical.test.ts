@@ -1,0 +1,33 @@
+// The chain has a writer of canonical JSON of its own, for speed; digests of inputs and outputs have the contract's. They
+// write the same text.
+import { canonicalJson } from '@tollgate/proto/contract';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { canonicalOf, writeTwice } from '../../control-plane/chain/canonical.ts';
+
+test('what JSON gives is written by both writers alike', () => {
+  fc.assert(
+    fc.property(fc.json(), (json) => {
+      const value: unknown = JSON.parse(json);
+      expect(canonicalOf(value)).toBe(canonicalJson(value));
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('an object written twice is what it is with what is stated, and without what is apart', () => {
+  const said = { id: 'x', receivedAt: 'y', ts: 'z' };
+  const stated = new Map(Object.entries(said).map(([key, value]) => [key, JSON.stringify(value)]));
+  const apart = new Set([...stated.keys(), 'tool']);
+  const fields = fc.dictionary(
+    fc.string().filter((key) => key !== '__proto__' && !apart.has(key)),
+    fc.jsonValue({ maxDepth: 3 }),
+  );
+  fc.assert(
+    fc.property(fields, (rest) => {
+      const written = writeTwice({ ...rest, tool: 't', ts: 1 }, { stated, apart }, 128);
+      expect(written).toEqual({ all: canonicalJson({ ...rest, tool: 't', ...said }), kept: canonicalJson(rest) });
+    }),
+    { numRuns: 500 },
+  );
+});

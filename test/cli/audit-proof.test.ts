@@ -1,0 +1,151 @@
+// `tollgate audit checkpoint`, `keys`, `export --proof` and `verify`, over files.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRest, type Rest } from '../control-plane/rest.ts';
+import { entry, records, ship, spool } from '../control-plane/spool.ts';
+import { createCli, folder, jsonOf, run } from './cli.ts';
+
+let rest: Rest;
+let tollgate: ReturnType<typeof createCli>;
+beforeAll(async () => {
+  rest = await createRest();
+  tollgate = createCli(rest.origin, rest.owner, { now: rest.clock.now });
+});
+afterAll(() => rest.close());
+
+/** Without a control plane, as an auditor has it. */
+const verify = (...words: readonly string[]) => run(['audit', 'verify', ...words]);
+
+test('what was kept proves an export: whole, from a checkpoint on, and offline', async () => {
+  const at = folder();
+  const [log, tail, early, late, keys] = ['log', 'tail', 'early', 'late', 'keys'].map((name) => join(at, name)) as [
+    string,
+    string,
+    string,
+    string,
+    string,
+  ];
+  await ship(
+    rest,
+    spool('a'),
+    records(1, 3, () => entry({ input: { text: 'tab\t\u202e \u0085 ünïcödé' } })),
+  );
+  expect(await tollgate(['audit', 'checkpoint', '-o', early])).toMatchObject({
+    code: 0,
+    out: '',
+    err: expect.stringContaining('a checkpoint of 3 items'),
+  });
+  await ship(rest, spool('a'), records(6, 9));
+  const printed = await tollgate(['audit', 'checkpoint']);
+  expect(printed.out).toMatch(/^tollgate\.audit\/acme\/[0-9a-f]{32}\n8\n/);
+  writeFileSync(late, printed.out);
+  expect((await tollgate(['audit', 'checkpoint', '--size', '8'])).out).toBe(printed.out);
+  writeFileSync(keys, (await tollgate(['audit', 'keys'])).out);
+  expect(await tollgate(['audit', 'export', '--proof', '-o', log])).toMatchObject({
+    code: 0,
+    err: `8 items and their checkpoint in ${log}\n`,
+  });
+  expect(await tollgate(['audit', 'export', '--proof', '--after', early, '-o', tail])).toMatchObject({
+    code: 0,
+    err: expect.stringContaining('5 items'),
+  });
+  expect((await tollgate(['audit', 'export', '--proof', '--after', '3'])).out.split('\n')).toHaveLength(8);
+
+  const sound = await verify(log, '--checkpoint', early, late, '--public-key', keys);
+  expect(sound).toMatchObject({ code: 0, err: '' });
+  expect(sound.out).toMatch(
+    /^OK {2}tollgate\.audit\/acme\/.*\n {2}items 1 to 8: 7 entries, 1 gap \(2 records lost\), 0 entries out of retention\n/,
+  );
+  expect(sound.out).toContain('up to item 8 it is as your checkpoint says');
+  expect(sound.out).toContain('signed by a key that you gave');
+  expect((await verify(tail, '--checkpoint', early)).out).toMatch(
+    /items 4 to 8:[\s\S]*checkpoint of 3 items ends, or later: what that covers is not here[\s\S]*signatures were not checked/,
+  );
+  expect(jsonOf(await verify(log, '--public-key', readFileSync(keys, 'utf8').trim(), '--json'))).toMatchObject({
+    result: 'sound',
+    upTo: 8,
+  });
+
+  const lines = readFileSync(log, 'utf8').split('\n');
+  const changed = join(at, 'changed');
+  const write = (text: string): string => {
+    writeFileSync(changed, text);
+    return changed;
+  };
+  const edited = write(lines.map((line, n) => (n === 2 ? line.replace('"allow"', '"deny"') : line)).join('\n'));
+  expect(await verify(edited, '--checkpoint', late)).toMatchObject({
+    code: 1,
+    out: '',
+    err: `REFUSED: line 3: item 2 (entry ${spool('a')}-2) was changed, or is not of this log\n`,
+  });
+  expect(jsonOf(await verify(edited, '--checkpoint', late, '--json'))).toMatchObject({
+    result: 'refused',
+    reason: expect.stringContaining('item 2'),
+  });
+  expect(await verify(write(lines.join('\n').trimEnd()), '--checkpoint', late)).toMatchObject({ code: 1 });
+  expect(await verify(write(lines.slice(0, 6).join('\n')), '--checkpoint', late)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('late covers 8'),
+  });
+  expect(await verify(write(lines.map((line) => `${line}\r`).join('\n')), '--checkpoint', late)).toMatchObject({ code: 2 });
+});
+
+test('what does not suffice to tell is exit code 2, in words', async () => {
+  const at = folder();
+  const log = join(at, 'log');
+  await tollgate(['audit', 'export', '--proof', '-o', log]);
+  const plain = join(at, 'plain');
+  await tollgate(['audit', 'export', '-o', plain]);
+  const note = join(at, 'note');
+  await tollgate(['audit', 'checkpoint', '-o', note]);
+  const empty = join(at, 'empty');
+  writeFileSync(empty, '\n');
+  for (const [words, said] of [
+    [[log], 'against what?'],
+    [[log, '--public-key', empty], 'holds no public key'],
+    [[log, '--checkpoint', note, '--public-key', empty], 'holds no public key'],
+    [[plain, '--checkpoint', note], 'no export of the chain'],
+    [[join(at, 'none'), '--checkpoint', note], 'cannot be read (ENOENT)'],
+    [[at, '--checkpoint', note], 'cannot be read (EISDIR)'],
+    [[log, '--checkpoint', log], 'is no checkpoint'],
+    [[log, '--checkpoint', join(at, 'none')], 'ENOENT'],
+    [[log, '--public-key', plain], 'no public key'],
+    [[log, '--checkpoint', note, '--retention-days', 'x'], '--retention-days must be'],
+  ] as const)
+    expect(await verify(...words), words.join(' ')).toMatchObject({ code: 2, out: '', err: expect.stringContaining(said) });
+});
+
+test('a checkpoint that got other line ends on its way is the same checkpoint', async () => {
+  const at = folder();
+  const [log, note] = [join(at, 'log'), join(at, 'note')];
+  writeFileSync(note, `\ufeff${(await tollgate(['audit', 'checkpoint'])).out.replaceAll('\n', '\r\n')}`);
+  expect(await tollgate(['audit', 'export', '--proof', '--after', note, '-o', log])).toMatchObject({ code: 0 });
+  expect(await verify(log, '--checkpoint', note, '--public-key', (await tollgate(['audit', 'keys'])).out.trim())).toMatchObject({
+    code: 0,
+  });
+});
+
+test('a proof is of everything, and goes where no terminal changes it', async () => {
+  for (const filter of [
+    ['--tool', 'x'],
+    ['--since', '1h'],
+    ['--decision', 'deny'],
+  ])
+    expect(await tollgate(['audit', 'export', '--proof', ...filter])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`${filter[0]} leaves entries out`),
+    });
+  expect(await tollgate(['audit', 'export', '--after', '3'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('--after is for --proof'),
+  });
+  expect(await tollgate(['audit', 'export', '--proof'], { columns: 80 })).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('name a file with -o'),
+  });
+  expect(await tollgate(['audit', 'export', '--proof', '--after', '/nowhere/note'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('cannot be read'),
+  });
+});

@@ -1,0 +1,173 @@
+// A sidecar that lies costs itself its stream, and nobody else anything: beside each, an honest one goes on.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { bounds } from '@tollgate/proto/contract';
+import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
+import { createIntake } from '../../control-plane/grpc/intake.ts';
+import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import { verify, noteFrom } from '../chain/log.ts';
+import { openShip, type Plane, startPlane } from '../support/plane.ts';
+import { field } from './rest.ts';
+import { entry, records, spool, workspaceIdOf } from './spool.ts';
+
+let plane: Plane;
+let ingest: Plane['ingest'];
+let key: string;
+let honest: Awaited<ReturnType<typeof shipping>>;
+let sequence = 0;
+
+beforeAll(async () => {
+  plane = await startPlane();
+  ingest = plane.ingest;
+  ({ key } = await plane.issueKey(['sidecar.sync']));
+});
+afterAll(() => plane.close());
+beforeEach(async () => {
+  plane.ingest = ingest;
+  honest = await shipping();
+});
+
+async function shipping() {
+  const wire = openShip(plane, key);
+  wire.write({ hello: { sidecarId: 'by-hand' } });
+  expect(await wire.next()).toMatchObject({ credit: { records: expect.any(Number) } });
+  return wire;
+}
+
+const recordsOf = (from: number, count: number, fields: object = {}) =>
+  Array.from({ length: count }, (_, at) => ({
+    sequence: from + at,
+    entry: Buffer.from(JSON.stringify(entry({ requestId: `r${from + at}`, ts: new Date().toISOString(), ...fields }))),
+  }));
+
+/** Its next batch is taken in, and the whole log is sound. */
+async function honestGoesOn(): Promise<void> {
+  honest.write({ batch: { spoolId: spool('a'), records: recordsOf(sequence + 1, 5) } });
+  sequence += 5;
+  expect(await honest.next()).toMatchObject({ acknowledged: { sequence } });
+  const note = noteFrom(field(await plane.ask('POST', '/acme/admin/audit/checkpoint'), 'checkpoint'));
+  const { body } = await plane.ask('GET', '/acme/admin/audit/chain');
+  expect(verify(Buffer.from(String(body)), { kept: [{ name: 'kept', note }] })).toMatchObject({ kind: 'sound' });
+}
+
+const lost = (count: number) => Array.from({ length: count }, (_, at) => ({ sequence: at + 1, lost: 'x'.repeat(1_000) }));
+
+const lies = [
+  [
+    'a sequence far ahead of all there can be',
+    [{ spoolId: spool('b'), records: recordsOf(2_000_000_000, 1) }],
+    /^INVALID_ARGUMENT: sequence 2000000000 is more than/,
+  ],
+  ['one after which none can follow', [{ spoolId: spool('b'), records: recordsOf(Number.MAX_SAFE_INTEGER, 1) }], /^INVALID_ARGUMENT: /],
+  [
+    'more bytes than a batch holds',
+    [{ spoolId: spool('b'), records: recordsOf(1, 900, { input: 'x'.repeat(1_400) }) }],
+    /^INVALID_ARGUMENT: a batch of more than one record holds at most 1048576 bytes/,
+  ],
+  ['a message of 5 MB', [{ spoolId: spool('b'), records: recordsOf(1, 1, { input: 'x'.repeat(5_000_000) }) }], /^RESOURCE_EXHAUSTED: /],
+  [
+    'a thousand and one spools',
+    Array.from({ length: 1_001 }, (_, n) => ({ spoolId: `${'e'.repeat(28)}${n.toString(16).padStart(4, '0')}`, records: lost(1) })),
+    /^INVALID_ARGUMENT: more than 1000 spools/,
+  ],
+] as const;
+
+test.each(lies)('%s costs the stream, and the honest one goes on', async (_, batches, words) => {
+  // Not waited for, so that many do not take long.
+  if (batches.length > 1)
+    plane.ingest = async ({ spoolId, records: batch }) =>
+      spoolId === spool('a') ? ingest({ workspaceId: await workspaceIdOf(plane), spoolId, records: batch }) : 1;
+  const wire = await shipping();
+  for (const { spoolId, records: batch } of batches) wire.write({ batch: { spoolId, records: [...batch] } });
+  expect(await wire.ended).toMatch(words);
+  expect((await plane.pool.query('select 1 from audit_entry where spool_id = $1', [spool('b')])).rowCount).toBe(0);
+  await honestGoesOn();
+});
+
+test('names of other tenants, their agents and spools in entries and batches reach nothing of theirs', async () => {
+  const before = (await plane.ask('GET', '/other/admin/audit', { key: plane.other })).body;
+  const wire = await shipping();
+  wire.write({
+    batch: { spoolId: spool('c'), records: recordsOf(1, 3, { agentName: 'their-agent', workspace: 'other', workspaceId: 2, id: 'x' }) },
+  });
+  expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 3 } });
+  expect((await plane.ask('GET', '/other/admin/audit', { key: plane.other })).body).toMatchObject({ count: 0 });
+  expect(Object(before).count).toBe(0);
+  await honestGoesOn();
+});
+
+test('losses, a thousand at once and each with its words, are as many gaps, cut to size, in one statement', async () => {
+  const wire = await shipping();
+  wire.write({ batch: { spoolId: spool('d'), records: lost(1_000).map((one, n) => ({ ...one, lost: `${n}${one.lost}` })) } });
+  expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 1_000 } });
+  wire.write({ batch: { spoolId: spool('f'), records: lost(1_000) } });
+  expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 1_000 } });
+  const { rows } = await plane.pool.query(
+    'select left(spool_id::text, 1) as letter, count(*)::int, max(length(reason)) as longest from audit_gap where spool_id = any($1) group by 1 order by 1',
+    [[spool('d'), spool('f')]],
+  );
+  expect(rows).toEqual([
+    { letter: 'd', count: 1_000, longest: 500 },
+    { letter: 'f', count: 1, longest: 500 },
+  ]);
+  await honestGoesOn();
+});
+
+test('a record that is larger than any entry is taken in mended, alone in its batch', async () => {
+  const wire = await shipping();
+  wire.write({ batch: { spoolId: spool('9'), records: recordsOf(1, 1, { input: 'x'.repeat(1_500_000) }) } });
+  expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 1 } });
+  const { rows } = await plane.pool.query(`select entry->'mended' as mended from audit_entry where spool_id = $1`, [spool('9')]);
+  expect(rows).toEqual([{ mended: ['oversize'] }]);
+  await honestGoesOn();
+});
+
+test('a database that is slow is sent no more than a few batches of a stream ahead: the rest is not read', async () => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  plane.ingest = async (batch) => {
+    if (batch.spoolId === spool('8')) await held;
+    return ingest(batch);
+  };
+  const wire = await shipping();
+  // Within its credit by records, and far beyond what is held by bytes.
+  for (let n = 0; n < 40; n += 1)
+    wire.write({ batch: { spoolId: spool('8'), records: recordsOf(n * 20 + 1, 20, { input: 'x'.repeat(40_000) }) } });
+  await honestGoesOn();
+  release();
+  for (let n = 1; n <= 40; n += 1) expect(await wire.next()).toMatchObject({ acknowledged: { sequence: n * 20 } });
+  await honestGoesOn();
+});
+
+test('a workspace with many batches lets those of others through', async () => {
+  const take = createIngest(plane.deps);
+  const [busy, quiet] = [await workspaceIdOf(plane), await workspaceIdOf(plane, 'other')];
+  const done: string[] = [];
+  const batch = (workspaceId: number, spoolId: string): AuditBatch => ({
+    workspaceId,
+    spoolId,
+    records: records(1, 200, () => entry({ ts: new Date().toISOString() })),
+  });
+  const all = Array.from({ length: 16 }, (_, n) => take(batch(busy, n.toString(16).padStart(32, '7'))).then(() => done.push('busy')));
+  all.push(take(batch(quiet, spool('7'))).then(() => done.push('quiet')));
+  await Promise.all(all);
+  expect(done.indexOf('quiet')).toBeLessThan(5);
+});
+
+test('streams share what a process takes: each has its part, never less than it needs', () => {
+  const intake = createIntake({ records: 1_000, streamRecordsMin: 64, streamsOfWorkspace: 30 });
+  expect(intake.credit).toBe(1_000);
+  const open = Array.from({ length: 10 }, () => intake.open(1));
+  expect(intake.credit).toBe(100);
+  open.push(...Array.from({ length: 20 }, () => intake.open(1)));
+  expect(intake.credit).toBe(64);
+  expect(intake.open(1)).toBeNull();
+  expect(intake.open(2)).not.toBeNull();
+  for (const seat of open) {
+    seat?.leave();
+    seat?.leave();
+  }
+  expect(intake.credit).toBe(1_000);
+  expect(createIntake().credit).toBe(bounds.auditCreditRecords);
+});

@@ -1,0 +1,55 @@
+import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createNotary, openNotaryKey, readNotaryKey } from '../../control-plane/operations/audit/notary.ts';
+import { temporaryFolder } from '../support/spools.ts';
+
+const opened = (path: string) => {
+  const found = openNotaryKey(path);
+  if ('problem' in found) throw new Error(found.problem);
+  return found.key;
+};
+
+test('a key is made at the first start, for its owner only, and is the same at every later one', () => {
+  const path = join(temporaryFolder(), 'data', 'checkpoint-key.pem');
+  const key = opened(path);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(opened(path).equals(key)).toBe(true);
+  const { publicKey, sign } = createNotary(key, 90);
+  expect(publicKey).toHaveLength(32);
+  expect(verify(null, Buffer.from('text'), createPublicKey(key), sign('text'))).toBe(true);
+});
+
+test('what is no key, or lies open to everybody, is refused in words', () => {
+  const path = join(temporaryFolder(), 'key.pem');
+  expect(readNotaryKey(path)).toEqual({ problem: `there is no ${path}, which should hold the key of checkpoints` });
+  opened(path);
+  const pem = readFileSync(path);
+  chmodSync(path, 0o644);
+  expect(openNotaryKey(path)).toEqual({ problem: `${path} holds the key of checkpoints, and everybody may read it; make it mode 600` });
+  chmodSync(path, 0o640);
+  expect(readNotaryKey(path)).toHaveProperty('key');
+  for (const wrong of [
+    '',
+    'no pem',
+    pem.subarray(0, 40),
+    generateKeyPairSync('ed448').privateKey.export({ format: 'pem', type: 'pkcs8' }),
+  ]) {
+    writeFileSync(path, wrong);
+    expect(readNotaryKey(path)).toEqual({ problem: `${path} must hold an Ed25519 private key as PEM (PKCS #8)` });
+  }
+});
+
+test('what is no file is refused as that', () => {
+  const path = join(temporaryFolder(), 'folder');
+  mkdirSync(path, { mode: 0o700 });
+  expect(readNotaryKey(path)).toEqual({ problem: `${path} is no file, and should hold the key of checkpoints` });
+});
+
+test('a key that is a link, as secrets are mounted, is followed', () => {
+  const folder = temporaryFolder();
+  const key = opened(join(folder, 'real.pem'));
+  symlinkSync(join(folder, 'real.pem'), join(folder, 'link.pem'));
+  expect(opened(join(folder, 'link.pem')).equals(key)).toBe(true);
+});
