@@ -152,6 +152,11 @@ export const configSchema = {
     min: 1,
     max: 36_500,
   }),
+  checkpointKeyFile: text({
+    name: 'TOLLGATE_CHECKPOINT_KEY_FILE',
+    describe: 'Ed25519 private key (PEM, PKCS #8) that signs checkpoints of the audit log; absent: one is made in `TOLLGATE_DATA_DIR`',
+    fallback: null,
+  }),
   openaiApiKey: text({ name: 'TOLLGATE_OPENAI_API_KEY', describe: 'runs agents on models of OpenAI', fallback: null, secret: true }),
   openaiBaseUrl: text({
     name: 'TOLLGATE_OPENAI_BASE_URL',

@@ -1,19 +1,22 @@
 // The composition root: environment → configuration → wiring → listen → drain. `start` is what `npm start` and
 // `tollgate start` run; it is told to stop by a signal.
 import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isLoopback, parseCommands, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
+import { isLoopback, parseCommands, printableConfig, programVariables, readConfig, type RevisionName } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
-import type pg from 'pg';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { startChores } from './chores.ts';
 import { type Config, configSchema, modelProblems, signInProblems } from './config.ts';
 import type { Issuer } from './domain/access/sign-in.ts';
+import { connectDatabase } from './connect-database.ts';
 import { createCatalogue } from './domain/agents/catalogue.ts';
 import { parseModelEndpoints } from './domain/agents/model-endpoints.ts';
 import { microcentsFromCents } from './domain/runs/money.ts';
-import { createGrpcMetrics } from './grpc/metrics.ts';
+import { createGrpcMetrics, exportRoster } from './grpc/metrics.ts';
+import { leaseStreamsMax } from './grpc/quota.ts';
 import { startGrpcServer } from './grpc/server.ts';
 import { createApp } from './http/app.ts';
 import { type Connections, watchConnections } from './http/connections.ts';
@@ -21,33 +24,35 @@ import { callbackPath } from './http/cookies.ts';
 import { streamBounds } from './http/streams.ts';
 import { authenticate, stillStands } from './operations/access/authenticate.ts';
 import { createIngest } from './operations/audit/ingest-batch.ts';
+import { createNotary, openNotaryKey, readNotaryKey } from './operations/audit/notary.ts';
 import type { Deps } from './operations/operation.ts';
+import { createLedger } from './operations/quota/ledger.ts';
+import { createRecalls } from './operations/quota/recalls.ts';
+import { createRoster } from './operations/sidecars/roster.ts';
 import { seedFirstWorkspace } from './operations/workspaces/seed-first-workspace.ts';
-import { tendPartitions } from './operations/audit/tend-partitions.ts';
-import { tendRuns } from './operations/runs/liveness/tend-runs.ts';
-import { tendSessions } from './operations/access/tend-sessions.ts';
+import { createSeats } from './operations/turns.ts';
 import { createDiscover } from './operations/tool-servers/discover.ts';
 import { loggable } from './loggable.ts';
 import { createIssuer } from './oidc/issuer.ts';
-import { createPublisher } from './publish/publisher.ts';
+import { createPublisher, type LiveWorkspace } from './publish/publisher.ts';
+import { watchQuotaPolicy } from './publish/quota-policy.ts';
 import { createReach } from './runs/mcp/reach.ts';
 import { createModels } from './runs/models/models.ts';
 import { createProviders } from './runs/models/providers.ts';
 import { settingsFrom } from './runs/models/settings.ts';
 import type { Runner } from './runs/runner.ts';
 import { wireRuns } from './wire-runs.ts';
-import { startEmbedded } from './store/embedded/start.ts';
 import { migrate } from './store/migrate.ts';
 import { createPool, poolMax } from './store/pool.ts';
+import { recallChannel } from './store/quota.ts';
 import { createSealer } from './store/sealed.ts';
 import { watchHeads } from './store/watch-heads.ts';
 import { watchRevisions } from './store/watch-revisions.ts';
-import { readWorkspaceState } from './store/workspace-state.ts';
+import { readWorkspace } from './store/workspace-state.ts';
 import { listenForStop } from './stop-signals.ts';
 import { startTelemetry } from './telemetry/start.ts';
 import { type Undo, undoAll } from './undo.ts';
 
-const hourMs = 3_600_000;
 /** How long requests under way may take to end, once no run goes on. */
 const requestsDrainMs = 5_000;
 /** And how long at least: what ended last has yet to be answered. */
@@ -108,7 +113,12 @@ interface Starting {
 /** Null once everything listens; why not, otherwise. */
 async function start({ config, env, undo, log, signal }: Starting): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
-  const connection = await connectionOf(config, undo, log, signal);
+  const notaryKey =
+    config.checkpointKeyFile === null
+      ? openNotaryKey(join(resolve(config.dataDir), 'checkpoint-key.pem'))
+      : readNotaryKey(config.checkpointKeyFile);
+  if ('problem' in notaryKey) return notaryKey.problem;
+  const connection = await connectDatabase(config, { undo, log: (line) => log.info(line), signal });
   await migrate(connection);
   const pool = createPool(connection, log);
   undo.push(() => pool.end());
@@ -130,33 +140,21 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
     discover: createDiscover(reach),
     sealer: config.secretKey === null ? null : createSealer(config.secretKey, randomBytes),
     dailyCap: microcentsFromCents(config.dailyCapCents),
+    notary: createNotary(notaryKey.key, config.auditRetentionDays),
   };
   const { workspace, ownerEmail, ownerKey } = config;
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
-  const tending = { ...deps, log };
-  await tendPartitions(tending, config.auditRetentionDays);
-  const tendOldRuns = async (): Promise<void> => {
-    await tendRuns(tending, config.auditRetentionDays).catch((error: unknown) => log.error(loggable(error), 'old runs were not removed'));
-  };
-  await tendOldRuns();
-  const tend = async (): Promise<void> => {
-    await tendOldRuns();
-    await tendPartitions(tending, config.auditRetentionDays).catch((error: unknown) =>
-      log.error(loggable(error), 'partitions were not tended'),
-    );
-    await tendSessions(deps).catch((error: unknown) => log.error(loggable(error), 'expired sessions were not removed'));
-  };
-  const chores = setInterval(() => void tend(), hourMs);
-  undo.push(() => clearInterval(chores));
+  await startChores({ ...deps, log }, config.auditRetentionDays, undo);
 
   const telemetry = await startTelemetry(env);
   undo.push(() => telemetry.close());
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const publisher = createPublisher({ readState: (id) => readWorkspaceState(pool, id), defaults: deps.defaults, log });
+  const publisher = createPublisher({ read: (id, since) => readWorkspace(pool, id, since), defaults: deps.defaults, log });
   undo.push(() => publisher.close());
-  const watch = watchRevisions({ pool, connection, log }, publisher);
+  const recalls = createRecalls({ pool, now: () => performance.now(), log });
+  const watch = watchRevisions({ pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
   undo.push(() => watch.close());
   const providers = createProviders(settingsFrom(config, env), {
     wait: (ms, until) => delay(ms, undefined, { signal: until }),
@@ -165,11 +163,20 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
   });
   undo.push(() => providers.close());
   const ingest = createIngest(deps);
+  const metrics = createGrpcMetrics(registry);
+  const ledger = createLedger({
+    pool,
+    watchPolicy: (workspaceId) => watchQuotaPolicy({ publisher, defaults: deps.defaults }, workspaceId),
+    recalls,
+    metrics: metrics.quota,
+    now: () => performance.now(),
+  });
   const { startRun, hooks, runner } = await wireRuns(
     {
       ...deps,
       publisher,
       ingest,
+      ledger,
       registry,
       hears: () => watch.problem === null,
       models: createModels(deps.catalogue, providers.byName),
@@ -179,16 +186,22 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
     { spoolFolder: join(resolve(config.dataDir), 'runs-spool'), atOnce: config.runsAtOnce, requestsPerSecond: config.requestsPerSecond },
     undo,
   );
+  const roster = createRoster({ ...deps, wall: Date.now, now: () => performance.now(), log }, `${hostname()}-${process.pid}`);
+  undo.push(() => roster.close());
+  exportRoster(registry, () => roster.countByLag((workspaceId) => nameOf(publisher.live(workspaceId))));
   const grpc = await startGrpcServer(
     {
       publisher,
+      roster,
       wall: Date.now,
       random: Math.random,
-      metrics: createGrpcMetrics(registry),
+      metrics,
       log,
       authenticate: (header) => authenticate(deps, header),
       stillStands: (actor) => stillStands(deps, actor),
       ingest,
+      ledger,
+      seats: createSeats({ each: leaseStreamsMax }),
     },
     { host: config.host, port: config.grpcPort },
   ).catch(explainTaken(config.host, config.grpcPort, 'TOLLGATE_GRPC_PORT'));
@@ -212,17 +225,12 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
   return null;
 }
 
+const nameOf = (live: LiveWorkspace | null): RevisionName | null => (live === null ? null : { epoch: live.epoch, number: live.revision });
+
 function issuerOf({ publicUrl, oidcIssuer, oidcClientId, oidcClientSecret }: Config): Issuer | null {
   if (publicUrl === null || oidcIssuer === null || oidcClientId === null) return null;
   const redirectUri = new URL(callbackPath, publicUrl).href;
   return createIssuer({ issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, redirectUri });
-}
-
-async function connectionOf(config: Config, undo: Undo, log: pino.Logger, signal: AbortSignal): Promise<pg.PoolConfig> {
-  if (config.databaseUrl !== null) return { connectionString: config.databaseUrl };
-  const embedded = await startEmbedded({ dataDir: resolve(config.dataDir), log: (line) => log.info(line), signal });
-  undo.push(() => embedded.close());
-  return embedded.connection;
 }
 
 interface Draining {

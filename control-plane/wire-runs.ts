@@ -10,6 +10,7 @@ import type { ModelCatalogue } from './domain/agents/catalogue.ts';
 import { loggable } from './loggable.ts';
 import { createHookHost } from './operations/govern/hook-host.ts';
 import type { Deps } from './operations/operation.ts';
+import type { Ledger } from './operations/quota/ledger.ts';
 import { requireDay } from './operations/runs/books/require-day.ts';
 import { createRunBooks } from './operations/runs/books/run-books.ts';
 import { startHeart } from './operations/runs/liveness/heart.ts';
@@ -36,6 +37,8 @@ export interface RunsDeps extends Deps {
   readonly hears: () => boolean;
   /** The one queue of this process into the audit log. */
   readonly ingest: GovernorDeps['ingest'];
+  /** Of leases: the one of this process. */
+  readonly ledger: Ledger;
   readonly registry: Registry;
   readonly models: Models;
   readonly tracing: Tracing;
@@ -66,10 +69,10 @@ const shipMs = 5_000;
 const spoolBytesMax = 256 * 1_048_576;
 
 export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requestsPerSecond }: RunsConfig, undo: Undo): Promise<Runs> {
-  const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry } = deps;
+  const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry, ledger } = deps;
   const deployment = await readDeployment(pool);
   if (deployment === null) throw new Error('the database has no epoch');
-  const spoolFolder = join(root, deployment.epoch);
+  const spoolFolder = join(root, deployment.firstEpoch);
   const heart = await startHeart(deps);
   undo.push(await succeed(deps, heart.instance, join(spoolFolder, 'instances')));
   undo.push(() => heart.close());
@@ -90,6 +93,7 @@ export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requ
       clock: systemClock,
       random: Math.random,
       newId: randomUUID,
+      openLedger: (holder, onRecall) => ledger.open(holder, onRecall),
       log,
       findWorkspace: (slug) => findWorkspaceId(pool, slug),
     },
@@ -103,7 +107,7 @@ export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requ
     .catch((error: unknown) => log.error(loggable(error), 'what an earlier process recorded of its runs stays on disk'));
   const schemaProblem = createSchemaProblem();
   const runner = createRunner({
-    ledger: books.ledger,
+    money: books.money,
     records: books.records,
     watch: (run, halt) => heart.watch(run, halt),
     governor,

@@ -1,5 +1,5 @@
 // The sidecar process's configuration: one schema gives types, defaults, validation and README's table.
-import { commandsProblem, type ConfigOf, choice, integer, parseKey, text } from '@tollgate/proto/contract';
+import { commandsProblem, type ConfigOf, choice, integer, nameProblem, parseKey, text } from '@tollgate/proto/contract';
 import { requestsPerSecondDefault } from './gateway/request-limit.ts';
 
 export const sidecarSchema = {
@@ -32,9 +32,10 @@ export const sidecarSchema = {
   }),
   durability: choice({
     name: 'TOLLGATE_DURABILITY',
-    describe: 'What an entry survives before the caller hears the decision: a kill of the process, or a power loss',
+    describe:
+      'What an entry survives before the caller hears the decision: a kill of the process, a power loss, or (committed by the control plane, for which a call waits 5 s at most) the loss of the machine',
     fallback: 'kernel',
-    choices: ['kernel', 'disk'],
+    choices: ['kernel', 'disk', 'remote'],
   }),
   spoolMaxMb: integer({
     name: 'TOLLGATE_SPOOL_MAX_MB',
@@ -81,7 +82,7 @@ export const sidecarSchema = {
     fallback: 'false',
     choices: ['true', 'false'],
   }),
-  sidecarId: text({ name: 'TOLLGATE_SIDECAR_ID', describe: 'A name for this sidecar, for people', fallback: null }),
+  sidecarId: text({ name: 'TOLLGATE_SIDECAR_ID', describe: 'A name for this sidecar, for people', fallback: null, check: nameProblem }),
   logLevel: choice({
     name: 'TOLLGATE_LOG_LEVEL',
     describe: 'Least level that is logged',

@@ -1,6 +1,7 @@
 // The library: a sidecar inside the agent's own process. It loads no HTTP server.
 import { type Run, type RunOptions, startRun } from './gateway/library/library.ts';
 import type { Log } from './log.ts';
+import type { Durability } from './spool/append.ts';
 import { startSidecar } from './start.ts';
 
 export type { ReasonCode, Tier } from '@tollgate/proto/contract';
@@ -21,8 +22,11 @@ export interface ConnectOptions {
   readonly key: string;
   /** Folder of the spool and the last good snapshot. Default `./.tollgate/sidecar`. */
   readonly spoolDir?: string;
-  /** What an entry survives before `decide` answers: a kill of the process (default), or a power loss. */
-  readonly durability?: 'kernel' | 'disk';
+  /**
+   * What an entry survives before `decide` answers: a kill of the process (default), a power loss, or, committed by the
+   * control plane, the loss of this machine. For that it waits 5 s at most, then it denies with `audit_unavailable`.
+   */
+  readonly durability?: Durability;
   /** How large the spool may grow, in bytes, before calls are denied. Default 1 GiB. */
   readonly spoolBytesMax?: number;
   /** What entries keep of an input. Default `full`. */

@@ -64,7 +64,8 @@ async function serve(config: SidecarConfig & { readonly key: string }, file: Gat
     keepInput: config.auditInput === 'full',
     sidecarId: config.sidecarId,
     log,
-  });
+  }).catch((error: unknown) => messageOf(error));
+  if (typeof sidecar === 'string') return complain([sidecar]);
   const toolServers = createUpstreams({
     file,
     rules: { allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) },
@@ -90,7 +91,7 @@ async function serve(config: SidecarConfig & { readonly key: string }, file: Gat
     log.info({ signal: stopped.reason }, 'draining');
     return 0;
   } catch (error) {
-    return complain([error instanceof Error ? error.message : String(error)]);
+    return complain([messageOf(error)]);
   } finally {
     // Connections that are still open then, with or without a request, are cut.
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
@@ -99,6 +100,10 @@ async function serve(config: SidecarConfig & { readonly key: string }, file: Gat
     await toolServers.close();
     await sidecar.close();
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function complain(problems: readonly string[]): number {

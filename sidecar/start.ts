@@ -3,20 +3,26 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
-import { AppError, parseKey } from '@tollgate/proto/contract';
+import { AppError, nameProblem, parseKey } from '@tollgate/proto/contract';
 import { systemClock } from './clock.ts';
 import { prepareWith } from './govern/prepare.ts';
-import { createCounters } from './limits/counters.ts';
+import { createLeasedCounters } from './limits/leased-counters.ts';
 import type { Log } from './log.ts';
-import { createShipper } from './ship/shipper.ts';
+import { openWithRoom } from './ship/make-room.ts';
+import { createShipper, type Shipper } from './ship/shipper.ts';
 import type { Sidecar } from './sidecar.ts';
 import { createPolicyCell } from './snapshot/cell.ts';
 import { keepOnDisk } from './snapshot/keep.ts';
 import { adoptDead } from './spool/adoption.ts';
+import type { Durability } from './spool/append.ts';
+import type { Backlog } from './spool/backlog.ts';
 import { openSpool, randomSpoolId } from './spool/spool.ts';
 import { diskFs } from './spool/spool-fs.ts';
 import { createChannel } from './sync/channel.ts';
 import { followPolicy } from './sync/follow.ts';
+import { keepLeases } from './sync/lease-keeper.ts';
+import { openQuotaStream } from './sync/quota-stream.ts';
+import { readVersion } from './version.ts';
 
 export interface SidecarOptions {
   readonly form: 'process' | 'library';
@@ -26,7 +32,7 @@ export interface SidecarOptions {
   /** Plain text beyond loopback. */
   readonly plaintext: boolean;
   readonly spoolDir: string;
-  readonly durability: 'kernel' | 'disk';
+  readonly durability: Durability;
   readonly spoolBytesMax: number;
   readonly keepInput: boolean;
   readonly sidecarId: string | null;
@@ -35,54 +41,87 @@ export interface SidecarOptions {
 
 const sweepMs = 10_000;
 const closeDeadlineMs = 5_000;
+/** How long a full disk may take to have room. */
+const roomMs = 10_000;
+/** What is not given back by then ends by itself. */
+const leaseDeadlineMs = 500;
 
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const { form, log, durability } = options;
   const workspace = parseKey(options.key)?.workspace;
   if (workspace === undefined)
     throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
+  const sidecarId = options.sidecarId ?? `${hostname()}-${process.pid}`;
+  const unnamed = nameProblem(sidecarId);
+  if (unnamed !== null) throw new AppError({ code: 'bad_request', publicMessage: `the name of the sidecar ${unnamed}` });
   const channel = createChannel(options);
   const clock = systemClock;
   const cell = createPolicyCell(clock, workspace);
-  const counters = createCounters(60);
+  const bootId = randomBytes(8).toString('hex');
+  const leaseKeeper = keepLeases({
+    clock,
+    random: Math.random,
+    soon: (run) => void setImmediate(run),
+    open: openQuotaStream(channel, { sidecarId, bootId }),
+    log,
+  });
+  const counters = createLeasedCounters(leaseKeeper.leases, 60);
   cell.onSwap(prepareWith(counters));
+  cell.onSwap(({ epoch, revision }) => leaseKeeper.leases.policyChanged({ epoch, number: revision }, clock.now()));
   const sweeper = setInterval(() => counters.sweep(clock.now()), sweepMs);
   sweeper.unref();
 
   const folder = resolve(options.spoolDir);
   const audit = { clock, log };
-  const spool = await openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax });
-  const keeper = await keepOnDisk({ cell, clock, log }, join(folder, snapshotName(options, workspace)));
-
-  const sidecarId = options.sidecarId ?? `${hostname()}-${process.pid}`;
   const auditClient = createAuditClient(channel.address, channel.credentials, channel.options);
-  const shipper = createShipper(
-    {
-      ...audit,
-      adopt: (max) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max }),
-      random: Math.random,
-      openStream: () => auditClient.ship(channel.metadata()),
-      onStatus: ({ link, lastError }) => log.info({ link, lastError }, 'audit stream'),
-    },
-    { sidecarId, spool: spool.backlog },
-  );
+  const startShipper = (own: Backlog): Shipper =>
+    createShipper(
+      {
+        ...audit,
+        adopt: (max) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max }),
+        random: Math.random,
+        openStream: () => auditClient.ship(channel.metadata()),
+        onStatus: ({ link, lastError }) => log.info({ link, lastError }, 'audit stream'),
+      },
+      { sidecarId, spool: own, isAwaited: durability === 'remote' },
+    );
+  const open = () => openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax });
+  const spool = await openWithRoom({ ...audit, open, ship: startShipper }, roomMs).catch((cause: unknown) => {
+    clearInterval(sweeper);
+    auditClient.close();
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError({ code: 'unavailable', publicMessage: `no spool can be made in ${folder}: ${why}`, cause });
+  });
+  const keeper = await keepOnDisk({ cell, clock, log }, join(folder, snapshotName(options, workspace)));
+  const shipper = startShipper(spool.backlog);
   const listeners = new Set<() => void>();
+  const version = readVersion();
   const follower = followPolicy(
     {
       cell,
       channel,
       random: Math.random,
       log,
-      onTaken: (message) => keeper.save(message),
+      onTaken: () => keeper.save(),
+      readStatus: () => {
+        const { records, bytes, oldestAgeMs } = shipper.status();
+        const { unrecorded, outageDecisions } = sidecar;
+        return { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs), unrecorded, outageDecisions, version };
+      },
       onRefused: () => keeper.drop(),
       // Not to wait out what it waits because the control plane was away.
-      onOpen: () => shipper.retryNow(),
+      onOpen: () => {
+        shipper.retryNow();
+        leaseKeeper.retryNow();
+      },
       onState: () => {
         for (const listener of listeners) listener();
       },
     },
-    { sidecarId, bootId: randomBytes(8).toString('hex'), form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
+    { sidecarId, bootId, form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
   );
+
+  leaseKeeper.retryNow();
 
   const held = (): boolean => cell.current !== null;
   const ready = (timeoutMs: number): Promise<void> =>
@@ -113,14 +152,23 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       settle();
     });
 
-  return {
+  let outageDecisions = 0;
+  const onOutage = (): void => {
+    outageDecisions += 1;
+  };
+  const sidecar: Sidecar = {
     cell,
     counters,
-    govern: { cell, clock, newId: randomUUID, keepInput: options.keepInput },
+    govern: { cell, clock, newId: randomUUID, keepInput: options.keepInput, onOutage },
     spool,
     durability,
     unrecorded: 0,
+    unconfirmed: 0,
     shipping: () => shipper.status(),
+    leasing: leaseKeeper,
+    get outageDecisions() {
+      return outageDecisions;
+    },
     notReady: () => {
       return [
         ...(held() ? [] : [`no policy is held: ${follower.problem ?? 'none was received'}`]),
@@ -132,11 +180,13 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     close: async (deadlineMs = closeDeadlineMs) => {
       clearInterval(sweeper);
       follower.close();
+      await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
       await shipper.close({ deadlineMs });
       auditClient.close();
       await keeper.close();
     },
   };
+  return sidecar;
 }
 
 /** One file for each view: a library's depends on its key, a process's does not. */

@@ -1,5 +1,7 @@
 // What the gRPC edge counts, for `/metrics`.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { lags } from '../domain/sidecars/sidecar.ts';
+import type { QuotaMetrics } from '../operations/quota/ledger.ts';
 
 export interface GrpcMetrics {
   connected(): void;
@@ -9,7 +11,23 @@ export interface GrpcMetrics {
   acknowledged(ms: number): void;
   refused(code: string): void;
   ingested(records: number): void;
+  /** How many streams of leases came, or went. */
+  leaseStreams(change: 1 | -1): void;
+  readonly quota: QuotaMetrics;
 }
+
+/** Sidecars that are connected here, by how many revisions they are behind, counted whenever somebody asks. */
+export const exportRoster = (registry: Registry, count: () => ReadonlyMap<string, number>): Gauge<'revisions'> =>
+  new Gauge({
+    name: 'tollgate_sidecars_by_lag',
+    help: 'Connected sidecars, by the revisions that they are behind',
+    labelNames: ['revisions'],
+    registers: [registry],
+    collect() {
+      const counts = count();
+      for (const revisions of lags) this.set({ revisions }, counts.get(revisions) ?? 0);
+    },
+  });
 
 const nackCodesMax = 20;
 
@@ -27,6 +45,7 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
     registers,
   });
   const records = new Counter({ name: 'tollgate_audit_records_total', help: 'Audit records acknowledged', registers });
+  const leases = new Gauge({ name: 'tollgate_lease_streams', help: 'Sidecars with an open stream of leases', registers });
   const codes = new Set<string>();
   return {
     connected: () => sidecars.inc(),
@@ -40,5 +59,34 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
       nacks.inc({ code: known ? code : 'other' });
     },
     ingested: (count) => records.inc(count),
+    leaseStreams: (change) => leases.inc(change),
+    quota: createQuotaMetrics(registers),
+  };
+}
+
+function createQuotaMetrics(registers: Registry[]): QuotaMetrics {
+  const asks = new Counter({
+    name: 'tollgate_lease_asks_total',
+    help: 'Asks for leases, by what was answered: grant, full, later, none, taken',
+    labelNames: ['result'],
+    registers,
+  });
+  const tokens = new Counter({ name: 'tollgate_lease_tokens_granted_total', help: 'Calls that grants were made for', registers });
+  const lies = new Counter({ name: 'tollgate_lease_lies_total', help: 'Messages of asks that could not be true', registers });
+  const transactions = new Histogram({
+    name: 'tollgate_lease_transaction_seconds',
+    help: 'A transaction of the ledger, which may answer several sidecars',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+    registers,
+  });
+  return {
+    answered: (answers) => {
+      for (const { result } of answers) {
+        asks.inc({ result: result.kind });
+        if (result.kind === 'grant') tokens.inc(result.tokens);
+      }
+    },
+    lied: () => lies.inc(),
+    committed: (ms) => transactions.observe(ms / 1000),
   };
 }

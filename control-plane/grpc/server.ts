@@ -1,13 +1,26 @@
 // The gRPC server: every stream is authenticated by its key before a message of it is read.
 import { type handleBidiStreamingCall, logVerbosity, Server, ServerCredentials, setLogVerbosity, status } from '@grpc/grpc-js';
-import { auditService, policyService, type ShipRequest__Output, type ShipResponse, type SyncRequest__Output } from '@tollgate/proto';
+import {
+  auditService,
+  type LeaseRequest__Output,
+  type LeaseResponse,
+  policyService,
+  quotaService,
+  type ShipRequest__Output,
+  type ShipResponse,
+  type SyncRequest__Output,
+} from '@tollgate/proto';
 import { bounds, hasScope } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { type AuditEdgeDeps, serveShip } from './audit.ts';
-import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, serveSync } from './policy.ts';
+import { createIntake } from './intake.ts';
+import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, policyStreamsMax, serveSync } from './policy.ts';
+import { type QuotaEdgeDeps, serveLease } from './quota.ts';
+import { createSeats } from '../operations/turns.ts';
+import { shareLooks } from './shared-looks.ts';
 
-interface Deps extends PolicyEdgeDeps, AuditEdgeDeps {
+interface Deps extends PolicyEdgeDeps, AuditEdgeDeps, QuotaEdgeDeps {
   /** Throws a refusal where the header is no good key. */
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
   readonly log: PolicyEdgeDeps['log'];
@@ -21,6 +34,9 @@ export interface GrpcServer {
 export async function startGrpcServer(deps: Deps, { host, port }: { readonly host: string; readonly port: number }): Promise<GrpcServer> {
   // What it would print, it throws as well.
   setLogVerbosity(logVerbosity.NONE);
+  const intake = createIntake();
+  const seats = createSeats<number>({ each: policyStreamsMax });
+  const stillStands = shareLooks(deps.stillStands, () => performance.now());
   const server = new Server({
     'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.auditEntryBytes,
     'grpc.max_send_message_length': bounds.grpcMessageBytes,
@@ -30,13 +46,23 @@ export async function startGrpcServer(deps: Deps, { host, port }: { readonly hos
   server.addService(
     { ...policyService, Sync: { ...policyService.Sync, responseSerialize: encodeSyncResponse } },
     {
-      Sync: authenticated<SyncRequest__Output, Encodable>(deps, (stream, actor) => serveSync(deps, stream, actor)),
+      Sync: authenticated<SyncRequest__Output, Encodable>(deps, (stream, actor) => serveSync({ ...deps, seats }, stream, actor)),
     },
   );
   server.addService(
     { ...auditService },
     {
-      Ship: authenticated<ShipRequest__Output, ShipResponse>(deps, (stream, actor) => serveShip(deps, stream, actor)),
+      Ship: authenticated<ShipRequest__Output, ShipResponse>(deps, (stream, actor) =>
+        serveShip({ ...deps, intake, stillStands }, stream, actor),
+      ),
+    },
+  );
+  server.addService(
+    { ...quotaService },
+    {
+      Lease: authenticated<LeaseRequest__Output, LeaseResponse>(deps, (stream, actor) =>
+        serveLease({ ...deps, stillStands }, stream, actor),
+      ),
     },
   );
   const bound = await new Promise<number>((resolve, reject) => {

@@ -23,6 +23,7 @@ import { addPolicyRoutes } from './routes/policies.ts';
 import { addRedactionRoute } from './routes/redaction.ts';
 import { addRunRoutes } from './routes/runs.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
+import { addSidecarRoutes } from './routes/sidecars.ts';
 import { addSignInRoutes } from './routes/sign-in.ts';
 import { addPolicySetRoutes } from './routes/policy-sets.ts';
 import { addToolServerRoutes } from './routes/tool-servers.ts';
@@ -77,6 +78,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addMemberRoutes(api, deps);
     addKeyRoutes(api, deps);
     addSessionRoutes(api, deps);
+    addSidecarRoutes(api, deps);
     addSignInRoutes(api, deps);
     addModelRoutes(api, deps);
     addToolServerRoutes(api, deps);

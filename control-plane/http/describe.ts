@@ -12,6 +12,7 @@ export const tags = {
   Hooks: 'The protocol of hook clients: a decision before a tool call, and what of its output may pass after it.',
   Audit: 'Every governed tool call, and every change of the administration.',
   Access: 'Keys, members and sessions.',
+  Sidecars: 'Who decides by the policies, how far behind, and how they are.',
   Tools: 'Models that agents run on, and servers that give them tools.',
   Workspaces: "For the operator, with the operator's key.",
   Health: 'For probes and monitoring; open to whoever reaches the port.',

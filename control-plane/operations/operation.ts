@@ -20,6 +20,7 @@ import { raiseRevision } from '../store/revision.ts';
 import type { Sealer } from '../store/sealed.ts';
 import { inTransaction } from '../store/transaction.ts';
 import type { HeadWatch } from '../store/watch-heads.ts';
+import type { Notary } from './audit/notary.ts';
 
 export interface Deps {
   readonly pool: pg.Pool;
@@ -37,6 +38,8 @@ export interface Deps {
   readonly discover: Discover;
   /** Encrypts tenants' secrets; null while the operator has given no key for that. */
   readonly sealer: Sealer | null;
+  /** Signs checkpoints of the audit log. */
+  readonly notary: Notary;
   /** What a user's runs may cost in a UTC day, in µ¢. */
   readonly dailyCap: number;
 }

@@ -16,7 +16,7 @@ import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
 
-export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'ledger' | 'clock' | 'log' | 'tracing'> {
+export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money' | 'clock' | 'log' | 'tracing'> {
   readonly records: RunRecords;
   /** `halt` is called where the run must stop; answers how to stop watching. */
   readonly watch: (run: RunRef, halt: (why: RunHalt) => void) => () => void;
@@ -89,7 +89,7 @@ export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<
 }
 
 function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts['conversation']): RunParts {
-  const { models, rates, ledger, clock, log, tracing } = deps;
+  const { models, rates, money, clock, log, tracing } = deps;
   const { node, workbench, emit, input, context } = conducted;
   const { run, governed, agent, stop } = node;
   conversation.say({ role: 'user', text: input });
@@ -97,7 +97,7 @@ function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts
   return {
     models,
     rates,
-    ledger,
+    money,
     clock,
     log,
     tracing,

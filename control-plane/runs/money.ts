@@ -14,7 +14,7 @@ export type Reserved =
   /** It is not running any more: another control plane took this one for dead, or its workspace is gone. */
   | { readonly kind: 'ended' };
 
-export interface Ledger {
+export interface Money {
   /**
    * Grants at most `most`, and nothing where less than `least` remains; waits a while where others have only put aside what is
    * missing to `enough`. Also for free models. Rejects with the signal's reason as soon as it is aborted: then nothing stays put aside.

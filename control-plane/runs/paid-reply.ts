@@ -28,7 +28,7 @@ const outputTokensEnough = 4_096;
 
 /** Throws `RunStopped` where too little is left, and what the model threw. */
 export async function replyPaid(parts: RunParts): Promise<Reply> {
-  const { ledger, run, rates, model, models, governed, conversation, system, workbench } = parts;
+  const { money, run, rates, model, models, governed, conversation, system, workbench } = parts;
   const real = rates.of(model);
   const dearest = rates.dearestOf(model);
   if (real === null || dearest === null) throw new Error(`the model ${model} has no price`);
@@ -40,7 +40,7 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
     enough: mostItCanCost(priced, Math.min(outputTokensEnough, outputTokensMax)),
     most: mostItCanCost(priced, outputTokensMax),
   };
-  const reserved = granted(parts, await ledger.reserve(run, wanted, parts.signal));
+  const reserved = granted(parts, await money.reserve(run, wanted, parts.signal));
   const maxOutputTokens = outputTokensFor(reserved.amount, priced, outputTokensMax);
   const bill: Bill = { heard: false, underWay: false, usage: null, failure: null };
   try {
@@ -53,7 +53,7 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
     const known = bill.usage !== null && bill.usage.inputTokens > 0 ? costOf(bill.usage, real) : null;
     const spent = Math.min(reserved.amount, known ?? (wasRefused(bill) ? 0 : reserved.amount));
     governed.addCost(centsFromMicrocents(spent));
-    await ledger.settle(run, reserved.reservationId, spent, parts.signal);
+    await money.settle(run, reserved.reservationId, spent, parts.signal);
   }
 }
 

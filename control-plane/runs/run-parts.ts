@@ -6,7 +6,7 @@ import type { Conversation } from './conversation.ts';
 import type { RunEvent } from './events.ts';
 import type { Governed } from './governance/governed.ts';
 import type { Models } from './model.ts';
-import type { Ledger } from './money.ts';
+import type { Money } from './money.ts';
 import type { Workbench } from './tools/workbench.ts';
 import type { Tracing } from './tracing.ts';
 
@@ -27,7 +27,7 @@ export interface RunParts {
   readonly conversation: Conversation;
   readonly models: Pick<Models, 'reply' | 'outputLimit'>;
   readonly rates: RateTable;
-  readonly ledger: Ledger;
+  readonly money: Money;
   readonly clock: Clock;
   readonly log: Log;
   readonly tracing: Tracing;

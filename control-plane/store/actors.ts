@@ -11,6 +11,7 @@ import type { Queryable } from './transaction.ts';
 interface ActorRow extends PinRow {
   readonly workspace_id: string;
   readonly slug: string;
+  readonly epoch: string;
   readonly revision: string;
   readonly hash: string;
   readonly ends_at: Date | null;
@@ -23,7 +24,8 @@ interface ActorRow extends PinRow {
   readonly expires_at: Date | null;
 }
 
-const common = 'w.slug, w.revision, k.id as key_id, k.scopes, m.uid as member, m.role, k.expires_at, k.pin_tier, k.pin_agent, k.pin_client';
+const common =
+  'w.slug, w.revision, (select epoch from deployment) as epoch, k.id as key_id, k.scopes, m.uid as member, m.role, k.expires_at, k.pin_tier, k.pin_agent, k.pin_client';
 const keyStands = 'k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)';
 
 const selects: Readonly<Record<Credential['kind'], string>> = {
@@ -46,6 +48,7 @@ function actorFromRow(kind: Credential['kind'], row: ActorRow): Actor {
   return {
     workspaceId: Number(row.workspace_id),
     slug: row.slug,
+    epoch: row.epoch,
     revision: Number(row.revision),
     credential: { kind, hash: row.hash, expiresAt: row.ends_at },
     keyId: keyId ?? `session:${row.session_id}`,

@@ -1,5 +1,6 @@
 // Agent profiles.
 import type { Agent, AgentFields } from '../domain/agents/agent.ts';
+import { among } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
 interface AgentRow {
@@ -69,11 +70,11 @@ const agentFromRow = (row: AgentRow): Agent => ({
   updatedAt: row.updated_at,
 });
 
-/** Newest first. */
-export async function listAgents(db: Queryable, workspaceId: number): Promise<readonly Agent[]> {
+/** Newest first; of these ids or all. */
+export async function listAgents(db: Queryable, workspaceId: number, ids: readonly string[] | null = null): Promise<readonly Agent[]> {
   const { rows } = await db.query<AgentRow>(
-    `select ${columns} from agent where workspace_id = $1 order by created_at desc, position desc`,
-    [workspaceId],
+    `select ${columns} from agent where workspace_id = $1 and ${among('id', '$2')} order by created_at desc, position desc`,
+    [workspaceId, ids],
   );
   return rows.map(agentFromRow);
 }

@@ -2,7 +2,7 @@
 import { isRole, isTier, roles } from '@tollgate/proto/contract';
 import type { WorkspaceKey } from '../compile/state.ts';
 import type { ApiKey, FreshSecret, KeyPins } from '../domain/access/key.ts';
-import { rowIs } from './row.ts';
+import { among, rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
 export interface PinRow {
@@ -117,14 +117,18 @@ export async function revokeKeysFromBelow(db: Queryable, workspaceId: number, ui
 /** A key stands on its member: the one it acts as, else the one who made it. Without that member it is nothing. */
 const standing = `api_key k join member m on m.workspace_id = k.workspace_id and m.uid = coalesce(k.uid, k.made_by)`;
 
-/** For the compiler: every key that is not revoked and whose member is still one. */
-export async function listStandingKeys(db: Queryable, workspaceId: number): Promise<readonly WorkspaceKey[]> {
+/** For the compiler: every key that is not revoked and whose member is still one; of these ids or all. */
+export async function listStandingKeys(
+  db: Queryable,
+  workspaceId: number,
+  ids: readonly string[] | null = null,
+): Promise<readonly WorkspaceKey[]> {
   const { rows } = await db.query<
     PinRow & { id: string; hash: string; scopes: readonly string[]; uid: string | null; role: string; expires_at: Date | null }
   >(
     `select k.id, k.hash, k.scopes, k.uid, m.role, k.expires_at, k.pin_tier, k.pin_agent, k.pin_client
-     from ${standing} where k.workspace_id = $1 and k.revoked_at is null order by k.id`,
-    [workspaceId],
+     from ${standing} where k.workspace_id = $1 and k.revoked_at is null and ${among('k.id', '$2')} order by k.id`,
+    [workspaceId, ids],
   );
   return rows.map((row) => ({
     id: row.id,

@@ -2,7 +2,7 @@
 import { isRole } from '@tollgate/proto/contract';
 import type { Member } from '../domain/access/member.ts';
 import type { Identity } from '../domain/access/sign-in.ts';
-import { rowIs } from './row.ts';
+import { among, rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
 interface MemberRow {
@@ -21,8 +21,12 @@ const memberFromRow = (row: MemberRow): Member => ({
   createdAt: row.created_at,
 });
 
-export async function listMembers(db: Queryable, workspaceId: number): Promise<readonly Member[]> {
-  const { rows } = await db.query<MemberRow>(`select ${columns} from member where workspace_id = $1 order by uid`, [workspaceId]);
+/** Of these uids or all. */
+export async function listMembers(db: Queryable, workspaceId: number, uids: readonly string[] | null = null): Promise<readonly Member[]> {
+  const { rows } = await db.query<MemberRow>(
+    `select ${columns} from member where workspace_id = $1 and ${among('uid', '$2')} order by uid`,
+    [workspaceId, uids],
+  );
   return rows.map(memberFromRow);
 }
 

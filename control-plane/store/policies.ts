@@ -68,6 +68,31 @@ export async function listDocuments(db: Queryable, workspaceId: number, layer: L
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
+/** Those of these keys (`documentKey`) that there are. */
+export async function findDocuments(db: Queryable, workspaceId: number, keys: readonly string[]): Promise<readonly StoredDocument[]> {
+  const { rows } = await db.query<DocumentRow>(
+    `select layer, key, part, document from policy_document
+     join unnest($2::text[], $3::text[], $4::text[]) as asked(layer, key, part) using (layer, key, part)
+     where workspace_id = $1 order by layer, key, part`,
+    [workspaceId, ...columnsOf(keys.map(rowKeyFromText))],
+  );
+  return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
+}
+
+const columnsOf = (rows: readonly Omit<DocumentRow, 'document'>[]): readonly (readonly string[])[] => [
+  rows.map(({ layer }) => layer),
+  rows.map(({ key }) => key),
+  rows.map(({ part }) => part),
+];
+
+/** Of a `documentKey`. The part of a user's document has no colon. */
+function rowKeyFromText(text: string): Omit<DocumentRow, 'document'> {
+  const [, layer = '', rest = ''] = /^([^:]*):?(.*)$/s.exec(text) ?? [];
+  if (layer !== 'user') return { layer, key: rest, part: '' };
+  const end = rest.lastIndexOf(':');
+  return { layer, key: rest.slice(0, end), part: rest.slice(end + 1) };
+}
+
 /** Those that hold an explicit exception anywhere. */
 export async function listOverridingDocuments(db: Queryable, workspaceId: number): Promise<readonly StoredDocument[]> {
   const { rows } = await db.query<DocumentRow>(

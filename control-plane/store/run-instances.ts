@@ -15,6 +15,12 @@ export async function deleteInstance(db: Queryable, instance: string): Promise<v
   await db.query('delete from run_instance where id = $1', [instance]);
 }
 
+/** When each was heard of last, by the database's clock. */
+export async function listHeartbeats(db: Queryable): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await db.query<{ id: string; heartbeat_at: Date }>('select id, heartbeat_at from run_instance');
+  return new Map(rows.map((row) => [row.id, row.heartbeat_at.getTime()]));
+}
+
 /** Those of the runs that must stop. One that is gone with its workspace has ended. */
 export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise<readonly (RunRef & { readonly why: RunHalt })[]> {
   if (runs.length === 0) return [];

@@ -1,4 +1,4 @@
-// Runs: their life from begin to end, and how they are read. What they cost is in ledger.ts.
+// Runs: their life from begin to end, and how they are read. What they cost is in spend.ts.
 import type { Run, RunPosition, RunRef, RunStatus, RunSummary, ToldProgress } from '../domain/runs/run.ts';
 import { isRunStatus } from '../domain/runs/run.ts';
 import { rowIs } from './row.ts';

@@ -10,7 +10,7 @@ import type {
   ToolScopes,
   ToolServer,
 } from '../domain/tool-servers/tool-server.ts';
-import { rowIs } from './row.ts';
+import { among, rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
 interface RegisteredRow {
@@ -137,11 +137,15 @@ export async function countToolServers(db: Queryable, workspaceId: number): Prom
   return Number(rows[0]?.count);
 }
 
-/** As policy holds them: where they are, what their tools ask of an agent, and what of them was admitted. */
-export async function listWorkspaceServers(db: Queryable, workspaceId: number): Promise<readonly WorkspaceServer[]> {
+/** As policy holds them: where they are, what their tools ask of an agent, and what of them was admitted; of these names or all. */
+export async function listWorkspaceServers(
+  db: Queryable,
+  workspaceId: number,
+  names: readonly string[] | null = null,
+): Promise<readonly WorkspaceServer[]> {
   const { rows } = await db.query<RegisteredRow & { readonly definition: string }>(
-    `select ${columns}, ${definition} from tool_server where workspace_id = $1 order by name`,
-    [workspaceId],
+    `select ${columns}, ${definition} from tool_server where workspace_id = $1 and ${among('name', '$2')} order by name`,
+    [workspaceId, names],
   );
   return rows.map((row) => {
     const { name, target, scopes, admitted } = registeredFromRow(row);

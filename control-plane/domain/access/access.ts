@@ -66,6 +66,8 @@ const access = {
   'tool-server.read': { scope: 'policies.read', roles: leads },
   'tool-server.write': { scope: 'policies.write', roles: leads },
 
+  'sidecar.read': { scope: 'policies.read', roles: leads },
+
   // The scope alone suffices for the audit, whatever the role.
   'audit.read': { scope: 'admin.audit.read', roles: anybody },
   'usage.read': { scope: 'admin.audit.read', roles: anybody },

@@ -14,7 +14,9 @@ export interface Credential {
 export interface Actor {
   readonly workspaceId: number;
   readonly slug: string;
-  /** The workspace's, when the actor was recognised. */
+  /** The database's, when the actor was recognised. */
+  readonly epoch: string;
+  /** The workspace's, at the same time. */
   readonly revision: number;
   readonly credential: Credential;
   /** The key, also of a session that stands on one; `session:<session id>` where the session stands on a member. */

@@ -45,6 +45,13 @@ export interface EmbeddedPostgres {
   readonly close: () => Promise<void>;
 }
 
+/** Whether one was ever made there. */
+export const hasEmbedded = (dataDir: string): Promise<boolean> =>
+  stat(join(dataDir, 'postgres', 'data')).then(
+    () => true,
+    () => false,
+  );
+
 export async function startEmbedded(config: EmbeddedConfig): Promise<EmbeddedPostgres> {
   const { log, signal } = config;
   const home = await openHome(config.dataDir);

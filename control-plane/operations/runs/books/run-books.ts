@@ -1,4 +1,4 @@
-// The ledger and the records of the runs of this control plane. Runs of one user take turns before they ask for a connection, so
+// The money and the records of the runs of this control plane. Runs of one user take turns before they ask for a connection, so
 // that however many begin at once, they do not take all that there are to wait for one row.
 //
 // A run is held from before it begins until its end is recorded, however long the database is away; what its calls cost is known
@@ -7,7 +7,7 @@ import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../domain/access/key.ts';
 import type { Wanted } from '../../../domain/runs/budget.ts';
 import { type RunRef, runKey } from '../../../domain/runs/run.ts';
-import type { Ledger, Reserved } from '../../../runs/money.ts';
+import type { Money, Reserved } from '../../../runs/money.ts';
 import type { RunEnd, RunRecords } from '../../../runs/records.ts';
 import { findRunOwner, type RunOwner } from '../../../store/runs.ts';
 import { isUnavailable } from '../../../store/unavailable.ts';
@@ -23,7 +23,7 @@ import { settle } from './settle.ts';
 import { tryAgain } from './try-again.ts';
 
 export interface RunBooks {
-  readonly ledger: Ledger;
+  readonly money: Money;
   readonly records: RunRecords;
   /** Whether it is begun and not recorded as ended here. */
   readonly holds: (run: RunRef) => boolean;
@@ -117,7 +117,7 @@ export function createRunBooks(
   }
 
   return {
-    ledger: {
+    money: {
       reserve: async (run, wanted, signal = never()): Promise<Reserved> => {
         const reservationId = makeId(deps.random);
         const reserving = kept(reserveOrWait(run, reservationId, wanted, signal));

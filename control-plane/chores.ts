@@ -1,0 +1,49 @@
+// What every control plane does now and then, whatever else it does. Each chore is safe to run twice at once, and one that fails
+// keeps none of the others from their turn.
+import { loggable } from './loggable.ts';
+import { tendSessions } from './operations/access/tend-sessions.ts';
+import { tendCheckpoints } from './operations/audit/checkpoint.ts';
+import { tendPartitions, tendStatistics } from './operations/audit/tend-partitions.ts';
+import { tendChanges } from './operations/deployment/tend-changes.ts';
+import type { Deps } from './operations/operation.ts';
+import { tendQuota } from './operations/quota/tend-quota.ts';
+import { tendRuns } from './operations/runs/liveness/tend-runs.ts';
+import { tendSidecars } from './operations/sidecars/tend-sidecars.ts';
+import type { Undo } from './undo.ts';
+
+const hourMs = 3_600_000;
+const minuteMs = 60_000;
+
+interface ChoreDeps extends Deps {
+  readonly log: Parameters<typeof tendPartitions>[0]['log'] & Parameters<typeof tendCheckpoints>[0]['log'];
+}
+
+/** What it does, and what the log says where it fails. */
+type Chore = readonly [run: () => Promise<unknown>, failed: string];
+
+/** Rejects where there is no partition for today: then nothing can be recorded. */
+export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
+  const { log } = deps;
+  const oldRuns: Chore = [() => tendRuns(deps, retentionDays), 'old runs were not removed'];
+  const inTurn = async (chores: readonly Chore[]): Promise<void> => {
+    for (const [run, failed] of chores) await run().catch((error: unknown) => log.error(loggable(error), failed));
+  };
+  const every = (ms: number, chores: readonly Chore[]): void => {
+    const timer = setInterval(() => void inTurn(chores), ms);
+    undo.push(() => clearInterval(timer));
+  };
+  await tendPartitions(deps, retentionDays);
+  await inTurn([oldRuns]);
+  every(hourMs, [
+    oldRuns,
+    [() => tendPartitions(deps, retentionDays), 'partitions were not tended'],
+    [() => tendSessions(deps), 'expired sessions were not removed'],
+    [() => tendSidecars(deps), 'sidecars that have long left were not forgotten'],
+    [() => tendChanges(deps), 'old changes were not forgotten'],
+    [() => tendQuota(deps), 'counters that count nothing were not removed'],
+  ]);
+  every(minuteMs, [
+    [() => tendCheckpoints(deps), 'checkpoints were not made'],
+    [() => tendStatistics(deps), 'statistics were not tended'],
+  ]);
+}
