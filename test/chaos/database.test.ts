@@ -134,6 +134,9 @@ test('stopped, and started again', () =>
 test('crashed, and recovered at once', () =>
   withstands({ breaks: () => world.postgres.crash(), lasts: atOnce, mends: () => world.postgres.start() }));
 
+test('restarted: sessions are told, and it is back at once', () =>
+  withstands({ breaks: () => world.postgres.stop(), lasts: atOnce, mends: () => world.postgres.start() }));
+
 /** Far more requests at once than a control plane has connections, until the socket's queue is full too. */
 async function refusesCrowds(): Promise<void> {
   for (let crowd = 0; crowd < 4; crowd += 1) {
@@ -190,6 +193,12 @@ test('the row of the workspace locked', async () =>
 
 test('the table of workspaces locked', async () =>
   withstands({ ...(await locks('lock table workspace in access exclusive mode')), lasts: refusesAll(3) }));
+
+/** Nothing can be taken in, and what was decided meanwhile stays with the sidecars. */
+const refusesReadsOfLog = ({ asking }: Load): Promise<void> => asking.answers(503, 3, asking.logLanes);
+
+test('the audit log locked', async () =>
+  withstands({ ...(await locks('lock table audit_entry in access exclusive mode')), lasts: refusesReadsOfLog }));
 
 test('the listening connections killed, and opened again', async () => {
   const before = await readListeners(world.postgres, planeNames);

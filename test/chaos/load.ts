@@ -79,6 +79,8 @@ export function keepAsking(planes: readonly ControlPlane[]) {
     asked,
     allLanes,
     writeLanes: allLanes.filter((lane) => lane % lanesOfPlane < 2),
+    /** Those that read the audit log. */
+    logLanes: allLanes.filter((lane) => lane % lanesOfPlane === 3),
     /** Resolves once each of these lanes was answered so, `times` times from now on. */
     answers: (status: number, times: number, of: readonly number[]): Promise<void> => {
       const from = asked.length;
@@ -110,7 +112,7 @@ export async function readRevision(postgres: Postgres): Promise<number> {
   return Number(row?.revision);
 }
 
-const listens = "application_name = any($1) and query in ('listen tollgate_revision', 'select 1')";
+const listens = "application_name = any($1) and (query like 'listen tollgate_revision%' or query = 'select 1')";
 
 /** The backends that listen for revisions, of the control planes of those names. */
 export async function readListeners(postgres: Postgres, names: readonly string[]): Promise<readonly number[]> {

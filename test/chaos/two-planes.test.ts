@@ -8,7 +8,7 @@ import type { WorkspaceState } from '../../control-plane/compile/state.ts';
 import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
 import { followPlane } from '../support/plane.ts';
 import { eventually } from '../support/programs.ts';
-import { type Forwarder, startForwarder } from './forwarder.ts';
+import { type Gate, startGate } from './gate.ts';
 import { decide, killListeners, readListeners } from './load.ts';
 import { askTimed, denying, planeNames, putPolicy, startWorld, type World } from './world.ts';
 
@@ -99,10 +99,10 @@ test(`a deny and its undoing, ${pairs} times, on one and on the other: no sideca
   await putPolicy(planes[0], { tools: null });
   const base = await readState();
 
-  const forwarders: Forwarder[] = [];
-  for (const { grpc } of planes) forwarders.push(await startForwarder(grpc));
-  onTestFinished(() => Promise.all(forwarders.map((forwarder) => forwarder.close())).then(() => undefined));
-  const addresses = [...planes.map(({ grpc }) => grpc), ...forwarders.map(({ address }) => address)];
+  const gates: Gate[] = [];
+  for (const { grpc } of planes) gates.push(await startGate(grpc));
+  onTestFinished(() => Promise.all(gates.map((gate) => gate.close())).then(() => undefined));
+  const addresses = [...planes.map(({ grpc }) => grpc), ...gates.map(({ address }) => address)];
   const sidecars = await Promise.all(addresses.map((address, at) => watchHeld(address, `sidecar-${at}`)));
 
   // What each revision changed, in the words of who wrote it.
@@ -112,7 +112,7 @@ test(`a deny and its undoing, ${pairs} times, on one and on the other: no sideca
     changes.set(await putPolicy(planeAt(at), { tools: { [tool]: rules } }), { tool, rules });
     written += 1;
     const turn = Math.floor(written / movesEvery);
-    if (written % movesEvery === 0) forwarders.forEach((forwarder, nth) => forwarder.turnTo(planes[otherOf(turn + nth)].grpc));
+    if (written % movesEvery === 0) gates.forEach((gate, nth) => gate.turnTo(planes[otherOf(turn + nth)].grpc));
     // The one that the first of them moves to next only polls until then: it is up to a second behind.
     if (written % deafEvery === 0) await killListeners(postgres, [planeNames[otherOf(turn + 1)]]);
   };
@@ -138,10 +138,13 @@ test(`a deny and its undoing, ${pairs} times, on one and on the other: no sideca
     expect(held.filter(({ revision, hash }) => revision > base.revision && hash !== hashes.get(revision))).toEqual([]);
     expect(held.at(-1)?.revision).toBe(newest);
     const refused = events
-      .filter(({ message }) => message === 'snapshot refused')
+      .filter(({ message }) => message === 'snapshot refused' || message === 'delta refused')
       .map(({ fields }) => ('code' in fields ? fields.code : ''));
     expect(refused.filter((code) => code !== 'revision_backwards')).toEqual([]);
   }
+  // What came over the wire was mostly what changed.
+  const count = (wanted: string): number => sidecars.flatMap(({ events }) => events).filter(({ message }) => message === wanted).length;
+  expect(count('delta taken')).toBeGreaterThan(10 * count('snapshot taken'));
   expect(compiledHash(await readState())).toBe(hashes.get(newest));
 });
 

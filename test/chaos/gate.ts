@@ -1,0 +1,96 @@
+// A TCP port in front of a program or of PostgreSQL's socket, in the hands of a test: it delays what passes, cuts what is open,
+// freezes it (both ends believe in a connection on which nothing comes any more), or leads to another program from now on.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+
+export type Gate = Awaited<ReturnType<typeof startGate>>;
+
+/** What has been read of one end and not written to the other; beyond it, no more is read. */
+const heldBytesMax = 1024 * 1024;
+
+/** `to`: `host:port`, or the path of a Unix socket. */
+export async function startGate(to: string) {
+  let target = to;
+  let delayMs = 0;
+  let frozen: Promise<void> | null = null;
+  let thaw = (): void => {};
+  const open = new Set<Socket>();
+
+  const pump = (from: Socket, into: Socket): void => {
+    let passed = Promise.resolve();
+    let held = 0;
+    const pass = async (chunk: Buffer, dueAt: number): Promise<void> => {
+      await frozen;
+      const ms = dueAt - performance.now();
+      if (ms > 0) await wait(ms);
+      // Called too where it is closed by then.
+      await new Promise<void>((done) => into.write(chunk, () => done()));
+      held -= chunk.length;
+      if (held <= heldBytesMax && from.isPaused()) from.resume();
+    };
+    from.on('data', (chunk: Buffer) => {
+      held += chunk.length;
+      if (held > heldBytesMax) from.pause();
+      const dueAt = performance.now() + delayMs;
+      passed = passed.then(() => pass(chunk, dueAt));
+    });
+    from.on('error', () => {});
+    from.on('close', () => {
+      open.delete(from);
+      // An end that dies while nothing passes is not noticed by the other.
+      passed = passed.then(() => frozen ?? undefined).then(() => into.destroySoon());
+    });
+  };
+  const server = createServer((near) => {
+    const far = connect(target.startsWith('/') ? { path: target } : portOf(target));
+    open.add(near).add(far);
+    pump(near, far);
+    pump(far, near);
+  });
+  const cut = (): void => open.forEach((socket) => socket.destroy());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const melt = (): void => {
+    frozen = null;
+    thaw();
+  };
+  return {
+    address: `127.0.0.1:${port}`,
+    cut,
+    /** Nothing passes, in either direction, and nothing is closed. */
+    freeze: (): void => {
+      melt();
+      frozen = new Promise((done) => {
+        thaw = done;
+      });
+    },
+    thaw: melt,
+    /** Every piece takes so much longer, in either direction. */
+    delay: (ms: number): void => {
+      delayMs = ms;
+    },
+    /** Connections to come lead there; those that are open stay. */
+    leadTo: (next: string): void => {
+      target = next;
+    },
+    /** As if the address had been given to another machine. */
+    turnTo: (next: string): void => {
+      target = next;
+      cut();
+    },
+    close: async (): Promise<void> => {
+      const closed = once(server, 'close');
+      server.close();
+      melt();
+      cut();
+      await closed;
+    },
+  };
+}
+
+function portOf(address: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(`tcp://${address}`);
+  return { host: hostname, port: Number(port) };
+}

@@ -1,0 +1,26 @@
+// `npm run test:chaos -- --kills 200 [--seed n] [--minutes m]`: kills the built programs at random under load, and says what was lost.
+// Ends with 1 where anything that must be true was not.
+import { parseArgs } from 'node:util';
+import { reportLines } from './report.ts';
+import { runKills } from './run.ts';
+
+const secondsForKill = 1.6;
+
+function numberIn(name: string, text: string | undefined, fallback: number): number {
+  const value = text === undefined ? fallback : Number(text);
+  if (!Number.isFinite(value) || value < 0) throw new Error(`--${name} must be a number of at least 0, and ${text} is not`);
+  return value;
+}
+
+const { values } = parseArgs({ options: { kills: { type: 'string' }, seed: { type: 'string' }, minutes: { type: 'string' } } });
+const kills = numberIn('kills', values.kills, 200);
+const seed = numberIn('seed', values.seed, Date.now() % 1_000_000);
+const minutes = numberIn('minutes', values.minutes, (kills * secondsForKill) / 60);
+
+// What runs is ended by us: a Ctrl-C breaks nothing more, and the rest is checked.
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+process.stdout.write(`${kills} kills within ${minutes.toFixed(1)} minutes, seed ${seed}\n`);
+const outcome = await runKills({ seed, kills, ms: minutes * 60_000 }, interrupted.signal);
+process.stdout.write(`${reportLines(outcome).join('\n')}\n`);
+process.exitCode = outcome.violations.length === 0 ? 0 : 1;
