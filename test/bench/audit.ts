@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import type { PoolClient } from 'pg';
 import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
 import type { ShippedRecord } from '../../control-plane/domain/audit/audit-batch.ts';
-import { entryFromRecord } from '../../control-plane/domain/audit/audit-entry.ts';
+import { entryFromRecord, openRecord } from '../../control-plane/domain/audit/audit-entry.ts';
 import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { createNotary, newNotaryKey } from '../../control-plane/operations/audit/notary.ts';
 import { exportAudit } from '../../control-plane/operations/audit/export-audit.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import { queryAudit } from '../../control-plane/operations/audit/query-audit.ts';
@@ -17,7 +18,7 @@ import type { Deps } from '../../control-plane/operations/operation.ts';
 import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
 import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
-import { copyEntries, type SequencedEntry } from '../../control-plane/store/audit-ingest.ts';
+import { copyEntries, type NumberedEntry } from '../../control-plane/store/audit-ingest.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
 import { migrate } from '../../control-plane/store/migrate.ts';
 import { daysBetween, ensureDays } from '../../control-plane/store/partitions.ts';
@@ -72,6 +73,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
     catalogue: createCatalogue([]),
     discover: createDiscover(reach),
     sealer: null,
+    notary: createNotary(newNotaryKey(), 90),
     dailyCap: 0,
   };
   const { key } = await createWorkspace(deps, { slug: 'bench', owner: { uid: 'ann', email: 'ann@bench.test' } });
@@ -155,21 +157,25 @@ async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<rea
   const ingest = createIngest(deps);
   let ingestNumber = 10_000_000_000;
   const shipped = (): readonly ShippedRecord[] => records(1, batchRows, () => entry({ ts: end.toISOString() }));
-  const prepared = (): readonly SequencedEntry[] =>
-    shipped().flatMap(({ sequence, content }) => ('entry' in content ? [{ sequence, entry: entryFromRecord(content.entry, end) }] : []));
+  const arrival = { ingest: 0, id: 'a', receivedAt: end.toISOString() };
+  const prepared = (): readonly NumberedEntry[] =>
+    shipped().flatMap(({ sequence, content }) =>
+      'entry' in content ? [{ sequence, ingest: 0, entry: entryFromRecord(openRecord(content.entry, end), arrival) }] : [],
+    );
   const spoolId = (): string => randomBytes(16).toString('hex');
   const byIngest = async (): Promise<void> => void (await ingest({ workspaceId, spoolId: spoolId(), records: batch }));
   const batch = shipped();
   const entries = prepared();
+  const numbered = (one: NumberedEntry): NumberedEntry => ({ ...one, ingest: ++ingestNumber });
   const inOne = (run: (client: PoolClient, spool: string) => Promise<void>) => () =>
     inTransaction(deps.pool, (client) => run(client, spoolId()));
   const byCopy = inOne((client, spool) =>
-    copyEntries(client, { spool: { workspaceId, spoolId: spool }, entries, firstIngest: (ingestNumber += batchRows), receivedAt: end }),
+    copyEntries(client, { spool: { workspaceId, spoolId: spool }, entries: entries.map(numbered), receivedAt: end }),
   );
   const insertAll = async (db: Pick<PoolClient, 'query'>, spool: string): Promise<void> => {
     for (const { sequence, entry: one } of entries) {
-      const { ts, tool, decision, agentName, sub, sessionId, rest } = one;
-      await db.query('insert into audit_entry values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)', [
+      const { ts, tool, decision, agentName, sub, sessionId, rest, digest } = one;
+      await db.query('insert into audit_entry values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)', [
         workspaceId,
         ts,
         spool,
@@ -182,6 +188,7 @@ async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<rea
         sub,
         sessionId,
         rest,
+        Buffer.from(digest, 'hex'),
       ]);
     }
   };

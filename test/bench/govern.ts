@@ -74,6 +74,7 @@ function governed(spool: Governing['spool']): (at: number) => void {
     spool,
     durability: 'kernel',
     unrecorded: 0,
+    unconfirmed: 0,
   };
   const run = startRun(governing, { agent: 'worker', tier: 'api', client: { name: 'bench' } });
   return (at) => {

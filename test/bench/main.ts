@@ -1,14 +1,19 @@
-// `npm run bench [-- name …]`: measures what targets are about, one JSON line each as it comes, and says which fall short. `redact` stands
-// for all of its parts. What is imported as a package is what was built, as users have it.
-import { cpus } from 'node:os';
+// `npm run bench [-- name …] [--write]`: measures what targets are about, one JSON line each as it comes, and says which fall short.
+// `redact` stands for all of its parts. `--write` puts what was seen into docs/performance.md. What is imported as a package is
+// what was built, as users have it.
 import { benchAudit } from './audit.ts';
 import { benchDecide } from './decide.ts';
+import { benchDeltas } from './deltas.ts';
+import { benchFanout } from './fanout.ts';
+import { benchFootprint } from './footprint.ts';
 import { benchGovern } from './govern.ts';
 import { benchHooks } from './hooks.ts';
 import type { Result } from './measure.ts';
 import { benchProxies } from './proxies.ts';
 import { benchRedactQuality, benchRedactSpeed } from './redact.ts';
 import { benchWorst } from './redact-worst.ts';
+import { machine, writeSeen } from './report.ts';
+import { benchStarts } from './starts.ts';
 
 type Bench = () => Promise<readonly Result[]> | AsyncIterable<Result> | Iterable<Result>;
 
@@ -17,6 +22,10 @@ const benches: Readonly<Record<string, Bench>> = {
   govern: benchGovern,
   hooks: benchHooks,
   proxies: benchProxies,
+  deltas: benchDeltas,
+  fanout: benchFanout,
+  footprint: benchFootprint,
+  starts: benchStarts,
   audit: benchAudit,
   // Scores the held-out rows: once, when detectors are done.
   'redact-quality': benchRedactQuality,
@@ -24,7 +33,8 @@ const benches: Readonly<Record<string, Bench>> = {
   'redact-worst': benchWorst,
 };
 
-const asked = process.argv.slice(2);
+const writes = process.argv.includes('--write');
+const asked = process.argv.slice(2).filter((argument) => argument !== '--write');
 const isAsked = (name: string, of: string): boolean => name === of || name.startsWith(`${of}-`);
 const unknown = asked.filter((of) => !Object.keys(benches).some((name) => isAsked(name, of)));
 if (unknown.length > 0) {
@@ -32,14 +42,18 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-console.log(`# ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}`);
+console.log(`# ${machine()}`);
 const short: Result[] = [];
 for (const [name, bench] of Object.entries(benches)) {
   if (asked.length > 0 && !asked.some((of) => isAsked(name, of))) continue;
+  const results: Result[] = [];
   for await (const result of await bench()) {
-    console.log(JSON.stringify(result));
-    if (!result.ok) short.push(result);
+    const { bound: _bound, ...line } = result;
+    console.log(JSON.stringify(line));
+    results.push(result);
   }
+  short.push(...results.filter(({ ok }) => !ok));
+  if (writes) writeSeen(name, results);
 }
 console.log(
   short.length === 0

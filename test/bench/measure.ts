@@ -10,7 +10,11 @@ export interface Result {
   readonly ratio: number;
   readonly target: number;
   readonly ok: boolean;
+  /** Which side of the target the ratio should be on. */
+  readonly bound: 'at most' | 'at least';
 }
+
+type Measured = Omit<Result, 'ok' | 'bound'>;
 
 /** Mean ns of one of `batch` calls. */
 export type Timed = (batch: number) => number;
@@ -61,11 +65,11 @@ export function percentile(values: readonly number[], at: number): number {
 const round = (value: number): number => Number(value.toPrecision(4));
 
 /** `ok` where the ratio is at most the target. */
-export function atMost(fields: Omit<Result, 'ok'>): Result {
-  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio <= fields.target };
+export function atMost(fields: Measured): Result {
+  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio <= fields.target, bound: 'at most' };
 }
 
 /** `ok` where the ratio is at least the target. */
-export function atLeast(fields: Omit<Result, 'ok'>): Result {
-  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio >= fields.target };
+export function atLeast(fields: Measured): Result {
+  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio >= fields.target, bound: 'at least' };
 }

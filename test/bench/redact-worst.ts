@@ -74,6 +74,7 @@ function resultOf(name: string, run: Run, inputs: readonly WorstInput[]): Result
     ratio: Number((slowest.ms / msMax).toPrecision(4)),
     target: 1,
     ok: slowest.ms <= msMax && steep.slope <= slopeMax,
+    bound: 'at most',
   };
 }
 

@@ -9,11 +9,11 @@ import { capacityOf, latenciesAt, open } from './load.ts';
 
 export interface Stage {
   /** A program of serve.ts; answers its port. */
-  serve(role: 'plane' | 'hooks' | 'upstream' | 'proxy', upstream?: string): Promise<number>;
-  /** The sidecar as it is built, over a control plane of the bench; answers its port. */
-  sidecar(env?: Readonly<Record<string, string>>): Promise<number>;
+  serve(role: 'plane' | 'hooks' | 'upstream' | 'proxy' | 'imports', argument?: string): Promise<number>;
+  /** The sidecar as it is built, over a control plane of the bench whose layers have so many rules each; answers its port. */
+  sidecar(env?: Readonly<Record<string, string>>, rules?: number): Promise<number>;
   readonly folder: string;
-  /** Memory of the sidecar that listens there, in bytes. */
+  /** Memory of the program that listens there, in bytes. */
   residentOf(port: number): number;
 }
 
@@ -22,19 +22,23 @@ export async function onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T>
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const programs: Program[] = [];
   const pids = new Map<number, number>();
-  const serve: Stage['serve'] = async (role, upstream = '') => {
-    const args = ['--import', 'tsx', '--conditions=tollgate-source', 'test/bench/gateway/serve.ts', role, upstream];
-    const program = await startProgram(args, { env: {}, until: 'port' });
+  const serve: Stage['serve'] = async (role, argument = '') => {
+    const args = ['--import', 'tsx', '--conditions=tollgate-source', 'test/bench/gateway/serve.ts', role, argument];
+    // As it is built and without a loader, like the program that it is compared with.
+    const built = ['test/bench/gateway/imports.js'];
+    const program = await startProgram(role === 'imports' ? built : args, { env: {}, until: 'port' });
     programs.push(program);
-    return Number(program.announced.get('port'));
+    const port = Number(program.announced.get('port'));
+    pids.set(port, program.pid);
+    return port;
   };
   try {
     return await work({
       folder,
       serve,
       residentOf: (port) => residentBytes(pids.get(port) ?? 0),
-      sidecar: async (env = {}) => {
-        const plane = await serve('plane');
+      sidecar: async (env = {}, rules = 200) => {
+        const plane = await serve('plane', String(rules));
         const program = await startSidecarProgram({
           TOLLGATE_CONTROL_PLANE: `127.0.0.1:${plane}`,
           TOLLGATE_KEY: benchKey,
@@ -56,11 +60,11 @@ export async function onStage<T>(work: (stage: Stage) => Promise<T>): Promise<T>
   }
 }
 
-async function untilReady(url: string): Promise<void> {
-  for (let tries = 0; tries < 500; tries++) {
+export async function untilReady(url: string, restMs = 20): Promise<void> {
+  for (let tries = 0; tries < 10_000 / restMs; tries++) {
     const { ok } = await fetch(`${url}/readyz`);
     if (ok) return;
-    await new Promise((rest) => setTimeout(rest, 20));
+    await new Promise((rest) => setTimeout(rest, restMs));
   }
   throw new Error('the sidecar is not ready');
 }
@@ -115,6 +119,24 @@ export async function compareServers(
     p50: percentile(p50s.subject, 0.5),
     baselineP50: percentile(p50s.baseline, 0.5),
   };
+}
+
+/** What both need after so many requests each. */
+export async function compareMemory(
+  stage: Stage,
+  { subject, baseline, requests }: { readonly subject: Asked; readonly baseline: Asked; readonly requests: number },
+): Promise<{ readonly bytes: number; readonly baselineBytes: number }> {
+  const load = async ({ port, request }: Asked): Promise<number> => {
+    const connections = await Promise.all(Array.from({ length: connectionsEach }, () => open(port, request)));
+    await Promise.all(
+      connections.map(async (connection) => {
+        for (let asked = 0; asked < requests / connectionsEach; asked++) await connection.ask();
+      }),
+    );
+    for (const connection of connections) connection.close();
+    return stage.residentOf(port);
+  };
+  return { bytes: await load(subject), baselineBytes: await load(baseline) };
 }
 
 /** Bytes resident, as the kernel counts them. */

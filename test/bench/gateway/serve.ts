@@ -1,16 +1,24 @@
-// The programs around the sidecar that is measured, each a process of its own: `plane`, a control plane that has one snapshot and
-// acknowledges whatever it is shipped; `hooks`, a bare fastify route that parses the same body and answers the same bytes;
+// The programs around the sidecar that is measured, each a process of its own: `plane`, a control plane that has one snapshot,
+// grants whatever it is asked for and acknowledges whatever it is shipped; `hooks`, a bare fastify route that parses the same body and answers the same bytes;
 // `upstream`, which proxies lead to; `proxy`, a bare @fastify/http-proxy to it.
 import { Readable } from 'node:stream';
 import httpProxy from '@fastify/http-proxy';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { auditService, type AuditServiceHandlers, policyService, type PolicyServiceHandlers } from '@tollgate/proto';
-import { hashKey, snapshotHash } from '@tollgate/proto/contract';
+import { Metadata, Server, ServerCredentials } from '@grpc/grpc-js';
+import {
+  auditService,
+  type AuditServiceHandlers,
+  type LeaseRequest__Output,
+  policyService,
+  type PolicyServiceHandlers,
+  quotaService,
+  type QuotaServiceHandlers,
+} from '@tollgate/proto';
+import { bounds, hashKey, snapshotHash } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { benchSnapshot } from '../world.ts';
 import { benchKey, hookAnswer, httpTool, largeAnswer, mcpAnswer, mcpTools } from './said.ts';
 
-const [role, upstream = ''] = process.argv.slice(2);
+const [role, argument = ''] = process.argv.slice(2);
 const port = await serve();
 process.stdout.write(`  port  ${port}\n`);
 process.once('SIGTERM', () => process.exit(0));
@@ -18,7 +26,7 @@ process.once('SIGTERM', () => process.exit(0));
 async function serve(): Promise<number> {
   switch (role) {
     case 'plane':
-      return servePlane();
+      return servePlane(Number(argument));
     case 'hooks': {
       const app = fastify();
       app.post('/govern/tool-use', async () => hookAnswer);
@@ -35,7 +43,7 @@ async function serve(): Promise<number> {
     }
     case 'proxy': {
       const app = fastify();
-      await app.register(httpProxy, { upstream });
+      await app.register(httpProxy, { upstream: argument });
       return listen(app);
     }
     default:
@@ -47,8 +55,8 @@ async function listen(app: ReturnType<typeof fastify>): Promise<number> {
   return Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
 }
 
-function servePlane(): Promise<number> {
-  const snapshot = withKey();
+function servePlane(rules: number): Promise<number> {
+  const snapshot = withKey(rules);
   const policy: PolicyServiceHandlers = {
     Sync: (stream) => {
       const beat = setInterval(() => stream.write({ heartbeat: { current: snapshot.revision } }), 1_000);
@@ -65,17 +73,34 @@ function servePlane(): Promise<number> {
       stream.on('error', () => undefined);
     },
   };
+  let grants = 0;
+  // Limits that never run dry: what is measured is the sidecar, not the ledger.
+  const quota: QuotaServiceHandlers = {
+    Lease: (stream) => {
+      stream.sendMetadata(new Metadata());
+      stream.on('data', ({ asks }: LeaseRequest__Output) => {
+        const answers = (asks?.asks ?? []).map(({ counter, number, onlySettles }) => ({
+          counter,
+          number,
+          ...(onlySettles ? { taken: {} } : { grant: { id: ++grants, tokens: 100_000_000, ttlMs: bounds.leaseMs, max: 2_000_000_000 } }),
+        }));
+        if (answers.length > 0) stream.write({ answers: { answers } });
+      });
+      stream.on('error', () => undefined);
+    },
+  };
   const server = new Server({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 });
   server.addService(policyService, policy);
   server.addService(auditService, audit);
+  server.addService(quotaService, quota);
   return new Promise((done, fail) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error === null ? done(bound) : fail(error))),
   );
 }
 
 /** The world of the other benches, with a key that may ask, and one tool more. */
-function withKey() {
-  const snapshot = benchSnapshot(200);
+function withKey(rules: number) {
+  const snapshot = benchSnapshot(rules);
   const entries = snapshot.entries.map((entry) => {
     const value = JSON.parse(Buffer.from(entry.value).toString());
     if (entry.key === 'key/key') value.hash = hashKey(benchKey);
