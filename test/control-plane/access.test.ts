@@ -36,6 +36,7 @@ const rows: readonly Row[] = [
   { method: 'GET', path: `${admin}/toolServers/files`, scope: 'policies.read', who: leads },
   { method: 'POST', path: `${admin}/toolServers/files/refresh`, scope: 'policies.write', who: leads },
   { method: 'DELETE', path: `${admin}/toolServers/files`, scope: 'policies.write', who: leads },
+  { method: 'GET', path: `${admin}/sidecars`, scope: 'policies.read', who: leads },
   { method: 'GET', path: `${admin}/workspacePolicy`, scope: 'policies.read', who: all },
   { method: 'PUT', path: `${admin}/workspacePolicy`, scope: 'policies.write', who: leads, body: {} },
   { method: 'DELETE', path: `${admin}/workspacePolicy`, scope: 'policies.write', who: leads },

@@ -195,6 +195,26 @@ test('a workspace that is removed ends the streams of its sidecars', async () =>
   expect(await wire.ended).toBe('UNAUTHENTICATED: the workspace was removed');
 });
 
+test('a sidecar that kept policy of a removed workspace takes that of the one that has its slug now', async () => {
+  const spoolDir = temporaryFolder();
+  const owner = { uid: 'sam', email: 'sam@reborn.test' };
+  const before = await createWorkspace(plane.deps, { slug: 'reborn', owner });
+  for (const unknownAgents of ['deny', 'allow', 'deny'])
+    await plane.ask('PUT', '/reborn/admin/workspacePolicy', { key: before.key, body: { unknownAgents } });
+  const first = await followPlane(plane, { key: before.key, spoolDir });
+  const held = first.sidecar.cell.current?.revision ?? 0;
+  await first.close();
+  await deleteWorkspace(plane.deps, 'reborn', 'reborn');
+
+  const after = await createWorkspace(plane.deps, { slug: 'reborn', owner });
+  const second = await followPlane(plane, { key: after.key, spoolDir });
+  await second.logs('snapshot taken');
+  expect(second.sidecar.cell.status()).toMatchObject({ revision: held });
+  const { body } = await plane.ask('PUT', '/reborn/admin/workspacePolicy', { key: after.key, body: { unknownAgents: 'allow' } });
+  await second.reaches(Number(Object(body).revision));
+  await second.logs('delta taken');
+});
+
 /** An audit stream that was greeted. */
 async function shipping(key = sync.key) {
   const wire = openShip(plane, key);

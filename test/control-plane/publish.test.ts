@@ -1,10 +1,12 @@
 // A write of policy, felt by real sidecars over real streams.
 import { setImmediate as turn } from 'node:timers/promises';
-import { type SyncResponse__Output } from '@tollgate/proto';
+import { policyService, type SyncRequest__Output, type SyncResponse__Output } from '@tollgate/proto';
 import { hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { WorkspaceState } from '../../control-plane/compile/state.ts';
+import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
+import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
 import { createPublisher, type Published } from '../../control-plane/publish/publisher.ts';
+import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { followPlane, openSync, type Plane, startPlane } from '../support/plane.ts';
 import { field } from './rest.ts';
@@ -19,6 +21,8 @@ beforeAll(async () => {
 
 afterAll(() => plane.close());
 
+type Hello__Output = NonNullable<SyncRequest__Output['hello']>;
+type DeltaOut = NonNullable<SyncResponse__Output['delta']>;
 type SnapshotOut = NonNullable<SyncResponse__Output['snapshot']>;
 
 function snapshotOf({ snapshot }: SyncResponse__Output): SnapshotOut {
@@ -26,7 +30,10 @@ function snapshotOf({ snapshot }: SyncResponse__Output): SnapshotOut {
   return snapshot;
 }
 
-const hello = (form: 'FORM_PROCESS' | 'FORM_LIBRARY' = 'FORM_PROCESS', held: { readonly heldHash?: Buffer } = {}) => ({
+const hello = (
+  form: 'FORM_PROCESS' | 'FORM_LIBRARY' = 'FORM_PROCESS',
+  held: Partial<Pick<Hello__Output, 'held' | 'heldHash' | 'takesDeltas'>> = {},
+) => ({
   hello: { sidecarId: 'by-hand', bootId: 'b', form, schemaVersion: snapshotSchemaVersion, ...held },
 });
 
@@ -153,6 +160,96 @@ test('what a sidecar holds already is not sent again, only its number', async ()
   expect(snapshotOf(await first.next()).revision?.number).toBe(changed);
 });
 
+function deltaOf({ delta }: SyncResponse__Output): DeltaOut {
+  if (delta == null) throw new Error('the message is no delta');
+  return delta;
+}
+
+/** The hash of what a sidecar makes of it. */
+function hashAfter(entries: SnapshotOut['entries'], { changed, removed }: DeltaOut): Buffer {
+  const held = new Map(entries.map((entry) => [entry.key, entry]));
+  for (const key of removed) held.delete(key);
+  for (const entry of changed) held.set(entry.key, entry);
+  return snapshotHash(held.values());
+}
+
+test('a sidecar that takes deltas is sent what changed, also after it was away', async () => {
+  const wire = openSync(plane, sync.key);
+  wire.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  const first = snapshotOf(await wire.next());
+  wire.write(ackOf(first));
+  const written = await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 31 } } } });
+  const delta = deltaOf(await wire.next());
+  expect(delta).toMatchObject({ from: first.revision, to: { number: written }, workspace: 'acme' });
+  expect(delta.changed.map(({ key }) => key)).toEqual(['document/workspace']);
+  expect(hashAfter(first.entries, delta).equals(delta.hash)).toBe(true);
+  wire.close();
+  const { id } = await plane.issueKey(['govern']);
+  const newest = await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 32 } } } });
+  const again = openSync(plane, sync.key);
+  again.write(hello('FORM_PROCESS', { takesDeltas: true, held: first.revision, heldHash: first.hash }));
+  const both = deltaOf(await again.next());
+  expect(both).toMatchObject({ from: first.revision, to: { number: newest } });
+  // Where it leapt over a revision it tells the settings too: they might have been others between.
+  expect(both.changed.map(({ key }) => key).filter((key) => key !== 'settings')).toEqual(['document/workspace', `key/${id}`]);
+  expect(hashAfter(first.entries, both).equals(both.hash)).toBe(true);
+});
+
+test('a control plane that has just begun leads on from a revision that it never held', async () => {
+  const wire = openSync(plane, sync.key);
+  wire.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  const first = snapshotOf(await wire.next());
+  await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 33 } } } });
+  const fresh = createPublisher({ read: (id, since) => readWorkspace(plane.pool, id, since), defaults, log: silent });
+  const { workspaceId } = await authenticate(plane.deps, `Bearer ${sync.key}`);
+  const published = await new Promise<Published>((offer) => {
+    fresh.follow(workspaceId, { view: { form: 'process' }, offer, gone: () => undefined });
+  });
+  const { delta } = policyService.Sync.responseDeserialize(published.delta(first.revision ?? { epoch: '', number: 0 }) ?? Buffer.alloc(0));
+  if (delta == null) throw new Error('there is no delta');
+  expect(hashAfter(first.entries, delta).equals(published.hash)).toBe(true);
+  fresh.close();
+});
+
+test('who refuses a delta is sent the whole, once', async () => {
+  const wire = openSync(plane, sync.key);
+  wire.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  wire.write(ackOf(snapshotOf(await wire.next())));
+  await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 34 } } } });
+  const { to } = deltaOf(await wire.next());
+  wire.write({ nack: { revision: to, code: 'hash_mismatch', message: 'no' } });
+  const whole = snapshotOf(await wire.next());
+  expect(whole.revision).toEqual(to);
+  wire.write({ nack: { revision: to, code: 'hash_mismatch', message: 'no' } });
+  const next = await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 35 } } } });
+  expect(snapshotOf(await wire.next()).revision?.number).toBe(next);
+  expect(wire.received.filter(({ message }) => message === 'snapshot')).toHaveLength(3);
+});
+
+test('reconnects at the current revision are sent no byte of it', async () => {
+  const first = openSync(plane, sync.key);
+  first.write(hello());
+  const { revision, hash } = snapshotOf(await first.next());
+  for (let n = 0; n < 30; n += 1) {
+    const again = openSync(plane, sync.key);
+    again.write(hello('FORM_PROCESS', { takesDeltas: true, held: revision, heldHash: hash }));
+    expect((await again.next()).message).toBe('unchanged');
+    expect(again.received.filter(({ message }) => message === 'snapshot' || message === 'delta')).toEqual([]);
+    again.close();
+  }
+});
+
+test('a sidecar that never answers is sent one push, however much is written, and the others go on', async () => {
+  const stalled = openSync(plane, sync.key);
+  stalled.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  await stalled.next();
+  const { reaches, events } = await followPlane(plane, { key: sync.key });
+  for (let limit = 40; limit < 60; limit += 1)
+    await reaches(await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: limit } } } }));
+  expect(events.filter(({ message }) => message === 'delta taken')).toHaveLength(20);
+  expect(stalled.received.filter(({ message }) => message !== 'heartbeat')).toHaveLength(1);
+});
+
 test('a nack is an answer: the stream goes on, and the next revision is sent whole', async () => {
   const wire = openSync(plane, sync.key);
   wire.write(hello());
@@ -186,23 +283,18 @@ test('a lost listener costs a poll and no revision', async () => {
   await expect.poll(() => plane.watch.problem, { timeout: 10_000 }).toBeNull();
 });
 
-const state = (revision: number): WorkspaceState => ({
-  workspace: 'acme',
-  epoch: 'e1',
-  revision,
-  frozen: false,
-  documents: [],
-  agents: [],
-  members: [],
-  keys: [],
-  servers: [],
+const state = (revision: number): WorkspaceRead => ({
+  kind: 'whole',
+  state: { workspace: 'acme', epoch: 'e1', revision, frozen: false, documents: [], agents: [], members: [], keys: [], servers: [] },
+  touchedSince: revision,
+  touched: [],
 });
 const defaults = { defaultPermission: 'allow', windowSeconds: 60 } as const;
 const silent = { warn: () => undefined };
 
 test('a revision is read once and encoded once for each view, however many follow', async () => {
   let reads = 0;
-  const publisher = createPublisher({ readState: () => Promise.resolve(state((reads += 1))), defaults, log: silent });
+  const publisher = createPublisher({ read: () => Promise.resolve(state((reads += 1))), defaults, log: silent });
   const offered: Published[] = [];
   const stops = Array.from({ length: 50 }, (_, at) =>
     publisher.follow(1, {
@@ -214,24 +306,24 @@ test('a revision is read once and encoded once for each view, however many follo
   await turn();
   expect(reads).toBe(1);
   expect(offered).toHaveLength(50);
-  expect(new Set(offered.map(({ bytes }) => bytes)).size).toBe(2);
+  expect(new Set(offered.map((published) => published.whole())).size).toBe(2);
   publisher.raised(1, 2, 0);
   publisher.raised(1, 2, 0);
   await turn();
   expect(reads).toBe(2);
   expect(offered).toHaveLength(100);
-  expect(publisher.newest(1)?.revision).toBe(2);
+  expect(publisher.live(1)?.revision).toBe(2);
   for (const stop of stops) stop();
   publisher.raised(1, 3, 0);
   await turn();
   expect(reads).toBe(2);
-  expect(publisher.newest(1)).toBeNull();
+  expect(publisher.live(1)).toBeNull();
   publisher.close();
 });
 
 test('a revision raised while another is read is read after it', async () => {
-  const waiting: ((state: WorkspaceState) => void)[] = [];
-  const publisher = createPublisher({ readState: () => new Promise((resolve) => waiting.push(resolve)), defaults, log: silent });
+  const waiting: ((state: WorkspaceRead) => void)[] = [];
+  const publisher = createPublisher({ read: () => new Promise((resolve) => waiting.push(resolve)), defaults, log: silent });
   const revisions: number[] = [];
   publisher.follow(1, { view: { form: 'process' }, offer: ({ revision }) => void revisions.push(revision), gone: () => undefined });
   publisher.raised(1, 2, 0);
@@ -249,12 +341,12 @@ test('a revision raised while another is read is read after it', async () => {
 test('a read that fails is tried again, and the follower waits for it', async () => {
   const warnings: string[] = [];
   let reads = 0;
-  const readState = async () => {
+  const read = async () => {
     reads += 1;
     if (reads === 1) throw new Error('the database is away');
     return state(4);
   };
-  const publisher = createPublisher({ readState, defaults, log: { warn: (_, message) => void warnings.push(message) } });
+  const publisher = createPublisher({ read, defaults, log: { warn: (_, message) => void warnings.push(message) } });
   const offered = new Promise<number>((resolve) => {
     publisher.follow(1, { view: { form: 'process' }, offer: ({ revision }) => resolve(revision), gone: () => undefined });
   });

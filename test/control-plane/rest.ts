@@ -12,6 +12,7 @@ import { microcentsFromCents } from '../../control-plane/domain/runs/money.ts';
 import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
 import { streamBounds } from '../../control-plane/http/streams.ts';
+import { createNotary, newNotaryKey } from '../../control-plane/operations/audit/notary.ts';
 import { createStartRun } from '../../control-plane/operations/runs/start-run.ts';
 import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
 import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
@@ -48,6 +49,7 @@ export async function createRest(
       | 'config'
       | 'reach'
       | 'sealer'
+      | 'notary'
       | 'streamBounds'
       | 'dailyCap'
       | 'startRun'
@@ -75,6 +77,7 @@ export async function createRest(
     discover: createDiscover(reach),
     streamBounds,
     sealer: null,
+    notary: createNotary(newNotaryKey(), 90),
     dailyCap: microcentsFromCents(5_000),
     config: { publicUrl: null, operatorKey, patchPerMinute: 30 },
     issuer: null,

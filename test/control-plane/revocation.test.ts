@@ -7,8 +7,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
+import { createSeats } from '../../control-plane/operations/turns.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
-import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
 import { createTestServer } from '../support/governing.ts';
 import { followPlane, openShip, openSync, type Plane, startPlane } from '../support/plane.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -131,10 +132,15 @@ test('a stream whose key still stands stays open while others end, and while the
 });
 
 test('a key that this control plane has not heard of yet is waited for, not refused', async () => {
-  const late = createPublisher({ readState: (id) => readWorkspaceState(plane.pool, id), defaults: plane.deps.defaults, log: silentLog });
+  const late = createPublisher({
+    read: (id, since) => readWorkspace(plane.pool, id, since),
+    defaults: plane.deps.defaults,
+    log: silentLog,
+  });
   const grpc = await startGrpcServer(
     {
       publisher: late,
+      roster: plane.roster,
       wall: Date.now,
       random: Math.random,
       metrics: createGrpcMetrics(new Registry()),
@@ -142,6 +148,8 @@ test('a key that this control plane has not heard of yet is waited for, not refu
       authenticate: (header) => authenticate(plane.deps, header),
       stillStands: (actor) => stillStands(plane.deps, actor),
       ingest: plane.ingest,
+      ledger: plane.ledger,
+      seats: createSeats({ each: 1 }),
     },
     { host: '127.0.0.1', port: 0 },
   );

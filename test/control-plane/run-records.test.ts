@@ -69,9 +69,9 @@ describe('a run', () => {
       request: { input: 'go' },
       output: '',
     });
-    const { ledger, records } = books();
-    const reserved = await ledger.reserve(run, { least: 1, most: cent / 2 });
-    if (reserved.kind === 'granted') await ledger.settle(run, reserved.reservationId, cent / 4);
+    const { money, records } = books();
+    const reserved = await money.reserve(run, { least: 1, most: cent / 2 });
+    if (reserved.kind === 'granted') await money.settle(run, reserved.reservationId, cent / 4);
     rest.clock.now = new Date('2026-06-25T12:00:01.500Z');
     expect(await records.end(run, { ...completed, transcript: [{ role: 'user', text: 'go' }] })).toEqual({ spent: cent / 4 });
     expect(shownRun(await read(run.id))).toMatchObject({
@@ -86,8 +86,8 @@ describe('a run', () => {
 
   test('ends once, with what was still put aside spent', async () => {
     const run = await begin();
-    const { ledger, records } = books();
-    await ledger.reserve(run, { least: 1, most: cent / 2 });
+    const { money, records } = books();
+    await money.reserve(run, { least: 1, most: cent / 2 });
     const ends = await Promise.all([
       records.end(run, completed),
       records.end(run, { ...completed, status: 'cancelled', stopReason: 'cancelled' }),

@@ -5,20 +5,26 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type HookHost, noPolicy } from '@tollgate/sidecar/hooks';
+import { Registry } from 'prom-client';
 import { request } from 'undici';
+import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { eventsOf, type SentEvent } from '../../control-plane/cli/streams.ts';
 import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
 import { tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
+import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
 import type { StartRun } from '../../control-plane/operations/runs/start-run.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
+import { watchQuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import type { Models } from '../../control-plane/runs/model.ts';
 import { createModels } from '../../control-plane/runs/models/models.ts';
 import { createProviders } from '../../control-plane/runs/models/providers.ts';
 import { untraced } from '../../control-plane/runs/tracing.ts';
 import { wireRuns } from '../../control-plane/wire-runs.ts';
+import { recallChannel } from '../../control-plane/store/quota.ts';
 import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
-import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
 import type { Telemetry } from '../../control-plane/telemetry/tracing.ts';
 import { type Undo, undoAll } from '../../control-plane/undo.ts';
 import { createRest } from './rest.ts';
@@ -66,13 +72,29 @@ export async function createRunsRest({
   });
   rest.clock.now = new Date();
   await tendPartitions(rest.deps, 90);
-  const publisher = createPublisher({ readState: (id) => readWorkspaceState(rest.pool, id), defaults: rest.deps.defaults, log });
-  const watch = watchRevisions({ pool: rest.pool, connection: rest.pool.options, log }, publisher);
+  const publisher = createPublisher({ read: (id, since) => readWorkspace(rest.pool, id, since), defaults: rest.deps.defaults, log });
+  const now = (): number => performance.now();
+  const recalls = createRecalls({ pool: rest.pool, now, log });
+  const heard = { [recallChannel]: (payload: string) => recalls.heard(payload) };
+  const watch = watchRevisions({ pool: rest.pool, connection: rest.pool.options, log }, publisher, heard);
+  const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults: rest.deps.defaults }, workspaceId);
+  const metrics = createGrpcMetrics(new Registry()).quota;
+  const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics, now });
   const spoolFolder = mkdtempSync(join(tmpdir(), 'tollgate-runs-'));
   const undo: Undo = [];
   const tracing = telemetry?.tracing ?? untraced;
   const runs = await wireRuns(
-    { ...rest.deps, publisher, ingest: createIngest(rest.deps), registry: rest.deps.registry, hears: () => true, models, tracing, log },
+    {
+      ...rest.deps,
+      publisher,
+      ingest: createIngest(rest.deps),
+      registry: rest.deps.registry,
+      ledger,
+      hears: () => true,
+      models,
+      tracing,
+      log,
+    },
     { spoolFolder, atOnce, requestsPerSecond },
     undo,
   );

@@ -4,7 +4,7 @@ import { configTable, printableConfig, readConfig } from '@tollgate/proto/contra
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { configSchema } from '../../control-plane/config.ts';
-import { entryFromRecord } from '../../control-plane/domain/audit/audit-entry.ts';
+import { entryFromRecord, openRecord } from '../../control-plane/domain/audit/audit-entry.ts';
 import { cursorOf, parseAuditQuery } from '../../control-plane/domain/audit/audit-query.ts';
 import { cleanJson } from '../../control-plane/domain/clean-json.ts';
 import { parseInstant } from '../../control-plane/domain/instant.ts';
@@ -93,12 +93,12 @@ test('any record becomes an entry that is JSON without NUL and unpaired surrogat
   );
   fc.assert(
     fc.property(any, (bytes) => {
-      const { rest, tool, ts } = entryFromRecord(bytes, now);
+      const { rest, tool, ts } = entryFromRecord(openRecord(bytes, now), { ingest: 1, id: 'id', receivedAt: now.toISOString() });
       expect(/\\u0000|\\ud[89a-f]/i.test(rest.replaceAll('\\\\', ''))).toBe(false);
       expect(Buffer.byteLength(rest)).toBeLessThanOrEqual(64 * 1024);
       expect(typeof JSON.parse(rest)).toBe('object');
       expect(/[\0\p{Cs}]/u.test(tool)).toBe(false);
-      expect(ts.getTime()).toBeLessThanOrEqual(now.getTime() + 24 * 3_600_000);
+      expect(Date.parse(ts)).toBeLessThanOrEqual(now.getTime() + 24 * 3_600_000);
     }),
     { numRuns: 1000 },
   );
@@ -181,6 +181,7 @@ describe('configuration', () => {
         anthropicBaseUrl: null,
         modelEndpoints: null,
         auditRetentionDays: 90,
+        checkpointKeyFile: null,
         logLevel: 'info',
       },
     });

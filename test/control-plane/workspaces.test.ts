@@ -43,6 +43,8 @@ describe('workspaces, by the operator', () => {
       'audit_stream',
       'audit_head',
       'audit_gap',
+      'audit_checkpoint',
+      'audit_retired',
       'policy_document',
       'policy_history',
       'tool_server',

@@ -1,6 +1,6 @@
 import { AppError } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import type { Ledger } from '../../control-plane/runs/money.ts';
+import type { Money } from '../../control-plane/runs/money.ts';
 import type { RunEnd, RunRecords } from '../../control-plane/runs/records.ts';
 import type { ModelEvent, ModelRequest } from '../../control-plane/runs/model.ts';
 import { ProviderFailed } from '../../control-plane/runs/model.ts';
@@ -462,11 +462,11 @@ test('a run is let in by what its first call costs at least: less than is put as
   const admit = async (_caller: unknown, least: number): Promise<void> => void asked.push(least);
   const books = createTestBooks();
   const wanted: number[] = [];
-  const reserve: Ledger['reserve'] = (run, want) => {
+  const reserve: Money['reserve'] = (run, want) => {
     wanted.push(want.least);
-    return books.ledger.reserve(run, want);
+    return books.money.reserve(run, want);
   };
-  const counted = { ...books, ledger: { ...books.ledger, reserve } };
+  const counted = { ...books, money: { ...books.money, reserve } };
   await (await startRunning({ admit, books: counted })).run({ input: 'x'.repeat(1_000), context: { who: 'ann' } });
   await (await startRunning({ admit, state: { agents: [someAgent({ model: 'test/free' })] } })).run();
   expect(asked[0]).toBeGreaterThan(1_000 * 100 + 256 * 400);
@@ -540,7 +540,7 @@ test('what a reply took is counted, though nothing can be settled or recorded an
     hangs = resolve;
   });
   const ends: RunEnd[] = [];
-  const settle: Ledger['settle'] = (_run, _id, _spent, signal) => {
+  const settle: Money['settle'] = (_run, _id, _spent, signal) => {
     hangs();
     return new Promise((resolve) => {
       signal?.addEventListener('abort', () => resolve(), { once: true });
@@ -550,7 +550,7 @@ test('what a reply took is counted, though nothing can be settled or recorded an
     ends.push(ending);
     return new Promise(() => undefined);
   };
-  const stuck = { ...books, ledger: { ...books.ledger, settle }, records: { ...books.records, end } };
+  const stuck = { ...books, money: { ...books.money, settle }, records: { ...books.records, end } };
   const running = await startRunning({ books: stuck, lines: [{ text: 'well', usage: usageOf(1_000, 100) }] });
   const ran = running.run();
   await hanging;

@@ -6,6 +6,8 @@ import { createTestDatabase, withClient } from '../support/database.ts';
 
 const positions = new URL('../../control-plane/store/migrations/0010_event_position.sql', import.meta.url);
 
+const changes = new URL('../../control-plane/store/migrations/0018_workspace_change.sql', import.meta.url);
+
 const readApplied = (connection: object) =>
   withClient(connection, async (client) => (await client.query('SELECT name FROM migrations ORDER BY id')).rows.map(({ name }) => name));
 
@@ -69,6 +71,31 @@ test('events that there are keep their order when they are counted anew, and whe
     await client.query(down);
     await client.query(up);
     expect(await order()).toEqual(wanted);
+  });
+  await close();
+});
+
+test('of workspaces that there are, changes are known from their revision of then; what is noted after that is what was written', async () => {
+  const { connection, close } = await createTestDatabase();
+  const [, up = '', down = ''] = /-- Up Migration\n(.*)-- Down Migration\n(.*)/s.exec(readFileSync(changes, 'utf8')) ?? [];
+  await withClient(connection, async (client) => {
+    await client.query(down);
+    await client.query("insert into workspace (slug, revision, created_at) values ('a', 7, now())");
+    await client.query(
+      "insert into member (workspace_id, uid, email, role, created_at) select id, 'ann', 'ann@a.test', 'member', now() from workspace",
+    );
+    await client.query(up);
+    expect((await client.query('select changes_from::int from workspace')).rows).toEqual([{ changes_from: 7 }]);
+    // As a control plane of before would: it knows nothing of it.
+    await client.query('update workspace set revision = 8');
+    await client.query("update member set role = 'admin'");
+    await client.query('update workspace set revision = 9');
+    await client.query('update workspace set frozen = true');
+    const { rows } = await client.query('select revision::int, key from workspace_change order by revision');
+    expect(rows).toEqual([
+      { revision: 8, key: 'member/ann' },
+      { revision: 9, key: 'settings' },
+    ]);
   });
   await close();
 });

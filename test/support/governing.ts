@@ -11,13 +11,14 @@ import { logSerializers } from '../../sidecar/log-serializers.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import type { Durability } from '../../sidecar/spool/append.ts';
 import { AuditUnavailable } from '../../sidecar/spool/unavailable.ts';
 import { snapshotMessage, type World } from './snapshots.ts';
 import { openTestSpool, readAll, temporaryFolder } from './spools.ts';
 
 interface Options {
   readonly world?: World | null;
-  readonly durability?: 'kernel' | 'disk';
+  readonly durability?: Durability;
   readonly keepInput?: boolean;
 }
 
@@ -25,8 +26,8 @@ export interface TestSidecar extends Sidecar {
   readonly time: { now: number; wall: number };
   /** Offers the next revision; throws where it is refused. */
   take(world: World): void;
-  /** Why nothing can be written to the spool now: there is no room, or a bug of ours. */
-  spoolFault: 'full' | 'bug' | null;
+  /** Why nothing can be written to the spool now: there is no room, or a bug of ours; or it is written, and nobody confirms it. */
+  spoolFault: 'full' | 'bug' | 'unconfirmed' | null;
   /** Everything recorded so far, in order. */
   entries(): Promise<readonly AuditEntry[]>;
 }
@@ -37,19 +38,28 @@ export async function createTestSidecar({ world = {}, durability = 'kernel', kee
   const cell = createPolicyCell(clock, 'acme');
   const counters = createCounters(60);
   cell.onSwap(({ settings }) => counters.setWindow(settings.windowSeconds));
-  const spool = await openTestSpool({ folder: temporaryFolder(), durability });
+  const spool = await openTestSpool({ folder: temporaryFolder(), durability: durability === 'remote' ? 'kernel' : durability });
   onTestFinished(() => spool.close());
   let ids = 0;
+  let outageDecisions = 0;
   let revision = 0;
   const fault = (): Error | null => {
-    if (sidecar.spoolFault === null) return null;
+    if (sidecar.spoolFault === null || sidecar.spoolFault === 'unconfirmed') return null;
     return sidecar.spoolFault === 'bug' ? new Error('a bug') : new AuditUnavailable('unwritable', 'no space left on device');
   };
   const sidecar: TestSidecar = {
     time,
     cell,
     counters,
-    govern: { cell, clock, newId: () => `id-${(ids += 1)}`, keepInput },
+    govern: {
+      cell,
+      clock,
+      newId: () => `id-${(ids += 1)}`,
+      keepInput,
+      onOutage: () => {
+        outageDecisions += 1;
+      },
+    },
     spool: {
       append: (json) => {
         const problem = fault();
@@ -59,11 +69,17 @@ export async function createTestSidecar({ world = {}, durability = 'kernel', kee
       appendAsync: async (json) => {
         const problem = fault();
         if (problem !== null) throw problem;
-        return spool.appendAsync(json);
+        const sequence = await spool.appendAsync(json);
+        if (sidecar.spoolFault === 'unconfirmed') throw new AuditUnavailable('unconfirmed', 'nobody confirms it');
+        return sequence;
       },
     },
     durability,
     unrecorded: 0,
+    unconfirmed: 0,
+    get outageDecisions() {
+      return outageDecisions;
+    },
     spoolFault: null,
     take: (next) => {
       revision += 1;
@@ -73,6 +89,10 @@ export async function createTestSidecar({ world = {}, durability = 'kernel', kee
     },
     entries: async () =>
       (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
+    leasing: {
+      status: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0 }),
+      onWaited: () => undefined,
+    },
     shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
     notReady: () => (cell.current === null ? ['no policy is held'] : []),
     ready: () => Promise.resolve(),

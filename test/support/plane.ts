@@ -4,6 +4,9 @@ import { type ClientDuplexStream, credentials, Metadata, type ServiceError, stat
 import {
   createAuditClient,
   createPolicyClient,
+  createQuotaClient,
+  type LeaseRequest,
+  type LeaseResponse__Output,
   type ShipRequest,
   type ShipResponse__Output,
   type SyncRequest,
@@ -12,20 +15,29 @@ import {
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
 import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
-import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
+import { createGrpcMetrics, exportRoster } from '../../control-plane/grpc/metrics.ts';
 import { type GrpcServer, startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import { tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
+import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
+import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
+import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
+import { createSeats } from '../../control-plane/operations/turns.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
+import { watchQuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
+import { recallChannel } from '../../control-plane/store/quota.ts';
 import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
-import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { type SidecarOptions, startSidecar } from '../../sidecar/start.ts';
 import { createRest, field } from '../control-plane/rest.ts';
 import { temporaryFolder } from './spools.ts';
 
 export type Plane = Awaited<ReturnType<typeof startPlane>>;
+
+/** Of a workspace, so that a test can fill them. */
+export const leaseStreams = 20;
 
 export async function startPlane(overrides: Parameters<typeof createRest>[0] = {}) {
   const rest = await createRest(overrides);
@@ -34,18 +46,31 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
   const registry = new Registry();
   const metrics = createGrpcMetrics(registry);
   const log = { info: () => undefined, warn: () => undefined };
-  const publisher = createPublisher({ readState: (id) => readWorkspaceState(rest.pool, id), defaults: rest.deps.defaults, log });
+  const publisher = createPublisher({ read: (id, since) => readWorkspace(rest.pool, id, since), defaults: rest.deps.defaults, log });
   const connection = rest.pool.options;
-  const watch = watchRevisions({ pool: rest.pool, connection, log }, publisher);
+  const now = (): number => performance.now();
+  const recalls = createRecalls({ pool: rest.pool, now, log });
+  const watch = watchRevisions({ pool: rest.pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
+  const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults: rest.deps.defaults }, workspaceId);
+  const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics: metrics.quota, now });
   const ingest = createIngest(rest.deps);
+  const newestOf = (workspaceId: number) => {
+    const live = publisher.live(workspaceId);
+    return live === null ? null : { epoch: live.epoch, number: live.revision };
+  };
   const revision = async (): Promise<number> => {
     const { rows } = await rest.pool.query<{ revision: string }>("select revision from workspace where slug = 'acme'");
     return Number(rows[0]?.revision);
   };
+  const roster = createRoster({ ...rest.deps, wall: Date.now, now, log }, 'plane-1');
+  exportRoster(registry, () => roster.countByLag(newestOf));
   let grpc: GrpcServer | null = null;
   const plane = {
     ...rest,
     registry,
+    publisher,
+    ledger,
+    roster,
     watch,
     revision,
     port: 0,
@@ -58,6 +83,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
       grpc = await startGrpcServer(
         {
           publisher,
+          roster,
           wall: plane.wall,
           random: () => 0.5,
           metrics,
@@ -65,6 +91,8 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
           authenticate: (header) => authenticate(rest.deps, header),
           stillStands: (actor) => stillStands(rest.deps, actor),
           ingest: (batch: AuditBatch) => plane.ingest(batch),
+          ledger,
+          seats: createSeats({ each: leaseStreams }),
         },
         { host: '127.0.0.1', port: plane.port },
       );
@@ -87,6 +115,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
     },
     close: async () => {
       await plane.stopGrpc();
+      await roster.close();
       publisher.close();
       await watch.close();
       await rest.close();
@@ -211,4 +240,9 @@ export function openSync(plane: Pick<Plane, 'address'>, key: string | null): Wir
 export function openShip(plane: Pick<Plane, 'address'>, key: string | null): Wire<ShipRequest, ShipResponse__Output> {
   const client = createAuditClient(plane.address(), credentials.createInsecure(), {});
   return wireOf<ShipRequest, ShipResponse__Output>(client.ship(metadataOf(key)), client, () => false);
+}
+
+export function openLease(plane: Pick<Plane, 'address'>, key: string | null): Wire<LeaseRequest, LeaseResponse__Output> {
+  const client = createQuotaClient(plane.address(), credentials.createInsecure(), {});
+  return wireOf<LeaseRequest, LeaseResponse__Output>(client.lease(metadataOf(key)), client, () => false);
 }

@@ -1,12 +1,20 @@
 // A control plane as far as `PolicyService` goes, on loopback, that does what a test says and no more.
 import { Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
-import { type PolicyServiceHandlers, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
+import {
+  type PolicyServiceHandlers,
+  policyService,
+  type Status__Output,
+  type SyncRequest__Output,
+  type SyncResponse,
+} from '@tollgate/proto';
 import { onTestFinished } from 'vitest';
 
 export interface PolicyStream {
   readonly authorization: string;
-  /** The next message of the sidecar. */
+  /** The next message of the sidecar that does not say how it is. */
   next(): Promise<SyncRequest__Output>;
+  /** The next time that it says how it is. */
+  nextStatus(): Promise<Status__Output>;
   send(message: SyncResponse): void;
   fail(code: status, details: string): void;
   end(): void;
@@ -38,11 +46,17 @@ function createQueue<T>() {
   };
 }
 
-export async function startPolicyServer(port = 0): Promise<PolicyServer> {
+interface Options {
+  readonly port?: number;
+  /** What goes over the wire for a message. */
+  readonly encode?: (message: SyncResponse) => Buffer;
+}
+
+export async function startPolicyServer({ port = 0, encode = policyService.Sync.responseSerialize }: Options = {}): Promise<PolicyServer> {
   const streams = createQueue<PolicyStream>();
   const handlers: PolicyServiceHandlers = { Sync: (stream) => streams.put(streamOf(stream)) };
-  const server = new Server();
-  server.addService(policyService, handlers);
+  const server = new Server({ 'grpc.max_send_message_length': -1 });
+  server.addService({ ...policyService, Sync: { ...policyService.Sync, responseSerialize: encode } }, handlers);
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
       error === null ? resolve(actual) : reject(error),
@@ -55,7 +69,11 @@ export async function startPolicyServer(port = 0): Promise<PolicyServer> {
 
 function streamOf(stream: ServerDuplexStream<SyncRequest__Output, SyncResponse>): PolicyStream {
   const messages = createQueue<SyncRequest__Output>();
-  stream.on('data', messages.put);
+  const statuses = createQueue<Status__Output>();
+  stream.on('data', (message: SyncRequest__Output) => {
+    if (message.status == null) messages.put(message);
+    else statuses.put(message.status);
+  });
   const gone = new Promise<void>((resolve) => {
     stream.on('cancelled', resolve);
     stream.on('end', resolve);
@@ -64,6 +82,7 @@ function streamOf(stream: ServerDuplexStream<SyncRequest__Output, SyncResponse>)
   return {
     authorization: String(stream.metadata.get('authorization')[0]),
     next: messages.take,
+    nextStatus: statuses.take,
     send: (message) => void stream.write(message),
     fail: (code, details) => void stream.emit('error', { code, details }),
     end: () => void stream.end(),

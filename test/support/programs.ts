@@ -11,22 +11,32 @@ export interface Program {
   readonly announced: ReadonlyMap<string, string>;
   readonly pid: number;
   readonly log: () => string;
+  /** Its exit code, null after a signal; resolves when it ends, however that comes. */
+  readonly exit: Promise<number | null>;
   /** Sends the signal, and waits for nothing. */
   signal(name: NodeJS.Signals): void;
   /** Sends the signal and waits for the end; answers the exit code, null after a kill. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
+interface Starting {
+  readonly env: Readonly<Record<string, string>>;
+  readonly until: string;
+  /** Kills it before it has announced anything. */
+  readonly kill?: AbortSignal | undefined;
+}
+
 /** `args` are Node's. Resolves once the program has announced `until`; rejects with its log if it ends before. */
-export async function startProgram(
-  args: readonly string[],
-  { env, until }: { readonly env: Readonly<Record<string, string>>; readonly until: string },
-): Promise<Program> {
+export async function startProgram(args: readonly string[], { env, until, kill }: Starting): Promise<Program> {
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const killNow = (): void => void child.kill('SIGKILL');
+  kill?.addEventListener('abort', killNow, { once: true });
+  if (kill?.aborted === true) killNow();
+  const exit = new Promise<number | null>((done) => child.once('exit', done));
   const announced = new Map<string, string>();
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -42,10 +52,12 @@ export async function startProgram(
     });
     child.once('exit', (code) => fail(new Error(`${args.join(' ')} ended with ${code}:\n${log}`)));
   });
+  kill?.removeEventListener('abort', killNow);
   return {
     announced,
     pid: child.pid ?? 0,
     log: () => log,
+    exit,
     signal: (name) => void child.kill(name),
     end: (signal = 'SIGTERM') => end(child, signal),
   };
@@ -72,10 +84,12 @@ const controlPlaneArgs = {
 export async function startControlPlane(
   env: Readonly<Record<string, string>>,
   from: keyof typeof controlPlaneArgs = 'built',
+  kill?: AbortSignal,
 ): Promise<ControlPlane> {
   const program = await startProgram(controlPlaneArgs[from], {
     env: { TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', ...env },
     until: 'gRPC',
+    kill,
   });
   return { ...program, rest: program.announced.get('REST') ?? '', grpc: program.announced.get('gRPC') ?? '' };
 }
@@ -92,8 +106,9 @@ const sidecarArgs = {
 export async function startSidecarProgram(
   env: Readonly<Record<string, string>>,
   from: keyof typeof sidecarArgs = 'built',
+  kill?: AbortSignal,
 ): Promise<SidecarProgram> {
-  const program = await startProgram(sidecarArgs[from], { env: { TOLLGATE_SIDECAR_PORT: '0', ...env }, until: 'hooks' });
+  const program = await startProgram(sidecarArgs[from], { env: { TOLLGATE_SIDECAR_PORT: '0', ...env }, until: 'hooks', kill });
   return { ...program, url: new URL(program.announced.get('hooks') ?? '').origin };
 }
 

@@ -10,7 +10,7 @@ import { silentLog } from './silent-log.ts';
 const [connection = '{}', workspace = ''] = process.argv.slice(2);
 const pool = new Pool(JSON.parse(connection) as PoolConfig);
 const heart = await startHeart({ pool, random: randomBytes, log: silentLog });
-const { ledger, records } = createRunBooks({ pool, clock: () => new Date(), random: randomBytes, dailyCap: 10_000_000 }, heart.instance);
+const { money, records } = createRunBooks({ pool, clock: () => new Date(), random: randomBytes, dailyCap: 10_000_000 }, heart.instance);
 const run = { workspaceId: Number(workspace), id: makeId(randomBytes) };
 await records.begin({
   ...run,
@@ -22,5 +22,5 @@ await records.begin({
   budget: 5_000_000,
   request: {},
 });
-const granted = await ledger.reserve(run, { least: 1, most: 4_000_000 });
+const granted = await money.reserve(run, { least: 1, most: 4_000_000 });
 process.stdout.write(`${heart.instance} ${run.id} ${granted.kind === 'granted' ? granted.amount : granted.kind}\n`);

@@ -1,4 +1,4 @@
-// Runs without a control plane around them: policy offered by hand, a real spool, a scripted model, tools in memory, a ledger that
+// Runs without a control plane around them: policy offered by hand, a real spool, a scripted model, tools in memory, money that
 // counts in memory, and a clock that the test moves.
 
 import type { AuditEntry } from '@tollgate/proto/contract';
@@ -14,7 +14,7 @@ import type { RunHalt, RunProgress } from '../../control-plane/domain/runs/run.t
 import type { AgentAsk } from '../../control-plane/runs/begin-run.ts';
 import type { RunEvent } from '../../control-plane/runs/events.ts';
 import type { ModelEvent, ModelRequest, Models, RequestedCall, TokenUsage } from '../../control-plane/runs/model.ts';
-import type { Ledger } from '../../control-plane/runs/money.ts';
+import type { Money } from '../../control-plane/runs/money.ts';
 import type { NewRun, RunEnd, RunRecords } from '../../control-plane/runs/records.ts';
 import { createRunner, type Runner } from '../../control-plane/runs/runner.ts';
 import type { RunTool, Toolbox, ToolContext, ToolResult } from '../../control-plane/runs/tools/tool.ts';
@@ -56,6 +56,7 @@ export const someActor = (fields: Partial<Actor> = {}): Actor => ({
   workspaceId: 1,
   slug: 'acme',
   revision: 1,
+  epoch: 'e1',
   credential: { kind: 'key', hash: keyHash, expiresAt: null },
   keyId: 'key-1',
   sub: 'ann',
@@ -158,7 +159,7 @@ export function createTestBooks(dailyCap = 5_000_000_000) {
       one.reserved += reserved;
     }
   };
-  const ledger: Ledger = {
+  const money: Money = {
     reserve: async ({ id }, wanted) => {
       const run = runs.get(id);
       if (run === undefined || run.end !== null) return { kind: 'ended' };
@@ -199,7 +200,7 @@ export function createTestBooks(dailyCap = 5_000_000_000) {
       return { spent: run.spent };
     },
   };
-  return { ledger, records, runs, day, settled, open };
+  return { money, records, runs, day, settled, open };
 }
 
 export interface ToolCallSeen {
@@ -312,7 +313,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
   offer();
   let ids = 0;
   const govern = { cell, clock, newId: () => `request-${(ids += 1)}`, keepInput: true };
-  const governing: Governing = { cell, counters, govern, spool, durability: 'kernel', unrecorded: 0 };
+  const governing: Governing = { cell, counters, govern, spool, durability: 'kernel', unrecorded: 0, unconfirmed: 0 };
   const model = scripted(lines, options.outputLimit);
   const halts = new Map<string, (why: RunHalt) => void>();
   let released = 0;
@@ -333,6 +334,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
           sweep: () => undefined,
           isSettled: () => true,
           shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
+          leasing: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0 }),
           close: () => Promise.resolve(),
         },
         release: () => {
@@ -342,7 +344,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
     },
     models: model,
     rates: { of: ratesOf, dearestOf: ratesOf },
-    ledger: books.ledger,
+    money: books.money,
     records: books.records,
     watch: ({ id }, halt) => {
       halts.set(id, halt);

@@ -17,7 +17,7 @@ import {
   type Tier,
 } from '@tollgate/proto/contract';
 import type { WorkspaceServer } from '../../control-plane/compile/state.ts';
-import type { SnapshotMessage } from '../../sidecar/snapshot/verify.ts';
+import type { DeltaMessage, SnapshotMessage } from '../../sidecar/snapshot/verify.ts';
 
 export const settings = (fields: Partial<CompiledSettings> = {}): CompiledSettings => ({
   workspace: 'acme',
@@ -152,3 +152,18 @@ export function messageOf(entries: readonly RawEntry[], head: Partial<SnapshotMe
 
 export const snapshotMessage = (world: World = {}): SnapshotMessage =>
   messageOf(entriesOf(world), { revision: { epoch: world.epoch ?? 'e1', number: world.revision ?? 1 } });
+
+/** What leads from one to the other, and only that. */
+export function deltaBetween(before: SnapshotMessage, after: SnapshotMessage): DeltaMessage {
+  const held = new Map(before.entries.map(({ key: name, value }) => [name, Buffer.from(value)]));
+  const kept = new Set(after.entries.map(({ key: name }) => name));
+  return {
+    from: before.revision,
+    to: after.revision,
+    workspace: after.workspace,
+    schemaVersion: after.schemaVersion,
+    hash: after.hash,
+    changed: after.entries.filter(({ key: name, value }) => held.get(name)?.equals(value) !== true),
+    removed: [...held.keys()].filter((name) => !kept.has(name)),
+  };
+}

@@ -85,7 +85,7 @@ describe('the cap of a day', () => {
       for (let turn = 0; ; turn += 1) {
         const draw = draws[n * 40 + (turn % 40)];
         if (draw === undefined) throw new Error('drawn too little');
-        const answer = await plane.ledger.reserve(run, { least, most: draw.most });
+        const answer = await plane.money.reserve(run, { least, most: draw.most });
         if (answer.kind !== 'granted') return answer.kind === 'exhausted' ? answer.bound : answer.kind;
         expect(answer.amount).toBeGreaterThanOrEqual(least);
         expect(answer.amount).toBeLessThanOrEqual(draw.most);
@@ -94,7 +94,7 @@ describe('the cap of a day', () => {
         // A provider that bills more than it can is believed up to what was reserved.
         const cost = Math.floor((answer.amount * draw.share) / 100);
         outstanding -= answer.amount - Math.min(cost, answer.amount);
-        await plane.ledger.settle(run, answer.reservationId, cost);
+        await plane.money.settle(run, answer.reservationId, cost);
       }
     };
     const ends = await Promise.all(Array.from({ length: 20 }, (_, n) => spend(n)));
@@ -109,22 +109,22 @@ describe('the cap of a day', () => {
   });
 
   test('is each user’s own, and each workspace’s', async () => {
-    await granted(books.one.ledger.reserve(await books.begin(), { least: 10 * cent, most: 10 * cent }));
+    await granted(books.one.money.reserve(await books.begin(), { least: 10 * cent, most: 10 * cent }));
     const wanted = { least: 10 * cent, most: 10 * cent };
-    expect(await books.one.ledger.reserve(await books.begin(), wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
-    expect(await books.one.ledger.reserve(await books.begin({ sub: 'bob' }), wanted)).toMatchObject({ amount: 10 * cent });
+    expect(await books.one.money.reserve(await books.begin(), wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
+    expect(await books.one.money.reserve(await books.begin({ sub: 'bob' }), wanted)).toMatchObject({ amount: 10 * cent });
     const elsewhere = await books.begin({ workspaceId: books.otherWorkspaceId });
-    expect(await books.one.ledger.reserve(elsewhere, wanted)).toMatchObject({ amount: 10 * cent });
+    expect(await books.one.money.reserve(elsewhere, wanted)).toMatchObject({ amount: 10 * cent });
   });
 
   test('begins anew at midnight UTC; what was reserved before is settled where it was reserved', async () => {
     books.clock.now = new Date('2026-06-25T23:59:59.999Z');
     const run = await books.begin();
-    const late = await granted(books.one.ledger.reserve(run, { least: 10 * cent, most: 10 * cent }));
+    const late = await granted(books.one.money.reserve(run, { least: 10 * cent, most: 10 * cent }));
     books.clock.now = new Date('2026-06-26T00:00:00.000Z');
-    const early = await granted(books.one.ledger.reserve(run, { least: 10 * cent, most: 10 * cent }));
-    await books.one.ledger.settle(run, late.reservationId, 7 * cent);
-    await books.one.ledger.settle(run, early.reservationId, 2 * cent);
+    const early = await granted(books.one.money.reserve(run, { least: 10 * cent, most: 10 * cent }));
+    await books.one.money.settle(run, late.reservationId, 7 * cent);
+    await books.one.money.settle(run, early.reservationId, 2 * cent);
     expect(await books.day('ann', '2026-06-25')).toEqual({ settled: 7 * cent, reserved: 0 });
     expect(await books.day('ann', '2026-06-26')).toEqual({ settled: 2 * cent, reserved: 0 });
     expect(await books.row(run)).toMatchObject({ spent: 9 * cent, reserved: 0 });
@@ -133,9 +133,9 @@ describe('the cap of a day', () => {
   test('refuses a run once it is spent, with the time until midnight, and not for what is only put aside', async () => {
     const caller = { workspaceId: books.workspaceId, sub: 'ann' };
     const run = await books.begin();
-    const { reservationId } = await granted(books.one.ledger.reserve(run, { least: 10 * cent, most: 10 * cent }));
+    const { reservationId } = await granted(books.one.money.reserve(run, { least: 10 * cent, most: 10 * cent }));
     await expect(requireDay(books.deps, caller, 1)).resolves.toBeUndefined();
-    await books.one.ledger.settle(run, reservationId, 10 * cent);
+    await books.one.money.settle(run, reservationId, 10 * cent);
     await expect(requireDay(books.deps, caller, 1)).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 43_200 });
     await expect(requireDay(books.deps, caller, 0)).resolves.toBeUndefined();
     await expect(requireDay(books.deps, { ...caller, sub: 'bob' }, 1)).resolves.toBeUndefined();
@@ -147,38 +147,38 @@ describe('the cap of a day', () => {
 test('a day with less left than a call needs refuses a run, and one with just that does not', async () => {
   const caller = { workspaceId: books.workspaceId, sub: 'ann' };
   const run = await books.begin();
-  const { reservationId } = await granted(books.one.ledger.reserve(run, { least: 9 * cent, most: 9 * cent }));
-  await books.one.ledger.settle(run, reservationId, 9 * cent);
+  const { reservationId } = await granted(books.one.money.reserve(run, { least: 9 * cent, most: 9 * cent }));
+  await books.one.money.settle(run, reservationId, 9 * cent);
   await expect(requireDay(books.deps, caller, cent)).resolves.toBeUndefined();
   await expect(requireDay(books.deps, caller, cent + 1)).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 43_200 });
 });
 
 describe('who is alone', () => {
   test('may use all that is left of the day, and below another run all that this one has left', async () => {
-    const { ledger } = books.one;
+    const { money } = books.one;
     const everything = { least: 1, enough: 20 * cent, most: 100 * cent };
     const run = await books.begin();
-    const own = await granted(ledger.reserve(run, { least: 1, most: 3 * cent }));
-    await ledger.settle(run, own.reservationId, 3 * cent);
-    const rest = await granted(ledger.reserve(run, everything));
+    const own = await granted(money.reserve(run, { least: 1, most: 3 * cent }));
+    await money.settle(run, own.reservationId, 3 * cent);
+    const rest = await granted(money.reserve(run, everything));
     expect(rest).toMatchObject({ amount: 7 * cent, shared: false });
-    await ledger.settle(run, rest.reservationId, 0);
+    await money.settle(run, rest.reservationId, 0);
     const root = await books.begin({ budget: 5 * cent });
     const child = await books.begin({ budget: 100 * cent, parentRunId: root.id });
-    expect(await granted(ledger.reserve(child, everything))).toMatchObject({ amount: 5 * cent, shared: false });
+    expect(await granted(money.reserve(child, everything))).toMatchObject({ amount: 5 * cent, shared: false });
     await expectSums();
   });
 
   test('is who waited until the others gave back what they had not spent; who can wait no longer is told that it is a share', async () => {
     const holder = await books.begin();
-    const { reservationId } = await granted(books.one.ledger.reserve(holder, { least: 6 * cent, most: 6 * cent }));
+    const { reservationId } = await granted(books.one.money.reserve(holder, { least: 6 * cent, most: 6 * cent }));
     const wanted = { least: cent, enough: 4 * cent, most: 20 * cent };
     const hurried = await books.begin();
-    const share = await granted(books.one.ledger.reserve(hurried, wanted));
+    const share = await granted(books.one.money.reserve(hurried, wanted));
     expect(share).toMatchObject({ amount: 2 * cent, shared: true });
-    await books.one.ledger.settle(hurried, share.reservationId, 0);
-    const waiting = createRunBooks(books.deps, 'plane-0').ledger.reserve(await books.begin(), wanted);
-    await books.two.ledger.settle(holder, reservationId, cent);
+    await books.one.money.settle(hurried, share.reservationId, 0);
+    const waiting = createRunBooks(books.deps, 'plane-0').money.reserve(await books.begin(), wanted);
+    await books.two.money.settle(holder, reservationId, cent);
     expect(await granted(waiting)).toMatchObject({ amount: 9 * cent, shared: false });
   });
 
@@ -186,8 +186,8 @@ describe('who is alone', () => {
     const plane = createRunBooks(books.deps, 'plane-0');
     const spend = async (): Promise<Granted> => {
       const run = await books.begin();
-      const answer = await granted(plane.ledger.reserve(run, { least: cent / 10, enough: 2 * cent, most: 5 * cent }));
-      await plane.ledger.settle(run, answer.reservationId, cent / 2);
+      const answer = await granted(plane.money.reserve(run, { least: cent / 10, enough: 2 * cent, most: 5 * cent }));
+      await plane.money.settle(run, answer.reservationId, cent / 2);
       return answer;
     };
     const answers = await Promise.all(Array.from({ length: 12 }, () => spend()));
@@ -202,9 +202,9 @@ test('of several users, with runs and runs below them at once on two control pla
   const spend = async (run: RunRef, n: number): Promise<void> => {
     const plane = n % 2 === 0 ? books.one : books.two;
     for (let turn = 0; turn < 6; turn += 1) {
-      const answer = await plane.ledger.reserve(run, { least: cent / 10, enough: cent / 2, most: (1 + (n % 3)) * cent });
+      const answer = await plane.money.reserve(run, { least: cent / 10, enough: cent / 2, most: (1 + (n % 3)) * cent });
       if (answer.kind !== 'granted') return;
-      await plane.ledger.settle(run, answer.reservationId, ((n + turn) % 4) * cent);
+      await plane.money.settle(run, answer.reservationId, ((n + turn) % 4) * cent);
     }
   };
   const users = ['ann', 'bob', 'eve'];
@@ -229,7 +229,7 @@ describe('a budget', () => {
   test('of a cent is never passed by 20 calls at once, on two control planes', async () => {
     const run = await books.begin({ budget: cent });
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? books.one : books.two).ledger.reserve(run, { least: cent / 8, most: cent / 8 })),
+      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? books.one : books.two).money.reserve(run, { least: cent / 8, most: cent / 8 })),
     );
     expect(answers.filter(({ kind }) => kind === 'granted')).toHaveLength(8);
     expect(answers.filter(({ kind }) => kind === 'exhausted')).toEqual(
@@ -243,7 +243,7 @@ describe('a budget', () => {
     const tomorrow = { ...books.deps, pool: books.two.pool, clock: () => new Date('2026-06-26T00:00:00.000Z') };
     const ahead = createRunBooks(tomorrow, 'plane-1', { busyMs: 0 });
     const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? books.one : ahead).ledger.reserve(run, { least: cent / 16, most: cent / 16 })),
+      Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? books.one : ahead).money.reserve(run, { least: cent / 16, most: cent / 16 })),
     );
     expect(answers.filter(({ kind }) => kind === 'granted')).toHaveLength(16);
     expect(await books.row(run)).toMatchObject({ reserved: cent });
@@ -254,16 +254,16 @@ describe('a budget', () => {
     const root = await books.begin({ budget: 5 * cent });
     const child = await books.begin({ budget: 4 * cent, parentRunId: root.id, sub: 'agent:child' });
     const grandchild = await books.begin({ budget: 100 * cent, parentRunId: child.id, sub: 'agent:grandchild' });
-    const { ledger } = books.one;
+    const { money } = books.one;
     const everything = { least: 1, most: 100 * cent };
-    const own = await granted(ledger.reserve(root, { least: 2 * cent, most: 2 * cent }));
-    const below = await granted(ledger.reserve(grandchild, { least: 3 * cent, most: 100 * cent }));
+    const own = await granted(money.reserve(root, { least: 2 * cent, most: 2 * cent }));
+    const below = await granted(money.reserve(grandchild, { least: 3 * cent, most: 100 * cent }));
     expect(below.amount).toBe(3 * cent);
-    expect(await ledger.reserve(child, everything)).toEqual({ kind: 'exhausted', bound: 'ancestor' });
-    expect(await ledger.reserve(root, everything)).toEqual({ kind: 'exhausted', bound: 'run' });
-    await ledger.settle(root, own.reservationId, 0);
-    expect(await granted(ledger.reserve(child, { least: cent, most: 2 * cent }))).toMatchObject({ amount: cent });
-    await ledger.settle(grandchild, below.reservationId, cent);
+    expect(await money.reserve(child, everything)).toEqual({ kind: 'exhausted', bound: 'ancestor' });
+    expect(await money.reserve(root, everything)).toEqual({ kind: 'exhausted', bound: 'run' });
+    await money.settle(root, own.reservationId, 0);
+    expect(await granted(money.reserve(child, { least: cent, most: 2 * cent }))).toMatchObject({ amount: cent });
+    await money.settle(grandchild, below.reservationId, cent);
     expect(await books.row(root)).toMatchObject({ spent: cent, reserved: cent });
     expect(await books.row(child)).toMatchObject({ spent: cent, reserved: cent });
     expect(await books.row(grandchild)).toMatchObject({ spent: cent, reserved: 0 });
@@ -276,8 +276,8 @@ describe('a budget', () => {
     const spend = async (run: RunRef, n: number): Promise<void> => {
       const plane = n % 2 === 0 ? books.one : books.two;
       for (let turn = 0; turn < 4; turn += 1) {
-        const answer = await plane.ledger.reserve(run, { least: cent / 10, most: cent });
-        if (answer.kind === 'granted' && (turn + n) % 3 !== 0) await plane.ledger.settle(run, answer.reservationId, cent / 4);
+        const answer = await plane.money.reserve(run, { least: cent / 10, most: cent });
+        if (answer.kind === 'granted' && (turn + n) % 3 !== 0) await plane.money.settle(run, answer.reservationId, cent / 4);
       }
     };
     await Promise.all(
@@ -295,10 +295,10 @@ describe('a budget', () => {
 
   test('of 0 is enough for a free model, and for no other', async () => {
     const run = await books.begin({ budget: 0 });
-    expect(await books.one.ledger.reserve(run, { least: 1, most: 5 })).toEqual({ kind: 'exhausted', bound: 'run' });
-    const { amount, reservationId } = await granted(books.one.ledger.reserve(run, { least: 0, most: 0 }));
+    expect(await books.one.money.reserve(run, { least: 1, most: 5 })).toEqual({ kind: 'exhausted', bound: 'run' });
+    const { amount, reservationId } = await granted(books.one.money.reserve(run, { least: 0, most: 0 }));
     expect(amount).toBe(0);
-    await books.one.ledger.settle(run, reservationId, 0);
+    await books.one.money.settle(run, reservationId, 0);
     expect(await books.row(run)).toMatchObject({ spent: 0, reserved: 0 });
   });
 });
@@ -306,16 +306,16 @@ describe('a budget', () => {
 describe('a reservation', () => {
   test('is settled once, for at most what it holds', async () => {
     const run = await books.begin();
-    const first = await granted(books.one.ledger.reserve(run, { least: 1, most: 4 * cent }));
-    await books.one.ledger.settle(run, first.reservationId, 9 * cent);
-    await books.two.ledger.settle(run, first.reservationId, 0);
+    const first = await granted(books.one.money.reserve(run, { least: 1, most: 4 * cent }));
+    await books.one.money.settle(run, first.reservationId, 9 * cent);
+    await books.two.money.settle(run, first.reservationId, 0);
     expect(await books.day()).toEqual({ settled: 4 * cent, reserved: 0 });
   });
 
   test('is settled once also by two that settle it at the same moment', async () => {
     const run = await books.begin();
-    const { reservationId } = await granted(books.one.ledger.reserve(run, { least: 1, most: 4 * cent }));
-    await whileDayIsHeld(2, () => [books.one.ledger.settle(run, reservationId, cent), books.two.ledger.settle(run, reservationId, cent)]);
+    const { reservationId } = await granted(books.one.money.reserve(run, { least: 1, most: 4 * cent }));
+    await whileDayIsHeld(2, () => [books.one.money.settle(run, reservationId, cent), books.two.money.settle(run, reservationId, cent)]);
     expect(await books.day()).toEqual({ settled: cent, reserved: 0 });
     expect(await books.row(run)).toMatchObject({ spent: cent, reserved: 0 });
   });
@@ -341,10 +341,10 @@ describe('a reservation', () => {
         return typeof value === 'function' ? value.bind(pool) : value;
       },
     });
-    const { ledger } = createRunBooks({ ...books.deps, pool: flaky }, 'plane-0', { triesAfterMs: [1, 1] });
-    await granted(ledger.reserve(run, { least: 1, most: cent }));
+    const { money } = createRunBooks({ ...books.deps, pool: flaky }, 'plane-0', { triesAfterMs: [1, 1] });
+    await granted(money.reserve(run, { least: 1, most: cent }));
     failures = 3;
-    await expect(ledger.reserve(run, { least: 1, most: cent })).rejects.toMatchObject({
+    await expect(money.reserve(run, { least: 1, most: cent })).rejects.toMatchObject({
       code: 'unavailable',
       cause: { code: 'ECONNREFUSED' },
     });
@@ -356,9 +356,9 @@ describe('a reservation', () => {
     const child = await books.begin({ parentRunId: root.id });
     const wanted = { least: 1, most: 5 };
     await books.one.records.end(root, completed);
-    expect(await books.one.ledger.reserve(root, wanted)).toEqual({ kind: 'ended' });
-    expect(await books.one.ledger.reserve(child, wanted)).toEqual({ kind: 'ended' });
-    expect(await books.one.ledger.reserve({ ...root, workspaceId: books.otherWorkspaceId }, wanted)).toEqual({ kind: 'ended' });
+    expect(await books.one.money.reserve(root, wanted)).toEqual({ kind: 'ended' });
+    expect(await books.one.money.reserve(child, wanted)).toEqual({ kind: 'ended' });
+    expect(await books.one.money.reserve({ ...root, workspaceId: books.otherWorkspaceId }, wanted)).toEqual({ kind: 'ended' });
     expect(await books.day()).toEqual({ settled: 0, reserved: 0 });
   });
 });
@@ -368,38 +368,38 @@ describe('money that is only put aside', () => {
 
   test('ends no other run: who misses it waits, and has it when it comes back', async () => {
     const holder = await books.begin();
-    const { reservationId } = await granted(books.one.ledger.reserve(holder, { least: 9 * cent, most: 9 * cent }));
+    const { reservationId } = await granted(books.one.money.reserve(holder, { least: 9 * cent, most: 9 * cent }));
     const patient = createRunBooks(books.deps, 'plane-0');
     let answered = false;
-    const waiting = patient.ledger.reserve(await books.begin(), wanted).finally(() => {
+    const waiting = patient.money.reserve(await books.begin(), wanted).finally(() => {
       answered = true;
     });
-    expect(await books.one.ledger.reserve(await books.begin(), wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
+    expect(await books.one.money.reserve(await books.begin(), wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
     expect(answered).toBe(false);
-    await books.two.ledger.settle(holder, reservationId, cent);
+    await books.two.money.settle(holder, reservationId, cent);
     expect(await granted(waiting)).toMatchObject({ amount: 2 * cent });
     await expectSums();
   });
 
   test('is not waited for where what is missing has been spent', async () => {
     const run = await books.begin();
-    const { reservationId } = await granted(books.one.ledger.reserve(run, { least: 9 * cent, most: 9 * cent }));
-    await books.one.ledger.settle(run, reservationId, 9 * cent);
-    expect(await createRunBooks(books.deps, 'plane-0').ledger.reserve(run, wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
+    const { reservationId } = await granted(books.one.money.reserve(run, { least: 9 * cent, most: 9 * cent }));
+    await books.one.money.settle(run, reservationId, 9 * cent);
+    expect(await createRunBooks(books.deps, 'plane-0').money.reserve(run, wanted)).toEqual({ kind: 'exhausted', bound: 'day' });
   });
 
   test('is waited for no longer than the run lasts, and what came too late is given back', async () => {
     const holder = await books.begin();
-    await granted(books.one.ledger.reserve(holder, { least: 9 * cent, most: 9 * cent }));
+    await granted(books.one.money.reserve(holder, { least: 9 * cent, most: 9 * cent }));
     const patient = createRunBooks(books.deps, 'plane-0');
     const stop = new AbortController();
-    const waiting = patient.ledger.reserve(await books.begin(), wanted, stop.signal);
+    const waiting = patient.money.reserve(await books.begin(), wanted, stop.signal);
     stop.abort(new Error('over'));
     await expect(waiting).rejects.toThrow('over');
 
     const late = new AbortController();
     const run = await books.begin({ sub: 'bob' });
-    const cut = patient.ledger.reserve(run, wanted, late.signal);
+    const cut = patient.money.reserve(run, wanted, late.signal);
     late.abort(new Error('over'));
     await expect(cut).rejects.toThrow('over');
     await patient.close();
@@ -436,12 +436,12 @@ describe('a database that is away while a run ends', () => {
       tries += 1;
       if (tries === 20) enough();
     });
-    const { ledger, records, holds } = createRunBooks({ ...books.deps, pool: away }, 'plane-0', { triesAfterMs: [1, 1] });
+    const { money, records, holds } = createRunBooks({ ...books.deps, pool: away }, 'plane-0', { triesAfterMs: [1, 1] });
     const run = books.newRun();
     await records.begin(run);
-    const { reservationId } = await granted(ledger.reserve(run, { least: 4 * cent, most: 4 * cent }));
+    const { reservationId } = await granted(money.reserve(run, { least: 4 * cent, most: 4 * cent }));
     link.away = true;
-    await ledger.settle(run, reservationId, cent);
+    await money.settle(run, reservationId, cent);
     const ending = records.end(run, completed);
     await many;
     expect(holds(run)).toBe(true);
@@ -456,12 +456,12 @@ describe('a database that is away while a run ends', () => {
     const plane = createRunBooks({ ...books.deps, pool: away }, 'plane-0', { triesAfterMs: [1, 1] });
     const run = books.newRun();
     await plane.records.begin(run);
-    const { reservationId } = await granted(plane.ledger.reserve(run, { least: 9 * cent, most: 9 * cent }));
+    const { reservationId } = await granted(plane.money.reserve(run, { least: 9 * cent, most: 9 * cent }));
     link.away = true;
-    await plane.ledger.settle(run, reservationId, cent);
+    await plane.money.settle(run, reservationId, cent);
     link.away = false;
     expect(
-      await granted(createRunBooks(books.deps, 'plane-0').ledger.reserve(await books.begin(), { least: 9 * cent, most: 9 * cent })),
+      await granted(createRunBooks(books.deps, 'plane-0').money.reserve(await books.begin(), { least: 9 * cent, most: 9 * cent })),
     ).toMatchObject({ amount: 9 * cent });
     expect(await books.row(run)).toMatchObject({ status: 'running', spent: cent, reserved: 0 });
     await plane.close();
@@ -472,7 +472,7 @@ describe('a database that is away while a run ends', () => {
     const dying = createRunBooks({ ...books.deps, pool: away }, 'plane-0', { triesAfterMs: [1, 1] });
     const run = books.newRun();
     await dying.records.begin(run);
-    await granted(dying.ledger.reserve(run, { least: 4 * cent, most: 4 * cent }));
+    await granted(dying.money.reserve(run, { least: 4 * cent, most: 4 * cent }));
     link.away = true;
     const ending = dying.records.end(run, completed).catch((error: unknown) => error);
     await dying.close();
@@ -515,9 +515,9 @@ describe('a database that is away while a run ends', () => {
 test('a database that answers nothing holds up neither a reservation nor a settlement longer than the run lasts', async () => {
   const run = await books.begin();
   const silent = new Proxy(books.pool, { get: () => () => new Promise(() => undefined) });
-  const { ledger } = createRunBooks({ ...books.deps, pool: silent }, 'plane-0');
+  const { money } = createRunBooks({ ...books.deps, pool: silent }, 'plane-0');
   const stop = new AbortController();
-  const waiting = [ledger.reserve(run, { least: 1, most: 2 }, stop.signal), ledger.settle(run, 'x', 1, stop.signal)];
+  const waiting = [money.reserve(run, { least: 1, most: 2 }, stop.signal), money.settle(run, 'x', 1, stop.signal)];
   stop.abort(new Error('over'));
   expect(await Promise.allSettled(waiting)).toMatchObject([{ status: 'rejected', reason: stop.signal.reason }, { status: 'fulfilled' }]);
 });
@@ -527,7 +527,7 @@ describe('a run that its own control plane does not hold', () => {
     const held = await books.begin();
     // As where the answer of the commit was lost.
     const nobodys = await books.begin();
-    await granted(books.one.ledger.reserve(nobodys, { least: cent, most: cent }));
+    await granted(books.one.money.reserve(nobodys, { least: cent, most: cent }));
     const self = { instance: 'plane-0', holds: ({ id }: RunRef) => id === held.id, isSteady: () => true };
     expect(await mendRuns({ ...books.deps, log: silentLog }, { ...self, holds: books.one.holds })).toBe(0);
     expect(await mendRuns({ ...books.deps, log: silentLog }, { ...self, instance: 'plane-1' })).toBe(0);
@@ -584,7 +584,7 @@ describe('a control plane that is killed between reserve and settle', () => {
 
   test('and was only slow, keeps its runs when it is heard of before they are ended', async () => {
     const run = await books.begin();
-    await granted(books.one.ledger.reserve(run, { least: 1, most: cent }));
+    await granted(books.one.money.reserve(run, { least: 1, most: cent }));
     await books.silence('plane-0', 15_001);
     let mended: number | null = null;
     const mend = async () => {
@@ -613,11 +613,11 @@ describe('a control plane that is killed between reserve and settle', () => {
 
   test('and was only frozen, can neither reserve for the run any more, nor settle, nor end it', async () => {
     const run = await books.begin();
-    const { reservationId } = await granted(books.one.ledger.reserve(run, { least: 1, most: cent }));
+    const { reservationId } = await granted(books.one.money.reserve(run, { least: 1, most: cent }));
     await books.silence('plane-0', 15_001);
     expect(await mendRuns({ ...books.deps, log: silentLog })).toBe(1);
-    await books.one.ledger.settle(run, reservationId, 0);
-    expect(await books.one.ledger.reserve(run, { least: 1, most: cent })).toEqual({ kind: 'ended' });
+    await books.one.money.settle(run, reservationId, 0);
+    expect(await books.one.money.reserve(run, { least: 1, most: cent })).toEqual({ kind: 'ended' });
     expect(await books.one.records.end(run, completed)).toBeNull();
     expect(await books.row(run)).toMatchObject({ status: 'failed', spent: cent, reserved: 0 });
   });
@@ -684,13 +684,13 @@ describe('how far a run has come', () => {
 
 test('runs of one user that wait for their turn leave connections to everybody else', async () => {
   const pool = new Pool({ ...books.connection, max: 2 });
-  const { ledger } = createRunBooks({ ...books.deps, pool }, 'plane-0');
+  const { money } = createRunBooks({ ...books.deps, pool }, 'plane-0');
   const run = await books.begin({ sub: 'eve' });
   const other = await books.pool.connect();
   try {
     await other.query('begin');
     await other.query("insert into spend (workspace_id, sub, day) values ($1, 'eve', '2026-06-25')", [books.workspaceId]);
-    const asked = Array.from({ length: 20 }, () => ledger.reserve(run, { least: 1, most: 1 }));
+    const asked = Array.from({ length: 20 }, () => money.reserve(run, { least: 1, most: 1 }));
     // More of them than runs ask for a connection: the last ones come behind all of these.
     for (let turn = 0; turn < 50; turn += 1) await pool.query('select 1');
     expect(pool.waitingCount).toBe(0);
