@@ -110,3 +110,7 @@ export async function analyseDays(client: pg.PoolClient, now: Date): Promise<rea
   for (const { day } of rows) await client.query(patientQuery(`analyze ${nameOf(day)}`, []));
   return rows.map(({ day }) => day);
 }
+
+/** A day went while a batch of it was taken in: there was a partition when it looked, and none for its rows. */
+export const isDayGone = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === '23514' && error.message.startsWith('no partition of relation');

@@ -15,7 +15,7 @@ import {
   type NumberedGap,
   type SpoolId,
 } from '../../store/audit-ingest.ts';
-import { dayOf, makeDays } from '../../store/partitions.ts';
+import { dayOf, isDayGone, makeDays } from '../../store/partitions.ts';
 import { inTransaction } from '../../store/transaction.ts';
 import { inTurns, inTurnsByKey } from '../turns.ts';
 import type { Deps } from '../operation.ts';
@@ -77,7 +77,15 @@ const prepare = ({ workspaceId, spoolId, records }: AuditBatch, receivedAt: Date
   })),
 });
 
-function commitBatch({ pool }: IngestDeps, { spool, receivedAt, records }: Prepared): Promise<number> {
+/** Once more where retention dropped a day under it: the day is made anew then. */
+function commitBatch(deps: IngestDeps, prepared: Prepared): Promise<number> {
+  return tryCommit(deps, prepared).catch((error: unknown) => {
+    if (!isDayGone(error)) throw error;
+    return tryCommit(deps, prepared);
+  });
+}
+
+function tryCommit({ pool }: IngestDeps, { spool, receivedAt, records }: Prepared): Promise<number> {
   const days = [...new Set(records.flatMap(({ content }) => ('opened' in content ? [dayOf(content.opened.time)] : [])))];
   return inTransaction(
     pool,
