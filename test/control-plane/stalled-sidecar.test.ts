@@ -9,10 +9,10 @@ import { startGate } from '../chaos/gate.ts';
 import { type Plane, startPlane } from '../support/plane.ts';
 
 const sidecars = 50;
-const rounds = { before: 10, stalled: 40 };
+const rounds = { before: 10, stalled: 120 };
 const bulkTools = 4_000;
 /** What other things of ours may come and go with, well below what `rounds.stalled` snapshots take. */
-const noiseBytes = 4 * 1024 * 1024;
+const noiseBytes = 12 * 1024 * 1024;
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
