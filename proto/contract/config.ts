@@ -67,6 +67,11 @@ export function choice<const C extends string>(field: Named & { readonly fallbac
   };
 }
 
+/** What Kubernetes puts into every container of a namespace that has a Service called `tollgate…`; not what only looks like it. */
+const isServiceLink = (name: string, value: string | undefined): boolean =>
+  /_SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)$|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name) ||
+  (name.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(value ?? ''));
+
 /** The configuration, or every problem, each naming its variable. `others`: what the other program reads, so that both may share an environment. */
 export function readConfig<S extends ConfigSchema>(
   schema: S,
@@ -76,14 +81,17 @@ export function readConfig<S extends ConfigSchema>(
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
   for (const [field, variable] of Object.entries(schema)) {
-    const parsed = variable.parse(env[variable.name]);
+    // A Service called `tollgate-metrics` brings TOLLGATE_METRICS_PORT, which is nobody's setting.
+    const raw = isServiceLink(variable.name, env[variable.name]) ? undefined : env[variable.name];
+    const parsed = variable.parse(raw);
     if ('problem' in parsed)
-      problems.push(`${variable.name} ${variable.secret ? parsed.problem.replaceAll(env[variable.name] ?? '', '***') : parsed.problem}`);
+      problems.push(`${variable.name} ${variable.secret ? parsed.problem.replaceAll(raw ?? '', '***') : parsed.problem}`);
     else config[field] = parsed.value;
   }
   const known = new Set([...Object.values(schema).map((variable) => variable.name), ...others]);
   for (const name of Object.keys(env)) {
-    if (name.startsWith('TOLLGATE_') && !known.has(name)) problems.push(`${name} is not a variable of this program`);
+    if (name.startsWith('TOLLGATE_') && !known.has(name) && !isServiceLink(name, env[name]))
+      problems.push(`${name} is not a variable of this program`);
   }
   // The loop above has set every field by its own parser.
   return problems.length > 0 ? { problems } : { config: config as ConfigOf<S> };

@@ -1,6 +1,7 @@
 import { choice, configTable, integer, printableConfig, programVariables, readConfig, text } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { cliVariables } from '../../control-plane/cli/connect.ts';
+import { variablesForApps } from '../../control-plane/inject/app-environment.ts';
 import { configSchema } from '../../control-plane/config.ts';
 import { sidecarSchema } from '../../sidecar/config.ts';
 
@@ -59,6 +60,23 @@ test('a choice named as a prototype property is no choice', () => {
   for (const level of ['constructor', '__proto__', 'toString']) expect(problemsOf({ TOLLGATE_LEVEL: level })).toHaveLength(1);
 });
 
+test('what Kubernetes says of a Service called tollgate-… is no mistake, and what only looks like it is', () => {
+  const links = {
+    TOLLGATE_EDGE_SERVICE_HOST: '10.0.0.1',
+    TOLLGATE_EDGE_SERVICE_PORT: '80',
+    TOLLGATE_EDGE_SERVICE_PORT_HTTP: '80',
+    TOLLGATE_EDGE_PORT: 'tcp://10.0.0.1:80',
+    TOLLGATE_EDGE_PORT_80_TCP: 'tcp://10.0.0.1:80',
+    TOLLGATE_EDGE_PORT_80_TCP_ADDR: '10.0.0.1',
+  };
+  expect(readConfig(schema, links)).toHaveProperty('config');
+  // Of a Service that is called as one of our variables begins.
+  expect(readConfig(schema, { TOLLGATE_KEY: 'gsk_a', TOLLGATE_PORT: 'tcp://10.0.0.1:80' })).toMatchObject({ config: { port: 8080 } });
+  expect(readConfig(schema, { TOLLGATE_PROT: '80', TOLLGATE_GPRC_PORT: '80' })).toEqual({
+    problems: ['TOLLGATE_PROT is not a variable of this program', 'TOLLGATE_GPRC_PORT is not a variable of this program'],
+  });
+});
+
 test('a configuration is printed without its secrets, which show only whether they are set', () => {
   const read = readConfig(schema, { TOLLGATE_KEY: 'gsk_secret' });
   if ('problems' in read) throw new Error(read.problems.join());
@@ -87,9 +105,9 @@ test('in the programs, what holds a key or an address with a password is a secre
   }
 });
 
-test('the variables that both programs tolerate are those of their two schemas and of the command line', () => {
+test('the variables that both programs tolerate are those of their two schemas, of the command line and of injection', () => {
   const named = [...Object.values(configSchema), ...Object.values(sidecarSchema)]
     .map(({ name }) => name)
     .filter((name) => name.startsWith('TOLLGATE_'));
-  expect(new Set(programVariables)).toEqual(new Set([...named, ...cliVariables]));
+  expect(new Set(programVariables)).toEqual(new Set([...named, ...cliVariables, ...variablesForApps]));
 });
