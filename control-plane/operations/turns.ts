@@ -30,12 +30,12 @@ export function inTurns<A extends readonly unknown[], R>(
   };
 }
 
-/** `run` as it is, but for each key only `max` at a time. Forgets a key when nobody waits for it. */
-export function inTurnsByKey<A, R>(keyOf: (input: A) => unknown, run: (input: A) => Promise<R>, max = 1): (input: A) => Promise<R> {
+/** `run` as it is, but for each key one at a time. Forgets a key when nobody waits for it. */
+export function inTurnsByKey<A, R>(keyOf: (input: A) => unknown, run: (input: A) => Promise<R>): (input: A) => Promise<R> {
   const lanes = new Map<unknown, { readonly enter: (input: A) => Promise<R>; users: number }>();
   return async (input) => {
     const key = keyOf(input);
-    const lane = lanes.get(key) ?? { enter: inTurns(max, run), users: 0 };
+    const lane = lanes.get(key) ?? { enter: inTurns(1, run), users: 0 };
     lanes.set(key, lane);
     lane.users += 1;
     try {

@@ -1,34 +1,21 @@
-// How a batch of a spool becomes rows, within the caller's transaction: the spool's row and then that of its workspace's
-// chain are locked first, so that no two batches of a workspace overlap. Few round trips: this is the hot path.
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+// How batches of a workspace's spools become part of its log, within the caller's transaction: the rows of the spools are locked
+// in their order and then that of the chain, so that no two transactions of a workspace overlap, and none waits for one
+// that waits for it. Few round trips: this is the hot path.
 import type pg from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
 import { originOf } from '../chain/checkpoint.ts';
 import { valueBefore } from '../chain/link.ts';
-import type { StoredEntry } from '../domain/audit/audit-entry.ts';
 import { selectMissing } from './partitions.ts';
-import { patienceMs, patientQuery } from './transaction.ts';
-
-/** One spool of one workspace. */
-export interface SpoolId {
-  readonly workspaceId: number;
-  /** 32 hex digits. */
-  readonly spoolId: string;
-}
-
-export interface NumberedEntry {
-  readonly sequence: number;
-  readonly ingest: number;
-  readonly entry: StoredEntry;
-}
+import { patientQuery, startOver } from './transaction.ts';
 
 export interface NumberedGap {
+  /** 32 hex digits. */
+  readonly spoolId: string;
   readonly ingest: number;
   readonly first: number;
   readonly last: number;
   readonly reason: string;
   readonly digest: string;
+  readonly receivedAt: string;
 }
 
 /** Where the workspace's chain stands. */
@@ -39,17 +26,21 @@ export interface ChainEnd {
   readonly chain: string;
 }
 
-interface LockedLog extends ChainEnd {
-  /** The last sequence of the spool that is stored, 0 for a new spool. */
+export interface LockedSpool {
+  /** Its last sequence that is stored, 0 for a new spool. */
   readonly stored: number;
   /** The database was put back from a backup since the spool brought anything. */
   readonly restored: boolean;
+}
+
+interface LockedLog extends ChainEnd {
+  /** By spool id, each that was asked for. */
+  readonly spools: ReadonlyMap<string, LockedSpool>;
   readonly missingDays: readonly string[];
 }
 
 interface LockedRow {
-  readonly sequence: string | null;
-  readonly restored: boolean | null;
+  readonly spools: Readonly<Record<string, LockedSpool>>;
   readonly ingest: string | null;
   readonly chain: string | null;
   readonly log_id: string;
@@ -58,107 +49,91 @@ interface LockedRow {
   readonly missing: readonly string[];
 }
 
-const lockText = `with stream as materialized (select sequence, restored from audit_stream where workspace_id = $1 and spool_id = $2 for update),
+// An aggregate on the left side of a join: every spool is locked before the chain is, never one spool after it.
+const lockText = `with stream as materialized (
+    select spool_id, sequence, restored from audit_stream where workspace_id = $1 and spool_id = any($2::uuid[]) order by spool_id for update),
   head as materialized (
     select ingest, encode(chain, 'hex') as chain, log_id, begins_after from audit_head where workspace_id = $1 for update)
-  select stream.sequence, stream.restored, head.*, (select slug from workspace where id = $1) as slug, array(${selectMissing('$3')}) as missing
-  from (select) one left join stream on true left join head on true`;
+  select spools, head.*, (select slug from workspace where id = $1) as slug, array(${selectMissing('$3')}) as missing
+  from (
+    select coalesce(json_object_agg(encode(uuid_send(spool_id), 'hex'), json_build_object('stored', sequence, 'restored', restored)), '{}') as spools
+    from stream
+  ) locked left join head on true`;
 
 const beginText = `with head as (insert into audit_head (workspace_id, ingest) values ($1, 0) on conflict do nothing)
-  insert into audit_stream (workspace_id, spool_id, sequence) values ($1, $2, 0) on conflict do nothing`;
+  insert into audit_stream (workspace_id, spool_id, sequence)
+  select $1, spool_id, 0 from unnest($2::uuid[]) as spool_id order by spool_id on conflict do nothing`;
 
-/** Locks spool and chain until the transaction ends; in the same round trip says which of `days` (`YYYYMMDD`) have no partition. */
-export async function lockLog(client: pg.PoolClient, { workspaceId, spoolId }: SpoolId, days: readonly string[]): Promise<LockedLog> {
-  const lock = async (): Promise<LockedRow | undefined> =>
-    (await client.query<LockedRow>(patientQuery(lockText, [workspaceId, spoolId, days]))).rows[0];
-  let row = await lock();
-  if (row === undefined || row.sequence === null || row.ingest === null) {
-    await client.query(patientQuery(beginText, [workspaceId, spoolId]));
-    row = await lock();
-  }
-  if (row === undefined || row.sequence === null || row.ingest === null) throw new Error('a spool was made, and is not there');
-  const chain = row.chain ?? valueBefore(originOf(row.slug, row.log_id), Number(row.begins_after));
-  return { stored: Number(row.sequence), restored: row.restored === true, ingest: Number(row.ingest), chain, missingDays: row.missing };
+/**
+ * The first thing in its transaction: locks spools and chain until it ends; in the same round trip says which of `days`
+ * (`YYYYMMDD`) have no partition.
+ */
+export async function lockLog(
+  client: pg.PoolClient,
+  workspaceId: number,
+  spoolIds: readonly string[],
+  days: readonly string[],
+): Promise<LockedLog> {
+  const lock = async (): Promise<LockedLog | null> => {
+    const { rows } = await client.query<LockedRow>(patientQuery(lockText, [workspaceId, spoolIds, days]));
+    return rows[0] === undefined ? null : lockedFromRow(rows[0], spoolIds);
+  };
+  const locked = await lock();
+  if (locked !== null) return locked;
+  // Who makes a spool that another transaction makes as well waits for that one, which may wait for what is locked here.
+  await startOver(client);
+  await client.query(patientQuery(beginText, [workspaceId, spoolIds]));
+  const begun = await lock();
+  if (begun === null) throw new Error('a spool was made, and is not there');
+  return begun;
 }
 
-/** Moves spool and chain on; they were locked by this transaction. */
+/** Null where one of them has no row yet, or the chain has none. */
+function lockedFromRow(row: LockedRow, spoolIds: readonly string[]): LockedLog | null {
+  const spools = new Map(Object.entries(row.spools));
+  if (row.ingest === null || !spoolIds.every((id) => spools.has(id))) return null;
+  const chain = row.chain ?? valueBefore(originOf(row.slug, row.log_id), Number(row.begins_after));
+  return { spools, ingest: Number(row.ingest), chain, missingDays: row.missing };
+}
+
+/** The last that has come of a spool. */
+export interface Arrived {
+  readonly spoolId: string;
+  readonly sequence: number;
+  readonly at: Date;
+}
+
+/** Moves spools, each of which stands there once, and chain on; they were locked by this transaction. */
 export async function advanceLog(
   client: pg.PoolClient,
-  { workspaceId, spoolId }: SpoolId,
-  { sequence, ingest, chain, at }: ChainEnd & { readonly sequence: number; readonly at: Date },
+  workspaceId: number,
+  arrived: readonly Arrived[],
+  { ingest, chain }: ChainEnd,
 ): Promise<void> {
+  const columns = [arrived.map(({ spoolId }) => spoolId), arrived.map(({ sequence }) => sequence), arrived.map(({ at }) => at)];
   await client.query(
     patientQuery(
-      `with moved as (update audit_stream set sequence = $3, seen_at = $6, restored = false where workspace_id = $1 and spool_id = $2)
-     update audit_head set ingest = $4, chain = decode($5, 'hex') where workspace_id = $1`,
-      [workspaceId, spoolId, sequence, ingest, chain, at],
+      `with moved as (
+         update audit_stream set sequence = arrived.sequence, seen_at = arrived.at, restored = false
+         from unnest($4::uuid[], $5::bigint[], $6::timestamptz[]) as arrived (spool_id, sequence, at)
+         where audit_stream.workspace_id = $1 and audit_stream.spool_id = arrived.spool_id)
+       update audit_head set ingest = $2, chain = decode($3, 'hex') where workspace_id = $1`,
+      [workspaceId, ingest, chain, ...columns],
     ),
   );
 }
 
-export async function insertGaps(
-  client: pg.PoolClient,
-  { workspaceId, spoolId }: SpoolId,
-  gaps: readonly NumberedGap[],
-  receivedAt: Date,
-): Promise<void> {
+export async function insertGaps(client: pg.PoolClient, workspaceId: number, gaps: readonly NumberedGap[]): Promise<void> {
   if (gaps.length === 0) return;
-  const columns = [gaps.map((gap) => gap.ingest), gaps.map(({ first }) => first), gaps.map(({ last }) => last)];
+  const numbers = [gaps.map(({ ingest }) => ingest), gaps.map(({ first }) => first), gaps.map(({ last }) => last)];
+  const texts = [gaps.map(({ reason }) => reason), gaps.map(({ digest }) => digest)];
   await client.query(
     patientQuery(
       `insert into audit_gap (workspace_id, spool_id, received_at, ingest, first_sequence, last_sequence, reason, digest)
-       select $1, $2, $3, ingest, first, last, reason, decode(digest, 'hex')
-       from unnest($4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::text[]) as gap (ingest, first, last, reason, digest)`,
-      [workspaceId, spoolId, receivedAt, ...columns, gaps.map(({ reason }) => reason), gaps.map(({ digest }) => digest)],
+       select $1, spool_id, received_at, ingest, first, last, reason, decode(digest, 'hex')
+       from unnest($2::uuid[], $3::timestamptz[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[], $8::text[])
+         as gap (spool_id, received_at, ingest, first, last, reason, digest)`,
+      [workspaceId, gaps.map(({ spoolId }) => spoolId), gaps.map(({ receivedAt }) => receivedAt), ...numbers, ...texts],
     ),
   );
-}
-
-interface Copied {
-  readonly spool: SpoolId;
-  /** Taken while the server works on those before. */
-  readonly entries: Iterable<NumberedEntry>;
-  readonly receivedAt: Date;
-}
-
-const copyText =
-  'copy audit_entry (workspace_id, ts, spool_id, sequence, ingest, received_at, tool, decision, agent_name, sub, session_id, entry, digest) from stdin';
-
-/** COPY: ten times as fast as inserts. */
-export async function copyEntries(client: pg.PoolClient, { spool, entries, receivedAt }: Copied): Promise<void> {
-  const copy = client.query(Object.assign(copyFrom(copyText), { query_timeout: patienceMs }));
-  await pipeline(Readable.from(pieces(spool, entries, receivedAt.toISOString()), { objectMode: false, highWaterMark: 65_536 }), copy);
-}
-
-/** Large enough to be few, small enough that the server begins soon. */
-const pieceCharacters = 65_536;
-
-function* pieces({ workspaceId, spoolId }: SpoolId, entries: Iterable<NumberedEntry>, received: string): Generator<string> {
-  let piece = '';
-  for (const { sequence, ingest, entry } of entries) {
-    const { ts, tool, decision, agentName, sub, sessionId, rest, digest } = entry;
-    const text = `${escapeCopy(tool)}\t${decision}\t${escapeCopy(agentName)}\t${escapeCopy(sub)}\t${escapeCopy(sessionId)}`;
-    // JSON text has no raw control characters.
-    const json = rest.replaceAll('\\', '\\\\');
-    piece += `${workspaceId}\t${ts}\t${spoolId}\t${sequence}\t${ingest}\t${received}\t${text}\t${json}\t\\\\x${digest}\n`;
-    if (piece.length < pieceCharacters) continue;
-    yield piece;
-    piece = '';
-  }
-  if (piece !== '') yield piece;
-}
-
-const copySpecial = /[\\\t\n\r\b\f\v]/;
-
-/** COPY's text format: a tab ends a column, a line feed a row, and a backslash begins an escape. */
-function escapeCopy(text: string): string {
-  if (!copySpecial.test(text)) return text;
-  return text
-    .replaceAll('\\', '\\\\')
-    .replaceAll('\t', '\\t')
-    .replaceAll('\n', '\\n')
-    .replaceAll('\r', '\\r')
-    .replaceAll('\b', '\\b')
-    .replaceAll('\f', '\\f')
-    .replaceAll('\v', '\\v');
 }

@@ -28,6 +28,8 @@ export function createPool(connection: pg.PoolConfig, log: PoolLog, max: number 
     max,
     ...connection,
   });
+  // One that is ended in the moment of its making says so before anybody who asked for it can listen, and its next query fails.
+  pool.on('connect', (client) => void client.on('error', () => undefined));
   // Its message only: the error drags the whole client along, credentials and all.
   pool.on('error', (error) => log.warn({ reason: error.message }, 'an idle connection to PostgreSQL broke'));
   return pool;

@@ -15,6 +15,9 @@ const begin: Readonly<Record<Kind, string>> = {
 };
 export const patienceMs = 20_000;
 
+/** Lets go of all that a patient transaction has locked, and undoes what it did; it goes on as if it had just begun. */
+export const startOver = async (client: pg.PoolClient): Promise<void> => void (await client.query(`rollback; ${begin.patient}`));
+
 /** A query that may take longer than the pool allows. pg reads `query_timeout`; its types do not know it. */
 export function patientQuery(text: string, values: readonly unknown[], queryTimeoutMs = patienceMs): pg.QueryConfig {
   const config = { text, values: [...values], query_timeout: queryTimeoutMs };

@@ -99,6 +99,111 @@ describe('exactly once', () => {
   });
 });
 
+describe('batches that come while one is under way', () => {
+  let ingest: (letter: string, batch: ReturnType<typeof records>) => Promise<number>;
+  let transactions: number;
+  beforeEach(async () => {
+    transactions = 0;
+    rest.pool.on('acquire', () => void (transactions += 1));
+    const workspaceId = await workspaceIdOf(rest);
+    const take = createIngest(rest.deps);
+    ingest = (letter, batch) => take({ workspaceId, spoolId: spool(letter), records: batch });
+    await Promise.all(['a', 'b', 'c', 'd'].map((letter) => ingest(letter, records(1, 1))));
+    transactions = 0;
+  });
+  const gaps = async () =>
+    (await rest.pool.query('select left(spool_id::text, 1) as spool, first_sequence as first, reason from audit_gap order by ingest')).rows;
+
+  test('share one transaction, and each hears its own sequence', async () => {
+    const all = ['a', 'b', 'c', 'd', 'b'].map((letter, at) => ingest(letter, records(2, 3 + at)));
+    expect(await Promise.all(all)).toEqual([3, 4, 5, 6, 7]);
+    expect(transactions).toBe(2);
+    expect(await stored()).toEqual([...ids('a', 1, 3), ...ids('b', 1, 7), ...ids('c', 1, 5), ...ids('d', 1, 6)]);
+    expect(await gaps()).toEqual([]);
+  });
+
+  test.each([
+    ['records', records(2, 401)],
+    ['bytes', records(2, 101, () => entry({ input: 'x'.repeat(4_000) }))],
+  ])('are as many as one batch may hold, by %s', async (_, third) => {
+    await Promise.all([ingest('a', records(2, 2)), ...['b', 'c', 'd'].map((letter) => ingest(letter, third))]);
+    expect(transactions).toBe(3);
+  });
+
+  test('of one spool follow each other: what is there is not counted again, and what is missing since a restore is so once', async () => {
+    await rest.pool.query('update audit_stream set restored = true');
+    transactions = 0;
+    const all = [
+      ingest('a', records(2, 2)),
+      ingest('b', records(1, 1)),
+      ingest('b', records(5, 6)),
+      ingest('b', records(6, 7)),
+      ingest('b', records(9, 9)),
+    ];
+    expect(await Promise.all(all)).toEqual([2, 1, 6, 7, 9]);
+    expect(transactions).toBe(2);
+    expect(await gaps()).toEqual([
+      { spool: 'b', first: '2', reason: 'newer than the backup that was restored' },
+      { spool: 'b', first: '8', reason: 'never arrived' },
+    ]);
+    const { rows } = await rest.pool.query('select left(spool_id::text, 1) as spool from audit_stream where restored order by 1');
+    expect(rows).toEqual([{ spool: 'c' }, { spool: 'd' }]);
+  });
+
+  test('of which one is refused are taken in one by one, each with its own answer', async () => {
+    await rest.pool.query('alter table audit_entry_20260625 add constraint broken check (sequence <> 4)');
+    transactions = 0;
+    const all = [
+      ingest('a', records(2, 2)),
+      ingest('b', records(2, 3)),
+      ingest('c', records(2_000_000_000, 2_000_000_000)),
+      ingest('d', records(2, 4)),
+      ingest('e', records(1, 1)),
+    ];
+    const said = await Promise.allSettled(all);
+    expect(said.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.message))).toEqual([
+      2,
+      3,
+      expect.stringMatching(/^sequence 2000000000 is more than/),
+      expect.stringContaining('"broken"'),
+      1,
+    ]);
+    expect(transactions).toBe(6);
+    expect(await stored()).toEqual([...ids('a', 1, 2), ...ids('b', 1, 3), ...ids('c', 1, 1), ...ids('d', 1, 1), ...ids('e', 1, 1)]);
+  });
+
+  test('of which one needs a day that is not there are all taken in, and the day is made', async () => {
+    const late = records(2, 900, () => entry({ ts: '2026-05-01T12:00:00.000Z' }));
+    expect(await Promise.all([ingest('a', records(2, 2)), ingest('b', records(2, 2)), ingest('c', late)])).toEqual([2, 2, 900]);
+    expect(await partitions()).toContain('audit_entry_20260501');
+  });
+
+  test('all hear of it at once when the database goes, and nothing of them is there', async () => {
+    const held = await rest.pool.connect();
+    await held.query('begin; select from audit_head for update');
+    const all = [ingest('a', records(2, 2)), ingest('b', records(2, 2)), ingest('c', records(2, 2))];
+    const cutWaiting = () =>
+      expect
+        .poll(async () => {
+          const { rowCount } = await rest.pool.query(
+            `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          );
+          return rowCount;
+        })
+        .toBe(1);
+    const ends = Promise.allSettled(all);
+    await cutWaiting();
+    await expect(all[0]).rejects.toThrow('terminating connection');
+    await cutWaiting();
+    for (const end of (await ends).slice(1))
+      expect(end).toMatchObject({ reason: { message: expect.stringContaining('terminating connection') } });
+    await held.query('rollback');
+    held.release();
+    expect(await ingest('a', records(2, 2))).toBe(2);
+    expect(await stored()).toHaveLength(5);
+  });
+});
+
 describe('what is lost', () => {
   test('a record that could not be read back is a gap with its reason', async () => {
     expect(

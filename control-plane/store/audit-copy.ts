@@ -1,0 +1,59 @@
+// Entries into `audit_entry`, by COPY: ten times as fast as inserts.
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { StoredEntry } from '../domain/audit/audit-entry.ts';
+import { patienceMs } from './transaction.ts';
+
+export interface NumberedEntry {
+  /** 32 hex digits. */
+  readonly spoolId: string;
+  readonly sequence: number;
+  readonly ingest: number;
+  /** ISO 8601, UTC. */
+  readonly receivedAt: string;
+  readonly entry: StoredEntry;
+}
+
+const copyText =
+  'copy audit_entry (workspace_id, ts, spool_id, sequence, ingest, received_at, tool, decision, agent_name, sub, session_id, entry, digest) from stdin';
+
+/** Of one workspace. `entries` are taken while the server works on those before. */
+export async function copyEntries(client: pg.PoolClient, workspaceId: number, entries: Iterable<NumberedEntry>): Promise<void> {
+  const copy = client.query(Object.assign(copyFrom(copyText), { query_timeout: patienceMs }));
+  await pipeline(Readable.from(pieces(workspaceId, entries), { objectMode: false, highWaterMark: 65_536 }), copy);
+}
+
+/** Large enough to be few, small enough that the server begins soon. */
+const pieceCharacters = 65_536;
+
+function* pieces(workspaceId: number, entries: Iterable<NumberedEntry>): Generator<string> {
+  let piece = '';
+  for (const { spoolId, sequence, ingest, receivedAt, entry } of entries) {
+    const { ts, tool, decision, agentName, sub, sessionId, rest, digest } = entry;
+    const text = `${escapeCopy(tool)}\t${decision}\t${escapeCopy(agentName)}\t${escapeCopy(sub)}\t${escapeCopy(sessionId)}`;
+    // JSON text has no raw control characters.
+    const json = rest.replaceAll('\\', '\\\\');
+    piece += `${workspaceId}\t${ts}\t${spoolId}\t${sequence}\t${ingest}\t${receivedAt}\t${text}\t${json}\t\\\\x${digest}\n`;
+    if (piece.length < pieceCharacters) continue;
+    yield piece;
+    piece = '';
+  }
+  if (piece !== '') yield piece;
+}
+
+const copySpecial = /[\\\t\n\r\b\f\v]/;
+
+/** COPY's text format: a tab ends a column, a line feed a row, and a backslash begins an escape. */
+function escapeCopy(text: string): string {
+  if (!copySpecial.test(text)) return text;
+  return text
+    .replaceAll('\\', '\\\\')
+    .replaceAll('\t', '\\t')
+    .replaceAll('\n', '\\n')
+    .replaceAll('\r', '\\r')
+    .replaceAll('\b', '\\b')
+    .replaceAll('\f', '\\f')
+    .replaceAll('\v', '\\v');
+}

@@ -1,0 +1,119 @@
+// Who is done together with whom, who alone, and who first. Without a database: what is done is said by the test.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Grouping, inGroups } from '../../control-plane/operations/groups.ts';
+
+const cases = Math.max(300, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 10));
+const seed = process.env['TOLLGATE_TEST_SEED'];
+
+interface Job {
+  readonly key: string;
+  readonly n: number;
+  readonly kind: 'good' | 'bad' | 'away';
+}
+
+class Away extends Error {}
+const groupMax = 3;
+const atOnce = 2;
+
+/** Groups as they were begun; each goes on when its `go` is called. */
+function createWork() {
+  const begun: { readonly jobs: readonly Job[]; readonly go: () => void }[] = [];
+  let running = 0;
+  let most = 0;
+  const grouping: Grouping<Job, number> = {
+    keyOf: ({ key }) => key,
+    atOnce,
+    openGroup: () => {
+      let count = 0;
+      return () => (count += 1) <= groupMax;
+    },
+    run: async (jobs) => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise<void>((go) => begun.push({ jobs, go }));
+      running -= 1;
+      if (jobs.some(({ kind }) => kind === 'away')) throw new Away('away');
+      for (const { n, kind } of jobs) if (kind === 'bad') throw new Error(`${n} is bad`);
+      return jobs.map(({ n }) => n * 10);
+    },
+    failsAll: (reason) => reason instanceof Away,
+  };
+  return { begun, run: inGroups(grouping), most: () => most };
+}
+
+const settle = (): Promise<void> => new Promise((done) => setImmediate(done));
+const good = (n: number, key = 'a'): Job => ({ key, n, kind: 'good' });
+
+test('one that nobody is before begins at once, alone; those that come meanwhile are the next group, as many as fit', async () => {
+  const { begun, run } = createWork();
+  const all = [1, 2, 3, 4, 5].map((n) => run(good(n)));
+  expect(begun.map(({ jobs }) => jobs.map(({ n }) => n))).toEqual([[1]]);
+  for (let at = 0; at < 3; at += 1) {
+    begun[at]?.go();
+    await settle();
+  }
+  expect(begun.map(({ jobs }) => jobs.map(({ n }) => n))).toEqual([[1], [2, 3, 4], [5]]);
+  expect(await Promise.all(all)).toEqual([10, 20, 30, 40, 50]);
+});
+
+test('a key with many waits for its turn after each group, as every other', async () => {
+  const { begun, run } = createWork();
+  void Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((n) => run(good(n, 'busy'))));
+  void Promise.all(['b', 'c', 'd'].map((key) => run(good(1, key))));
+  for (let at = 0; at < 6; at += 1) {
+    begun[at]?.go();
+    await settle();
+  }
+  expect(begun.map(({ jobs }) => jobs[0]?.key)).toEqual(['busy', 'b', 'c', 'd', 'busy', 'busy', 'busy']);
+});
+
+test('whatever comes when: each is answered by itself, in order, a bad one fails alone, and no more is done at once than may be', async () => {
+  const job = fc.record({
+    key: fc.constantFrom('a', 'b', 'c'),
+    kind: fc.constantFrom<Job['kind']>('good', 'good', 'good', 'good', 'bad', 'away'),
+    /** Groups that end before it comes. */
+    after: fc.nat({ max: 2 }),
+  });
+  let together = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(job, { maxLength: 40 }), async (jobs) => {
+      const { begun, run, most } = createWork();
+      const ended: string[] = [];
+      let at = 0;
+      const goOn = async (): Promise<void> => {
+        begun[at]?.go();
+        if (at < begun.length) at += 1;
+        await settle();
+      };
+      const answers: Promise<string>[] = [];
+      for (const [n, { key, kind, after }] of jobs.entries()) {
+        for (let step = 0; step < after; step += 1) await goOn();
+        const name = `${key} ${n}`;
+        answers.push(
+          run({ key, kind, n })
+            .then(String, (error: unknown) => (error instanceof Error ? error.message : ''))
+            .finally(() => ended.push(name)),
+        );
+      }
+      while (at < begun.length) await goOn();
+      const said = await Promise.all(answers);
+      expect(most()).toBeLessThanOrEqual(atOnce);
+      for (const { jobs: group } of begun) {
+        expect(group.length).toBeLessThanOrEqual(groupMax);
+        expect(new Set(group.map(({ key }) => key)).size).toBe(1);
+        if (group.length > 1) together += 1;
+      }
+      for (const [n, { kind }] of jobs.entries()) {
+        const withAway = begun.some(({ jobs: group }) => group.some((one) => one.n === n) && group.some((one) => one.kind === 'away'));
+        expect(said[n]).toBe(withAway ? 'away' : kind === 'bad' ? `${n} is bad` : String(n * 10));
+      }
+      for (const key of ['a', 'b', 'c']) {
+        const order = ended.filter((name) => name.startsWith(key)).map((name) => Number(name.slice(2)));
+        expect(order).toEqual(order.toSorted((one, other) => one - other));
+      }
+    }),
+    { numRuns: cases, ...(seed === undefined ? {} : { seed: Number(seed) }) },
+  );
+  expect(together).toBeGreaterThan(cases / 10);
+});
