@@ -1,4 +1,4 @@
-// A database that is down, frozen or locked is a 503 within two seconds, and all is well once it is back.
+// A database that is down, frozen, locked or full is a 503 within two seconds, and all is well once it is back.
 
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,7 +11,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
 import { createPool } from '../../control-plane/store/pool.ts';
+import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import { watchIngest } from '../../control-plane/operations/audit/watch-ingest.ts';
 import { createRest, type Rest } from './rest.ts';
+import { records, spool, workspaceIdOf } from './spool.ts';
 
 let rest: Rest;
 let wire: Wire;
@@ -145,4 +148,30 @@ test('a connection that is killed within a transaction is a 503 and no crash', a
   expect(await cut.ask('PUT', '/acme/admin/workspacePolicy')).toMatchObject(wanted);
   await rest.pool.query('drop trigger killed on policy_document');
   expect((await cut.ask('PUT', '/acme/admin/workspacePolicy')).status).toBe(200);
+});
+
+test.each([
+  ['53100', 'could not extend file: No space left on device', 'the database has no room left on its disk; try again'],
+  ['25006', 'cannot execute INSERT in a read-only transaction', 'the database only reads, and takes nothing in; try again'],
+])('PostgreSQL that answers and does not write (%s) says so, to who writes and at /readyz, until it does', async (state, words, error) => {
+  await rest.pool.query(
+    `create function barred() returns trigger language plpgsql as $$ begin raise exception '${words}' using errcode = '${state}'; end $$`,
+  );
+  for (const table of ['policy_document', 'audit_entry'])
+    await rest.pool.query(`create trigger barred before insert on ${table} for each row execute function barred()`);
+  expect(await cut.ask('PUT', '/acme/admin/workspacePolicy')).toMatchObject({ status: 503, body: { error } });
+
+  let now = 0;
+  const intake = watchIngest(createIngest(rest.deps), () => now);
+  const take = async () => intake.ingest({ workspaceId: await workspaceIdOf(rest), spoolId: spool('a'), records: records(1, 1) });
+  await expect(take()).rejects.toThrow(words);
+  expect(intake.problems()).toEqual([`entries are not taken in: ${words}`]);
+  // Who came with it has not come again.
+  now = 121_000;
+  expect(intake.problems()).toEqual([]);
+  await expect(take()).rejects.toThrow(words);
+  for (const table of ['policy_document', 'audit_entry']) await rest.pool.query(`drop trigger barred on ${table}`);
+  expect(intake.problems()).toHaveLength(1);
+  expect(await take()).toBe(1);
+  expect(intake.problems()).toEqual([]);
 });
