@@ -11,4 +11,13 @@ if (!existsSync(main)) {
   // With 2 a host does not run the call.
   process.exit(isHook ? 2 : 1);
 }
+// Process 1 of a container loses a signal that nobody listens for: until the program does, it ends here.
+if (process.pid === 1) {
+  const end = () => process.exit(143);
+  process.on('SIGTERM', end);
+  process.on('newListener', (name, listener) => {
+    // Once that one is there: without any, Node would stop hearing the signal.
+    if (name === 'SIGTERM' && listener !== end) queueMicrotask(() => process.off('SIGTERM', end));
+  });
+}
 await import(main.href);

@@ -7,6 +7,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Hold, isErrno, takeHold } from './hold.ts';
+import { makeFolder } from './make-folder.ts';
 import type { SpoolFs } from './spool-fs.ts';
 
 /** 2 since records say whether their group goes on. */
@@ -19,7 +20,7 @@ export async function makeSpoolFolder(
   root: string,
   { id, workspace, randomId }: { id: string; workspace: string; randomId: () => string },
 ): Promise<Hold> {
-  mkdirSync(root, { recursive: true, mode: 0o700 });
+  makeFolder(root);
   const making = join(root, `${id}.new`);
   const folder = join(root, id);
   refuseIfThere(making, () => mkdirSync(making, { mode: 0o700 }));
