@@ -4,9 +4,11 @@ import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { authenticate, type Barred, noPolicy } from './key.ts';
-import type { DecisionMetrics } from './metrics.ts';
+import type { DecisionMetrics } from '../metrics/sidecar.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
+import { noPins, type Pins, pinned } from './pins.ts';
 import { createSessions, type Sessions } from './sessions.ts';
+import type { CallTracing } from '../telemetry/tracing.ts';
 
 /** What a request shows of who sent it. */
 export interface Shown {
@@ -23,6 +25,8 @@ export interface LetIn {
 export interface Entrance {
   readonly sidecar: Sidecar;
   readonly metrics: DecisionMetrics;
+  /** Undefined: calls are not traced. */
+  readonly tracing: CallTracing | undefined;
   /** The runs behind every door. */
   readonly sessions: Sessions;
   /** Asked once for each request, where it can be before a byte of its body is read. */
@@ -33,15 +37,19 @@ interface Deps {
   readonly sidecar: Sidecar;
   readonly metrics: DecisionMetrics;
   readonly requestsPerSecond?: number;
+  /** Of this sidecar: it stands beside one agent. */
+  readonly pins?: Pins;
+  readonly tracing?: CallTracing | undefined;
 }
 
-export function createEntrance({ sidecar, metrics, requestsPerSecond = requestsPerSecondDefault }: Deps): Entrance {
+export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = requestsPerSecondDefault, pins = noPins }: Deps): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
   return {
     sidecar,
     metrics,
-    sessions: createSessions(sidecar),
+    tracing,
+    sessions: pinned(createSessions(sidecar), pins),
     enter: ({ authorization, workspace }) => {
       const index = sidecar.cell.current;
       if (index === null) return noPolicy;

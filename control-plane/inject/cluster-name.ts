@@ -1,0 +1,7 @@
+// Names as Kubernetes has them.
+
+/** What is wrong with the name of a Secret, a claim or a volume; null when nothing is. */
+export const clusterNameProblem = (value: string): string | null =>
+  /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(value) && value.length <= 253
+    ? null
+    : 'must be a name as Kubernetes has them: a-z, 0-9, - and ., neither first nor last';

@@ -1,0 +1,105 @@
+// Pods that no sidecar can be put into as they are, each with what would be right.
+import { isObject, type Problem, problem } from '../domain/shape.ts';
+import type { Container, Named, Pod } from './pod.ts';
+import { containerName, statusAnnotation, volumePrefix } from './status.ts';
+import type { InjectSettings } from './settings.ts';
+import type { Wanted } from './wanted.ts';
+
+/** Far more than a node runs: to each a page of variables is added. */
+const containersMax = 1_000;
+
+interface Placed {
+  readonly container: Container;
+  readonly path: string;
+}
+
+/** The pod as it is without what was injected before. */
+export function conflictsOf({ spec }: Pod, wanted: Wanted, { metricsPort }: Pick<InjectSettings, 'metricsPort'>): readonly Problem[] {
+  const containers = containersOf(spec);
+  if (containers.length > containersMax) return problem('spec.containers', `must be at most ${containersMax}, with init containers`);
+  const { os } = spec;
+  return [
+    ...(spec['hostNetwork'] === true
+      ? problem('spec.hostNetwork', 'must not be true: on the network of the node, every program of the node would reach the sidecar')
+      : []),
+    ...(isObject(os) && os['name'] === 'windows' ? problem('spec.os.name', 'must not be windows: there is no sidecar for it') : []),
+    ...repeatedNames(containers),
+    ...containers.flatMap((placed) => [
+      ...nameConflicts(placed),
+      ...portConflicts(placed, wanted.port, 'is where the sidecar listens; give it another by tollgate.dev/port'),
+      ...(metricsPort === null
+        ? []
+        : portConflicts(placed, metricsPort, 'is where the sidecar shows its metrics, by metricsPort of the settings')),
+      ...mountConflicts(placed),
+    ]),
+    ...(metricsPort === wanted.port
+      ? problem('metadata.annotations["tollgate.dev/port"]', `must not be ${wanted.port}, which is metricsPort of the settings`)
+      : []),
+    ...(spec.volumes ?? []).flatMap(({ name }, at) =>
+      name.startsWith(volumePrefix) ? problem(`spec.volumes[${at}].name`, `must not begin with ${volumePrefix}, which is Tollgate's`) : [],
+    ),
+    ...endlessProblems(spec['restartPolicy'], wanted),
+    ...spoolConflicts(containers, spec.volumes ?? [], wanted),
+  ];
+}
+
+const containersOf = ({ initContainers, containers }: Pod['spec']): readonly Placed[] => [
+  ...(initContainers ?? []).map((container, at) => ({ container, path: `spec.initContainers[${at}]` })),
+  ...containers.map((container, at) => ({ container, path: `spec.containers[${at}]` })),
+];
+
+/** Kubernetes refuses it as well, but what is ours is kept by name. */
+function repeatedNames(containers: readonly Placed[]): readonly Problem[] {
+  const seen = new Set<string>();
+  return containers.flatMap(({ container: { name }, path }) => {
+    const isRepeated = seen.has(name);
+    seen.add(name);
+    return isRepeated ? problem(`${path}.name`, `${name} is the name of another container, too`) : [];
+  });
+}
+
+function nameConflicts({ container, path }: Placed): readonly Problem[] {
+  if (container.name !== containerName) return [];
+  return problem(
+    `${path}.name`,
+    `must not be ${containerName}: that is the sidecar's, and without the annotation ${statusAnnotation} this is not one that was injected`,
+  );
+}
+
+function portConflicts({ container, path }: Placed, port: number, words: string): readonly Problem[] {
+  return (container.ports ?? []).flatMap(({ containerPort, protocol }, at) =>
+    containerPort === port && (protocol ?? 'TCP') === 'TCP' ? problem(`${path}.ports[${at}].containerPort`, `${port} ${words}`) : [],
+  );
+}
+
+/** A pod may mount what it names before it is there: then injection would hand the app what is the sidecar's. */
+function mountConflicts({ container, path }: Placed): readonly Problem[] {
+  return (container.volumeMounts ?? []).flatMap(({ name }, at) =>
+    name.startsWith(volumePrefix)
+      ? problem(`${path}.volumeMounts[${at}].name`, `must not begin with ${volumePrefix}, which is Tollgate's`)
+      : [],
+  );
+}
+
+function endlessProblems(restartPolicy: unknown, { mode }: Wanted): readonly Problem[] {
+  if (mode === 'native' || (restartPolicy ?? 'Always') === 'Always') return [];
+  return problem(
+    'spec.restartPolicy',
+    'must be Always in mode plain: beside a plain sidecar, which never ends, a job never would; use native',
+  );
+}
+
+function spoolConflicts(containers: readonly Placed[], volumes: readonly Named[], { spool }: Wanted): readonly Problem[] {
+  const isSpool = ({ name, persistentVolumeClaim: claim }: Named): boolean =>
+    spool.kind === 'volume' ? name === spool.volume : spool.kind === 'claim' && isObject(claim) && claim['claimName'] === spool.claim;
+  const spools = new Set(volumes.filter(isSpool).map(({ name }) => name));
+  // It may come with a template of the StatefulSet, which a pod does not show.
+  if (spool.kind === 'volume') spools.add(spool.volume);
+  return containers.flatMap(({ container, path }) =>
+    (container.volumeMounts ?? [])
+      .filter(({ name }) => spools.has(name))
+      .flatMap(({ name }) =>
+        problem(`${path}.volumeMounts`, `must not have ${name}: it is the sidecar's spool, and what is there is evidence`),
+      ),
+  );
+}

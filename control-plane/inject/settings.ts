@@ -1,0 +1,140 @@
+// What the platform says once about all sidecars that are injected: the settings file of the webhook and of `tollgate
+// inject`, the same for both. A pod says the rest in its annotations.
+import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '../domain/shape.ts';
+import { clusterNameProblem } from './cluster-name.ts';
+
+export type Mode = 'native' | 'plain';
+type SpoolKind = 'emptyDir' | 'hostPath' | 'pvc';
+
+export interface InjectSettings {
+  readonly image: string;
+  readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
+  /** The address of the control plane's gRPC port, `host:port`. */
+  readonly controlPlane: string;
+  readonly mode: Mode;
+  /** Where sidecars listen, on the loopback of their pod. */
+  readonly port: number;
+  /** Secrets of the pod's own namespace; the key of each stands under `key`. */
+  readonly sidecarKeySecret: string;
+  readonly agentKeySecret: string;
+  readonly spool: Exclude<SpoolKind, 'pvc'>;
+  readonly spoolSizeLimit: string;
+  readonly spoolHostPath: string;
+  readonly user: number;
+  /** How long a sidecar has for itself once the containers of the app are gone. */
+  readonly drainSeconds: number;
+  /** Where sidecars get their certificates, `host:port`; null: they get none there. */
+  readonly enrol: string | null;
+  /** The authorities they check the control plane by, as PEM; of the webhook, those that there are. Null: as their machine does. */
+  readonly ca: string | null;
+  /** A Secret of the pod's namespace with tls.crt, tls.key and ca.crt, in place of the two above. */
+  readonly certificateSecret: string | null;
+  /** Where each shows its metrics, beyond the pod's loopback; null: nowhere. */
+  readonly metricsPort: number | null;
+  /** How long it may take until policy is there, before it is started again. */
+  readonly startSeconds: number;
+  readonly resources: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Further variables of the sidecar. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const defaults: Omit<InjectSettings, 'image' | 'controlPlane'> = {
+  imagePullPolicy: 'IfNotPresent',
+  mode: 'native',
+  port: 9090,
+  sidecarKeySecret: 'tollgate-sidecar',
+  agentKeySecret: 'tollgate-agent',
+  spool: 'emptyDir',
+  spoolSizeLimit: '2Gi',
+  spoolHostPath: '/var/lib/tollgate/spool',
+  user: 65_532,
+  drainSeconds: 10,
+  enrol: null,
+  ca: null,
+  certificateSecret: null,
+  metricsPort: null,
+  startSeconds: 120,
+  resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+  environment: {},
+};
+
+/** What injection itself gives a sidecar; the key is never a plain value. */
+const ownVariables = new Set(
+  'CONTROL_PLANE KEY SIDECAR_HOST SIDECAR_PORT SPOOL_DIR SIDECAR_ID GATEWAY_FILE PIN_AGENT PIN_TIER CA ENROL TOKEN_FILE TLS_DIR METRICS_PORT'
+    .split(' ')
+    .map((name) => `TOLLGATE_${name}`),
+);
+const variableProblem = (name: string): string | null => {
+  if (!/^[A-Z_][A-Z0-9_]*$/.test(name)) return 'must be the name of a variable: A-Z, 0-9 and _';
+  return ownVariables.has(name) ? 'is given by injection itself' : null;
+};
+
+const quantity = (value: string): string | null =>
+  /^[0-9]+(?:\.[0-9]+)?(?:m|k|[KMGTP]i?)?$/.test(value) ? null : 'must be a quantity such as 100m or 128Mi, in quotes';
+const amounts = fields({ cpu: text(20, quantity), memory: text(20, quantity), 'ephemeral-storage': text(20, quantity) });
+const reference = (value: string): string | null => (/^[^\s]+$/.test(value) ? null : 'must be the name of an image');
+const address = (value: string): string | null =>
+  /^(?:[A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}$/.test(value) ? null : 'must be host:port';
+const folder = (value: string): string | null =>
+  /^\/[^\0]*[^/\0]$/.test(value) && !value.split('/').includes('..') ? null : 'must be a folder, from / on, without ..';
+
+const authorities = (value: string): string | null =>
+  /^\s*(?:-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+$/.test(value)
+    ? null
+    : 'must be certificates as PEM, and nothing between them';
+
+const shape: Shape = record(
+  {
+    image: text(1_000, reference),
+    imagePullPolicy: oneOf('Always', 'IfNotPresent', 'Never'),
+    controlPlane: text(300, address),
+    mode: oneOf('native', 'plain'),
+    port: integer(1, 65_535),
+    sidecarKeySecret: text(253, clusterNameProblem),
+    agentKeySecret: text(253, clusterNameProblem),
+    spool: oneOf('emptyDir', 'hostPath'),
+    spoolSizeLimit: text(20, quantity),
+    spoolHostPath: text(1_000, folder),
+    user: integer(1, 2_147_483_647),
+    drainSeconds: integer(1, 3_600),
+    enrol: text(300, address),
+    ca: text(100_000, authorities),
+    certificateSecret: text(253, clusterNameProblem),
+    metricsPort: integer(1, 65_535),
+    startSeconds: integer(1, 3_600),
+    resources: fields({ requests: amounts, limits: amounts }),
+    environment: entries({ problem: variableProblem, schema: {}, max: 50 }, text(10_000, nulProblem)),
+  },
+  ['image', 'controlPlane'],
+);
+
+function nulProblem(value: string): string | null {
+  return value.includes('\0') ? 'must hold no NUL' : null;
+}
+
+/** Settings with what is absent filled in, or every problem with its place. */
+export function readSettings(value: unknown): { readonly settings: InjectSettings } | { readonly problems: readonly Problem[] } {
+  const given = value ?? {};
+  const problems = shape.check(given, '');
+  if (problems.length > 0 || !isObject(given)) return { problems: problems.map(named) };
+  // The shape has looked at every field.
+  const settings = { ...defaults, ...given } as InjectSettings;
+  const clashes = clashesIn(settings);
+  return clashes.length > 0 ? { problems: clashes } : { settings };
+}
+
+function clashesIn({ enrol, ca, certificateSecret, port, metricsPort }: InjectSettings): readonly Problem[] {
+  const beside = [...(enrol === null ? [] : ['enrol']), ...(ca === null ? [] : ['ca'])].join(' and ');
+  return [
+    ...(certificateSecret === null || beside === ''
+      ? []
+      : problem('certificateSecret', `cannot stand beside ${beside}: it holds certificates and authorities; set one or the other`)),
+    ...(metricsPort === port ? problem('metricsPort', `must not be ${port}, which is port`) : []),
+  ];
+}
+
+/** What must be there by the time that a pod is injected. */
+export const missingIn = ({ enrol, ca }: InjectSettings): readonly Problem[] =>
+  enrol !== null && ca === null ? problem('ca', 'is required beside enrol: the authorities that `tollgate ca` prints') : [];
+
+const named = ({ path, message }: Problem): Problem => ({ path: path === 'body' ? 'settings' : path, message });

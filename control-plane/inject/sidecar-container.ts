@@ -1,0 +1,129 @@
+// The container of the sidecar and the volumes it mounts. It holds to the restricted Pod Security Standard whatever the
+// pod around it does, and listens on loopback alone: only this pod asks it.
+import { linkOf } from './link.ts';
+import type { Container, Named, Row, Variable } from './pod.ts';
+import type { InjectSettings } from './settings.ts';
+import { spoolFolder, spoolVolume } from './spool.ts';
+import { containerName, volumePrefix } from './status.ts';
+import type { Wanted } from './wanted.ts';
+
+export interface Sidecar {
+  readonly container: Container;
+  readonly volumes: readonly Named[];
+}
+
+const gatewayName = `${volumePrefix}gateway`;
+const gatewayFolder = '/etc/tollgate';
+const metricsPortName = 'tollgate-metric';
+
+export function sidecarOf(wanted: Wanted, settings: InjectSettings): Sidecar {
+  const spool = spoolVolume(wanted.spool, settings);
+  const gateway = gatewayOf(wanted);
+  const link = linkOf(settings);
+  return {
+    container: {
+      name: containerName,
+      image: settings.image,
+      imagePullPolicy: settings.imagePullPolicy,
+      ...(wanted.mode === 'native' ? { restartPolicy: 'Always' } : {}),
+      env: variablesOf(wanted, settings, link.variables),
+      ...portsOf(settings),
+      ...startOf(wanted, settings),
+      livenessProbe: { ...probe(wanted.port, 'healthz'), periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3 },
+      resources: settings.resources,
+      securityContext: {
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+        privileged: false,
+        readOnlyRootFilesystem: true,
+        runAsGroup: settings.user,
+        runAsNonRoot: true,
+        runAsUser: settings.user,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      volumeMounts: [{ name: spool.name, mountPath: spoolFolder }, ...gateway.mounts, ...link.mounts],
+    },
+    volumes: [...spool.volumes, ...gateway.volumes, ...link.volumes],
+  };
+}
+
+function gatewayOf({ gatewaySecret }: Wanted): { readonly mounts: readonly Named[]; readonly volumes: readonly Named[] } {
+  if (gatewaySecret === null) return { mounts: [], volumes: [] };
+  return {
+    mounts: [{ name: gatewayName, mountPath: gatewayFolder, readOnly: true }],
+    // 0444: the sidecar is not root, and no other container mounts it.
+    volumes: [{ name: gatewayName, secret: { secretName: gatewaySecret, defaultMode: 0o444 } }],
+  };
+}
+
+/** Named, so that a monitor of pods finds it; a name of a port has 15 characters at most. */
+const portsOf = ({ metricsPort }: InjectSettings): Row =>
+  metricsPort === null ? {} : { ports: [{ name: metricsPortName, containerPort: metricsPort }] };
+
+type Values = Readonly<Record<string, string | null>>;
+
+function variablesOf(wanted: Wanted, settings: InjectSettings, link: Values): readonly Variable[] {
+  const { agent, tier } = wanted;
+  const values: Values = {
+    TOLLGATE_CONTROL_PLANE: settings.controlPlane,
+    // Also what is the default: a Service of such a name would bring a variable of its own.
+    TOLLGATE_SIDECAR_HOST: '127.0.0.1',
+    TOLLGATE_SIDECAR_PORT: String(wanted.port),
+    TOLLGATE_SPOOL_DIR: spoolFolder,
+    TOLLGATE_PIN_AGENT: agent,
+    TOLLGATE_PIN_TIER: tier,
+    TOLLGATE_GATEWAY_FILE: wanted.gatewaySecret === null ? null : `${gatewayFolder}/gateway.json`,
+    TOLLGATE_METRICS_PORT: settings.metricsPort === null ? null : String(settings.metricsPort),
+    ...link,
+    ...settings.environment,
+  };
+  return [
+    { name: 'TOLLGATE_KEY', valueFrom: { secretKeyRef: { name: wanted.sidecarKeySecret, key: 'key' } } },
+    { name: 'TOLLGATE_SIDECAR_ID', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    ...Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [{ name, value: literal(value) }])),
+  ];
+}
+
+/** Kubernetes reads `$(NAME)` in values as another variable, such as the key, and `$$` as `$`. */
+const literal = (value: string): string => value.replaceAll('$', () => '$$');
+
+/**
+ * Nothing of the app starts before policy is there. A native sidecar has its startup probe for that; for a plain one, which
+ * the kubelet starts first and ends together with the rest, its hooks wait.
+ */
+function startOf({ mode, port }: Wanted, { startSeconds, drainSeconds }: InjectSettings): Row {
+  if (mode === 'native')
+    return { startupProbe: { ...probe(port, 'readyz'), periodSeconds: 1, timeoutSeconds: 5, failureThreshold: startSeconds } };
+  return {
+    lifecycle: {
+      postStart: { exec: { command: node(...untilReady(port, startSeconds)) } },
+      preStop: { exec: { command: node('setTimeout(()=>{},', drainSeconds * 1_000, ')') } },
+    },
+  };
+}
+
+/** By a program within: the kubelet is not on the pod's loopback. */
+const probe = (port: number, path: 'healthz' | 'readyz'): Row => ({
+  exec: { command: node(...asking(port, path), '.then(r=>process.exit(r.ok?0:1),()=>process.exit(1))') },
+});
+
+const untilReady = (port: number, seconds: number): Script => [
+  'const e=Date.now()+',
+  seconds * 1_000,
+  ',a=()=>',
+  ...asking(port, 'readyz'),
+  '.then(r=>r.ok,()=>false)',
+  '.then(k=>{if(k)process.exit(0);if(Date.now()>e)process.exit(1);setTimeout(a,250)});a()',
+];
+
+type Script = readonly (string | number)[];
+
+const asking = (port: number, path: string): Script => [
+  "fetch('http://127.0.0.1:",
+  port,
+  '/',
+  path,
+  "',{signal:AbortSignal.timeout(4000)})",
+];
+
+const node = (...script: Script): readonly string[] => ['node', '-e', script.join('')];

@@ -1,0 +1,112 @@
+// What injection did to a pod, kept in the pod as an annotation, so that it can be undone before it is done anew: a pod
+// that was injected before, by this version or another, comes out as if it never had been. What it names is held to be
+// ours only where it could be: nobody's own variable or volume is taken out because a pod says so.
+import { keyedPath } from '@tollgate/proto/contract';
+import { fields, integer, isObject, list, type Problem, problem, record, type Shape, text } from '../domain/shape.ts';
+import { isVariableForApps } from './app-environment.ts';
+import type { Container, Metadata, Named, Pod, PodSpec, Row } from './pod.ts';
+
+export const statusAnnotation = 'tollgate.dev/status';
+export const containerName = 'tollgate';
+export const volumePrefix = 'tollgate-';
+export const defaultContainerAnnotation = 'kubectl.kubernetes.io/default-container';
+
+export interface Status {
+  readonly format: 1;
+  /** The variables that were added, by container. */
+  readonly environment: Readonly<Record<string, readonly string[]>>;
+  readonly volumes: readonly string[];
+  /** `was` is absent where the pod said nothing. */
+  readonly graceSeconds: { readonly was?: number; readonly now: number };
+  /** Whether the annotation that tells kubectl which container is meant was added. */
+  readonly defaultContainer: boolean;
+}
+
+const names = list(
+  100,
+  text(300, () => null),
+);
+const anyNames: Shape = {
+  check: (value, path) =>
+    isObject(value)
+      ? Object.entries(value).flatMap(([key, one]) => names.check(one, keyedPath(path, key)))
+      : problem(path, 'must be an object'),
+  schema: {},
+};
+const bool: Shape = { check: (value, path) => (typeof value === 'boolean' ? [] : problem(path, 'must be true or false')), schema: {} };
+const seconds = integer(0, Number.MAX_SAFE_INTEGER);
+const shape = record(
+  {
+    format: integer(1, 1),
+    environment: anyNames,
+    volumes: names,
+    graceSeconds: fields({ was: seconds, now: seconds }),
+    defaultContainer: bool,
+  },
+  ['format', 'environment', 'volumes', 'graceSeconds', 'defaultContainer'],
+);
+
+/** Null: nothing was injected. */
+export function readStatus(metadata: Metadata | undefined): { readonly status: Status | null } | { readonly problems: readonly Problem[] } {
+  const written = metadata?.annotations?.[statusAnnotation];
+  if (written === undefined) return { status: null };
+  const value = parse(written);
+  const problems = shape.check(value, '');
+  const path = keyedPath('metadata.annotations', statusAnnotation);
+  if (problems.length > 0) return { problems: problem(path, 'is not what tollgate writes there; take it out, and what was injected') };
+  // The shape has looked at every field.
+  return { status: value as Status };
+}
+
+function parse(written: string): unknown {
+  try {
+    return JSON.parse(written);
+  } catch {
+    return null;
+  }
+}
+
+/** The pod as it was before. */
+export function undo(pod: Pod, status: Status | null): Pod {
+  if (status === null) return pod;
+  const { initContainers, containers, volumes, ...rest } = pod.spec;
+  const isOurs = ({ name }: Named): boolean => name.startsWith(volumePrefix) && status.volumes.includes(name);
+  const undone: PodSpec = {
+    ...rest,
+    containers: undoContainers(containers, status),
+    ...kept('initContainers', initContainers, undoContainers(initContainers ?? [], status)),
+    ...kept('volumes', volumes, volumes?.filter((volume) => !isOurs(volume)) ?? []),
+  };
+  return { ...pod, metadata: undoMetadata(pod.metadata ?? {}, status), spec: undoGrace(undone, status) };
+}
+
+/** A list that held only what was added was not there. */
+function kept(field: string, before: readonly unknown[] | null | undefined, left: readonly unknown[]): Row {
+  if (before === undefined) return {};
+  const isUntouched = before === null || before.length === left.length;
+  return isUntouched ? { [field]: before === null ? null : left } : left.length === 0 ? {} : { [field]: left };
+}
+
+const undoContainers = (containers: readonly Container[], status: Status): readonly Container[] =>
+  containers.filter(({ name }) => name !== containerName).map((container) => undoContainer(container, status));
+
+function undoContainer(container: Container, { environment }: Status): Container {
+  const added = Object.hasOwn(environment, container.name) ? (environment[container.name] ?? []) : [];
+  const { env, ...rest } = container;
+  const left = env?.filter(({ name }) => !(isVariableForApps(name) && added.includes(name))) ?? [];
+  return { ...rest, ...kept('env', env, left) };
+}
+
+/** What somebody has set since stays. */
+function undoGrace(spec: PodSpec, { graceSeconds: { was, now } }: Status): PodSpec {
+  if (spec.terminationGracePeriodSeconds !== now) return spec;
+  const { terminationGracePeriodSeconds: _, ...rest } = spec;
+  return was === undefined ? rest : { ...rest, terminationGracePeriodSeconds: was };
+}
+
+function undoMetadata(metadata: Metadata, { defaultContainer }: Status): Metadata {
+  const ours = new Set([statusAnnotation, ...(defaultContainer ? [defaultContainerAnnotation] : [])]);
+  const { annotations, ...rest } = metadata;
+  const left = Object.entries(annotations ?? {}).filter(([key]) => !ours.has(key));
+  return left.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(left) };
+}

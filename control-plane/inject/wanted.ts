@@ -1,0 +1,123 @@
+// What a pod says for itself, in labels and annotations of `tollgate.dev/`. Everything there is known or a problem: a
+// misspelt word must not mean an agent that is governed as another, or not at all.
+import { isTier, keyedPath, nameProblem, type Tier, tiers } from '@tollgate/proto/contract';
+import { isObject, type Problem, problem } from '../domain/shape.ts';
+import { clusterNameProblem } from './cluster-name.ts';
+import type { Metadata } from './pod.ts';
+import type { InjectSettings, Mode } from './settings.ts';
+import { statusAnnotation } from './status.ts';
+
+const prefix = 'tollgate.dev/';
+const injectLabel = `${prefix}inject`;
+
+export type Spool =
+  | { readonly kind: 'emptyDir' }
+  | { readonly kind: 'hostPath' }
+  | { readonly kind: 'claim'; readonly claim: string }
+  /** One that the pod has, such as those of a StatefulSet's `volumeClaimTemplates`. */
+  | { readonly kind: 'volume'; readonly volume: string };
+
+export interface Wanted {
+  readonly mode: Mode;
+  readonly port: number;
+  /** Null: whoever calls says it, or its key does. */
+  readonly agent: string | null;
+  readonly tier: Tier | null;
+  readonly keySecret: string;
+  readonly sidecarKeySecret: string;
+  /** Null: what the control plane defines is all there is. */
+  readonly gatewaySecret: string | null;
+  readonly spool: Spool;
+}
+
+const among =
+  (...choices: readonly string[]) =>
+  (value: string): string | null =>
+    choices.includes(value) ? null : `must be ${choices.join(' or ')}, is ${JSON.stringify(value)}`;
+
+const portProblem = (value: string): string | null =>
+  /^[1-9][0-9]{0,4}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 1 to 65535, in quotes';
+
+const annotations: Readonly<Record<string, (value: string) => string | null>> = {
+  agent: nameProblem,
+  tier: (value) => (isTier(value) ? null : `must be ${tiers.join(' or ')}, is ${JSON.stringify(value)}`),
+  mode: among('native', 'plain'),
+  port: portProblem,
+  'key-secret': clusterNameProblem,
+  'sidecar-key-secret': clusterNameProblem,
+  'gateway-secret': clusterNameProblem,
+  spool: among('emptyDir', 'hostPath', 'pvc'),
+  'spool-claim': clusterNameProblem,
+  'spool-volume': clusterNameProblem,
+};
+
+/** Whether the pod wants to be left alone, whatever its namespace says, and whatever else it is. */
+export function isLeftAlone(pod: unknown): boolean {
+  const metadata = isObject(pod) ? pod['metadata'] : undefined;
+  const labels = isObject(metadata) ? metadata['labels'] : undefined;
+  return isObject(labels) && labels[injectLabel] === 'disabled';
+}
+
+export function readWanted(
+  metadata: Metadata | undefined,
+  settings: InjectSettings,
+): { readonly wanted: Wanted } | { readonly problems: readonly Problem[] } {
+  const given = metadata?.annotations ?? {};
+  const said = (name: string): string | null => given[`${prefix}${name}`] ?? null;
+  const problems = [...labelProblems(metadata?.labels ?? {}), ...annotationProblems(given), ...spoolProblems(said)];
+  if (problems.length > 0) return { problems };
+  const tier = said('tier');
+  return {
+    wanted: {
+      mode: said('mode') === null ? settings.mode : said('mode') === 'plain' ? 'plain' : 'native',
+      port: Number(said('port') ?? settings.port),
+      agent: said('agent'),
+      tier: isTier(tier) ? tier : null,
+      keySecret: said('key-secret') ?? settings.agentKeySecret,
+      sidecarKeySecret: said('sidecar-key-secret') ?? settings.sidecarKeySecret,
+      gatewaySecret: said('gateway-secret'),
+      spool: spoolOf(said, settings),
+    },
+  };
+}
+
+function labelProblems(labels: Readonly<Record<string, string>>): readonly Problem[] {
+  return Object.entries(labels).flatMap(([key, value]) => {
+    if (!key.startsWith(prefix)) return [];
+    const path = keyedPath('metadata.labels', key);
+    if (key !== injectLabel) return problem(path, `is no label of Tollgate; there is ${injectLabel}, and the rest are annotations`);
+    const wrong = among('enabled', 'disabled')(value);
+    return wrong === null ? [] : problem(path, wrong);
+  });
+}
+
+function annotationProblems(given: Readonly<Record<string, string>>): readonly Problem[] {
+  return Object.entries(given).flatMap(([key, value]) => {
+    if (!key.startsWith(prefix) || key === statusAnnotation) return [];
+    const path = keyedPath('metadata.annotations', key);
+    if (key === injectLabel) return problem(path, 'must be a label: the webhook is not asked about pods that say it elsewhere');
+    const name = key.slice(prefix.length);
+    const check = Object.hasOwn(annotations, name) ? annotations[name] : undefined;
+    if (check === undefined) return problem(path, `is no annotation of Tollgate; there are ${Object.keys(annotations).join(', ')}`);
+    const wrong = check(value);
+    return wrong === null ? [] : problem(path, wrong);
+  });
+}
+
+type Said = (name: string) => string | null;
+
+function spoolProblems(said: Said): readonly Problem[] {
+  const at = (name: string): string => keyedPath('metadata.annotations', `${prefix}${name}`);
+  const named = ['spool-claim', 'spool-volume'].filter((name) => said(name) !== null);
+  if (said('spool') === 'pvc' && named.length !== 1)
+    return problem(at('spool'), `pvc needs one of ${prefix}spool-claim, a claim, and ${prefix}spool-volume, a volume that the pod has`);
+  return said('spool') === 'pvc' ? [] : named.flatMap((name) => problem(at(name), `needs ${prefix}spool: pvc`));
+}
+
+function spoolOf(said: Said, settings: InjectSettings): Spool {
+  const claim = said('spool-claim');
+  const volume = said('spool-volume');
+  if (claim !== null) return { kind: 'claim', claim };
+  if (volume !== null) return { kind: 'volume', volume };
+  return { kind: (said('spool') ?? settings.spool) === 'hostPath' ? 'hostPath' : 'emptyDir' };
+}

@@ -1,0 +1,104 @@
+// The injection webhook of a control plane. States:
+//   waiting   it has no certificate yet, and does not listen; tried again until it has
+//   serving   it listens; its certificate is looked after, and while that fails it goes on with the one it has
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { loggable, reasonOf } from '../loggable.ts';
+import { lifeOf } from '../x509/authorities.ts';
+import type { Pair } from '../x509/certificate.ts';
+import type { HttpsServer } from '../https-server.ts';
+import { type Reviewing, startServer } from './server.ts';
+
+interface Log {
+  readonly info: (words: string) => void;
+  readonly error: (details: object, words: string) => void;
+}
+
+interface Deps extends Reviewing {
+  /** The certificate to serve with by now. */
+  readonly certificate: () => Promise<Pair>;
+  readonly registry: Registry;
+  readonly log: Log;
+}
+
+interface Options {
+  readonly host: string;
+  readonly port: number;
+  readonly tendMs?: number;
+}
+
+export interface Injector {
+  /** Why it does not listen yet; null: it does. */
+  readonly problem: string | null;
+  /** Null: it does not listen yet. */
+  readonly port: number | null;
+  /** Looks after the certificate, now. */
+  readonly tend: () => Promise<void>;
+  readonly close: (ms: number) => Promise<void>;
+}
+
+const standardTendMs = 30_000;
+
+/** Rejects where the port is taken; without a certificate it waits. */
+export async function startInjector(deps: Deps, { host, port, tendMs = standardTendMs }: Options): Promise<Injector> {
+  const { log, certificate } = deps;
+  const metrics = createMetrics(deps.registry);
+  let server: HttpsServer | null = null;
+  let used: string | null = null;
+  let problem: string | null = null;
+  const failed = (error: unknown): void => log.error(loggable(error), 'a review could not be answered');
+
+  const use = async (pair: Pair): Promise<void> => {
+    if (pair.certificate === used) return;
+    if (server === null) server = await startServer({ ...deps, answered: metrics.answered, failed }, { host, port }, pair);
+    else server.use(pair);
+    used = pair.certificate;
+    metrics.expires(lifeOf(pair).until);
+    log.info('the injection webhook has a new certificate');
+  };
+  const tendOnce = async (): Promise<void> => {
+    let pair: Pair;
+    try {
+      pair = await certificate();
+      problem = null;
+    } catch (error) {
+      problem = reasonOf(error);
+      log.error(loggable(error), 'the certificate of the injection webhook was not looked after');
+      return;
+    }
+    await use(pair);
+  };
+  let tending: Promise<void> = Promise.resolve();
+  const tend = (): Promise<void> => (tending = tending.catch(() => undefined).then(tendOnce));
+  await tend();
+  const unheard = (error: unknown): void => log.error(loggable(error), 'the injection webhook could not listen');
+  const timer = setInterval(() => void tend().catch(unheard), tendMs);
+  return {
+    get problem() {
+      return server === null ? (problem ?? 'it has no certificate yet') : null;
+    },
+    get port() {
+      return server?.port ?? null;
+    },
+    tend,
+    close: async (ms) => {
+      clearInterval(timer);
+      await tending.catch(() => undefined);
+      await server?.close(ms);
+    },
+  };
+}
+
+function createMetrics(registry: Registry) {
+  const reviews = new Counter({
+    name: 'tollgate_injection_reviews_total',
+    help: 'Reviews of pods that were answered, by what came of them',
+    labelNames: ['result'],
+    registers: [registry],
+  });
+  const expires = new Gauge({
+    name: 'tollgate_injection_certificate_expires_seconds',
+    help: 'When the certificate of the injection webhook expires, in seconds since 1970',
+    registers: [registry],
+  });
+  return { answered: (result: string) => reviews.inc({ result }), expires: (ms: number) => expires.set(ms / 1_000) };
+}

@@ -1,0 +1,60 @@
+// The webhook over TLS: `POST /inject`.
+import type { IncomingMessage } from 'node:http';
+import { AppError, codes } from '@tollgate/proto/contract';
+import { createRoom, type HttpsServer, isJson, readBody, type Reply, type Room, startHttpsServer } from '../https-server.ts';
+import type { Pair } from '../x509/certificate.ts';
+import { type Answer, answerReview, type Ground, malformed } from './admission.ts';
+
+/** What etcd takes of one object is half of it; a review may hold two. */
+const bodyBytesMax = 8 * 1024 * 1024;
+const bounds = { requestMs: 10_000, idleMs: 75_000, connections: 2_000 };
+/** Whoever reaches the port may send one, and none of them may cost the control plane its life. */
+const bodiesBytesMax = 64 * 1024 * 1024;
+
+export interface Reviewing extends Ground {
+  /** By which sidecars check the control plane, as they are at the moment; null: the settings say all. */
+  readonly authorities?: (() => Promise<string>) | null;
+}
+
+interface Deps extends Reviewing {
+  readonly answered: (result: Answer['result']) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+export function startServer(deps: Deps, listen: { readonly host: string; readonly port: number }, pair: Pair): Promise<HttpsServer> {
+  const reply = (answer: Answer): Reply => {
+    deps.answered(answer.result);
+    return answer;
+  };
+  const room = createRoom(bodiesBytesMax);
+  const answered = (request: IncomingMessage): Promise<Reply> =>
+    answer(request, deps, room).then(reply, (error: unknown) => {
+      const { code, publicMessage } = AppError.from(error);
+      const { http: status } = codes[code];
+      if (status >= 500) deps.failed(error);
+      return reply(malformed(status, publicMessage));
+    });
+  return startHttpsServer(answered, { ...listen, bounds }, pair);
+}
+
+async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room): Promise<Answer> {
+  const [path] = (request.url ?? '').split('?');
+  if (path !== '/inject') return malformed(404, 'there is only /inject');
+  if (request.method !== 'POST') return malformed(405, 'must be POST');
+  if (!isJson(request)) return malformed(415, 'the content type must be application/json');
+  const text = await readBody(request, bodyBytesMax, room);
+  if (text === null) return malformed(413, `the body must be at most ${bodyBytesMax} bytes`);
+  let review: unknown;
+  try {
+    review = JSON.parse(text);
+  } catch {
+    return malformed(400, 'the body is no JSON');
+  }
+  return answerReview(review, await groundOf(reviewing));
+}
+
+/** Authorities come and go while this process lives. */
+async function groundOf({ settings, ownNamespace, authorities = null }: Reviewing): Promise<Ground> {
+  if (authorities === null || settings.enrol === null || settings.ca !== null) return { settings, ownNamespace };
+  return { settings: { ...settings, ca: await authorities() }, ownNamespace };
+}

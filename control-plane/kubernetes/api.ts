@@ -1,0 +1,87 @@
+// The few requests of the Kubernetes API that a control plane makes, as the service account of its pod. The token is read
+// anew for each, and whom it is told to for each connection: the kubelet replaces both.
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+
+export interface Kubernetes {
+  /** `path` from `/api` or `/apis` on; `body` as JSON. Throws where nobody answers. */
+  readonly ask: (method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown) => Promise<Answered>;
+  readonly close: () => Promise<void>;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+export interface Account {
+  readonly url: string;
+  readonly tokenFile: string;
+  readonly caFile: string;
+  readonly namespace: string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** The service account of the pod that this runs in; or why there is none. */
+export async function accountOfPod(env: Env, folder = accountFolder): Promise<Account | { readonly problem: string }> {
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
+  const [tokenFile, caFile, namespaceFile] = ['token', 'ca.crt', 'namespace'].map((name) => join(folder, name));
+  if (host === undefined || tokenFile === undefined || caFile === undefined || namespaceFile === undefined || !existsSync(tokenFile))
+    return { problem: 'this is no pod of Kubernetes with a service account' };
+  const namespace = (await readFile(namespaceFile, 'utf8')).trim();
+  return { url: `https://${host.includes(':') ? `[${host}]` : host}:${port}`, tokenFile, caFile, namespace };
+}
+
+const answerMs = 10_000;
+const answerBytesMax = 4 * 1024 * 1024;
+
+export function createKubernetes({ url, tokenFile, caFile }: Account): Kubernetes {
+  const dispatcher = new Agent({
+    connect: checkedBy(caFile),
+    headersTimeout: answerMs,
+    bodyTimeout: answerMs,
+    maxResponseSize: answerBytesMax,
+  });
+  return {
+    ask: async (method, path, body) => {
+      const token = (await readFile(tokenFile, 'utf8')).trim();
+      const type = method === 'PATCH' ? 'application/json-patch+json' : 'application/json';
+      const answer = await request(`${url}${path}`, {
+        method,
+        dispatcher,
+        headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'content-type': type },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      return { status: answer.statusCode, body: parse(await answer.body.text()) };
+    },
+    close: () => destroyed(dispatcher),
+  };
+}
+
+function checkedBy(caFile: string): buildConnector.connector {
+  const connect = async (...[options, callback]: Parameters<buildConnector.connector>): Promise<void> => {
+    try {
+      const ca = existsSync(caFile) ? { ca: await readFile(caFile, 'utf8') } : {};
+      buildConnector({ ...ca, timeout: answerMs })(options, callback);
+    } catch (error) {
+      callback(error instanceof Error ? error : new Error(String(error)), null);
+    }
+  };
+  return (options, callback) => void connect(options, callback);
+}
+
+const destroyed = (dispatcher: Dispatcher): Promise<void> => dispatcher.destroy();
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

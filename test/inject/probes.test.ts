@@ -1,0 +1,72 @@
+// What the kubelet runs in a sidecar's container, run: probes and hooks do what they are there for.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
+import { inject } from '../../control-plane/inject/inject.ts';
+import { readSettings } from '../../control-plane/inject/settings.ts';
+
+type Exec = { readonly exec: { readonly command: readonly string[] } };
+
+interface Hooks {
+  readonly startupProbe?: Exec;
+  readonly livenessProbe: Exec;
+  readonly lifecycle?: { readonly postStart: Exec; readonly preStop: Exec };
+}
+
+/** A sidecar that is alive at once, and ready when it has been asked so often. */
+async function sidecarReadyAfter(asks: number) {
+  let asked = 0;
+  const server = createServer((request, response) => {
+    const isReady = request.url === '/readyz' && (asked += 1) > asks;
+    response.writeHead(request.url === '/healthz' || isReady ? 200 : 503).end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  return { port: typeof address === 'object' && address !== null ? address.port : 0, asked: () => asked, server };
+}
+
+function hooksOf(mode: string, port: number, more: object = {}): Hooks {
+  const read = readSettings({ image: 'sidecar:1', controlPlane: 'tollgate:8081', mode, port, ...more });
+  if ('problems' in read) throw new Error('the settings have problems');
+  const done = inject({ spec: { containers: [{ name: 'app' }] } }, read.settings);
+  if (done.kind !== 'injected') throw new Error('it was not injected');
+  const [sidecar] = (mode === 'native' ? done.pod.spec.initContainers : done.pod.spec.containers) ?? [];
+  return sidecar as unknown as Hooks;
+}
+
+async function exitOf({ exec: { command } }: Exec): Promise<unknown> {
+  const [program, ...words] = command;
+  expect(program).toBe('node');
+  const child = spawn(process.execPath, words, { stdio: 'ignore' });
+  const [code] = await once(child, 'exit');
+  return code;
+}
+
+test('a native sidecar has started once it is ready, and lives as long as it answers', async () => {
+  const sidecar = await sidecarReadyAfter(1);
+  const { startupProbe, livenessProbe } = hooksOf('native', sidecar.port);
+  if (startupProbe === undefined) throw new Error('there is no startup probe');
+  expect(await exitOf(startupProbe)).toBe(1);
+  expect(await exitOf(startupProbe)).toBe(0);
+  expect(await exitOf(livenessProbe)).toBe(0);
+  sidecar.server.close();
+  sidecar.server.closeAllConnections();
+  expect(await exitOf(livenessProbe)).toBe(1);
+});
+
+test('beside a plain sidecar the next container waits until it is ready, or fails; it lingers when the pod ends', async () => {
+  const late = await sidecarReadyAfter(2);
+  const { lifecycle } = hooksOf('plain', late.port, { drainSeconds: 1 });
+  if (lifecycle === undefined) throw new Error('there are no hooks');
+  expect(await exitOf(lifecycle.postStart)).toBe(0);
+  expect(late.asked()).toBe(3);
+  const began = performance.now();
+  expect(await exitOf(lifecycle.preStop)).toBe(0);
+  expect(performance.now() - began).toBeGreaterThan(990);
+  const never = await sidecarReadyAfter(Number.POSITIVE_INFINITY);
+  const given = hooksOf('plain', never.port, { startSeconds: 1 }).lifecycle?.postStart;
+  expect(given === undefined ? 'none' : await exitOf(given)).toBe(1);
+});

@@ -1,0 +1,76 @@
+// Whom the webhook's configuration has asked about, as it is deployed: who wants it, and never what a cluster needs to run.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { readSettings } from '../../control-plane/inject/settings.ts';
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Selector {
+  readonly matchExpressions: readonly { readonly key: string; readonly operator: string; readonly values?: readonly string[] }[];
+}
+
+interface Webhook {
+  readonly failurePolicy: string;
+  readonly sideEffects: string;
+  readonly namespaceSelector: Selector;
+  readonly objectSelector: Selector;
+  readonly rules: readonly unknown[];
+}
+
+const path = fileURLToPath(new URL('../../deploy/kustomize/injector/injector.yaml', import.meta.url));
+const documents = parseAllDocuments(readFileSync(path, 'utf8')).map(
+  (one) => one.toJS() as { readonly kind: string; readonly webhooks: readonly Webhook[]; readonly data?: Labels },
+);
+const webhooks = documents.find(({ kind }) => kind === 'MutatingWebhookConfiguration')?.webhooks ?? [];
+
+/** As API servers match: what is not there is not in any list. */
+const matches = ({ matchExpressions }: Selector, labels: Labels): boolean =>
+  matchExpressions.every(({ key, operator, values = [] }) => {
+    const value = labels[key];
+    if (operator === 'Exists') return value !== undefined;
+    if (operator === 'NotIn') return value === undefined || !values.includes(value);
+    throw new Error(`${operator} is not known here`);
+  });
+
+const inject = (value: string | null): Labels => (value === null ? {} : { 'tollgate.dev/inject': value });
+
+function isAsked(namespace: string, ofNamespace: string | null, ofPod: string | null): boolean {
+  const labels = { 'kubernetes.io/metadata.name': namespace, ...inject(ofNamespace) };
+  return webhooks.some(
+    ({ namespaceSelector, objectSelector }) => matches(namespaceSelector, labels) && matches(objectSelector, inject(ofPod)),
+  );
+}
+
+const words = [null, 'enabled', 'disabled', 'true'] as const;
+
+test.each([
+  [null, [false, true, false, true]],
+  ['enabled', [true, true, false, true]],
+  ['disabled', [false, true, false, true]],
+  // A word that nobody knows is no way around: the webhook injects, or refuses it.
+  ['true', [true, true, false, true]],
+] as const)('in a namespace that says %s, pods that say nothing, enabled, disabled and true', (ofNamespace, asked) => {
+  expect(words.map((ofPod) => isAsked('agents', ofNamespace, ofPod))).toEqual(asked);
+});
+
+test.each(['kube-system', 'kube-public', 'kube-node-lease', 'tollgate'])('%s is never asked about, whatever is said there', (namespace) => {
+  const answers = words.flatMap((ofNamespace) => words.map((ofPod) => isAsked(namespace, ofNamespace, ofPod)));
+  expect(new Set(answers)).toEqual(new Set([false]));
+});
+
+test('who asks is not made without, nothing else is asked about than new pods, and a dry run changes nothing', () => {
+  expect(webhooks).toHaveLength(2);
+  for (const { failurePolicy, sideEffects, rules } of webhooks) {
+    expect([failurePolicy, sideEffects]).toEqual(['Fail', 'None']);
+    expect(rules).toEqual([{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'], scope: 'Namespaced' }]);
+  }
+});
+
+test('the settings that are deployed are taken', () => {
+  const deployed = documents.find(({ kind }) => kind === 'ConfigMap')?.data?.['settings.yaml'];
+  expect(readSettings(parse(deployed ?? ''))).toMatchObject({
+    settings: { image: 'tollgate/sidecar:0.1.0', controlPlane: 'tollgate.tollgate.svc:8081', mode: 'native' },
+  });
+});
