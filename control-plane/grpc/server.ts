@@ -1,4 +1,5 @@
-// The gRPC server: every stream is authenticated by its key before a message of it is read.
+// The gRPC server: every stream is authenticated by its key before a message of it is read, and where there is TLS, by the
+// client's certificate as well.
 import { type handleBidiStreamingCall, logVerbosity, Server, ServerCredentials, setLogVerbosity, status } from '@grpc/grpc-js';
 import {
   auditService,
@@ -14,7 +15,9 @@ import { bounds, hasScope } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { type AuditEdgeDeps, serveShip } from './audit.ts';
+import { createTlsCredentials, type TlsSource } from './credentials.ts';
 import { createIntake } from './intake.ts';
+import { atExpiry, peerProblem } from './peer.ts';
 import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, policyStreamsMax, serveSync } from './policy.ts';
 import { type QuotaEdgeDeps, serveLease } from './quota.ts';
 import { createSeats } from '../operations/turns.ts';
@@ -26,12 +29,27 @@ interface Deps extends PolicyEdgeDeps, AuditEdgeDeps, QuotaEdgeDeps {
   readonly log: PolicyEdgeDeps['log'];
 }
 
+export interface GrpcTls {
+  readonly source: TlsSource;
+  /** How old a connection may become, and how long its streams may take to end. */
+  readonly connectionMs: number;
+  readonly graceMs: number;
+}
+
+interface Listening {
+  readonly host: string;
+  readonly port: number;
+  /** Null: in plain text. */
+  readonly tls?: GrpcTls | null;
+}
+
 export interface GrpcServer {
   readonly port: number;
   close(): Promise<void>;
 }
 
-export async function startGrpcServer(deps: Deps, { host, port }: { readonly host: string; readonly port: number }): Promise<GrpcServer> {
+export async function startGrpcServer(given: Deps, { host, port, tls = null }: Listening): Promise<GrpcServer> {
+  const deps = { ...given, isTls: tls !== null };
   // What it would print, it throws as well.
   setLogVerbosity(logVerbosity.NONE);
   const intake = createIntake();
@@ -42,6 +60,7 @@ export async function startGrpcServer(deps: Deps, { host, port }: { readonly hos
     'grpc.max_send_message_length': bounds.grpcMessageBytes,
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 10_000,
+    ...(tls === null ? {} : { 'grpc.max_connection_age_ms': tls.connectionMs, 'grpc.max_connection_age_grace_ms': tls.graceMs }),
   });
   server.addService(
     { ...policyService, Sync: { ...policyService.Sync, responseSerialize: encodeSyncResponse } },
@@ -66,7 +85,8 @@ export async function startGrpcServer(deps: Deps, { host, port }: { readonly hos
     },
   );
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
+    const credentials = tls === null ? ServerCredentials.createInsecure() : createTlsCredentials(tls.source);
+    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, credentials, (error, actual) =>
       error === null ? resolve(actual) : reject(error),
     );
   });
@@ -83,7 +103,7 @@ function closeServer(server: Server): Promise<void> {
 }
 
 function authenticated<Request, Response>(
-  { authenticate }: Deps,
+  { authenticate, wall, isTls }: Deps & { readonly isTls: boolean },
   serve: (stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], actor: Actor) => void,
 ): handleBidiStreamingCall<Request, Response> {
   return (stream) => {
@@ -96,9 +116,17 @@ function authenticated<Request, Response>(
         if (stream.cancelled || stream.destroyed) return;
         if (!hasScope(actor.scopes, 'sidecar.sync'))
           return void stream.emit('error', { code: status.PERMISSION_DENIED, details: 'the key lacks the scope sidecar.sync' });
+        const problem = isTls ? peerProblem(stream, actor.slug) : null;
+        if (problem !== null) return void stream.emit('error', problem);
+        if (isTls) endAtExpiry(stream, wall);
         serve(stream, actor);
         stream.resume();
       })
       .catch((error: unknown) => stream.emit('error', grpcStatusOf(error)));
   };
+}
+
+function endAtExpiry<Request, Response>(stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], wall: () => number): void {
+  const forget = atExpiry(stream, wall, (how) => stream.emit('error', how));
+  for (const over of ['end', 'cancelled', 'error', 'close']) stream.once(over, forget);
 }

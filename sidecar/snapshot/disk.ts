@@ -1,11 +1,12 @@
 // The last good snapshot on disk, so that a sidecar that starts without a control plane decides by what it knew.
 // A file is the SHA-256 of the rest, then the wire form; it is replaced whole (temporary file, fsync, rename). Its
 // modification time says when the control plane was last heard from. It holds key hashes: mode 600.
-import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, stat, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { policyService, type Snapshot } from '@tollgate/proto';
+import { replaceFile } from '../replace-file.ts';
 import type { SnapshotMessage } from './verify.ts';
 
 export interface StoredSnapshot {
@@ -31,21 +32,7 @@ export async function readSnapshotFile(path: string): Promise<StoredSnapshot | n
 export async function writeSnapshotFile(path: string, message: SnapshotMessage): Promise<void> {
   const body = await encodeInTurns(message);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
-  try {
-    const file = await open(temporary, 'wx', 0o600);
-    try {
-      // Each goes on where the one before it ended.
-      for (const part of [digest(body), ...body]) await file.writeFile(part);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
+  await replaceFile(path, [digest(body), ...body]);
 }
 
 /** Notes that the control plane was heard from at `heardAt` (wall-clock ms). */

@@ -1,6 +1,10 @@
 // How a sidecar reaches its control plane: address, transport security and the key that goes with every stream.
-import { type ChannelCredentials, type ChannelOptions, credentials, Metadata } from '@grpc/grpc-js';
+import { isIP } from 'node:net';
+import { checkServerIdentity } from 'node:tls';
+import { type ChannelCredentials, type ChannelOptions, credentials, experimental, Metadata } from '@grpc/grpc-js';
 import { AppError, bounds, isLoopback } from '@tollgate/proto/contract';
+import type { LinkCredentials } from '../tls/credentials.ts';
+import { providerOf } from './provided.ts';
 
 export interface ChannelConfig {
   /** `host:port`. */
@@ -8,21 +12,27 @@ export interface ChannelConfig {
   readonly key: string;
   /** Plain text beyond loopback, asked for by name. */
   readonly plaintext: boolean;
+  /** Whom to trust, and what to show: TLS then, whatever the address is. Null: as the two above say. */
+  readonly linkCredentials: LinkCredentials | null;
 }
 
 export interface Channel {
   readonly address: string;
-  readonly credentials: ChannelCredentials;
+  /** For one channel each: those that were given up while they waited for a certificate are not to connect, all at once, when there is one. */
+  credentials(): ChannelCredentials;
   readonly options: ChannelOptions;
   metadata(): Metadata;
 }
 
-export function createChannel({ controlPlane, key, plaintext }: ChannelConfig): Channel {
+export function createChannel({ controlPlane, key, plaintext, linkCredentials }: ChannelConfig): Channel {
   const host = hostOf(controlPlane);
+  const credentialsFor = linkCredentials === null ? openOrPublic(plaintext || isLoopback(host)) : securedBy(linkCredentials, host);
   return {
     address: controlPlane,
-    credentials: plaintext || isLoopback(host) ? credentials.createInsecure() : credentials.createSsl(),
+    credentials: credentialsFor,
     options: {
+      // An address is no name to ask a TLS server for; it is checked all the same.
+      ...(linkCredentials !== null && isIP(host) !== 0 ? { 'grpc.ssl_target_name_override': 'localhost' } : {}),
       'grpc.max_receive_message_length': bounds.grpcMessageBytes,
       'grpc.max_send_message_length': bounds.grpcMessageBytes,
       'grpc.keepalive_time_ms': 20_000,
@@ -39,7 +49,18 @@ export function createChannel({ controlPlane, key, plaintext }: ChannelConfig): 
   };
 }
 
-function hostOf(address: string): string {
+const openOrPublic = (isOpen: boolean) => () => (isOpen ? credentials.createInsecure() : credentials.createSsl());
+
+function securedBy(linkCredentials: LinkCredentials, host: string): () => ChannelCredentials {
+  const provider = providerOf(linkCredentials);
+  const verify = {
+    checkServerIdentity: (_: string, certificate: Parameters<typeof checkServerIdentity>[1]) => checkServerIdentity(host, certificate),
+  };
+  return () => experimental.createCertificateProviderChannelCredentials(provider, linkCredentials.shows ? provider : null, verify);
+}
+
+/** Throws where it is none. */
+export function hostOf(address: string): string {
   const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
   const host = parts?.[1] ?? parts?.[2];
   if (host === undefined)

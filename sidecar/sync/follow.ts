@@ -11,6 +11,7 @@ import { barredMs, createBackoff } from '../backoff.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Offered, PolicyCell } from '../snapshot/cell.ts';
 import type { Channel } from './channel.ts';
+import { explainLink } from './explain.ts';
 import { reportStatus } from './report-status.ts';
 
 export interface FollowDeps {
@@ -80,7 +81,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     cell.lost();
     if (timer !== null) clearTimeout(timer);
     if (closed) return;
-    problem = error === null ? words : error.details || error.message;
+    problem = error === null ? words : explainLink(error.details || error.message);
     const unreadable = error !== null && isUnreadable(error);
     if (unreadable) cell.malformed(problem);
     if (refusedKey) {
@@ -109,7 +110,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
 
   const connect = (): void => {
     // A connection of its own for each stream: a move over the same one would end at the same control plane.
-    const client = createPolicyClient(channel.address, channel.credentials, { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
+    const client = createPolicyClient(channel.address, channel.credentials(), { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
     const opened = client.sync(channel.metadata());
     isConnected = () => client.getChannel().getConnectivityState(false) === connectivityState.READY;
     let stopReporting: (() => void) | null = null;

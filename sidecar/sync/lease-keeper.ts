@@ -39,6 +39,9 @@ export interface LeaseStatus {
   readonly waits: number;
   /** Calls denied because a lease was dry. */
   readonly dryDenials: number;
+  /** Calls that were granted, and those of them that were made, since the start. */
+  readonly granted: number;
+  readonly used: number;
 }
 
 export interface LeaseKeeper {
@@ -166,6 +169,7 @@ export function keepLeases({ clock, random, soon, open, log }: LeaseKeeperDeps):
       waiting: leases.waits,
       waits,
       dryDenials: leases.dryDenials,
+      ...leases.tally,
     }),
     onWaited: (listener) => {
       listeners.push(listener);

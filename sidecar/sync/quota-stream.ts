@@ -17,11 +17,14 @@ interface Asked {
   readonly fail: (error: Error) => void;
 }
 
+/** A control plane that stops in order cancels what is open: another one answers at once. */
+const passing: readonly status[] = [status.UNAVAILABLE, status.CANCELLED];
+
 export const openQuotaStream =
   (channel: Channel, { sidecarId, bootId }: QuotaStreamConfig): OpenQuota =>
   (hearing) => {
     // A connection of its own: whoever opens anew may find another control plane.
-    const client = createQuotaClient(channel.address, channel.credentials, { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
+    const client = createQuotaClient(channel.address, channel.credentials(), { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
     const stream = client.lease(channel.metadata());
     const asked: Asked[] = [];
     let isOver = false;
@@ -30,7 +33,7 @@ export const openQuotaStream =
       if (isOver) return;
       isOver = true;
       for (const { fail } of asked.splice(0)) fail(new Error(problem));
-      hearing.lost(problem, code !== null && code !== status.UNAVAILABLE);
+      hearing.lost(problem, code !== null && !passing.includes(code));
     };
 
     stream.on('metadata', () => hearing.opened());

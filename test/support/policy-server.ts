@@ -11,6 +11,8 @@ import { onTestFinished } from 'vitest';
 
 export interface PolicyStream {
   readonly authorization: string;
+  /** SHA-256 of the certificate that the sidecar shows; null: none. */
+  readonly shown: string | null;
   /** The next message of the sidecar that does not say how it is. */
   next(): Promise<SyncRequest__Output>;
   /** The next time that it says how it is. */
@@ -48,19 +50,23 @@ function createQueue<T>() {
 
 interface Options {
   readonly port?: number;
+  /** Plain text without. */
+  readonly credentials?: ServerCredentials;
   /** What goes over the wire for a message. */
   readonly encode?: (message: SyncResponse) => Buffer;
 }
 
-export async function startPolicyServer({ port = 0, encode = policyService.Sync.responseSerialize }: Options = {}): Promise<PolicyServer> {
+export async function startPolicyServer({
+  port = 0,
+  encode = policyService.Sync.responseSerialize,
+  credentials = ServerCredentials.createInsecure(),
+}: Options = {}): Promise<PolicyServer> {
   const streams = createQueue<PolicyStream>();
   const handlers: PolicyServiceHandlers = { Sync: (stream) => streams.put(streamOf(stream)) };
   const server = new Server({ 'grpc.max_send_message_length': -1 });
   server.addService({ ...policyService, Sync: { ...policyService.Sync, responseSerialize: encode } }, handlers);
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
-      error === null ? resolve(actual) : reject(error),
-    );
+    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, actual) => (error === null ? resolve(actual) : reject(error)));
   });
   const stop = (): void => server.forceShutdown();
   onTestFinished(stop);
@@ -80,6 +86,7 @@ function streamOf(stream: ServerDuplexStream<SyncRequest__Output, SyncResponse>)
     stream.on('error', () => resolve());
   });
   return {
+    shown: stream.getAuthContext().sslPeerCertificate?.fingerprint256 ?? null,
     authorization: String(stream.metadata.get('authorization')[0]),
     next: messages.take,
     nextStatus: statuses.take,

@@ -33,7 +33,7 @@ function follow(
   const wake = (): void => {
     for (const look of waiting) look();
   };
-  const channel = createChannel({ controlPlane: server.address, key, plaintext: false });
+  const channel = createChannel({ controlPlane: server.address, key, plaintext: false, linkCredentials: null });
   let attempts = 0;
   const metadata = () => {
     attempts += 1;
@@ -568,11 +568,11 @@ test('backoff: full jitter under a ceiling that doubles to its maximum and start
 
 test('a channel is plain on loopback or where that was asked for, else TLS; an address that is none is refused', () => {
   const isSecure = (controlPlane: string, plaintext = false): boolean =>
-    createChannel({ controlPlane, key, plaintext }).credentials._isSecure();
+    createChannel({ controlPlane, key, plaintext, linkCredentials: null }).credentials()._isSecure();
   for (const address of ['127.0.0.1:8081', 'localhost:1', '[::1]:8081', '127.1.2.3:65535']) expect(isSecure(address)).toBe(false);
   for (const address of ['tollgate.example:443', '10.0.0.1:8081', '[fd00::1]:8081', '127.0.0.1.example.com:1', 'localhost.evil:1'])
     expect(isSecure(address)).toBe(true);
   expect(isSecure('10.0.0.1:8081', true)).toBe(false);
   for (const address of ['', 'host', 'host:', ':8081', 'http://host:1', 'host:123456', 'a b:1', '::1:8081'])
-    expect(() => createChannel({ controlPlane: address, key, plaintext: false })).toThrow(/must be host:port/);
+    expect(() => createChannel({ controlPlane: address, key, plaintext: false, linkCredentials: null })).toThrow(/must be host:port/);
 });

@@ -16,7 +16,7 @@ import { silentLog } from '../../support/silent-log.ts';
 let boots = 0;
 
 async function startKeeper(server: QuotaServer) {
-  const channel = createChannel({ controlPlane: server.address, key: 'gsk_acme_x', plaintext: true });
+  const channel = createChannel({ controlPlane: server.address, key: 'gsk_acme_x', plaintext: true, linkCredentials: null });
   const keeper = keepLeases({
     clock: systemClock,
     random: () => 0.5,

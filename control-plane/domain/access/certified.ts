@@ -1,0 +1,43 @@
+// Whom a client's certificate names: a URI among its alternative names. Pure.
+//   tollgate://workspace/<slug>/key/<key id>             who asked for it with a key
+//   tollgate://cluster/ns/<namespace>/sa/<service account>/pod/<name>
+import { isSlug } from '@tollgate/proto/contract';
+
+export type Certified =
+  | { readonly kind: 'key'; readonly workspace: string; readonly keyId: string }
+  | { readonly kind: 'pod'; readonly namespace: string; readonly serviceAccount: string; readonly pod: string };
+
+const scheme = 'tollgate://';
+const keyForm = /^tollgate:\/\/workspace\/([a-z0-9-]{1,40})\/key\/([A-Za-z0-9_-]{1,80})$/;
+/** DNS labels and subdomains, as Kubernetes names things. */
+const podForm = /^tollgate:\/\/cluster\/ns\/([a-z0-9-]{1,63})\/sa\/([a-z0-9.-]{1,253})\/pod\/([a-z0-9.-]{1,253})$/;
+
+/** Throws where a part is no name. */
+export function uriOf(certified: Certified): string {
+  const uri =
+    certified.kind === 'key'
+      ? `${scheme}workspace/${certified.workspace}/key/${certified.keyId}`
+      : `${scheme}cluster/ns/${certified.namespace}/sa/${certified.serviceAccount}/pod/${certified.pod}`;
+  if (parseUri(uri) === null) throw new Error('a part of a name for a certificate is no name');
+  return uri;
+}
+
+export function parseUri(uri: string): Certified | null {
+  const [, workspace, keyId] = keyForm.exec(uri) ?? [];
+  if (workspace !== undefined && keyId !== undefined) return isSlug(workspace) ? { kind: 'key', workspace, keyId } : null;
+  const [, namespace, serviceAccount, pod] = podForm.exec(uri) ?? [];
+  if (namespace === undefined || serviceAccount === undefined || pod === undefined) return null;
+  return { kind: 'pod', namespace, serviceAccount, pod };
+}
+
+/**
+ * Why a key of this workspace may not be used with a certificate of these names, as Node shows them (`URI:…, DNS:…`); null: it may.
+ * One that names nothing of ours, as those of other issuers, may be used with any key.
+ */
+export function certificateProblem(alternativeNames: string, workspace: string): string | null {
+  // Node puts quotes around a name that could be taken for several.
+  const ours = [...alternativeNames.matchAll(/tollgate:\/\/[^",\s]*/g)].map(([uri]) => parseUri(uri));
+  if (ours.includes(null)) return 'the client certificate has a name that is none of ours';
+  const others = ours.some((one) => one?.kind === 'key' && one.workspace !== workspace);
+  return others ? 'the client certificate was issued for another workspace than that of the key' : null;
+}

@@ -1,0 +1,33 @@
+// Who asks for a certificate: whoever has a key of a workspace that sidecars may use, or a pod by its service account's
+// token. Neither is kept, and no log sees it.
+import { hasScope } from '@tollgate/proto/contract';
+import type { Actor } from '../domain/access/actor.ts';
+import type { Certified } from '../domain/access/certified.ts';
+import { forbidden, unauthenticated } from '../domain/refusal.ts';
+import type { Kubernetes } from '../kubernetes/api.ts';
+import { reviewToken } from './token-review.ts';
+
+export interface IdentifyDeps {
+  /** Throws a refusal where the header is no good key. */
+  readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
+  /** Null where this runs in no cluster. */
+  readonly kubernetes: Pick<Kubernetes, 'ask'> | null;
+}
+
+export async function identify({ authenticate, kubernetes }: IdentifyDeps, authorization: string | undefined): Promise<Certified> {
+  const shown = shownIn(authorization);
+  if (shown === undefined) throw unauthenticated("a workspace's key or a service account's token is needed: Authorization: Bearer …");
+  if (isKey(authorization)) {
+    const { slug, keyId, scopes } = await authenticate(authorization);
+    if (!hasScope(scopes, 'sidecar.sync')) throw forbidden('the key lacks the scope sidecar.sync');
+    return { kind: 'key', workspace: slug, keyId };
+  }
+  if (kubernetes === null)
+    throw forbidden('this control plane runs in no Kubernetes cluster and can review no token; enrol with a key of a workspace');
+  return reviewToken(kubernetes, shown);
+}
+
+const shownIn = (authorization: string | undefined): string | undefined => /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+
+/** Whether it is for the database to say whose it is; if not, for Kubernetes. */
+export const isKey = (authorization: string | undefined): boolean => shownIn(authorization)?.startsWith('gsk_') === true;

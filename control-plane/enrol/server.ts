@@ -1,0 +1,116 @@
+// Where sidecars get their certificates: `POST /v1/certificate` over TLS, with a key or a token, and a public key whose
+// private half never leaves them. Every refusal is `{error}`, as those of REST.
+import type { KeyObject } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '@tollgate/proto/contract';
+import { type Certified, uriOf } from '../domain/access/certified.ts';
+import { badRequest, notFound } from '../domain/refusal.ts';
+import { errorBody, httpStatus, refusalOf } from '../errors.ts';
+import { createRateLimit } from '../http/rate-limit.ts';
+import { loggable } from '../loggable.ts';
+import { createSeats } from '../operations/turns.ts';
+import { type HttpsServer, isJson, readBody, type Reply, startHttpsServer } from '../https-server.ts';
+import type { Pair } from '../x509/certificate.ts';
+import { identify, type IdentifyDeps, isKey } from './identify.ts';
+import type { EnrolMetrics } from './metrics.ts';
+import { publicKeyIn } from './public-key.ts';
+
+export interface EnrolDeps extends IdentifyDeps {
+  /** Null while there is no authority at hand. */
+  readonly issue: (publicKey: KeyObject, uri: string) => { readonly certificate: string; readonly expiresAt: Date } | null;
+  /** Of all authorities, as PEM. Throws where there is none at hand. */
+  readonly authorities: () => Promise<string>;
+  readonly clock: () => Date;
+  readonly metrics: EnrolMetrics;
+  readonly log: {
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+}
+
+const path = '/v1/certificate';
+const bodyBytesMax = 4_096;
+const bounds = { requestMs: 10_000, idleMs: 5_000, connections: 2_000 };
+/** Many sidecars may come from one address, or share a key; of a pod there is one, and it renews twice an hour. */
+const perMinute = { address: 600, key: 600, pod: 12 } as const;
+/** That are asked about at the same time, of the database or of Kubernetes. */
+const atOnce = 64;
+
+export function startEnrolServer(
+  deps: EnrolDeps,
+  listen: { readonly host: string; readonly port: number },
+  pair: Pair,
+): Promise<HttpsServer> {
+  const certificate = createCertificate(deps);
+  const answered = async (request: IncomingMessage): Promise<Reply> => {
+    try {
+      return { status: 200, body: await certificate(request), headers: { 'cache-control': 'no-store' } };
+    } catch (error) {
+      return refused(deps, refusalOf(error));
+    }
+  };
+  return startHttpsServer(answered, { ...listen, bounds }, pair);
+}
+
+interface Certificate {
+  readonly certificate: string;
+  readonly authorities: string;
+  readonly expiresAt: string;
+}
+
+function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promise<Certificate> {
+  const { clock, issue, authorities, metrics } = deps;
+  const addresses = createRateLimit(clock, perMinute.address, 'certificates a minute for each address');
+  const limits: Readonly<Record<Certified['kind'], ReturnType<typeof createRateLimit>>> = {
+    key: createRateLimit(clock, perMinute.key, 'certificates a minute for each key'),
+    pod: createRateLimit(clock, perMinute.pod, 'certificates a minute for each pod'),
+  };
+  const seats = createSeats<Certified['kind']>({ each: atOnce });
+  const identified = async (authorization: string | undefined): Promise<Certified> => {
+    // While one of the two is slow, who asks by the other way is served.
+    const seat = seats.take(isKey(authorization) ? 'key' : 'pod');
+    if ('taken' in seat) throw busy();
+    try {
+      return await identify(deps, authorization);
+    } finally {
+      seat.leave();
+    }
+  };
+  return async (request) => {
+    requireForm(request);
+    addresses.take(request.socket.remoteAddress ?? '');
+    const certified = await identified(request.headers.authorization);
+    const uri = uriOf(certified);
+    limits[certified.kind].take(uri);
+    const body = await readBody(request, bodyBytesMax);
+    if (body === null) throw new AppError({ code: 'too_large', publicMessage: `the body must be at most ${bodyBytesMax} bytes` });
+    const issued = issue(publicKeyIn(body), uri);
+    if (issued === null)
+      throw new AppError({ code: 'unavailable', publicMessage: 'there is no authority that could sign now', retryAfterSeconds: 5 });
+    metrics.issued(certified.kind);
+    return { certificate: issued.certificate, authorities: await authorities(), expiresAt: issued.expiresAt.toISOString() };
+  };
+}
+
+function requireForm(request: IncomingMessage): void {
+  const [asked] = (request.url ?? '').split('?');
+  if (asked !== path) throw notFound(`there is only ${path}`);
+  if (request.method !== 'POST') throw badRequest('must be POST');
+  if (!isJson(request)) throw new AppError({ code: 'unsupported_media', publicMessage: 'the content type must be application/json' });
+}
+
+const busy = (): AppError =>
+  new AppError({ code: 'unavailable', publicMessage: 'too many certificates are asked for at once; try again', retryAfterSeconds: 1 });
+
+function refused({ metrics, log }: EnrolDeps, refusal: AppError): Reply {
+  const { code, publicMessage, cause, retryAfterSeconds } = refusal;
+  metrics.refused(code);
+  const line = { refusal: publicMessage, ...(cause === undefined ? {} : loggable(cause)) };
+  if (code === 'internal') log.error(line, 'a certificate could not be issued');
+  if (code === 'unavailable') log.warn(line, 'a certificate could not be issued now');
+  const headers = {
+    ...(code === 'unauthenticated' ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+  };
+  return { status: httpStatus(code), body: errorBody(refusal), headers };
+}

@@ -1,0 +1,61 @@
+// The authorities that all control planes of a database share: read by each, and a new one added when one is due, by
+// whoever comes first.
+import {
+  aliveAt,
+  type Authority,
+  fingerprint,
+  type Known,
+  lifeOf,
+  needsNew,
+  newAuthority,
+  signerOf,
+  type Terms,
+} from '../../x509/authorities.ts';
+import {
+  deleteExpiredAuthorities,
+  insertAuthority,
+  listAuthorities,
+  lockAuthorities,
+  type StoredAuthority,
+} from '../../store/authority.ts';
+import type { Sealer } from '../../store/sealed.ts';
+import { inTransaction } from '../../store/transaction.ts';
+import type { Deps } from '../operation.ts';
+
+type Tending = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
+
+/** Those that are alive, the oldest one first, and the one of them that signs now. */
+export async function tendAuthorities(
+  deps: Tending,
+  terms: Terms,
+): Promise<{ readonly authorities: readonly Known[]; readonly signer: Authority }> {
+  const now = deps.clock();
+  const found = aliveAt(await listAuthorities(deps.pool), now);
+  const authorities = needsNew(found, now) ? await addAuthority(deps, terms, now) : found;
+  return { authorities, signer: opened(deps, signerOf(authorities, { now, terms })) };
+}
+
+/** Unless another control plane has, while this one waited. */
+async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
+  return inTransaction(pool, async (client) => {
+    await lockAuthorities(client);
+    const found = aliveAt(await listAuthorities(client), now);
+    if (!needsNew(found, now)) return found;
+    const { key, ...made } = newAuthority('Tollgate', { now, terms });
+    const stored = { ...made, sealedKey: sealer.seal(key, placeOf(made)) };
+    await insertAuthority(client, { ...stored, expiresAt: new Date(lifeOf(made).until) });
+    await deleteExpiredAuthorities(client, now);
+    return [...found, stored];
+  });
+}
+
+function opened({ sealer }: Tending, { certificate, madeAt, sealedKey }: StoredAuthority): Authority {
+  const key = sealer.open(sealedKey, placeOf({ certificate }));
+  if (key === null)
+    throw new Error(
+      'the key of the authority cannot be decrypted: TOLLGATE_SECRET_KEY is not the one it was kept under, or its row was changed since; give the former one, or remove the rows of table authority and tell every sidecar the new `tollgate ca`',
+    );
+  return { certificate, madeAt, key };
+}
+
+const placeOf = (authority: { readonly certificate: string }): string => JSON.stringify(['authority', fingerprint(authority)]);

@@ -1,0 +1,33 @@
+// Certificates that somebody else keeps fresh, such as cert-manager: tls.crt, tls.key and ca.crt of a folder, read again
+// each time. What does not belong together, as for a moment it may not, is not taken.
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readCertificates } from '../x509/given-certificates.ts';
+import type { Material } from './material.ts';
+
+const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+export const givenIn =
+  (folder: string) =>
+  async (held: Material | null): Promise<Material> => {
+    const [pair, authorities] = await Promise.all([readCertificates(folder), readAuthorities(folder)]);
+    const isSame =
+      held !== null && held.certificate === pair.certificate && held.key === pair.key && held.authorities.join() === authorities.join();
+    return isSame ? held : { ...pair, authorities };
+  };
+
+async function readAuthorities(folder: string): Promise<readonly string[]> {
+  const found = (await readFile(join(folder, 'ca.crt'), 'utf8')).match(pem) ?? [];
+  if (found.length === 0) throw new Error(`ca.crt in ${folder} holds no certificate`);
+  if (!found.every(isCertificate)) throw new Error(`ca.crt in ${folder} holds what is no certificate`);
+  return found.map((certificate) => `${certificate}\n`);
+}
+
+function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).raw.length > 0;
+  } catch {
+    return false;
+  }
+}

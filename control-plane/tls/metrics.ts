@@ -1,0 +1,18 @@
+import { Gauge, type Registry } from 'prom-client';
+import { lifeOf } from '../x509/authorities.ts';
+import type { TendedMaterial } from './material.ts';
+
+/** Of what is shown now; nothing where there is none. */
+export const exportExpiry = (registry: Registry, tended: Pick<TendedMaterial, 'current'>): Gauge<'certificate'> =>
+  new Gauge({
+    name: 'tollgate_certificate_expires_seconds',
+    help: 'When the certificate that sidecars are shown expires, and the last of the authorities, in seconds since 1970',
+    labelNames: ['certificate'],
+    registers: [registry],
+    collect() {
+      const { current } = tended;
+      if (current === null) return;
+      this.set({ certificate: 'server' }, lifeOf(current).until / 1_000);
+      this.set({ certificate: 'authority' }, Math.max(...current.authorities.map((certificate) => lifeOf({ certificate }).until)) / 1_000);
+    },
+  });

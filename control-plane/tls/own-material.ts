@@ -1,0 +1,55 @@
+// Certificates of the control plane's own authority: one for this process, which never leaves it, and those of clients.
+import type { KeyObject } from 'node:crypto';
+import { type Authority, type Known, renewedServer, type Server, validityBy } from '../x509/authorities.ts';
+import { makeClient } from '../x509/certificate.ts';
+import type { Material } from './material.ts';
+import type { OwnTerms } from './terms.ts';
+
+interface OwnAuthorities {
+  /** Alive, the oldest one first. */
+  readonly authorities: readonly Known[];
+  /** The one of them that signs now. */
+  readonly signer: Authority;
+}
+
+interface Deps {
+  /** The authorities that all control planes share, as they are now. */
+  readonly find: () => Promise<OwnAuthorities>;
+  /** DNS names and IP addresses by which clients reach it. */
+  readonly names: readonly string[];
+  readonly terms: OwnTerms;
+  readonly now: () => Date;
+}
+
+interface IssuedClient {
+  readonly certificate: string;
+  readonly expiresAt: Date;
+}
+
+export interface OwnMaterial {
+  readonly find: (held: Material | null) => Promise<Material>;
+  /** Null while there is no authority at hand that lives. */
+  readonly issue: (publicKey: KeyObject, uri: string) => IssuedClient | null;
+}
+
+export function createOwnMaterial({ find, names, terms, now }: Deps): OwnMaterial {
+  let server: Server | null = null;
+  let signer: Authority | null = null;
+  return {
+    find: async (held) => {
+      const own = await find();
+      signer = own.signer;
+      server = renewedServer(server, signer, { now: now(), names, terms });
+      const authorities = own.authorities.map(({ certificate }) => certificate);
+      const { certificate, key } = server;
+      const isSame = held !== null && held.certificate === certificate && held.authorities.join() === authorities.join();
+      return isSame ? held : { certificate, key, authorities };
+    },
+    issue: (publicKey, uri) => {
+      if (signer === null) return null;
+      const validity = validityBy(signer, { now: now(), terms, ms: terms.clientMs });
+      if (validity.until <= now()) return null;
+      return { certificate: makeClient(signer, { publicKey, uri, validity }), expiresAt: validity.until };
+    },
+  };
+}

@@ -1,0 +1,104 @@
+// Puts together how sidecars are met with TLS: by an authority of the control plane's own, with the listener where they
+// enrol, or by certificates that somebody else gives; or not at all.
+import { hostname } from 'node:os';
+import { AppError } from '@tollgate/proto/contract';
+import type { Registry } from 'prom-client';
+import { type Config, serverNamesIn, serverNamesProblem } from './config.ts';
+import type { Actor } from './domain/access/actor.ts';
+import { notFound } from './domain/refusal.ts';
+import { startEnrolListener } from './enrol/listener.ts';
+import { createEnrolMetrics } from './enrol/metrics.ts';
+import type { EnrolDeps } from './enrol/server.ts';
+import type { GrpcTls } from './grpc/server.ts';
+import { accountOfPod, createKubernetes } from './kubernetes/api.ts';
+import { tendAuthorities } from './operations/authority/tend-authorities.ts';
+import type { Deps } from './operations/operation.ts';
+import { givenIn } from './tls/given-material.ts';
+import { type TendedMaterial, tendMaterial } from './tls/material.ts';
+import { exportExpiry } from './tls/metrics.ts';
+import { createOwnMaterial, type OwnMaterial } from './tls/own-material.ts';
+import { connectionGraceMs, connectionMs, ownTerms } from './tls/terms.ts';
+import type { Undo } from './undo.ts';
+
+interface TlsDeps extends Pick<Deps, 'pool' | 'clock' | 'sealer'> {
+  readonly config: Pick<Config, 'host' | 'enrolPort' | 'tlsNames' | 'tlsDir'>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
+  readonly registry: Registry;
+  readonly log: EnrolDeps['log'] & Parameters<typeof tendMaterial>[0]['log'];
+}
+
+export interface Tls {
+  /** Null: gRPC is in plain text. */
+  readonly grpc: GrpcTls | null;
+  /** By which sidecars check this control plane, as PEM. Throws a refusal where there are none, or none at hand. */
+  readonly authorities: () => Promise<string>;
+  /** Where sidecars enrol; null: nowhere, or not yet. */
+  readonly enrolPort: number | null;
+  /** Why sidecars cannot be met; null: all is well. */
+  readonly problem: string | null;
+}
+
+const drainMs = 2_000;
+
+export async function wireTls(deps: TlsDeps, undo: Undo): Promise<Tls> {
+  const { config, clock, registry, log, sealer } = deps;
+  if (config.enrolPort === null && config.tlsDir === null) return inPlainText;
+  const own = config.enrolPort === null ? null : ownMaterial(deps, sealer);
+  const tended = await tendMaterial({ find: own?.find ?? givenIn(config.tlsDir ?? ''), now: clock, log });
+  undo.push(() => tended.close());
+  exportExpiry(registry, tended);
+  const authorities = async (): Promise<string> => {
+    if (tended.current !== null) return tended.current.authorities.join('');
+    throw new AppError({ code: 'unavailable', publicMessage: 'the authorities cannot be had at the moment', retryAfterSeconds: 5 });
+  };
+  const listener = own === null ? null : await startEnrolment(deps, { own, tended, authorities }, undo);
+  return {
+    grpc: { source: tended, connectionMs: connectionMs(ownTerms.clientMs), graceMs: connectionGraceMs },
+    authorities,
+    get enrolPort() {
+      return listener?.port ?? null;
+    },
+    get problem() {
+      return tended.problem ?? (listener !== null && listener.port === null ? 'the enrolment port is not listened on yet' : null);
+    },
+  };
+}
+
+const inPlainText: Tls = {
+  grpc: null,
+  authorities: async () => {
+    throw notFound('this control plane has no authorities: neither TOLLGATE_ENROL_PORT nor TOLLGATE_TLS_DIR is set');
+  },
+  enrolPort: null,
+  problem: null,
+};
+
+function ownMaterial({ config, pool, clock }: TlsDeps, sealer: Deps['sealer']): OwnMaterial {
+  if (sealer === null) throw new Error('an authority of our own needs a sealer');
+  const names = config.tlsNames === null ? ['localhost', '127.0.0.1', ...ownHostname()] : serverNamesIn(config.tlsNames);
+  return createOwnMaterial({ find: () => tendAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
+}
+
+/** Where a certificate can have it. */
+const ownHostname = (): readonly string[] => (serverNamesProblem(hostname()) === null ? [hostname()] : []);
+
+interface Enrolment {
+  readonly own: OwnMaterial;
+  readonly tended: TendedMaterial;
+  readonly authorities: Tls['authorities'];
+}
+
+async function startEnrolment(
+  { config, env, authenticate, clock, registry, log }: TlsDeps,
+  { own, tended, authorities }: Enrolment,
+  undo: Undo,
+): Promise<{ readonly port: number | null }> {
+  const account = await accountOfPod(env);
+  const kubernetes = 'problem' in account ? null : createKubernetes(account);
+  if (kubernetes !== null) undo.push(() => kubernetes.close());
+  const deps = { authenticate, kubernetes, issue: own.issue, authorities, clock, metrics: createEnrolMetrics(registry), log };
+  const listener = await startEnrolListener(deps, tended, { host: config.host, port: Number(config.enrolPort) });
+  undo.push(() => listener.close(drainMs));
+  return listener;
+}

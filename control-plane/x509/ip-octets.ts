@@ -1,0 +1,23 @@
+// An IP address as a certificate has it: four octets, or sixteen.
+import { isIP } from 'node:net';
+
+/** Throws where it is no address. */
+export function ipOctets(address: string): Buffer {
+  switch (isIP(address)) {
+    case 4:
+      return Buffer.from(address.split('.').map(Number));
+    case 6:
+      return ofSixteen(address);
+    default:
+      throw new Error(`${JSON.stringify(address)} is no IP address`);
+  }
+}
+
+function ofSixteen(address: string): Buffer {
+  // As WHATWG writes it, without the dotted form at its end.
+  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const groupsOf = (part: string): readonly string[] => (part === '' ? [] : part.split(':'));
+  const [first, last] = [groupsOf(head), groupsOf(tail ?? '')];
+  const zeros = tail === undefined ? [] : Array.from({ length: 8 - first.length - last.length }, () => '0');
+  return Buffer.from([...first, ...zeros, ...last].map((group) => group.padStart(4, '0')).join(''), 'hex');
+}

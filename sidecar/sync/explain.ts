@@ -1,0 +1,23 @@
+// What TLS says of a connection that it refuses, in words for whoever has to mend it.
+
+const words: readonly (readonly [RegExp, string])[] = [
+  [/alert certificate required/, 'the control plane wants a certificate of this sidecar: it needs TOLLGATE_ENROL or TOLLGATE_TLS_DIR'],
+  [/alert certificate expired/, "the control plane says that this sidecar's certificate has expired"],
+  [/alert unknown ca/, "the control plane does not know the authority of this sidecar's certificate"],
+  [
+    /unable to (?:verify|get)|self-signed|certificate signature failure/,
+    'the certificate of the control plane is of no authority that this sidecar trusts',
+  ],
+  [/certificate has expired/, 'the certificate of the control plane has expired'],
+  [/wrong version number|packet length too long/, 'the control plane speaks plain text there, and TLS is asked for'],
+  [
+    /Last error: Failed to connect/,
+    'whoever listens there hangs up at once: it may want TLS, as a control plane with TOLLGATE_ENROL_PORT or TOLLGATE_TLS_DIR does',
+  ],
+];
+
+/** `problem` itself where there is nothing to add. */
+export function explainLink(problem: string): string {
+  const found = words.find(([pattern]) => pattern.test(problem));
+  return found === undefined ? problem : `${found[1]} (${problem.replaceAll(/\s+/g, ' ').trim()})`;
+}

@@ -1,0 +1,96 @@
+// A certificate that the control plane issues, and renews for as long as the sidecar lives. Nothing waits for it but
+// connections: decisions are made meanwhile, by the policy on disk.
+//
+// States: without (asked for, ever again) → holding (asks when some of the last third of its life has gone) → late (a renewal
+// failed; it goes on with the one it has, which the control plane refuses once it has expired, and asks ever again).
+import type { Clock, Timer } from '../clock.ts';
+import { barredMs, createBackoff } from '../backoff.ts';
+import type { Log } from '../log.ts';
+import type { Answer, Issued } from './ask-certificate.ts';
+import { createCredentialsCell, expiryOf, type LinkCredentials } from './credentials.ts';
+import { certificatesIn } from './options.ts';
+
+export interface EnrolledDeps {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+  /** Never rejects. `authorities`: who is trusted to answer. */
+  readonly ask: (authorities: string) => Promise<Answer>;
+  /** The authorities that were named last; false: they are not kept. Never rejects. */
+  readonly keep: (authorities: string) => Promise<boolean>;
+}
+
+const retry = { firstMs: 200, maxMs: 5_000 };
+/** Who is told no will be told no for a while. */
+const refusedMs = 30_000;
+/** Of a certificate that lives very long, authorities change meanwhile; and none is renewed without a pause. */
+const renewMs = { min: 10_000, max: 12 * 3_600_000 };
+
+/** `ca`: the authorities that were told by hand; `kept`: those that descend from them, of an earlier process. */
+export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: string; readonly kept: string | null }): LinkCredentials {
+  const { clock, random, log } = deps;
+  const backoff = createBackoff({ random, ...retry });
+  let named = kept;
+  let keeping: Promise<boolean> = Promise.resolve(kept !== null);
+  let failures = 0;
+  let saidExpired = false;
+  let timer: Timer | null = null;
+  let closed = false;
+  const cell = createCredentialsCell(true, async () => {
+    closed = true;
+    timer?.cancel();
+    await keeping;
+  });
+
+  const taken = ({ own, authorities }: Issued): number => {
+    const isNew = authorities !== named;
+    named = authorities;
+    keeping = keeping.then((isKept) => (isKept && !isNew ? true : deps.keep(authorities)));
+    backoff.reset();
+    failures = 0;
+    saidExpired = false;
+    cell.take({ authorities: together(ca, authorities), own });
+    const leftMs = expiryOf(own.certificate) - clock.wall();
+    log.info({ expiresAt: isoOf(expiryOf(own.certificate)) }, 'a certificate was issued to this sidecar');
+    if (leftMs <= 0) log.warn({}, "the certificate has expired by this machine's clock, which may be ahead");
+    return Math.min(Math.max(leftMs * (2 / 3 + random() / 6), renewMs.min), renewMs.max);
+  };
+  const lost = ({ refused, problem }: Answer & { readonly ok: false }): number => {
+    const waitMs = refused === 'no' ? backoff.next() : barredMs(random, refusedMs);
+    failures += 1;
+    const { expiresAt } = cell.credentials;
+    const isExpired = expiresAt !== null && expiresAt <= clock.wall();
+    cell.fail(isExpired ? `the certificate expired at ${isoOf(expiresAt)}, and ${problem}` : problem, refused === 'key');
+    if (isPowerOfTwo(failures) || (isExpired && !saidExpired)) {
+      const until = expiresAt === null ? {} : { expiresAt: isoOf(expiresAt) };
+      log.warn(
+        { problem, waitMs: Math.round(waitMs), ...until },
+        words[refused === 'key' ? 'refused' : expiresAt === null ? 'none' : isExpired ? 'expired' : 'late'],
+      );
+    }
+    saidExpired ||= isExpired;
+    return waitMs;
+  };
+  const attempt = async (): Promise<void> => {
+    const answer = await deps.ask(together(ca, named));
+    if (closed) return;
+    timer = clock.after(answer.ok ? taken(answer.issued) : lost(answer), () => void attempt());
+    timer.unref();
+  };
+  void attempt();
+  return cell.credentials;
+}
+
+const words = {
+  none: 'no certificate is issued to this sidecar: it cannot reach its control plane, and decides by the policy it holds',
+  late: 'the certificate is not renewed; this sidecar goes on with the one it has',
+  expired: 'the certificate has expired: this sidecar cannot reach its control plane, and decides by the policy it holds',
+  refused: 'the control plane refuses the key of this sidecar: it is issued no certificate, and denies',
+} as const;
+
+/** What was told by hand stays good, as for a control plane that is put back from a backup. */
+const together = (ca: string, named: string | null): string =>
+  [...new Set([...certificatesIn(ca), ...(named === null ? [] : certificatesIn(named))])].join('\n');
+
+const isoOf = (ms: number): string => new Date(ms).toISOString();
+const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;

@@ -1,0 +1,41 @@
+// The credentials of a sidecar, of whichever form was asked for.
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { keepEnrolled } from './enrolled.ts';
+import { followGiven } from './given.ts';
+import { createCredentialsCell, type LinkCredentials } from './credentials.ts';
+import { keepAuthorities } from './kept-authorities.ts';
+import type { LinkTls } from './options.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+interface Own {
+  /** It asks with this one where there is no token. */
+  readonly key: string;
+  /** Where the authorities are kept that it hears of. */
+  readonly folder: string;
+}
+
+/** Resolves at once, or when the disk has answered: nobody else is waited for. */
+export async function openCredentials(deps: Deps, tls: LinkTls, { key, folder }: Own): Promise<LinkCredentials> {
+  switch (tls.kind) {
+    case 'checked': {
+      const cell = createCredentialsCell(false);
+      cell.take({ authorities: tls.ca, own: null });
+      return cell.credentials;
+    }
+    case 'given':
+      return followGiven(deps, tls.folder);
+    case 'enrolled': {
+      const { ca, enrol, tokenFile } = tls;
+      const { askCertificate } = await import('./ask-certificate.ts');
+      const kept = keepAuthorities(folder, ca, deps.log);
+      const ask = (authorities: string) => askCertificate(deps.clock, { enrol, tokenFile, key }, authorities);
+      return keepEnrolled({ ...deps, ask, keep: (authorities) => kept.write(authorities) }, { ca, kept: await kept.read() });
+    }
+  }
+}

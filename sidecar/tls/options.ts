@@ -1,0 +1,88 @@
+// How the link to the control plane is secured, as an operator or the library's caller says it: three forms, and what is
+// wrong with one. What is wrong is said by the name it was given under, before anything is connected.
+import { X509Certificate } from 'node:crypto';
+
+/** The library's forms. PEM text; `enrol` is `host:port`; `folder` holds tls.crt, tls.key and ca.crt. */
+export type TlsOptions =
+  /** The control plane is checked by these authorities and no others; it does not learn who this is but by the key. */
+  | { readonly ca: string }
+  /** Besides, a certificate is asked for there, with the token of a service account, else with the key, and renewed. */
+  | { readonly ca: string; readonly enrol: string; readonly tokenFile?: string }
+  /** Somebody else keeps these files fresh; they are read again. */
+  | { readonly folder: string };
+
+export type LinkTls =
+  | { readonly kind: 'checked'; readonly ca: string }
+  | { readonly kind: 'enrolled'; readonly ca: string; readonly enrol: string; readonly tokenFile: string | null }
+  | { readonly kind: 'given'; readonly folder: string };
+
+export interface GivenTls {
+  readonly ca: string | null;
+  readonly enrol: string | null;
+  readonly tokenFile: string | null;
+  readonly folder: string | null;
+}
+
+/** What each is called where it was given. */
+export type TlsNames = Readonly<Record<keyof GivenTls, string>>;
+
+export const variableNames: TlsNames = {
+  ca: 'TOLLGATE_CA',
+  enrol: 'TOLLGATE_ENROL',
+  tokenFile: 'TOLLGATE_TOKEN_FILE',
+  folder: 'TOLLGATE_TLS_DIR',
+};
+export const optionNames: TlsNames = { ca: 'tls.ca', enrol: 'tls.enrol', tokenFile: 'tls.tokenFile', folder: 'tls.folder' };
+
+/** Null: nothing is asked for, and the address decides as ever. */
+export function readTls(given: GivenTls, names: TlsNames): { readonly tls: LinkTls | null } | { readonly problems: readonly string[] } {
+  const { ca, enrol, tokenFile, folder } = given;
+  const of = (field: keyof GivenTls, problem: string | null): readonly string[] => (problem === null ? [] : [`${names[field]} ${problem}`]);
+  const problems = [
+    ...(ca === null ? [] : of('ca', authoritiesProblem(ca))),
+    ...(enrol === null ? [] : of('enrol', addressProblem(enrol))),
+    ...(folder === null ? [] : of('folder', notBeside(given, names))),
+    ...(enrol !== null && folder === null && ca === null
+      ? of('enrol', `needs ${names.ca}: the authorities by which whoever issues certificates is checked`)
+      : []),
+    ...(tokenFile !== null && enrol === null && folder === null
+      ? of('tokenFile', `needs ${names.enrol}: it is what certificates are asked for with`)
+      : []),
+  ];
+  if (problems.length > 0) return { problems };
+  if (folder !== null) return { tls: { kind: 'given', folder } };
+  if (ca === null) return { tls: null };
+  return { tls: enrol === null ? { kind: 'checked', ca: plainPem(ca) } : { kind: 'enrolled', ca: plainPem(ca), enrol, tokenFile } };
+}
+
+function notBeside(given: GivenTls, names: TlsNames): string | null {
+  const others = (['ca', 'enrol', 'tokenFile'] as const).filter((field) => given[field] !== null).map((field) => names[field]);
+  if (others.length === 0) return null;
+  return `cannot stand beside ${others.join(' and ')}: its folder holds certificate, key and authorities; set one or the other`;
+}
+
+/** Whoever gives it as a variable in one line writes line ends as `\n`. */
+const plainPem = (text: string): string => text.replaceAll(String.raw`\n`, '\n');
+
+const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** The certificates of a bundle, each as PEM. Throws where one is none, or there is none. */
+export function certificatesIn(text: string): readonly string[] {
+  const found = plainPem(text).match(pem) ?? [];
+  if (found.length === 0) throw new Error('holds no certificate as PEM');
+  return found.map((one) => new X509Certificate(one).toString().trim());
+}
+
+export function authoritiesProblem(text: string): string | null {
+  try {
+    certificatesIn(text);
+    return null;
+  } catch {
+    return 'must be certificates of authorities as PEM, from -----BEGIN CERTIFICATE----- on';
+  }
+}
+
+export const addressProblem = (text: string): string | null =>
+  /^(?:[A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$/.test(text) && Number(text.slice(text.lastIndexOf(':') + 1)) <= 65_535
+    ? null
+    : 'must be host:port';
