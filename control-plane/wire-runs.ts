@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '@tollgate/sidecar/embed';
 import type { HookHost } from '@tollgate/sidecar/hooks';
+import { type CallTracing, countDecisions, type Tracing } from '@tollgate/sidecar/telemetry';
 import type { Registry } from 'prom-client';
 import { makeId } from './domain/access/key.ts';
 import type { ModelCatalogue } from './domain/agents/catalogue.ts';
@@ -21,12 +22,13 @@ import { createOpenToolbox } from './operations/tool-servers/open-toolbox.ts';
 import type { Publisher } from './publish/publisher.ts';
 import { createGovernor, type GovernorDeps } from './runs/governance/governor.ts';
 import { exportGovernor } from './runs/governance/metrics.ts';
+import { type CountedModel, countRuns } from './runs/metrics.ts';
 import type { Models } from './runs/model.ts';
+import { countRefusedMoney } from './runs/refused-money.ts';
 import { createRunner, type Runner } from './runs/runner.ts';
 import { createAliases } from './runs/tools/aliases.ts';
 import { createArgumentsProblem } from './runs/tools/arguments.ts';
 import { createSchemaProblem } from './runs/tools/schema-problem.ts';
-import type { Tracing } from './runs/tracing.ts';
 import { readDeployment } from './store/deployment.ts';
 import { findWorkspaceId } from './store/workspaces.ts';
 import type { Undo } from './undo.ts';
@@ -42,6 +44,8 @@ export interface RunsDeps extends Deps {
   readonly registry: Registry;
   readonly models: Models;
   readonly tracing: Tracing;
+  /** Of calls that hooks are asked about; absent: they are not traced. */
+  readonly calls?: CallTracing;
   readonly log: {
     info(fields: object, message: string): void;
     warn(fields: object, message: string): void;
@@ -106,22 +110,30 @@ export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requ
     .adopt()
     .catch((error: unknown) => log.error(loggable(error), 'what an earlier process recorded of its runs stays on disk'));
   const schemaProblem = createSchemaProblem();
+  const decided = countDecisions(registry);
+  const counted = countRuns({ registry, find: (model) => countedModel(catalogue, model), now: () => systemClock.now() }, books);
   const runner = createRunner({
-    money: books.money,
-    records: books.records,
+    ...counted,
+    ...countRefusedMoney(registry, { money: counted.money, admit: (caller, least) => requireDay(deps, caller, least) }),
+    decided,
     watch: (run, halt) => heart.watch(run, halt),
     governor,
     models,
     rates: { of: (model) => catalogue.ratesOf(model, clock()), dearestOf: (model) => catalogue.dearestRatesOf(model, clock()) },
     workbench: { aliases: createAliases, argumentsProblem: createArgumentsProblem(schemaProblem) },
-    admit: (caller, least) => requireDay(deps, caller, least),
     openToolbox: createOpenToolbox({ ...deps, schemaProblem }),
     newId: () => makeId(random),
     clock: systemClock,
     log,
     tracing: namingProviders(tracing, catalogue),
   });
-  return { startRun: createStartRun(runner, { atOnce }), hooks: createHookHost({ ...deps, governor, requestsPerSecond }), runner };
+  const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided });
+  return { startRun: createStartRun(runner, { atOnce }), hooks, runner };
+}
+
+function countedModel(catalogue: Pick<ModelCatalogue, 'find'>, name: string): CountedModel | null {
+  const found = catalogue.find(name);
+  return found === null ? null : { provider: found.provider, model: found.name };
 }
 
 /** The conventions of telemetry want the provider beside each model. */

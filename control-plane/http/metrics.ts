@@ -1,6 +1,6 @@
-// How many requests there are and how long they take, by route as it is declared, never by what stands in a path.
+// How many requests there are and how long they take, by route as it is declared, never by what stands in a path; and whether requests can be served.
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { Histogram, type Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Answers what counts a reply that broke off after its beginning, as `broken` instead of the status it began with. */
 export function observeRequests(app: FastifyInstance, registry: Registry): (reply: FastifyReply) => void {
@@ -26,3 +26,13 @@ export function observeRequests(app: FastifyInstance, registry: Registry): (repl
     observe(reply, 'broken');
   };
 }
+
+export const exportReadiness = (registry: Registry, isReady: () => boolean): Gauge =>
+  new Gauge({
+    name: 'tollgate_ready',
+    help: '1 while it can serve, as /readyz says',
+    registers: [registry],
+    collect() {
+      this.set(Number(isReady()));
+    },
+  });

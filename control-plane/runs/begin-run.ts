@@ -9,7 +9,7 @@ import { microcentsFromCents } from '../domain/runs/money.ts';
 import type { RunRef } from '../domain/runs/run.ts';
 import type { RunAsk } from '../domain/runs/run-ask.ts';
 import { agentTools, type Task } from './delegation.ts';
-import { type Governed, governRun } from './governance/governed.ts';
+import { type Governed, governRun, type RootRun } from './governance/governed.ts';
 import type { WorkspaceSidecar } from './governance/workspace-sidecar.ts';
 import type { Models } from './model.ts';
 import { leastOf } from './paid-reply.ts';
@@ -27,6 +27,8 @@ export interface BeginDeps extends Pick<RunParts, 'rates'> {
   /** The tools of the workspace's servers that these names and wildcards name. `held`: the servers by the policy held when it is asked. */
   readonly openToolbox: (workspaceId: number, enabledTools: readonly string[], held: () => readonly WorkspaceServer[]) => Promise<Toolbox>;
   readonly newId: () => string;
+  /** Told of each decision on a call, in so many ms. */
+  readonly decided?: RootRun['decided'];
 }
 
 /** What an agent is asked for. */
@@ -77,7 +79,7 @@ export function createBeginRun(
     if (problem !== null) throw badRequest(problem);
     const id = deps.newId();
     const { tier, client } = pins;
-    const caller = { caller: actor, tier: tier ?? rootTier, client: client ?? clientName };
+    const caller = { caller: actor, tier: tier ?? rootTier, client: client ?? clientName, decided: deps.decided };
     const governed = governRun(sidecar.governing, { runId: id, agentId: agent.id, ...caller });
     const halted = governed.halted();
     if (halted !== null) throw forbidden(halted);

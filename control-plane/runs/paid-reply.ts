@@ -1,5 +1,6 @@
 // One model call, paid for: the most it can cost is put aside before it, and what it did cost is settled after it, whatever became
 // of it. What nobody can tell the cost of stays spent.
+import type { Span } from '@tollgate/sidecar/telemetry';
 import type { Agent } from '../domain/agents/agent.ts';
 import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedRequest } from '../domain/runs/cost.ts';
 import { centsFromMicrocents } from '../domain/runs/money.ts';
@@ -9,7 +10,6 @@ import type { Reserved } from './money.ts';
 import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
-import type { Span } from './tracing.ts';
 
 export type Reply = Extract<ModelEvent, { kind: 'reply' }> & {
   /** So little money is left that there was room for fewer tokens than a reply may have. */

@@ -1,6 +1,7 @@
 // One round's tool calls: read, then decided in the order they were asked in, then made side by side. Every call has one
 // `governance` event before its one `tool_result`, and an answer for the model, whatever became of it.
 import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/embed';
+import type { Span } from '@tollgate/sidecar/telemetry';
 import { loggable } from '../loggable.ts';
 import { outputText } from './conversation.ts';
 import type { GovernanceEvent } from './events.ts';
@@ -10,7 +11,6 @@ import type { Reply } from './paid-reply.ts';
 import type { RunParts } from './run-parts.ts';
 import type { ToolResult } from './tools/tool.ts';
 import type { Hint, ReadCall } from './tools/workbench.ts';
-import type { Span } from './tracing.ts';
 
 type Asking = Pick<Reply, 'text' | 'toolCalls' | 'finish' | 'offered'>;
 

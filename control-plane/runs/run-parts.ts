@@ -1,5 +1,6 @@
 // What the parts of one run share.
 import type { Clock, Log } from '@tollgate/sidecar/embed';
+import type { Tracing } from '@tollgate/sidecar/telemetry';
 import type { Rates } from '../domain/agents/rates.ts';
 import type { RunRef } from '../domain/runs/run.ts';
 import type { Conversation } from './conversation.ts';
@@ -8,7 +9,6 @@ import type { Governed } from './governance/governed.ts';
 import type { Models } from './model.ts';
 import type { Money } from './money.ts';
 import type { Workbench } from './tools/workbench.ts';
-import type { Tracing } from './tracing.ts';
 
 /** µ¢ a token; null where a model is not recognised. */
 interface RateTable {

@@ -1,61 +1,40 @@
 // A real run as a collector sees it: its spans go out by OTLP, its trace goes on to tool servers, and what was said goes nowhere.
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { context, propagation, trace } from '@opentelemetry/api';
+import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
-import { type StartedTelemetry, startTelemetry } from '../../control-plane/telemetry/start.ts';
 import { type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
+import { attributesOf, startTelemetryCollector, type TelemetryCollector } from '../support/telemetry-collector.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
-let collector: Server;
-const received: { readonly path: string; readonly text: string }[] = [];
-let telemetry: StartedTelemetry;
+let collector: TelemetryCollector;
+let telemetry: Telemetry;
 let server: FakeServer;
 let rest: RunsRest;
 
 beforeAll(async () => {
-  collector = createServer((request, response) => void collect(request, response)).listen(0, '127.0.0.1');
-  await once(collector, 'listening');
-  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${(collector.address() as AddressInfo).port}`);
-  telemetry = await startTelemetry(process.env);
+  collector = await startTelemetryCollector();
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', collector.url);
+  vi.stubEnv('OTEL_LOGS_EXPORTER', 'none');
+  const read = readTelemetrySettings(process.env);
+  if ('problems' in read) throw new Error(read.problems.join());
+  const registry = new Registry();
+  telemetry = await startTelemetry(read.settings, { registry, identity: { service: 'tollgate', instance: 'one' } });
   server = await startFakeServer();
   server.pages = [[tool('read')]];
-  rest = await createRunsRest({ telemetry, reach: createReach({ allowPrivate: true, commands: [] }) });
+  rest = await createRunsRest({ telemetry, registry, reach: createReach({ allowPrivate: true, commands: [] }) });
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
   await rest.close();
   await server.close();
   for (const api of [trace, context, propagation]) api.disable();
-  collector.closeAllConnections();
-  collector.close();
+  await collector.close();
 });
-
-async function collect(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  let text = '';
-  for await (const chunk of request) text += String(chunk);
-  received.push({ path: request.url ?? '', text });
-  response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-}
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const secret = 'nobody-else-may-read-this';
-
-interface Sent {
-  readonly resourceSpans: readonly {
-    readonly resource: { readonly attributes: readonly { readonly key: string; readonly value: object }[] };
-    readonly scopeSpans: readonly {
-      readonly spans: readonly {
-        readonly name: string;
-        readonly traceId: string;
-        readonly spanId: string;
-        readonly parentSpanId?: string;
-      }[];
-    }[];
-  }[];
-}
 
 test('its spans are those of the conventions, in the trace of the request, and hold nothing of what was said', async () => {
   expect((await rest.ask('POST', '/acme/admin/toolServers', { body: { name: 'files', url: server.url } })).status).toBe(200);
@@ -73,13 +52,11 @@ test('its spans are those of the conventions, in the trace of the request, and h
   expect(answer.body).toMatchObject({ stopReason: 'goal_complete', output: expect.stringContaining(`gave: ${secret}`) });
   await telemetry.close();
 
-  expect(received.map(({ path }) => path)).toEqual(['/v1/traces']);
-  const [{ text } = { text: '' }] = received;
-  expect(text).not.toContain(secret);
-  expect(text).toContain('{"key":"gen_ai.provider.name","value":{"stringValue":"demo"}}');
-  const { resourceSpans } = JSON.parse(text) as Sent;
-  expect(resourceSpans[0]?.resource.attributes).toContainEqual({ key: 'service.name', value: { stringValue: 'tollgate' } });
-  const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
+  expect([...new Set(collector.received.map(({ path }) => path))].toSorted()).toEqual(['/v1/metrics', '/v1/traces']);
+  for (const { text } of collector.received) expect(text).not.toContain(secret);
+  const spans = collector.spans();
+  expect(spans.filter((span) => attributesOf(span)['gen_ai.provider.name'] === 'demo')).toHaveLength(3);
+  expect(collector.resources('/v1/traces')[0]).toMatchObject({ 'service.name': 'tollgate' });
   const named = (name: string) => spans.find((span) => span.name === name);
   expect(spans.map(({ name }) => name).toSorted()).toEqual([
     'chat demo/echo',
@@ -95,4 +72,16 @@ test('its spans are those of the conventions, in the trace of the request, and h
   const called = server.asked.find(({ rpc }) => rpc.method === 'tools/call');
   expect(called?.headers['traceparent']).toBe(`00-${traceId}-${named('execute_tool files.read')?.spanId}-01`);
   expect(called?.headers['baggage']).toBeUndefined();
+
+  const valueOf = (name: string, labels: object): unknown =>
+    collector
+      .metrics()
+      .filter((metric) => metric.name === name)
+      .flatMap(({ sum, gauge }) => (sum ?? gauge)?.dataPoints ?? [])
+      .find((point) => JSON.stringify(attributesOf(point)) === JSON.stringify(labels))?.asDouble;
+  expect(valueOf('tollgate_decisions_total', { decision: 'allow', code: 'allowed', layer: 'default' })).toBe(1);
+  expect(valueOf('tollgate_runs_ended_total', { status: 'completed' })).toBe(1);
+  expect(valueOf('tollgate_runs', { state: 'running' })).toBe(0);
+  expect(valueOf('tollgate_spend_tokens_total', { provider: 'demo', model: 'echo', kind: 'input' })).toBeGreaterThan(0);
+  expect(valueOf('tollgate_spend_cents_total', { provider: 'demo', model: 'echo' })).toBe(0);
 });

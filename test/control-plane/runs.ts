@@ -20,12 +20,11 @@ import { watchQuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import type { Models } from '../../control-plane/runs/model.ts';
 import { createModels } from '../../control-plane/runs/models/models.ts';
 import { createProviders } from '../../control-plane/runs/models/providers.ts';
-import { untraced } from '../../control-plane/runs/tracing.ts';
+import { type Telemetry, untraced } from '@tollgate/sidecar/telemetry';
 import { wireRuns } from '../../control-plane/wire-runs.ts';
 import { recallChannel } from '../../control-plane/store/quota.ts';
 import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
 import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
-import type { Telemetry } from '../../control-plane/telemetry/tracing.ts';
 import { type Undo, undoAll } from '../../control-plane/undo.ts';
 import { createRest } from './rest.ts';
 
@@ -63,7 +62,10 @@ export async function createRunsRest({
     started === null ? Promise.reject(new Error('too early')) : started(...asked);
   const startRun: StartRun = Object.assign(late, { action: 'run.start' as const });
   let hooks: HookHost | null = null;
-  const lateHooks: HookHost = { enter: (shown) => hooks?.enter(shown) ?? noPolicy, decided: () => undefined };
+  const lateHooks: HookHost = {
+    enter: (shown) => hooks?.enter(shown) ?? noPolicy,
+    decided: (decision, ms) => hooks?.decided(decision, ms),
+  };
   const rest = await createRest({
     ...overrides,
     startRun,

@@ -1,10 +1,10 @@
 import { AppError } from '@tollgate/proto/contract';
+import type { Tracing } from '@tollgate/sidecar/telemetry';
 import { expect, test } from 'vitest';
 import type { Money } from '../../control-plane/runs/money.ts';
 import type { RunEnd, RunRecords } from '../../control-plane/runs/records.ts';
 import type { ModelEvent, ModelRequest } from '../../control-plane/runs/model.ts';
 import { ProviderFailed } from '../../control-plane/runs/model.ts';
-import type { Tracing } from '../../control-plane/runs/tracing.ts';
 import {
   callOf,
   createTestBooks,

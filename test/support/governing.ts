@@ -4,7 +4,7 @@ import type { AuditEntry } from '@tollgate/proto/contract';
 import { type DestinationStream, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
-import { exportSidecar } from '../../sidecar/gateway/metrics.ts';
+import { exportSidecar } from '../../sidecar/metrics/sidecar.ts';
 import { createEntrance } from '../../sidecar/gateway/entrance.ts';
 import { buildServer } from '../../sidecar/gateway/server.ts';
 import { logSerializers } from '../../sidecar/log-serializers.ts';
@@ -13,6 +13,7 @@ import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
 import type { Durability } from '../../sidecar/spool/append.ts';
 import { AuditUnavailable } from '../../sidecar/spool/unavailable.ts';
+import type { CallTracing } from '../../sidecar/telemetry/tracing.ts';
 import { snapshotMessage, type World } from './snapshots.ts';
 import { openTestSpool, readAll, temporaryFolder } from './spools.ts';
 
@@ -89,8 +90,9 @@ export async function createTestSidecar({ world = {}, durability = 'kernel', kee
     },
     entries: async () =>
       (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
+    linkCredentials: null,
     leasing: {
-      status: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0 }),
+      status: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0, granted: 0, used: 0 }),
       onWaited: () => undefined,
     },
     shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
@@ -114,9 +116,11 @@ export function createTestServer(
   sidecar: Sidecar,
   {
     requestsPerSecond,
+    tracing,
     ...doors
   }: Pick<Parameters<typeof buildServer>[0], 'httpTools' | 'toolServers' | 'requestTimeoutMs'> & {
     readonly requestsPerSecond?: number;
+    readonly tracing?: CallTracing;
   } = {},
 ) {
   const lines: string[] = [];
@@ -124,7 +128,7 @@ export function createTestServer(
   const registry = new Registry();
   const log = pino({ level: 'trace', serializers: logSerializers }, stream);
   const metrics = exportSidecar(registry, sidecar);
-  const entrance = createEntrance({ sidecar, metrics, ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }) });
+  const entrance = createEntrance({ sidecar, metrics, tracing, ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }) });
   const app = buildServer({ entrance, registry, log, ...doors });
   onTestFinished(() => app.close());
   return { app, registry, lines };

@@ -3,6 +3,7 @@
 
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { canonicalJson } from '@tollgate/proto/contract';
+import { type Tracing, untraced } from '@tollgate/sidecar/telemetry';
 import { onTestFinished } from 'vitest';
 import { compileSnapshot } from '../../control-plane/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
@@ -18,7 +19,6 @@ import type { Money } from '../../control-plane/runs/money.ts';
 import type { NewRun, RunEnd, RunRecords } from '../../control-plane/runs/records.ts';
 import { createRunner, type Runner } from '../../control-plane/runs/runner.ts';
 import type { RunTool, Toolbox, ToolContext, ToolResult } from '../../control-plane/runs/tools/tool.ts';
-import { type Tracing, untraced } from '../../control-plane/runs/tracing.ts';
 import type { Governing } from '../../sidecar/govern/governing.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
@@ -334,7 +334,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
           sweep: () => undefined,
           isSettled: () => true,
           shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
-          leasing: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0 }),
+          leasing: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0, granted: 0, used: 0 }),
           close: () => Promise.resolve(),
         },
         release: () => {

@@ -2,12 +2,18 @@
 import type { FastifyInstance } from 'fastify';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';
+import { exportReadiness } from '../metrics.ts';
 import { okAnd } from '../shapes.ts';
 
 const tag = 'Health';
+const warnings = { type: 'array', items: { type: 'string' }, description: 'What somebody should see to, though it serves' };
 const schemas = {
   alive: describe({ id: 'readHealth', tag, summary: 'Whether it lives', answers: okAnd() }, {}, []),
-  ready: describe({ id: 'readReadiness', tag, summary: 'Whether it can serve; 503 with the reasons otherwise', answers: okAnd() }, {}, []),
+  ready: describe(
+    { id: 'readReadiness', tag, summary: 'Whether it can serve; 503 with the reasons otherwise', answers: okAnd({}, { warnings }) },
+    {},
+    [],
+  ),
   metrics: describe(
     { id: 'readMetrics', tag, summary: 'Metrics, for Prometheus', answers: { mediaType: 'text/plain', text: 'OpenMetrics text' } },
     {},
@@ -15,12 +21,17 @@ const schemas = {
   ),
 };
 
-export function addHealthRoutes(app: FastifyInstance, { readiness, registry }: Pick<AppDeps, 'readiness' | 'registry'>): void {
+export function addHealthRoutes(
+  app: FastifyInstance,
+  { readiness, warnings: listWarnings, registry }: Pick<AppDeps, 'readiness' | 'warnings' | 'registry'>,
+): void {
+  exportReadiness(registry, () => readiness().length === 0);
   app.get('/healthz', { schema: schemas.alive }, async () => ({ ok: true }));
 
   app.get('/readyz', { schema: schemas.ready }, async (_request, reply) => {
     const reasons = readiness();
-    if (reasons.length === 0) return { ok: true };
+    const seen = listWarnings();
+    if (reasons.length === 0) return { ok: true, ...(seen.length === 0 ? {} : { warnings: seen }) };
     return reply.code(503).send({ error: `not ready: ${reasons.join('; ')}`, details: reasons });
   });
 

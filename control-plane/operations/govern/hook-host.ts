@@ -25,12 +25,15 @@ import type { Deps } from '../operation.ts';
 interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly requestsPerSecond: number;
+  readonly decided: HookHost['decided'];
+  /** Absent: calls are not traced. */
+  readonly calls?: HookHost['tracing'];
 }
 
 /** Of a workspace. A sidecar serves one and holds more. */
 const sessionsMax = 5_000;
 
-export function createHookHost({ governor, requestsPerSecond, ...deps }: HookHostDeps): HookHost {
+export function createHookHost({ governor, requestsPerSecond, decided, calls, ...deps }: HookHostDeps): HookHost {
   const limit = createRequestLimit({ now: () => deps.clock().getTime() }, requestsPerSecond);
   const sessions = new WeakMap<Governing, Sessions>();
   const sessionsOf = (governing: Governing): Sessions => {
@@ -57,7 +60,7 @@ export function createHookHost({ governor, requestsPerSecond, ...deps }: HookHos
     return 'identity' in checked ? { governing, sessions: sessionsOf(governing), index, ...checked } : checked;
   }
 
-  return { enter, decided: () => undefined };
+  return { enter, decided, tracing: calls };
 }
 
 /** Null for what is no key at this moment; an outage of ours goes through. */

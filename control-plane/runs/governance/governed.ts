@@ -4,6 +4,7 @@ import type { Tier } from '@tollgate/proto/contract';
 import {
   childOf,
   type Claim,
+  type Decision,
   type Delivery,
   deliver,
   type GovernDeps,
@@ -66,12 +67,14 @@ export interface RootRun {
   readonly caller: Caller;
   readonly tier: Tier;
   readonly client: string;
+  /** Told of each decision, in so many ms. */
+  readonly decided?: ((decision: Decision, ms: number) => void) | undefined;
 }
 
-export function governRun(governing: Governing, { runId, agentId, caller, tier, client }: RootRun): Governed {
+export function governRun(governing: Governing, { runId, agentId, caller, tier, client, decided }: RootRun): Governed {
   const deps: GovernDeps = { ...governing.govern, cell: viewOf(governing.govern.cell, caller) };
   const claim: Claim = { identity: { sub: caller.sub, keyId: caller.keyId }, hops: [{ tier, client, agent: agentId }] };
-  return createGoverned({ governing, deps, claim, client, runChain: [runId], numbers: createNumbers(), above: null });
+  return createGoverned({ governing, deps, claim, client, runChain: [runId], numbers: createNumbers(), above: null, decided });
 }
 
 interface Parts {
@@ -82,10 +85,11 @@ interface Parts {
   readonly runChain: readonly string[];
   readonly numbers: Numbers;
   readonly above: Pick<Governed, 'addCost'> | null;
+  readonly decided: RootRun['decided'];
 }
 
 function createGoverned(parts: Parts): Governed {
-  const { governing, deps, claim, client, runChain, numbers, above } = parts;
+  const { governing, deps, claim, client, runChain, numbers, above, decided } = parts;
   const facts = { sessionId: runChain[0] ?? '', client: { name: client }, runChain, chainClaimed: false };
   const run = openRun({ counters: governing.counters, govern: deps }, { claim, facts, numbers });
   const { usage } = run;
@@ -103,8 +107,10 @@ function createGoverned(parts: Parts): Governed {
     agentId: claim.hops.at(-1)?.agent ?? '',
     caps: { maxBudgetCents, maxDurationMs, maxToolRounds },
     decide: async (call) => {
+      const startedAt = deps.clock.now();
       const judged = await judge(deps, run, call, true);
       const verdict = await recorded(governing, judged);
+      decided?.(verdict.decision, deps.clock.now() - startedAt);
       if (verdict.allowed) allowed += 1;
       return { verdict, kept: valueOf(judged.kept) };
     },

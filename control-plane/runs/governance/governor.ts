@@ -34,7 +34,7 @@ export interface Governor {
   /** By slug. */
   shipping(): ReadonlyMap<string, ShipperStatus>;
   leasing(): readonly LeaseStatus[];
-  /** Decisions acted on although their entries could not be written, of all that were ever open. */
+  /** Decisions whose entries could not be written, of all that were ever open. */
   readonly unrecorded: number;
   close(deadlineMs: number): Promise<void>;
 }

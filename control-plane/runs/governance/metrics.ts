@@ -15,6 +15,8 @@ export function exportGovernor(registry: Registry, governor: Pick<Governor, 'shi
   const sum = (of: 'records' | 'bytes') => (): number => [...governor.shipping().values()].reduce((all, status) => all + status[of], 0);
   gauge('tollgate_spool_records', 'Entries of runs that are not in the audit log yet', sum('records'));
   gauge('tollgate_spool_bytes', 'Bytes of the spools of runs on disk', sum('bytes'));
+  const oldest = (): number => Math.max(0, ...[...governor.shipping().values()].map(({ oldestAgeMs }) => oldestAgeMs));
+  gauge('tollgate_spool_age_seconds', 'Age of the oldest entry of runs that is not in the audit log yet', () => oldest() / 1000);
   const leased = (of: 'counters' | 'waiting' | 'dryDenials') => (): number =>
     governor.leasing().reduce((all, status) => all + status[of], 0);
   gauge('tollgate_leases', 'Limits and runs of which calls are leased to runs and hooks of this process', leased('counters'));
@@ -22,7 +24,7 @@ export function exportGovernor(registry: Registry, governor: Pick<Governor, 'shi
   gauge('tollgate_lease_dry_denials', 'Calls of this process denied because a lease had run dry', leased('dryDenials'));
   gauge(
     'tollgate_unrecorded_decisions',
-    'Decisions of runs acted on although their entries could not be written',
+    'Decisions of runs whose entries could not be written; their calls were denied, unless the workspace allows otherwise',
     () => governor.unrecorded,
   );
 }

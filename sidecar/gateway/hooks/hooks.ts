@@ -99,8 +99,12 @@ async function toolUse({ request, governing, sessions, index, identity, host }: 
   const startedAt = govern.clock.now();
   const hook = parseHookRequest(request.body, clientHeader(request), identity.keyId);
   const session = sessions.find(index, actingIdentity(identity, hook), hook);
+  // Whoever asks here makes the call itself: what comes of it is another request, or none.
+  const span = host.tracing?.begin(hook.tool, request.headers);
   const verdict = await recordedInTurn(governing, judge(govern, session.run, hook, hook.acceptsModifiedInput));
   host.decided(verdict.decision, govern.clock.now() - startedAt);
+  span?.decided(verdict, session.run);
+  span?.end();
   if (verdict.allowed) addPending(session.pending, hook, verdict);
   return { status: 200, body: verdictBody(verdict) };
 }

@@ -4,6 +4,7 @@ import type { Governing } from '../../govern/governing.ts';
 import type { Entrance, LetIn, Shown } from '../entrance.ts';
 import type { Barred } from '../key.ts';
 import type { Sessions } from '../sessions.ts';
+import type { CallTracing } from '../../telemetry/tracing.ts';
 
 /** Whose call it is, and what decides about it. */
 export interface Entered extends LetIn {
@@ -18,12 +19,15 @@ export interface HookHost {
   enter(shown: Shown): Entry | Promise<Entry>;
   /** A decision about a call was made, in so many ms. */
   decided(decision: Decision, ms: number): void;
+  /** Absent: calls are not traced. */
+  readonly tracing?: CallTracing | undefined;
 }
 
-export const hookHostOf = ({ sidecar, metrics, sessions, enter }: Entrance): HookHost => ({
+export const hookHostOf = ({ sidecar, metrics, tracing, sessions, enter }: Entrance): HookHost => ({
   enter: (shown) => {
     const entered = enter(shown);
     return 'status' in entered ? entered : { governing: sidecar, sessions, ...entered };
   },
-  decided: (decision, ms) => metrics.decided(decision, ms),
+  decided: metrics.decided,
+  tracing,
 });

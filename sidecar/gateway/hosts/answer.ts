@@ -5,6 +5,7 @@ import { judge, type ToolCall } from '../../govern/govern.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
 import { type DecidedCall, denialText } from '../../govern/verdict.ts';
 import type { Log } from '../../log.ts';
+import type { Headers } from '../caller-headers.ts';
 import type { Entrance, LetIn } from '../entrance.ts';
 import { addPending, type ClaimedCall, takePending } from '../pending-calls.ts';
 import type { Claimed, Session, Sessions } from '../sessions.ts';
@@ -12,7 +13,7 @@ import type { AfterEvent, Answered, BeforeEvent, Host, HostCall } from './host.t
 import { canaryTool } from './index.ts';
 import { ourName } from './names.ts';
 
-type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions'>;
+type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
 
 interface Caller extends LetIn {
   readonly host: Host;
@@ -21,15 +22,18 @@ interface Caller extends LetIn {
 }
 
 export async function answerBefore(
-  { sidecar, metrics, sessions }: Door,
-  asked: Caller & { readonly event: BeforeEvent },
+  { sidecar, metrics, sessions, tracing }: Door,
+  asked: Caller & { readonly event: BeforeEvent; readonly headers: Headers },
 ): Promise<Answered> {
   const { host, event } = asked;
   const startedAt = sidecar.govern.clock.now();
   const { session, call } = calling(sessions, asked, event.call);
   const takes = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
+  const span = tracing?.begin(call.tool, asked.headers);
   const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, session.run, call, takes));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  span?.decided(verdict, session.run);
+  span?.end();
   if (!verdict.allowed) return { kind: 'deny', text: host.before.deny(verdict.reason, denialText(verdict)) };
   addPending(session.pending, call, verdict);
   const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;

@@ -100,7 +100,7 @@ async function decide(door: Door, { host, event, index, identity, request }: Ask
   const caller = { host, index, identity, tier: tierHeader(request) };
   switch (event.phase) {
     case 'before':
-      return answerBefore(door, { ...caller, event });
+      return answerBefore(door, { ...caller, event, headers: request.headers });
     case 'after':
       return answerAfter(door, { ...caller, event, log: request.log });
     case 'other':

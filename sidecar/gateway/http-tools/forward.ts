@@ -9,6 +9,8 @@ import type { GovernedRun } from '../../govern/run.ts';
 import { deliverStreamed, lookOf, type OutputLook } from '../../govern/streamed.ts';
 import type { Permit } from '../../govern/verdict.ts';
 import type { Sidecar } from '../../sidecar.ts';
+import type { CallOutcome, CallSpan } from '../../telemetry/tracing.ts';
+import type { Headers } from '../caller-headers.ts';
 import { blockedBody } from '../denial-body.ts';
 import { isEmpty, lookedThrough, noText, redactedJson, streamed, type Tell, type Told, treatmentOf } from './answer.ts';
 import type { HttpTool } from './definition.ts';
@@ -24,6 +26,8 @@ export interface Forwarding {
   readonly asked: HttpAsked;
   readonly forward: HttpForward;
   readonly departure: Departure;
+  /** Undefined: the call is not traced. */
+  readonly span: CallSpan | undefined;
 }
 
 /** Says `abort` once the caller is gone, to the request that is being made; null: none is. */
@@ -38,7 +42,7 @@ interface Answer {
 }
 
 export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply: FastifyReply): void {
-  const { tool, asked, forward, permit, run, departure } = forwarding;
+  const { tool, asked, forward, permit, run, departure, span } = forwarding;
   const left = new EventEmitter();
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) left.emit('abort');
@@ -57,7 +61,7 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
       rewriteRequestHeaders: (_request, { host }) =>
         requestHeaders({
           tool,
-          caller: endToEnd(request.headers),
+          caller: span === undefined ? endToEnd(request.headers) : tracedBy(span, endToEnd(request.headers)),
           decided: forward.headers,
           contentType: asked.body.contentType,
           bytes: forward.bytes.byteLength,
@@ -76,6 +80,14 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
   }
 }
 
+/** The tool hears of our span, where it would have heard of the caller's. */
+const tracedBy = (span: CallSpan, headers: Headers): Headers => ({
+  ...headers,
+  traceparent: undefined,
+  tracestate: undefined,
+  ...span.headers(),
+});
+
 // The proxy's types speak of another client's answer: this is what its own hands on.
 const answerOf = (res: object): Answer => res as Answer;
 
@@ -89,12 +101,18 @@ function crash(reply: FastifyReply, error: unknown): void {
   reply.raw.destroy();
 }
 
-function tellOf({ sidecar, run, permit }: Forwarding, status: number): Tell {
+function tellOf({ sidecar, run, permit, span }: Forwarding, status: number): Tell {
   return ({ digest, findings, blocked, broken }: Told) => {
     const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
     const isError = status >= 400 || broken === true;
+    span?.end({ isError, action: actionOf(permit, findings, blocked) });
     return recordedInTurn(sidecar, deliverStreamed(sidecar.govern, run, permit, { isError, durationMs, digest, findings, blocked }));
   };
+}
+
+function actionOf({ decision }: Permit, findings: Told['findings'], blocked: Told['blocked']): CallOutcome['action'] {
+  if (blocked !== null) return 'block';
+  return decision.transform === 'redact' && findings.length > 0 ? 'redact' : 'pass';
 }
 
 async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -128,7 +128,7 @@ async function call(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const { sidecar, sessions, metrics } = deps;
+  const { sidecar, sessions, metrics, tracing } = deps;
   const startedAt = sidecar.govern.clock.now();
   const asked = askedOf(request, name, tool);
   // None of them stands twice: then the head was refused.
@@ -136,16 +136,18 @@ async function call(
   if ('problem' in headers) throw new AppError({ code: 'bad_request', publicMessage: headers.problem });
   const { run } = sessions.find(index, identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));
   const named = tool.nameByMethod ? `${name}.${request.method}` : name;
+  const span = tracing?.begin(named, request.headers);
   const judged = judge(sidecar.govern, run, { tool: named, input: asked.input }, (changed) => forwardOf(asked, changed) !== null);
   const verdict = await recordedInTurn(sidecar, judged);
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  span?.decided(verdict, run);
   if (!verdict.allowed) {
     const answer = denialAnswer(verdict);
     return void reply.code(answer.status).headers(answer.headers).send(answer.body);
   }
   const forward = forwardOf(asked, verdict.input);
   if (forward === null) throw new Error('a permitted input cannot be sent');
-  forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure }, request, reply);
+  forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure, span }, request, reply);
 }
 
 function askedOf(request: FastifyRequest, name: string, tool: HttpTool): HttpAsked {

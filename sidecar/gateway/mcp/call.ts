@@ -7,7 +7,9 @@ import { judge, type ToolCall } from '../../govern/govern.ts';
 import { offers } from '../../govern/offers.ts';
 import { type Denial, denialOf, denialText, type Permit } from '../../govern/verdict.ts';
 import type { Sidecar } from '../../sidecar.ts';
-import type { DecisionMetrics } from '../metrics.ts';
+import type { CallSpan, CallTracing } from '../../telemetry/tracing.ts';
+import type { Headers } from '../caller-headers.ts';
+import type { DecisionMetrics } from '../../metrics/sidecar.ts';
 import { isAdmitted } from './catalog.ts';
 import type { ParamHeader } from './wire/header-values.ts';
 import { memberAt, withMember } from './wire/json-text.ts';
@@ -17,11 +19,16 @@ import type { Era } from './wire/methods.ts';
 import { passingOf } from './passing.ts';
 import type { Pending, Prepared, ServerResponse } from './pending.ts';
 import { redactedParams, restored } from './redacted.ts';
+import { tracedMeta, traceOf } from './traced.ts';
 import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from './wire/rpc.ts';
 
 export interface Judging extends Viewer {
   readonly sidecar: Sidecar;
   readonly metrics: DecisionMetrics;
+  /** Undefined: calls are not traced. */
+  readonly tracing: CallTracing | undefined;
+  /** Of the request. */
+  readonly requestHeaders: Headers;
   readonly era: Era;
 }
 
@@ -42,43 +49,60 @@ export async function prepareCall(
   const { id, params } = message;
   const args = params['arguments'] ?? {};
   const tool = policyName(judging.server, name);
-  const verdict = await decided(judging, { tool, input: args, ...definitionFlaw(judging, name, tool) });
+  const { verdict, span } = await decided(judging, { tool, input: args, ...definitionFlaw(judging, name, tool) }, params['_meta']);
   if (!verdict.allowed) {
     const text = isAbsent(judging, verdict, name)
       ? errorText(id, rpcErrors.params, `Unknown tool: ${name.slice(0, bounds.nameLength)}`)
       : refusedCall(id, judging.era, verdict);
     throw new Refused(200, text);
   }
+  const besides = redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']);
   const forwarded: ClientRequest = {
     ...message,
     params: {
-      ...redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']),
+      ...besides,
+      ...(span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) }),
       name,
       ...('arguments' in params ? { arguments: verdict.input } : {}),
       ...stateOf(params),
     },
   };
-  return { message: forwarded, declared, pending: outcomeOf(judging, verdict, message, refusedCall) };
+  return {
+    message: forwarded,
+    declared,
+    ...traceOf(verdict, span),
+    pending: outcomeOf(judging, { permit: verdict, span }, message, refusedCall),
+  };
 }
 
 /** A resource or a prompt, as `<server>.resources/read` and the like. */
 export async function prepareRead(judging: Judging, message: ClientRequest): Promise<Prepared> {
   const { _meta: meta, requestState: _, ...input } = message.params;
-  const verdict = await decided(judging, { tool: policyName(judging.server, message.method), input });
+  const { verdict, span } = await decided(judging, { tool: policyName(judging.server, message.method), input }, meta);
   if (!verdict.allowed) throw new Refused(200, refusedRead(message.id, judging.era, verdict));
   const besides = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
-  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...besides, ...stateOf(message.params) };
-  return { message: { ...message, params }, declared: [], pending: outcomeOf(judging, verdict, message, refusedRead) };
+  const traced = span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) };
+  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...besides, ...traced, ...stateOf(message.params) };
+  const pending = outcomeOf(judging, { permit: verdict, span }, message, refusedRead);
+  return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
 }
 
 /** What only its server reads comes back to it as it was. */
 const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object => (requestState === undefined ? {} : { requestState });
 
-async function decided({ sidecar, run, metrics }: Judging, call: ToolCall): Promise<Permit | Denial> {
+interface Asked {
+  readonly verdict: Permit | Denial;
+  readonly span: CallSpan | undefined;
+}
+
+/** `meta`: of the request; where it names a trace, that goes before the one of the headers. */
+async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<Asked> {
   const startedAt = sidecar.govern.clock.now();
+  const span = tracing?.begin(call.tool, isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders);
   const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, call, true));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
-  return verdict;
+  span?.decided(verdict, run);
+  return { verdict, span };
 }
 
 /** Not for a tool that the caller does not see: it is told nothing of it. */
@@ -99,7 +123,12 @@ const ofTheMoment = new Set(['workspace_frozen', 'agent_suspended', 'snapshot_mi
 const isAbsent = ({ govern, run, catalog }: Judging, { code, tool }: Denial, name: string): boolean =>
   !ofTheMoment.has(code) && (!offers(govern, run, tool) || !catalog.tools.has(name));
 
-function outcomeOf(judging: Judging, permit: Permit, { id, method }: ClientRequest, refusal: Refusal): Pending {
+interface PermittedCall {
+  readonly permit: Permit;
+  readonly span: CallSpan | undefined;
+}
+
+function outcomeOf(judging: Judging, { permit, span }: PermittedCall, { id, method }: ClientRequest, refusal: Refusal): Pending {
   const { sidecar, run, era } = judging;
   const durationMs = (): number => sidecar.govern.clock.now() - permit.decidedAt;
   return {
@@ -110,12 +139,14 @@ function outcomeOf(judging: Judging, permit: Permit, { id, method }: ClientReque
       const json = transform === 'log' && storedTransform === 'log' ? {} : { json: jsonOf(response) };
       const outcome = { output: response.value, ...json, isError: saysError(response), durationMs: durationMs() };
       const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, outcome));
+      span?.end({ isError: outcome.isError, action: delivery.action });
       if (delivery.action === 'pass') return response.text;
       if (delivery.decision !== null) return refusal(id, era, denialOf(permit.tool, permit.requestId, delivery.decision, []));
       const redacted = delivery.json ?? JSON.stringify(delivery.output);
       return restored(response, withMember(response.text, [response.holds], shaped(response, redacted)));
     },
     abandon: async (why) => {
+      span?.end({ isError: true, action: 'block' });
       await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, { output: why, isError: true, durationMs: durationMs() }));
     },
     passing: passingOf(run, permit),

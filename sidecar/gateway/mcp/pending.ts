@@ -1,4 +1,5 @@
 // A request on its way to a tool server: what is to become of whatever comes back because of it.
+import type { TraceHeaders } from '../../telemetry/tracing.ts';
 import type { ClientRequest } from './wire/message.ts';
 import type { ServerMessage } from './wire/server-message.ts';
 import type { ParamHeader } from './wire/header-values.ts';
@@ -32,6 +33,8 @@ export interface Prepared {
   readonly message: ClientRequest;
   /** Arguments that its headers repeat. */
   readonly declared: readonly ParamHeader[];
+  /** Headers that tell of the trace it is part of. */
+  readonly trace?: TraceHeaders;
   readonly pending: Pending;
 }
 

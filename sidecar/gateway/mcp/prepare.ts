@@ -31,7 +31,8 @@ export async function prepare(door: Door, asked: Asked, preparing: Preparing): P
   if (mismatch !== null) throw new Refused(400, errorText(message.id, rpcErrors.headers, mismatch));
   const viewer = viewerOf(door, asked, run);
   const passing = passingBy(run, asked.server, message.method);
-  const judging: Judging = { ...viewer, sidecar: door.sidecar, metrics: door.metrics, era };
+  const { sidecar, metrics, tracing } = door;
+  const judging: Judging = { ...viewer, sidecar, metrics, tracing, requestHeaders: asked.request.headers, era };
   const plain = (pending: Pending): Prepared => ({ message, declared: [], pending });
   switch (treatment) {
     case 'call':

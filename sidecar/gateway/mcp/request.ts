@@ -27,11 +27,12 @@ export async function handleRequest(door: Door, asked: Asked, era: Era, message:
     refuseKnownId(session, message.id);
   }
   const { pending, relaying } = waitFor(door, asked, { era, message, run, prepared: prepared.pending });
+  const named = requestHeaders(era, prepared.message, headers, prepared.declared);
   try {
     const answer = await asked.send({
       era,
       method: 'POST',
-      headers: requestHeaders(era, prepared.message, headers, prepared.declared),
+      headers: prepared.trace === undefined ? named : { ...named, ...prepared.trace },
       message: prepared.message,
       body: messageText(prepared.message),
       signal: relaying.signal,

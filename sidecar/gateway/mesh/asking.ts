@@ -44,11 +44,22 @@ export function runOf(
 
 const textOf = (value: Headers[string]): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Decides and records one call. */
-export async function decided({ sidecar, metrics }: MeshDeps, run: GovernedRun, call: ToolCall, forwards: Takes): Promise<Verdict> {
+interface Deciding {
+  readonly run: GovernedRun;
+  readonly call: ToolCall;
+  readonly forwards: Takes;
+  /** Of the request. */
+  readonly headers: Headers;
+}
+
+/** Decides and records one call. The other gateway makes it, and tells its tool of the trace. */
+export async function decided({ sidecar, metrics, tracing }: MeshDeps, { run, call, forwards, headers }: Deciding): Promise<Verdict> {
   const startedAt = sidecar.govern.clock.now();
+  const span = tracing?.begin(call.tool, headers);
   const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, call, forwards));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  span?.decided(verdict, run);
+  span?.end();
   return verdict;
 }
 

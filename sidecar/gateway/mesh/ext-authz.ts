@@ -37,7 +37,8 @@ async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output): 
 
 async function answered(deps: ExtAuthzDeps, run: GovernedRun, checked: Checked, call: ToolCall): Promise<CheckResponse> {
   const hidesOutput = !checked.route.outputsElsewhere;
-  const verdict = await decided(deps, run, { ...call, hidesOutput, besides: goingOn(checked.headers) }, false);
+  const { headers } = checked;
+  const verdict = await decided(deps, { run, call: { ...call, hidesOutput, besides: goingOn(headers) }, forwards: false, headers });
   return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
 }
 

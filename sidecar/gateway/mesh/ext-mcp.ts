@@ -49,7 +49,7 @@ async function checkRequest(deps: MeshDeps, pending: Pending, request: McpReques
       if (service === '' || others.length > 0) return refused(malformed('a call is for one server').refusal);
       // Without it nobody knows whether what comes of the call will be shown.
       const hidesOutput = metadataText(request.metadataContext, 'tollgate_phase') !== 'full';
-      const verdict = await decided(deps, run, { tool: ask.tool, input: ask.input, hidesOutput }, isFields);
+      const verdict = await decided(deps, { run, call: { tool: ask.tool, input: ask.input, hidesOutput }, forwards: isFields, headers });
       if (!verdict.allowed) return denied(verdict);
       pending.set(verdict.requestId, { run, permit: verdict });
       const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;

@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import { createEntrance } from '../../../sidecar/gateway/entrance.ts';
 import { registerHostHooks } from '../../../sidecar/gateway/hosts/host-hooks.ts';
-import { exportSidecar } from '../../../sidecar/gateway/metrics.ts';
+import { exportSidecar } from '../../../sidecar/metrics/sidecar.ts';
 import { createTestServer, createTestSidecar } from '../../support/governing.ts';
 import { keyText } from '../../support/snapshots.ts';
 

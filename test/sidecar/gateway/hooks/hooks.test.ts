@@ -569,7 +569,7 @@ test('health says what is held; readiness is 503 with the reasons while it canno
   expect((await app.inject('/readyz')).statusCode).toBe(200);
   await toolUse();
   await toolUse({ authorization: null });
-  expect((await app.inject('/metrics')).body).toContain('tollgate_decisions_total{decision="allow",code="allowed"} 1');
+  expect((await app.inject('/metrics')).body).toContain('tollgate_decisions_total{decision="allow",code="allowed",layer="default"} 1');
   expect(await registry.getSingleMetricAsString('tollgate_unauthenticated_total')).toContain(' 1');
   const empty = await start(null);
   const answer = await empty.app.inject('/readyz');

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createEntrance } from '../../../../sidecar/gateway/entrance.ts';
 import { registerHostHooks } from '../../../../sidecar/gateway/hosts/host-hooks.ts';
 import { answerHeader, hostNamed } from '../../../../sidecar/gateway/hosts/index.ts';
-import { exportSidecar } from '../../../../sidecar/gateway/metrics.ts';
+import { exportSidecar } from '../../../../sidecar/metrics/sidecar.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { agent, document, key, keyText, ruleFor, server, settings, type World } from '../../../support/snapshots.ts';
 import { recorded, startHosts } from './recorded.ts';

@@ -3,6 +3,7 @@ import { createServer, request as httpRequest, type IncomingHttpHeaders, type In
 import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { HttpTool } from '../../../../sidecar/gateway/http-tools/definition.ts';
+import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
 import { createTestServer, createTestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
 
@@ -56,9 +57,10 @@ export interface Options {
   readonly answer?: Answering;
   readonly tool?: Partial<HttpTool>;
   readonly keepInput?: boolean;
+  readonly tracing?: CallTracing;
 }
 
-export async function startTool({ world = {}, answer, tool = {}, keepInput = true }: Options = {}) {
+export async function startTool({ world = {}, answer, tool = {}, keepInput = true, tracing }: Options = {}) {
   const upstream = await startUpstream(answer);
   const sidecar = await createTestSidecar({ world, keepInput });
   const billing: HttpTool = {
@@ -71,7 +73,10 @@ export async function startTool({ world = {}, answer, tool = {}, keepInput = tru
     timeoutMs: 5_000,
     ...tool,
   };
-  const { app, lines } = createTestServer(sidecar, { httpTools: new Map([['billing', billing]]) });
+  const { app, lines } = createTestServer(sidecar, {
+    httpTools: new Map([['billing', billing]]),
+    ...(tracing === undefined ? {} : { tracing }),
+  });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const port = Number(new URL(address).port);
   return {

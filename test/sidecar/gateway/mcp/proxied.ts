@@ -7,6 +7,7 @@ import { createMcpHandler, type McpHttpHandler, type McpServer } from '@modelcon
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
 import type { ToolServer, ToolServers } from '../../../../sidecar/gateway/mcp/upstream.ts';
+import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
 import { createTestServer, createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
 
@@ -107,9 +108,9 @@ export interface Proxied {
   codes(): Promise<readonly string[]>;
 }
 
-export async function startProxied(servers: ToolServers, world: World = {}): Promise<Proxied> {
+export async function startProxied(servers: ToolServers, world: World = {}, tracing?: CallTracing): Promise<Proxied> {
   const sidecar = await createTestSidecar({ world });
-  const { app, lines } = createTestServer(sidecar, { toolServers: servers });
+  const { app, lines } = createTestServer(sidecar, { toolServers: servers, ...(tracing === undefined ? {} : { tracing }) });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   // Clients keep connections on which nothing was asked yet, which are not idle.
   onTestFinished(() => app.server.closeAllConnections());

@@ -15,7 +15,7 @@ import { onTestFinished } from 'vitest';
 import { createEntrance } from '../../../../sidecar/gateway/entrance.ts';
 import type { HttpTool } from '../../../../sidecar/gateway/http-tools/definition.ts';
 import { startMesh } from '../../../../sidecar/gateway/mesh/mesh.ts';
-import { exportSidecar } from '../../../../sidecar/gateway/metrics.ts';
+import { exportSidecar } from '../../../../sidecar/metrics/sidecar.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
 

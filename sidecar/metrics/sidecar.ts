@@ -1,10 +1,11 @@
 // What a sidecar process shows at `/metrics`, read from its parts whenever somebody asks.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { Decision } from '../decide/decision.ts';
 import type { Sidecar } from '../sidecar.ts';
+import { countDecisions, type Decided } from '../telemetry/decision-metrics.ts';
+import { exportCertificate } from './certificate.ts';
 
 export interface DecisionMetrics {
-  decided(decision: Decision, ms: number): void;
+  readonly decided: Decided;
   unauthenticated(): void;
   throttled(): void;
 }
@@ -27,13 +28,33 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   gauge('tollgate_outage_decisions', 'Decisions made by a policy older than the outage rule allows', () => sidecar.outageDecisions);
   gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);
   gauge('tollgate_spool_bytes', 'Bytes of the spool on disk', () => sidecar.shipping().bytes);
-  gauge('tollgate_unrecorded_decisions', 'Decisions acted on although their entries could not be written', () => sidecar.unrecorded);
+  const oldest = (): number => sidecar.shipping().oldestAgeMs / 1000;
+  gauge('tollgate_spool_age_seconds', 'Age of the oldest entry that the control plane has not acknowledged; 0 where there is none', oldest);
+  const unrecorded = 'Decisions whose entries could not be written; their calls were denied, unless the workspace allows otherwise';
+  gauge('tollgate_unrecorded_decisions', unrecorded, () => sidecar.unrecorded);
   const unconfirmed = 'Decisions answered before the control plane had committed their entries, which TOLLGATE_DURABILITY=remote asks for';
   gauge('tollgate_unconfirmed_decisions', unconfirmed, () => sidecar.unconfirmed);
   gauge('tollgate_leases', 'Limits and runs of which calls are leased now', () => sidecar.leasing.status().counters);
   gauge('tollgate_lease_link', '1 while leases can be asked for', () => Number(sidecar.leasing.status().link === 'open'));
   gauge('tollgate_lease_waiting', 'Calls that wait for a lease now', () => sidecar.leasing.status().waiting);
   gauge('tollgate_lease_dry_denials', 'Calls denied because a lease had run dry', () => sidecar.leasing.status().dryDenials);
+  exportCertificate(registry, sidecar);
+  const total = (name: string, help: string, read: () => number): Counter =>
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(read());
+      },
+    });
+  total(
+    'tollgate_lease_calls_granted_total',
+    'Calls that this process was granted of limits and runs',
+    () => sidecar.leasing.status().granted,
+  );
+  total('tollgate_lease_calls_used_total', 'Calls that were made of what was granted', () => sidecar.leasing.status().used);
   const leaseWaits = new Histogram({
     name: 'tollgate_lease_wait_seconds',
     help: 'How long calls waited for a lease',
@@ -41,18 +62,7 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
     registers,
   });
   sidecar.leasing.onWaited((ms) => leaseWaits.observe(ms / 1000));
-  const decisions = new Counter({
-    name: 'tollgate_decisions_total',
-    help: 'Decisions, by outcome and reason',
-    labelNames: ['decision', 'code'],
-    registers,
-  });
-  const seconds = new Histogram({
-    name: 'tollgate_decision_seconds',
-    help: 'From a parsed request to its recorded decision',
-    buckets: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05],
-    registers,
-  });
+  const decided = countDecisions(registry);
   const unauthenticated = new Counter({ name: 'tollgate_unauthenticated_total', help: 'Requests whose key was not good', registers });
   const throttled = new Counter({
     name: 'tollgate_throttled_requests_total',
@@ -60,10 +70,7 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
     registers,
   });
   return {
-    decided: ({ decision, code }, ms) => {
-      decisions.inc({ decision, code });
-      seconds.observe(ms / 1000);
-    },
+    decided,
     unauthenticated: () => unauthenticated.inc(),
     throttled: () => throttled.inc(),
   };

@@ -1,0 +1,38 @@
+// How often money was refused to runs, by what had too little left: the day of a user, the budget of a run above, or the run's own. Of the
+// day it is seen where a run would begin, too.
+import { AppError } from '@tollgate/proto/contract';
+import { Counter, type Registry } from 'prom-client';
+import type { RunnerDeps } from './runner.ts';
+
+type Counted = Pick<RunnerDeps, 'money' | 'admit'>;
+
+const bounds = ['day', 'ancestor', 'run'] as const;
+
+/** The same, counted. */
+export function countRefusedMoney(registry: Registry, { money, admit }: Counted): Counted {
+  const refused = new Counter({
+    name: 'tollgate_spend_refused_total',
+    help: 'Times that money was refused to a run, by what had too little left: day, ancestor, run',
+    labelNames: ['bound'],
+    registers: [registry],
+  });
+  for (const bound of bounds) refused.inc({ bound }, 0);
+  return {
+    money: {
+      ...money,
+      reserve: async (...asked) => {
+        const reserved = await money.reserve(...asked);
+        if (reserved.kind === 'exhausted') refused.inc({ bound: reserved.bound });
+        return reserved;
+      },
+    },
+    admit: async (caller, least) => {
+      try {
+        await admit(caller, least);
+      } catch (error) {
+        if (error instanceof AppError && error.code === 'rate_limited') refused.inc({ bound: 'day' });
+        throw error;
+      }
+    },
+  };
+}

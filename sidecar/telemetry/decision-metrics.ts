@@ -1,0 +1,28 @@
+// What is counted of decisions, by the same names wherever they are made: in a sidecar, and in a control plane for its own runs and the
+// hooks that it answers. No label is a caller's word.
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Decision } from '../decide/decision.ts';
+import { layerOf } from './decision-layer.ts';
+
+/** A decision was made and recorded, in so many ms. */
+export type Decided = (decision: Decision, ms: number) => void;
+
+export function countDecisions(registry: Registry): Decided {
+  const registers = [registry];
+  const decisions = new Counter({
+    name: 'tollgate_decisions_total',
+    help: 'Decisions, by outcome, reason and the layer of policy that decided',
+    labelNames: ['decision', 'code', 'layer'],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'tollgate_decision_seconds',
+    help: 'From a parsed request to its recorded decision',
+    buckets: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05],
+    registers,
+  });
+  return (decision, ms) => {
+    decisions.inc({ decision: decision.decision, code: decision.code, layer: layerOf(decision) });
+    seconds.observe(ms / 1000);
+  };
+}

@@ -1,0 +1,69 @@
+// The lines of pino as log records, beside standard error. What a line says is what its record says, no more: what
+// must not be logged is kept out before.
+import type { AnyValueMap, Logger, LogRecord } from '@opentelemetry/api-logs';
+import { SeverityNumber } from '@opentelemetry/api-logs';
+
+/** What pino writes to. */
+export interface LogStream {
+  write(line: string): void;
+}
+
+export const beside = (stderr: LogStream, logger: Pick<Logger, 'emit'>): LogStream => ({
+  write: (line) => {
+    stderr.write(line);
+    logger.emit(recordOf(line));
+  },
+});
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+// Of the process, which the resource says.
+const ofResource = new Set(['pid', 'hostname']);
+
+/** Who logs within a span is found by its trace: the logger looks for what is active. */
+export function recordOf(line: string): LogRecord {
+  const fields = parsed(line);
+  if (fields === null) return { severityNumber: SeverityNumber.INFO, severityText: 'INFO', body: line.trimEnd() };
+  const { level, time, msg, err, ...others } = fields;
+  const attributes = Object.fromEntries(Object.entries(others).filter(([name]) => !ofResource.has(name))) as AnyValueMap;
+  return {
+    ...severityOf(level),
+    ...(typeof time === 'number' ? { timestamp: time } : {}),
+    body: typeof msg === 'string' ? msg : '',
+    attributes: { ...attributes, ...(isFields(err) ? exceptionOf(err) : {}) },
+  };
+}
+
+function parsed(line: string): Fields | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isFields(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Numbers of pino, from `trace` on. */
+function severityOf(level: unknown): Pick<LogRecord, 'severityNumber' | 'severityText'> {
+  const [, severityNumber, severityText] = severities.find(([least]) => Number(level) >= least) ?? severities[3];
+  return { severityNumber, severityText };
+}
+
+const severities = [
+  [60, SeverityNumber.FATAL, 'FATAL'],
+  [50, SeverityNumber.ERROR, 'ERROR'],
+  [40, SeverityNumber.WARN, 'WARN'],
+  [30, SeverityNumber.INFO, 'INFO'],
+  [20, SeverityNumber.DEBUG, 'DEBUG'],
+  [10, SeverityNumber.TRACE, 'TRACE'],
+] as const;
+
+function exceptionOf({ type, message, stack, code, cause }: Fields): AnyValueMap {
+  const texts = { 'exception.type': type, 'exception.message': message, 'exception.stacktrace': stack, 'exception.code': code };
+  const told = Object.entries(texts).flatMap(([name, value]) =>
+    typeof value === 'string' || typeof value === 'number' ? [[name, value] as const] : [],
+  );
+  return { ...Object.fromEntries(told), ...(isFields(cause) ? { 'exception.cause': cause as AnyValueMap } : {}) };
+}

@@ -1,0 +1,101 @@
+// What the registry of Prometheus holds, as OpenTelemetry's metrics: by the same names and values as at `/metrics`. Counters are
+// cumulative sums since the start of the process, histograms have their buckets, labels are attributes.
+import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
+import {
+  AggregationTemporality,
+  type DataPoint,
+  DataPointType,
+  type Histogram,
+  type MetricData,
+  type MetricProducer,
+} from '@opentelemetry/sdk-metrics';
+import type { Resource } from '@opentelemetry/resources';
+import type { MetricObjectWithValues, MetricValue, MetricValueWithName, Registry } from 'prom-client';
+
+type Labels = Readonly<Record<string, string | number | undefined>>;
+type Sample = MetricValue<string> & Partial<MetricValueWithName<string>>;
+
+const scope = { name: 'tollgate' };
+
+/** `wall`: ms. The registry is as old as the producer, or younger. */
+export function produceFrom(registry: Registry, resource: Resource, wall: () => number): MetricProducer {
+  const startTime = timeOf(wall());
+  return {
+    collect: async () => {
+      const endTime = timeOf(wall());
+      const all = await registry.getMetricsAsJSON();
+      const metrics = all.flatMap((one) => metricOf(one, { startTime, endTime }));
+      return { resourceMetrics: { resource, scopeMetrics: [{ scope, metrics }] }, errors: [] };
+    },
+  };
+}
+
+const timeOf = (ms: number): HrTime => [Math.floor(ms / 1000), Math.round((ms % 1000) * 1_000_000)];
+
+interface Between {
+  readonly startTime: HrTime;
+  readonly endTime: HrTime;
+}
+
+/** None where it has no value yet, or is of a type that we have not. */
+function metricOf({ name, help, type, values }: MetricObjectWithValues<MetricValue<string>>, between: Between): readonly MetricData[] {
+  const descriptor = { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE };
+  const common = { descriptor, aggregationTemporality: AggregationTemporality.CUMULATIVE };
+  // prom-client has its types as words, whatever its declarations say.
+  switch (String(type)) {
+    case 'counter': {
+      const dataPoints = pointsOf(values, between);
+      return dataPoints.length === 0 ? [] : [{ ...common, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints }];
+    }
+    case 'gauge': {
+      const dataPoints = pointsOf(values, between);
+      return dataPoints.length === 0 ? [] : [{ ...common, dataPointType: DataPointType.GAUGE, dataPoints }];
+    }
+    case 'histogram': {
+      const dataPoints = histogramsOf(name, values, between);
+      return dataPoints.length === 0 ? [] : [{ ...common, dataPointType: DataPointType.HISTOGRAM, dataPoints }];
+    }
+    default:
+      return [];
+  }
+}
+
+// JSON has no word for what is not finite, such as a mean of nothing.
+const pointsOf = (values: readonly Sample[], between: Between): DataPoint<number>[] =>
+  values
+    .filter(({ value }) => Number.isFinite(value))
+    .map(({ labels, value }) => ({ ...between, attributes: attributesOf(labels), value }));
+
+const attributesOf = (labels: Labels): Attributes => Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
+
+const unitOf = (name: string): string => (/_seconds(?:_total)?$/.test(name) ? 's' : /_bytes(?:_total|_max)?$/.test(name) ? 'By' : '1');
+
+function histogramsOf(name: string, values: readonly Sample[], between: Between): DataPoint<Histogram>[] {
+  const byLabels = new Map<string, { readonly labels: Labels; readonly samples: Sample[] }>();
+  for (const sample of values) {
+    const { le: _, ...labels }: Labels = sample.labels;
+    const key = JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    const known = byLabels.get(key) ?? { labels, samples: [] };
+    known.samples.push(sample);
+    byLabels.set(key, known);
+  }
+  return [...byLabels.values()].map(({ labels, samples }) => ({
+    ...between,
+    attributes: attributesOf(labels),
+    value: histogramOf(name, samples),
+  }));
+}
+
+function histogramOf(name: string, samples: readonly Sample[]): Histogram {
+  const valueOf = (suffix: string): number => samples.find(({ metricName }) => metricName === `${name}${suffix}`)?.value ?? 0;
+  const count = valueOf('_count');
+  const cumulative = samples
+    .flatMap(({ labels: { le }, value }): readonly (readonly [number, number])[] => (typeof le === 'number' ? [[le, value]] : []))
+    .toSorted(([a], [b]) => a - b);
+  const upTo = [...cumulative.map(([, value]) => value), count];
+  return {
+    buckets: { boundaries: cumulative.map(([bound]) => bound), counts: upTo.map((value, at) => value - (upTo[at - 1] ?? 0)) },
+    sum: valueOf('_sum'),
+    count,
+  };
+}

@@ -1,0 +1,15 @@
+// Whose telemetry it is. What the environment says (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`) goes before what a process knows of
+// itself.
+import { defaultResource, detectResources, envDetector, type Resource, resourceFromAttributes } from '@opentelemetry/resources';
+import { readVersion } from '../version.ts';
+
+export interface Identity {
+  readonly service: string;
+  /** Of all that run, this one. */
+  readonly instance: string;
+}
+
+export const createResource = ({ service, instance }: Identity): Resource =>
+  defaultResource()
+    .merge(resourceFromAttributes({ 'service.name': service, 'service.version': readVersion(), 'service.instance.id': instance }))
+    .merge(detectResources({ detectors: [envDetector] }));

@@ -1,0 +1,15 @@
+// Lines of the log on their way to a collector. Of those that it does not take, so many are kept for it and the rest are dropped.
+import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
+import type { Resource } from '@opentelemetry/resources';
+import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
+import { type Told, telling } from './health.ts';
+import { beside, type LogStream } from './log-stream.ts';
+
+export function sendLogs(resource: Resource, told: Told): { readonly logTo: (stderr: LogStream) => LogStream; close(): Promise<void> } {
+  const provider = new LoggerProvider({
+    resource,
+    processors: [new BatchLogRecordProcessor({ exporter: telling(new OTLPLogExporter(), told) })],
+  });
+  const logger = provider.getLogger('tollgate');
+  return { logTo: (stderr) => beside(stderr, logger), close: () => provider.shutdown() };
+}

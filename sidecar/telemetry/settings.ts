@@ -1,0 +1,122 @@
+// What a process is asked to send, and where to, by the variables of OpenTelemetry itself. Whatever cannot be heeded is said in words,
+// naming its variable: the SDK, which reads most of them by itself, would take something else without a word. Its limits and attributes are
+// left to it.
+
+const signals = ['traces', 'metrics', 'logs'] as const;
+export type Signal = (typeof signals)[number];
+
+export interface TelemetrySettings {
+  readonly on: ReadonlySet<Signal>;
+  readonly metricIntervalMs: number;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const spoken = 'http/json';
+const metricIntervalMs = 60_000;
+
+/** Absent: nothing is sent, which is so until somebody names an endpoint. */
+export function readTelemetrySettings(env: Env): { readonly settings: TelemetrySettings } | { readonly problems: readonly string[] } {
+  const off = { settings: { on: new Set<Signal>(), metricIntervalMs } };
+  if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return off;
+  const asked = signals.filter((signal) => isAsked(env, signal));
+  if (asked.length === 0) return off;
+  const interval = env['OTEL_METRIC_EXPORT_INTERVAL'] ?? '';
+  const problems = [
+    ...new Set(
+      asked.flatMap((signal) => [...endpointProblems(env, signal), ...protocolProblems(env, signal), ...wayProblems(env, signal)]),
+    ),
+    ...(asked.includes('traces') ? samplerProblems(env) : []),
+    ...signals.flatMap((signal) => exporterProblems(env, signal)),
+    ...(interval === '' || isInterval(interval)
+      ? []
+      : [`OTEL_METRIC_EXPORT_INTERVAL must be milliseconds from 100 to 86400000, is "${interval}"`]),
+  ];
+  if (problems.length > 0) return { problems };
+  return { settings: { on: new Set(asked), metricIntervalMs: interval === '' ? metricIntervalMs : Number(interval) } };
+}
+
+const isInterval = (text: string): boolean => /^\d{3,8}$/.test(text) && Number(text) >= 100 && Number(text) <= 86_400_000;
+
+/** The variable of one kind, and that of all. */
+const endpointsOf = (signal: Signal): readonly string[] => [
+  `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT`,
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+];
+const exporterOf = (signal: Signal): string => `OTEL_${signal.toUpperCase()}_EXPORTER`;
+
+const isAsked = (env: Env, signal: Signal): boolean =>
+  env[exporterOf(signal)] !== 'none' && endpointsOf(signal).some((name) => (env[name] ?? '').trim() !== '');
+
+/** An address may hold a password: it is not said again. */
+function endpointProblems(env: Env, signal: Signal): readonly string[] {
+  return endpointsOf(signal).flatMap((name) => {
+    const value = (env[name] ?? '').trim();
+    if (value === '' || (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol))) return [];
+    return [`${name} must be an address that begins with http:// or https://`];
+  });
+}
+
+function protocolProblems(env: Env, signal: Signal): readonly string[] {
+  return [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL`, 'OTEL_EXPORTER_OTLP_PROTOCOL'].flatMap((name) => {
+    const value = (env[name] ?? '').trim();
+    if (value === '' || value === spoken) return [];
+    return [
+      `${name} must be ${spoken} or absent, is "${value}": nothing else is spoken here; collectors take it at the port of OTLP over HTTP, 4318`,
+    ];
+  });
+}
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** Headers, compression and time-out: of one kind, and of all. A header's value is not said again. */
+function wayProblems(env: Env, signal: Signal): readonly string[] {
+  const check = (of: string, isGood: (value: string) => boolean, must: string): readonly string[] =>
+    [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${of}`, `OTEL_EXPORTER_OTLP_${of}`].flatMap((name) => {
+      const value = (env[name] ?? '').trim();
+      return value === '' || isGood(value) ? [] : [`${name} must be ${must}`];
+    });
+  return [
+    ...check('HEADERS', areHeaders, 'name=value pairs separated by commas, with values percent-encoded'),
+    ...check('COMPRESSION', (value) => value === 'gzip' || value === 'none', 'gzip or none'),
+    ...check('TIMEOUT', (value) => /^[1-9]\d{0,7}$/.test(value), 'milliseconds from 1 to 99999999'),
+  ];
+}
+
+const areHeaders = (value: string): boolean =>
+  value
+    .split(',')
+    .filter((pair) => pair.trim() !== '')
+    .every((pair) => {
+      const at = pair.indexOf('=');
+      return at > 0 && token.test(pair.slice(0, at).trim()) && isDecodable(pair.slice(at + 1));
+    });
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const samplers = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
+
+function samplerProblems(env: Env): readonly string[] {
+  const sampler = env['OTEL_TRACES_SAMPLER'] ?? '';
+  const share = (env['OTEL_TRACES_SAMPLER_ARG'] ?? '').trim();
+  if (sampler !== '' && !samplers.includes(sampler)) return [`OTEL_TRACES_SAMPLER must be one of ${samplers.join(', ')}, is "${sampler}"`];
+  const isRatio = sampler.endsWith('traceidratio') && share !== '';
+  return isRatio && !(Number(share) >= 0 && Number(share) <= 1)
+    ? [`OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, is "${share}"`]
+    : [];
+}
+
+function exporterProblems(env: Env, signal: Signal): readonly string[] {
+  const name = exporterOf(signal);
+  const value = env[name] ?? '';
+  if (['', 'none', 'otlp'].includes(value)) return [];
+  const aside = value === 'prometheus' ? '; Prometheus reads /metrics, whatever is sent' : '';
+  return [`${name} must be otlp or none, is "${value}"${aside}`];
+}

@@ -1,0 +1,107 @@
+// Spans by the conventions of OpenTelemetry for generative AI: which agent, model and tool, how many tokens, how it was decided, how it
+// ended. What was said, sent or answered stands in none of them, nor whose key it was.
+import {
+  type Attributes,
+  type Context,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  type Span as ApiSpan,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
+import { layerOf } from './decision-layer.ts';
+import type { CallOutcome, CallSpan, CallTracing, Operation, Span, TraceHeaders, Tracing } from './tracing.ts';
+
+export interface Spans {
+  readonly tracing: Tracing;
+  readonly calls: CallTracing;
+  /** Does the work as part of the trace that the headers of a request name; of a new one where they name none. */
+  readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
+}
+
+/** Uses the context manager and the propagation that were registered. */
+export function createSpans(tracer: Tracer): Spans {
+  return {
+    tracing: {
+      span: (operation, subject, attributes, work) =>
+        tracer.startActiveSpan(`${operation} ${subject}`, optionsOf(operation, copied(attributes)), async (span) => {
+          const fail = (type: string): void => failed(span, type);
+          try {
+            return await work({ set: (more) => void span.setAttributes(copied(more)), fail, headers: () => headersOf(context.active()) });
+          } catch (error) {
+            // Its message may quote what was said.
+            fail(error instanceof Error ? error.name : 'unknown');
+            throw error;
+          } finally {
+            span.end();
+          }
+        }),
+    },
+    calls: {
+      begin: (tool, headers) => {
+        const parent = propagation.extract(ROOT_CONTEXT, headers);
+        const attributes = { 'gen_ai.tool.name': tool, 'gen_ai.tool.type': 'function' };
+        const span = tracer.startSpan(`execute_tool ${tool}`, optionsOf('execute_tool', attributes), parent);
+        return callSpan(span, trace.setSpan(parent, span));
+      },
+    },
+    inTrace: (headers, work) => context.with(propagation.extract(ROOT_CONTEXT, headers), work),
+  };
+}
+
+function callSpan(span: ApiSpan, within: Context): CallSpan {
+  let isOver = false;
+  const end = (outcome?: CallOutcome): void => {
+    if (isOver) return;
+    isOver = true;
+    if (outcome !== undefined) span.setAttribute('tollgate.output', outcome.action);
+    if (outcome?.isError === true) failed(span, 'tool_error');
+    span.end();
+  };
+  return {
+    decided: ({ allowed, requestId, decision }, { caller }) => {
+      const agent = caller.hops.at(-1)?.name ?? '';
+      span.setAttributes({
+        'tollgate.decision': decision.decision,
+        'tollgate.code': decision.code,
+        'tollgate.layer': layerOf(decision),
+        'tollgate.revision': caller.index.revision,
+        // By it its entries are found in the audit log.
+        'tollgate.request_id': requestId,
+        ...(agent === '' ? {} : { 'gen_ai.agent.name': agent }),
+      });
+      if (allowed) return;
+      failed(span, decision.code);
+      end();
+    },
+    headers: () => headersOf(within),
+    end,
+  };
+}
+
+const failed = (span: ApiSpan, type: string): void => void span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
+
+const optionsOf = (operation: Operation, attributes: Attributes): { readonly kind: SpanKind; readonly attributes: Attributes } => ({
+  kind: kinds[operation],
+  attributes: { 'gen_ai.operation.name': operation, ...attributes },
+});
+
+const kinds: Readonly<Record<Operation, SpanKind>> = {
+  invoke_agent: SpanKind.INTERNAL,
+  chat: SpanKind.CLIENT,
+  execute_tool: SpanKind.INTERNAL,
+};
+
+function headersOf(within: Context): TraceHeaders {
+  const headers: Record<string, string> = {};
+  propagation.inject(within, headers);
+  // Baggage may hold what the caller would tell us, and no tool server.
+  const { traceparent, tracestate } = headers;
+  return { ...(traceparent === undefined ? {} : { traceparent }), ...(tracestate === undefined ? {} : { tracestate }) };
+}
+
+const copied = (attributes: Parameters<Span['set']>[0]): Attributes =>
+  Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, typeof value === 'object' ? [...value] : value]));

@@ -1,0 +1,78 @@
+// Telemetry of a process: off, unless the environment says where it is to be sent. Traces, metrics and logs go to a collector in
+// batches, besides the work; one that is away costs what was to be sent to it, and nothing else. Of each kind that is off, nothing
+// is loaded.
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Registry } from 'prom-client';
+import { createHealth, type TelemetryLog } from './health.ts';
+import type { LogStream } from './log-stream.ts';
+import type { Identity } from './resource.ts';
+import type { TelemetrySettings } from './settings.ts';
+import type { CallTracing, Tracing } from './tracing.ts';
+import { untraced } from './tracing.ts';
+
+export interface Telemetry {
+  readonly tracing: Tracing;
+  /** Absent: calls are not traced. */
+  readonly calls?: CallTracing;
+  /** Does the work as part of the trace that the headers of a request name; of a new one where they name none. */
+  readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
+  /** Where the log is to go, which went there: to the collector besides, where that gets it. */
+  readonly logTo: (stderr: LogStream) => LogStream;
+  /** Where to say that a collector does not take what it is sent, and that it does again. */
+  readonly sayTo: (log: TelemetryLog) => void;
+  /** Sends what there is, for a few seconds at most; false where something was still on its way then. Nothing is sent after it. */
+  close(): Promise<boolean>;
+}
+
+export interface TelemetryDeps {
+  readonly registry: Registry;
+  /** Who it is that tells, where the environment says nothing else. */
+  readonly identity: Identity;
+}
+
+const closeMs = 3_000;
+
+export async function startTelemetry(
+  { on, metricIntervalMs }: TelemetrySettings,
+  { registry, identity }: TelemetryDeps,
+): Promise<Telemetry> {
+  const health = createHealth();
+  if (on.size === 0) return { ...off, sayTo: health.sayTo };
+  const { createResource } = await import('./resource.ts');
+  const resource = createResource(identity);
+  const closing: (() => Promise<void>)[] = [];
+  const begun = <T extends { close(): Promise<void> }>(one: T): T => {
+    closing.push(() => one.close());
+    return one;
+  };
+  const traces = on.has('traces') ? begun((await import('./send-traces.ts')).sendTraces(resource, health.told('traces'))) : off;
+  const { logTo } = on.has('logs') ? begun((await import('./send-logs.ts')).sendLogs(resource, health.told('logs'))) : off;
+  if (on.has('metrics'))
+    begun((await import('./send-metrics.ts')).sendMetrics(registry, metricIntervalMs, resource, health.told('metrics')));
+  const { tracing, calls, inTrace } = traces;
+  return {
+    tracing,
+    inTrace,
+    ...(calls === undefined ? {} : { calls }),
+    logTo,
+    sayTo: health.sayTo,
+    close: () => within(closeMs, Promise.allSettled(closing.map((close) => close()))),
+  };
+}
+
+const off: Telemetry = {
+  tracing: untraced,
+  inTrace: (_headers, work) => work(),
+  logTo: (stderr) => stderr,
+  sayTo: () => undefined,
+  close: () => Promise.resolve(true),
+};
+
+async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const late = new AbortController();
+  try {
+    return await Promise.race([work.then(() => true), delay(ms, false, { signal: late.signal })]);
+  } finally {
+    late.abort();
+  }
+}

@@ -1,0 +1,49 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { logSerializers } from '../../../sidecar/log-serializers.ts';
+import { beside, type recordOf } from '../../../sidecar/telemetry/log-stream.ts';
+
+type LogRecord = ReturnType<typeof recordOf>;
+
+function logging() {
+  const lines: string[] = [];
+  const records: LogRecord[] = [];
+  const stream = beside({ write: (line) => void lines.push(line) }, { emit: (record) => void records.push(record) });
+  return { lines, records, log: pino({ level: 'debug', serializers: logSerializers }, stream) };
+}
+
+test('a line goes to standard error as before, and is a record with its severity, words and fields', () => {
+  const { lines, records, log } = logging();
+  log.warn({ spool: 'a', found: { lost: 2 } }, 'a spool was damaged');
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 40, spool: 'a', msg: 'a spool was damaged' });
+  expect(records).toEqual([
+    {
+      severityNumber: 13,
+      severityText: 'WARN',
+      timestamp: expect.any(Number),
+      body: 'a spool was damaged',
+      attributes: { spool: 'a', found: { lost: 2 } },
+    },
+  ]);
+});
+
+test('an error is told by the conventions for exceptions, its cause too', () => {
+  const { records, log } = logging();
+  log.error({ err: new TypeError('no', { cause: new Error('deeper') }) }, 'a request failed');
+  expect(records[0]).toMatchObject({
+    severityNumber: 17,
+    attributes: {
+      'exception.type': 'TypeError',
+      'exception.message': 'no',
+      'exception.stacktrace': expect.stringContaining('TypeError: no'),
+      'exception.cause': { type: 'Error', message: 'deeper' },
+    },
+  });
+});
+
+test('what is below the least level of the log is in neither', () => {
+  const { lines, records, log } = logging();
+  log.trace('no');
+  log.debug('yes');
+  expect([lines.length, records.length, records[0]?.severityText]).toEqual([1, 1, 'DEBUG']);
+});
