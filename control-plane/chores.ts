@@ -15,6 +15,8 @@ const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
 interface ChoreDeps extends Deps {
+  /** Audit entries are exported: they are kept a while longer until they were. */
+  readonly isExporting: boolean;
   readonly log: Parameters<typeof tendPartitions>[0]['log'] & Parameters<typeof tendCheckpoints>[0]['log'];
 }
 
@@ -23,7 +25,7 @@ type Chore = readonly [run: () => Promise<unknown>, failed: string];
 
 /** Rejects where there is no partition for today: then nothing can be recorded. */
 export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
-  const { log } = deps;
+  const { log, isExporting } = deps;
   const oldRuns: Chore = [() => tendRuns(deps, retentionDays), 'old runs were not removed'];
   const inTurn = async (chores: readonly Chore[]): Promise<void> => {
     for (const [run, failed] of chores) await run().catch((error: unknown) => log.error(loggable(error), failed));
@@ -32,11 +34,11 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
     const timer = setInterval(() => void inTurn(chores), ms);
     undo.push(() => clearInterval(timer));
   };
-  await tendPartitions(deps, retentionDays);
+  await tendPartitions(deps, retentionDays, isExporting);
   await inTurn([oldRuns]);
   every(hourMs, [
     oldRuns,
-    [() => tendPartitions(deps, retentionDays), 'partitions were not tended'],
+    [() => tendPartitions(deps, retentionDays, isExporting), 'partitions were not tended'],
     [() => tendSessions(deps), 'expired sessions were not removed'],
     [() => tendSidecars(deps), 'sidecars that have long left were not forgotten'],
     [() => tendChanges(deps), 'old changes were not forgotten'],

@@ -152,29 +152,35 @@ interface ItemRow extends EntryRow {
   readonly reason: string | null;
 }
 
-const pageItems = 250;
+const standardItems = 250;
+/** What a page may weigh, as stored; a single item may be more. */
+const pageBytesMax = 4 * 1_048_576;
 
-const pageText = `select * from (
-    (select ingest, 0 as kind, encode(digest, 'hex') as digest, ${shown}, null::bigint as last_sequence, null as reason
-     from audit_entry where workspace_id = $1 and ingest > $2 and ingest <= $3 order by ingest limit ${pageItems})
-    union all
-    (select ingest, 1, encode(digest, 'hex'), null, spool_id, first_sequence, received_at, '', '', '', '', '', null, last_sequence, reason
-     from audit_gap where workspace_id = $1 and ingest > $2 and ingest <= $3 order by ingest limit ${pageItems})
-    union all
-    (select ingest, 2, encode(digest, 'hex'), ts, null, null, null, '', '', '', '', '', null, null, null
-     from audit_retired where workspace_id = $1 and ingest > $2 and ingest <= $3 order by ingest limit ${pageItems})
-  ) item order by ingest, kind limit ${pageItems}`;
+const pageText = (items: number): string => `select * from (
+    select *, coalesce(sum(pg_column_size(entry)) over (order by ingest groups between unbounded preceding and 1 preceding), 0) as weight_before
+    from (
+      (select ingest, 0 as kind, encode(digest, 'hex') as digest, ${shown}, null::bigint as last_sequence, null as reason
+       from audit_entry where workspace_id = $1 and ingest > $2 and ingest <= $3 order by ingest limit ${items})
+      union all
+      (select ingest, 1, encode(digest, 'hex'), null, spool_id, first_sequence, received_at, '', '', '', '', '', null, last_sequence, reason
+       from audit_gap where workspace_id = $1 and ingest > $2 and ingest <= $3 order by ingest limit ${items})
+      union all
+      (select ingest, 2, encode(digest, 'hex'), ts, null, null, null, '', '', '', '', '', null, null, null
+       from audit_retired where workspace_id = $1 and ingest > $2 and ingest <= $3 order by ingest limit ${items})
+    ) item order by ingest, kind limit ${items}
+  ) page where weight_before < ${pageBytesMax} order by ingest, kind`;
 
 /** Items with `after < ingest <= upTo`, in their order; none: there are no more. */
 export async function readItems(
   pool: pg.Pool,
   workspaceId: number,
   { after, upTo }: { readonly after: number; readonly upTo: number },
+  items = standardItems,
 ): Promise<readonly StoredItem[]> {
-  const rows = await queryPatiently<ItemRow>(pool, { text: pageText, values: [workspaceId, after, upTo] });
+  const rows = await queryPatiently<ItemRow>(pool, { text: pageText(items), values: [workspaceId, after, upTo] });
   // Where a number is there twice, the next page must not begin between the two.
   const last = rows.at(-1)?.ingest;
-  const whole = rows.length < pageItems || rows[0]?.ingest === last ? rows : rows.filter(({ ingest }) => ingest !== last);
+  const whole = rows.length < items || rows[0]?.ingest === last ? rows : rows.filter(({ ingest }) => ingest !== last);
   // While a day is being dropped, its entries are there, and what will be left of them.
   return whole.filter(({ kind, ingest }, at) => kind !== 2 || ingest !== whole[at - 1]?.ingest).map(itemFromRow);
 }

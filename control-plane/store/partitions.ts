@@ -15,7 +15,8 @@ export const dayOf = (instant: Date): string => instant.toISOString().slice(0, 1
 /** Of the UTC day of an instant. */
 export const startOfDay = (instant: Date): Date => startOf(dayOf(instant));
 
-const startOf = (day: string): Date => new Date(`${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6, 8)}T00:00:00Z`);
+/** Of a day, `YYYYMMDD`. */
+export const startOf = (day: string): Date => new Date(`${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6, 8)}T00:00:00Z`);
 const nameOf = (day: string): string => `audit_entry_${day}`;
 
 /** From the day of `from` to that of `to`, both included. */

@@ -1,284 +1,567 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { request } from 'undici';
-import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
-import { ingestedQuery } from '../../control-plane/store/audit.ts';
-import { withClient } from '../support/database.ts';
-import { createRest, errorOf, type Rest } from './rest.ts';
-import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';
+// The export of audit entries to a collector: what is sent, what comes of each answer, and that nothing is ever passed over.
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { tendCheckpoints } from '../../control-plane/operations/audit/checkpoint.ts';
+import { exportGraceDays, tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
+import { deleteWorkspace } from '../../control-plane/store/workspaces.ts';
+import { type Collector, type Posted, type Reply, startCollector } from '../support/collector.ts';
+import { eventually } from '../support/programs.ts';
+import { copyOf, cursorOf, expectWhole, headOf, positionOf, startExporter, workspaceOf } from './exporting.ts';
+import { createRest, type Rest } from './rest.ts';
+import { entry, record, records, ship, spool, workspaceIdOf } from './spool.ts';
 
 let rest: Rest;
+let collector: Collector;
 beforeEach(async () => {
   rest = await createRest();
+  collector = await startCollector();
 });
 afterEach(async () => {
-  vi.restoreAllMocks();
+  await collector.close();
   await rest.close();
 });
 
-const url = '/acme/admin/audit/export';
-const ids = (letter: string, from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `${spool(letter)}-${from + at}`);
-const day = (n: number): string => `2026-06-${String(n).padStart(2, '0')}T00:00:00.000Z`;
+const exporting = (asked: Parameters<typeof startExporter>[2] = {}) => {
+  const exporter = startExporter(rest, collector, asked);
+  onTestFinished(() => exporter.close());
+  return exporter;
+};
+const reaches = (position: number, slug = 'acme') =>
+  eventually(
+    () => cursorOf(rest, slug),
+    (at) => at === position,
+  );
+const holds = (count: number) => collector.until(() => collector.held.length >= count);
+/** These replies, then `take`. */
+const answering = (...replies: readonly Reply[]): void => {
+  collector.reply = ({ nth }) => replies[nth - 1] ?? 'take';
+};
 
-async function exported(query: Readonly<Record<string, string>> = {}): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const { status, body, headers } = await rest.ask('GET', `${url}?${new URLSearchParams(query).toString()}`);
-  expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'application/x-ndjson' });
-  const lines = String(body).split('\n');
-  expect(lines.pop()).toBe('');
-  return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
-}
-const exportedIds = async (query: Readonly<Record<string, string>> = {}) => (await exported(query)).map(({ id }) => id);
-
-/** Far more than lies in buffers on the way, so that an export of it waits for its reader. */
-async function fill(): Promise<void> {
-  for (let n = 0; n < 4; n += 1) {
-    await ship(
-      rest,
-      spool('a'),
-      records(n * 1000 + 1, n * 1000 + 1000, () => entry({ input: 'x'.repeat(8000) })),
-    );
-  }
-}
-
-/** An export whose first bytes have come; `rest` reads what follows. */
-async function begin(key = rest.owner) {
-  const { statusCode, body } = await request(rest.origin + url, { headers: { authorization: `Bearer ${key}` } });
-  expect(statusCode).toBe(200);
-  const chunks = body[Symbol.asyncIterator]();
-  await chunks.next();
-  const readOn = async (): Promise<number> => {
-    let bytes = 0;
-    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) bytes += (next.value as Buffer).length;
-    return bytes;
-  };
-  return { readOn };
-}
-
-describe('an export', () => {
-  test('has every entry, exactly as a query shows it, in the order in which they came in', async () => {
-    await ship(rest, spool('b'), records(1, 3));
-    await ship(
-      rest,
-      spool('a'),
-      records(1, 1200, (n) => entry({ ts: day(25 - (n % 20)) })),
-    );
-    await ship(rest, spool('b'), records(4, 5));
-    const found = await exported();
-    expect(found.map(({ id }) => id)).toEqual([...ids('b', 1, 3), ...ids('a', 1, 1200), ...ids('b', 4, 5)]);
-    const { body } = await rest.ask('GET', '/acme/admin/audit?limit=1000');
-    const byId = new Map(found.map((one) => [one['id'], one]));
-    expect(Object(body).entries).not.toHaveLength(0);
-    for (const one of Object(body).entries) expect(byId.get(one.id)).toEqual(one);
-  });
-
-  test('of an empty log, and of one where nothing matches, is empty', async () => {
-    expect(await exported()).toEqual([]);
-    await ship(rest, spool('a'), records(1, 3));
-    expect(await exported({ tool: 'none' })).toEqual([]);
-  });
-
-  test('since is inclusive and until exclusive, by when things were decided', async () => {
-    await ship(
-      rest,
-      spool('a'),
-      records(1, 20, (n) => entry({ ts: day(21 - n) })),
-    );
-    expect(await exportedIds({ since: day(5), until: day(8) })).toEqual(ids('a', 14, 16));
-    expect(await exportedIds({ since: day(19) })).toEqual(ids('a', 1, 2));
-    expect(await exportedIds({ until: day(3) })).toEqual(ids('a', 19, 20));
-  });
-
-  test('filters are exact and may be combined, over many pages', async () => {
-    for (let n = 0; n < 5; n += 1) {
-      const of = (at: number) =>
-        entry({ tool: at % 1700 === 0 ? 'rare' : 'common', decision: at % 2 ? 'deny' : 'allow', sessionId: `s${at % 2}` });
-      await ship(rest, spool('a'), records(n * 1000 + 1, n * 1000 + 1000, of));
-    }
-    expect(await exportedIds({ tool: 'rare' })).toEqual([1700, 3400].map((n) => `${spool('a')}-${n}`));
-    expect(await exportedIds({ decision: 'deny', session: 's1' })).toHaveLength(2500);
-    expect(await exportedIds({ decision: 'deny', session: 's0' })).toEqual([]);
-  });
-
-  test('ends with the newest entry at the moment of the request', async () => {
-    await fill();
-    const under = request(`${rest.origin + url}?agent=bot`, { headers: { authorization: `Bearer ${rest.owner}` } });
-    const { body } = await under;
-    await ship(rest, spool('b'), records(1, 10));
-    const text = await body.text();
-    expect(text.trim().split('\n')).toHaveLength(4000);
-    expect(text).not.toContain(`${spool('b')}-`);
-  });
-
-  test('shows nothing of another workspace', async () => {
-    await ship(rest, spool('a'), records(1, 3), 'other');
-    expect(await exported()).toEqual([]);
-  });
-});
-
-describe('an export that cannot be completed is cut', () => {
-  test('when the key is revoked', async () => {
-    await fill();
-    const { readOn } = await begin(await rest.keyOf('admin'));
-    await rest.ask('DELETE', '/acme/admin/members/admin-1');
-    const now = performance.now();
-    vi.spyOn(performance, 'now').mockReturnValue(now + 2_001);
-    await expect(readOn()).rejects.toThrow();
-  });
-
-  test('in a way that a client of HTTP/1.0, as proxies are, takes for no end', async () => {
-    await fill();
-    const key = await rest.keyOf('admin');
-    const { hostname, port } = new URL(rest.origin);
-    const socket = connect({ host: hostname, port: Number(port) });
-    socket.write(`GET ${url} HTTP/1.0\r\nAuthorization: Bearer ${key}\r\n\r\n`);
-    await once(socket, 'readable');
-    expect(String(socket.read(12))).toBe('HTTP/1.1 200');
-    await rest.ask('DELETE', '/acme/admin/members/admin-1');
-    const now = performance.now();
-    vi.spyOn(performance, 'now').mockReturnValue(now + 2_001);
-    const ended = once(socket, 'end');
-    socket.resume();
-    await expect(ended).rejects.toThrow('ECONNRESET');
-  });
-
-  test('when the database goes away', async () => {
-    await fill();
-    rest.pool.on('error', () => {});
-    const { readOn } = await begin();
-    const { address } = inject('testServer');
-    const { rows } = await rest.pool.query<{ name: string }>('select current_database() as name');
-    await withClient(address, async (client) => {
-      await client.query(`alter database ${rows[0]?.name} allow_connections false`);
-      await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [rows[0]?.name]);
+describe('what is sent', () => {
+  test('is every entry with its place in the chain, by the names of OpenTelemetry, and its body is what its digest is of', async () => {
+    await ship(rest, spool('a'), [
+      record(1, entry({ agentId: 'agent-7', outcome: undefined as never })),
+      record(2, {
+        ...entry({ decision: 'deny', code: 'policy_denied', hookEvent: 'PostToolUse' }),
+        outcome: { isError: true, durationMs: 1.5 },
+      }),
+      record(3, { ...entry(), traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' }),
+    ]);
+    exporting({ headers: { authorization: 'Bearer of-the-test' } });
+    await holds(3);
+    const [first, second, third] = collector.held;
+    expect(collector.posts[0]).toMatchObject({
+      path: '/v1/logs',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer of-the-test' },
     });
-    await expect(readOn()).rejects.toThrow();
+    expect(first).toMatchObject({
+      at: BigInt(Date.parse('2026-06-25T12:00:00.000Z')) * 1_000_000n,
+      observedAt: BigInt(rest.clock.now.getTime()) * 1_000_000n,
+      severity: 'INFO',
+      eventName: 'tollgate.audit.decision',
+      resource: { 'service.name': 'tollgate-audit', 'tollgate.workspace': 'acme' },
+      traceId: null,
+      attributes: {
+        'log.record.uid': `${spool('a')}-1`,
+        'tollgate.entry.id': `${spool('a')}-1`,
+        'tollgate.workspace': 'acme',
+        'tollgate.decision': 'allow',
+        'tollgate.code': 'allowed',
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'github.create_issue',
+        'gen_ai.agent.name': 'bot',
+        'gen_ai.agent.id': 'agent-7',
+        'gen_ai.conversation.id': 'session-1',
+        'user.id': 'ann',
+        'tollgate.chain.position': 1,
+      },
+    });
+    expect(second).toMatchObject({
+      severity: 'WARN',
+      eventName: 'tollgate.audit.outcome',
+      attributes: { 'tollgate.decision': 'deny', 'tollgate.outcome.is_error': true, 'tollgate.outcome.duration_ms': 1.5 },
+    });
+    expect(third).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' });
+    const shown = Object((await rest.ask('GET', '/acme/admin/audit')).body).entries as readonly { readonly id: string }[];
+    expect(collector.held.map(({ body }) => JSON.parse(body))).toEqual(shown.toSorted((a, b) => (a.id < b.id ? -1 : 1)));
+    expectWhole(collector.held, 'acme', 3);
   });
 
-  test('when the control plane stops, soon, whether its client reads or not', async () => {
-    await fill();
-    const reading = await begin();
-    const idle = await begin();
-    const startedAt = Date.now();
-    const stopped = rest.app.close();
-    await expect(reading.readOn()).rejects.toThrow();
-    await stopped;
-    expect(Date.now() - startedAt).toBeLessThan(3_000);
-    await expect(idle.readOn()).rejects.toThrow();
+  test('covers gaps, and entries that came in damaged', async () => {
+    await ship(rest, spool('a'), [record(1, 'no json'), record(5, entry()), { sequence: 6, content: { lost: 'crc\0 \ud800' } }]);
+    await ship(rest, spool('b'), [
+      record(1, '{"tool":"x\\u0000y","n":1.0,"m":1e400,"traceId":"none"}'),
+      record(2, { ...entry(), big: 1e300 }),
+    ]);
+    exporting();
+    await reaches(6);
+    expectWhole(collector.held, 'acme', 6);
+    expect(collector.held.map(({ eventName }) => eventName.replace('tollgate.audit.', ''))).toEqual([
+      'decision',
+      'gap',
+      'decision',
+      'gap',
+      'decision',
+      'decision',
+    ]);
+    expect(collector.held[1]).toMatchObject({
+      severity: 'ERROR',
+      attributes: { 'tollgate.gap.first': 2, 'tollgate.gap.last': 4, 'tollgate.gap.reason': 'never arrived' },
+    });
   });
 
-  test('and refused outright where nothing of it was sent yet', async () => {
+  test('goes out as it comes in, and a workspace that is new begins at its beginning; one that is removed is forgotten', async () => {
+    const exporter = exporting();
+    await ship(rest, spool('a'), records(1, 2));
+    await holds(2);
+    await ship(rest, spool('b'), records(1, 3), 'other');
+    await holds(5);
+    await ship(rest, spool('a'), records(3, 3));
+    await holds(6);
+    await reaches(3, 'other');
+    expectWhole(collector.held, 'acme', 3);
+    expectWhole(collector.held, 'other', 3);
+    await deleteWorkspace(rest.pool, 'other');
+    await eventually(
+      async () => exporter.lag.records,
+      (lag) => lag === 0,
+    );
+    expect((await rest.pool.query('select from audit_export')).rowCount).toBe(1);
+    expect(exporter.counted).toMatchObject({ exported: 6, lost: 0, rejected: 0, failed: [] });
+    expect(exporter.problems()).toEqual([]);
+  });
+
+  test('of a workspace that is removed meanwhile says of nothing that it is missing', async () => {
+    for (let batch = 0; batch < 4; batch += 1) await ship(rest, spool('a'), records(batch * 500 + 1, batch * 500 + 500), 'other');
+    const answers: ((reply: Reply) => void)[] = [];
+    collector.reply = () => new Promise<Reply>((resolve) => void answers.push(resolve));
+    const exporter = exporting();
+    await collector.until(() => collector.posts.length === 2);
+    await deleteWorkspace(rest.pool, 'other');
+    collector.reply = () => 'take';
+    for (const answer of answers) answer('take');
+    await ship(rest, spool('a'), records(1, 1));
+    await reaches(1);
+    await eventually(
+      async () => exporter.lag.records,
+      (lag) => lag === 0,
+    );
+    expect(new Set(collector.held.map(({ eventName }) => eventName))).toEqual(new Set(['tollgate.audit.decision']));
+    expect(exporter.counted).toMatchObject({ lost: 0, failed: [] });
+  });
+
+  test('comes in requests of a bounded size, however large the backlog', async () => {
+    const large = 'x'.repeat(7_000);
+    for (let batch = 0; batch < 5; batch += 1)
+      await ship(
+        rest,
+        spool('a'),
+        records(batch * 500 + 1, batch * 500 + 500, (n) => entry({ input: `${n}${large}` })),
+      );
+    exporting();
+    await reaches(2_500);
+    expect(Math.max(...collector.posts.map(({ bytes }) => bytes))).toBeLessThan(4.1 * 1_048_576);
+    expect(collector.posts.length).toBeLessThan(30);
+    expectWhole(collector.held, 'acme', 2_500);
+  });
+});
+
+describe('the cursor', () => {
+  test('is moved only after the collector has answered 2xx', async () => {
     await ship(rest, spool('a'), records(1, 3));
-    await rest.pool.query('alter table audit_entry rename to away');
-    expect(await rest.ask('GET', url)).toMatchObject({ status: 500, body: { error: expect.any(String) } });
-    await rest.pool.query('alter table away rename to audit_entry');
+    let answer: (reply: Reply) => void = () => undefined;
+    collector.reply = () => new Promise<Reply>((resolve) => (answer = resolve));
+    exporting();
+    await collector.until(() => collector.posts.length === 1);
+    expect(await cursorOf(rest)).toBe(0);
+    answer('take');
+    await reaches(3);
+  });
+
+  test('does not pass over an entry that commits late, however early it was decided and whatever else goes on', async () => {
+    await ship(rest, spool('a'), records(1, 5));
+    exporting();
+    await reaches(5);
+    const late = await rest.pool.connect();
+    try {
+      // A batch that has its positions and has written its rows, and is not committed.
+      await late.query('begin');
+      const workspaceId = await workspaceIdOf(rest);
+      await late.query('select from audit_head where workspace_id = $1 for update', [workspaceId]);
+      const behind = ship(
+        rest,
+        spool('b'),
+        records(1, 5, () => entry({ ts: '2026-06-24T00:00:00.000Z' })),
+      );
+      await ship(rest, spool('c'), records(1, 5), 'other');
+      await reaches(5, 'other');
+      expect(await cursorOf(rest)).toBe(5);
+      await late.query('commit');
+      await behind;
+    } finally {
+      late.release();
+    }
+    await reaches(10);
+    expectWhole(collector.held, 'acme', 10);
+  });
+
+  test('is started over where the database is an older copy of itself, or the log another one', async () => {
+    await ship(rest, spool('a'), records(1, 5));
+    const first = startExporter(rest, collector);
+    await reaches(5);
+    await first.close();
+    // As in a backup: the log was at 3, and so its cursor at most.
+    await rest.pool.query(`delete from audit_entry where ingest > 3; update audit_head set ingest = 3`);
+    await rest.pool.query(`update audit_export set position = 2, chain = null`);
+    await ship(rest, spool('b'), records(1, 2));
+    const second = startExporter(rest, collector);
+    await reaches(5);
+    await second.close();
+    expect(copyOf(collector.held.slice(5), 'acme').map(positionOf)).toEqual([3, 4, 5]);
+
+    collector.held.splice(0);
+    await rest.pool.query(`update audit_export set position = 99`);
+    const third = startExporter(rest, collector);
+    await reaches(5);
+    await third.close();
+    expect(copyOf(collector.held, 'acme').map(positionOf)).toEqual([1, 2, 3, 4, 5]);
+    expect(third.said).toContainEqual(expect.objectContaining({ level: 'error', message: expect.stringContaining('rolled back') }));
+  });
+
+  test('of which there is none any more is begun anew', async () => {
+    await ship(rest, spool('a'), records(1, 5));
+    exporting();
+    await reaches(5);
+    await rest.pool.query('delete from audit_export');
+    await reaches(5);
+    await holds(10);
+    expect(collector.held.map(positionOf)).toEqual([1, 2, 3, 4, 5, 1, 2, 3, 4, 5]);
   });
 });
 
-describe('parameters are read as they came', () => {
-  const all = ['', '/stream', '/export'];
-  const refused = async (path: string, query: string): Promise<string> => {
-    const answer = await rest.ask('GET', `/acme/admin/audit${path}?${query}`);
-    expect(answer.status).toBe(400);
-    return errorOf(answer);
+describe('whatever the collector answers', () => {
+  test.each<readonly [string, Reply, string]>([
+    ['503', { status: 503 }, 'unavailable'],
+    ['502', { status: 502, body: '<html>' }, 'unavailable'],
+    ['504', { status: 504 }, 'unavailable'],
+    ['429 with a time to wait', { status: 429, headers: { 'retry-after': '1' } }, 'throttled'],
+    ['nothing, and closes', 'cut', 'unreachable'],
+    ['nothing at all', 'hang', 'timeout'],
+    ['400', { status: 400, body: { message: 'bad data' } }, 'refused'],
+    ['401', { status: 401 }, 'refused'],
+    ['500', { status: 500 }, 'refused'],
+    ['a redirect', { status: 307, headers: { location: 'http://127.0.0.1:1/' } }, 'refused'],
+    ['a page for people', { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' }, 'refused'],
+  ])('%s: it is said, and sent again until it is taken', async (_what, reply, kind) => {
+    answering(reply, reply);
+    await ship(rest, spool('a'), records(1, 3));
+    const exporter = exporting({ answerMs: reply === 'hang' ? 700 : 20_000 });
+    await reaches(3);
+    expect(exporter.counted.failed).toEqual([kind, kind]);
+    expect(exporter.counted.exported).toBe(3);
+    expect(exporter.said.filter(({ level }) => level === (kind === 'refused' ? 'error' : 'warn'))).toHaveLength(2);
+    expect(copyOf(collector.held, 'acme').map(positionOf)).toEqual([1, 2, 3]);
+    await eventually(
+      async () => exporter.problems(),
+      (problems) => problems.length === 0,
+    );
+  });
+
+  test('what it refuses is kept and shown, and holds up no other workspace', async () => {
+    collector.reply = ({ records: sent }) =>
+      sent.some((one) => workspaceOf(one) === 'acme') ? { status: 403, body: { message: 'no\nway' } } : 'take';
+    await ship(rest, spool('a'), records(1, 3));
+    const exporter = exporting();
+    await collector.until(() => collector.posts.length >= 3);
+    await ship(rest, spool('b'), records(1, 3), 'other');
+    await reaches(3, 'other');
+    expect(await cursorOf(rest)).toBe(0);
+    expect(exporter.problems()).toEqual([
+      'audit entries are not exported: the collector answered 403 Forbidden (one workspace, asked again now and then)',
+    ]);
+    expect(exporter.said.filter(({ level }) => level === 'error').length).toBeGreaterThanOrEqual(1);
+  });
+
+  test('what it rejects of a request that it took is counted and said, and not sent again', async () => {
+    answering({ status: 200, body: { partialSuccess: { rejectedLogRecords: '2', errorMessage: 'too old' } } });
+    await ship(rest, spool('a'), records(1, 5));
+    const exporter = exporting();
+    await reaches(5);
+    await ship(rest, spool('a'), records(6, 6));
+    await reaches(6);
+    expect(collector.posts).toHaveLength(2);
+    expect(exporter.counted).toMatchObject({ exported: 4, rejected: 2, failed: [] });
+    expect(exporter.said).toContainEqual(
+      expect.objectContaining({ level: 'error', fields: { workspace: 'acme', records: 2, why: 'too old' } }),
+    );
+    expect((await rest.pool.query('select rejected::int from audit_export')).rows).toEqual([{ rejected: 2 }]);
+  });
+
+  test('a request that is too large is halved until it is not, and none as large is sent again', async () => {
+    collector.reply = ({ records: sent }) => (sent.length > 3 ? { status: 413 } : 'take');
+    await ship(rest, spool('a'), records(1, 10));
+    exporting();
+    await reaches(10);
+    expectWhole(collector.held, 'acme', 10);
+  });
+
+  test('a single entry that is too large goes without its payloads, says so, and still fits the chain', async () => {
+    const secret = 'y'.repeat(5_000);
+    collector.reply = ({ bytes }) => (bytes > 4_000 ? { status: 413 } : 'take');
+    await ship(rest, spool('a'), [
+      record(1, entry()),
+      record(2, { ...entry({ input: { secret } }), code: secret, extra: secret, output: 'small' }),
+      record(3, entry()),
+    ]);
+    exporting();
+    await reaches(3);
+    expectWhole(collector.held, 'acme', 3);
+    const brief = copyOf(collector.held, 'acme')[1];
+    expect(brief?.attributes).toMatchObject({ 'tollgate.entry.brief': true, 'tollgate.input.digest': '0'.repeat(64) });
+    const body = JSON.parse(brief?.body ?? '{}');
+    expect(body).toMatchObject({ tool: 'github.create_issue', decision: 'allow', id: `${spool('a')}-2` });
+    for (const key of ['input', 'output', 'extra']) expect(body[key]).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(JSON.stringify(body)).not.toContain('yyy');
+    expect(brief?.attributes['tollgate.code']).toBe('y'.repeat(512));
+  });
+
+  test('one that takes no record at all is asked for ever, and nothing is passed over', async () => {
+    collector.reply = () => ({ status: 413 });
+    await ship(rest, spool('a'), records(1, 1));
+    const exporter = exporting();
+    await collector.until(() => collector.posts.length >= 6);
+    expect(await cursorOf(rest)).toBe(0);
+    expect(exporter.problems()[0]).toContain('413');
+    collector.reply = () => 'take';
+    await reaches(1);
+  });
+});
+
+describe('of several control planes', () => {
+  test('one sends; another goes on where the cursors are when that one stops', async () => {
+    const [one, two] = [startExporter(rest, collector), startExporter(rest, collector)];
+    await ship(rest, spool('a'), records(1, 500));
+    await reaches(500);
+    expect(one.isSending).toBe(!two.isSending);
+    const [sending, standing] = one.isSending ? [one, two] : [two, one];
+    await sending.close();
+    await ship(rest, spool('a'), records(501, 600));
+    await reaches(600);
+    await standing.close();
+    expectWhole(collector.held, 'acme', 600);
+    expect(collector.held).toHaveLength(600);
+  });
+
+  test('one that believes it still sends is told that it was overtaken, and moves no cursor', async () => {
+    let answer: (reply: Reply) => void = () => undefined;
+    collector.reply = ({ nth }) => (nth === 1 ? new Promise<Reply>((resolve) => (answer = resolve)) : 'take');
+    await ship(rest, spool('a'), records(1, 5));
+    // It hears of nothing but its own request.
+    const frozen = exporting({ pace: { renewMs: 60_000 } });
+    await collector.until(() => collector.posts.length === 1);
+    await rest.pool.query(`update audit_export_lease set until = '-infinity'`);
+    exporting();
+    await reaches(5);
+    await ship(rest, spool('a'), records(6, 9));
+    await reaches(9);
+    answer('take');
+    await eventually(
+      async () => frozen.said,
+      (said) => said.some(({ message }) => message.startsWith('another control plane')),
+    );
+    expect(await cursorOf(rest)).toBe(9);
+    expect(frozen.counted.exported).toBe(0);
+  });
+});
+
+describe('retention', () => {
+  const old = (n: number) => entry({ ts: `2026-06-2${n < 3 ? 0 : 4}T12:00:00.000Z` });
+  const days = async (): Promise<readonly string[]> =>
+    (await rest.pool.query<{ day: string }>(`select distinct to_char(ts, 'YYYYMMDD') as day from audit_entry order by 1`)).rows.map(
+      ({ day }) => day,
+    );
+  const log = {
+    said: [] as string[],
+    warn: (_: object, message: string) => void log.said.push(message),
+    error: (_: object, message: string) => void log.said.push(message),
   };
+  beforeEach(() => void log.said.splice(0));
+  const tend = (retentionDays: number) => tendPartitions({ ...rest.deps, log }, retentionDays, true);
 
-  test('a limit is an integer in decimal digits', async () => {
-    for (const limit of ['0x10', '1e3', '1.0', '', ' 5', '5 ', '١٠', '0b1', 'NaN', 'Infinity', '--1', '1_000'].map(encodeURIComponent)) {
-      expect(await refused('', `limit=${limit}`), limit).toBe('limit must be an integer');
-      expect(errorOf(await rest.ask('GET', `/acme/admin/events?limit=${limit}`)), limit).toBe('limit must be an integer');
-    }
-    expect(errorOf(await rest.ask('GET', '/acme/admin/events?limit=1&limit=2'))).toBe('limit must be given once');
-    expect(errorOf(await rest.ask('GET', '/acme/admin/events?limits=1'))).toBe('limits is not a parameter here');
+  test('waits for an export that is behind, and goes on when it has caught up', async () => {
+    await ship(rest, spool('a'), records(1, 4, old));
+    expect(await tend(2)).toEqual([]);
+    expect(log.said).toEqual(['audit entries out of retention are kept until they are exported']);
+    exporting();
+    await reaches(4);
+    expect(await tend(2)).toEqual(['20260620']);
+    expectWhole(collector.held, 'acme', 4);
   });
 
-  test('since and until are date-times that there are', async () => {
-    const wrong = ['2026-02-30', '2026-02-29T12:00:00Z', '2026-13-01', '2026-06-25T24:00:00Z', '2026-06-25T12:60:00Z', 'now', ''];
-    const forms = ['1782388800', '2026-06-25 12:00:00Z', '2026-6-5', '+002026-06-25T12:00:00Z'];
-    for (const at of [...wrong, ...forms].map(encodeURIComponent)) {
-      expect(await refused('', `since=${at}`), at).toBe('since must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');
-      expect(await refused('/export', `since=${at}`), at).toBe('since must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');
-      expect(await refused('/export', `until=${at}`), at).toBe('until must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z');
-    }
-  });
-
-  test('a parameter that is repeated is named', async () => {
-    for (const path of all) {
-      for (const name of ['tool', 'decision', 'agent', 'sub', 'session']) {
-        expect(await refused(path, `${name}=allow&${name}=allow`)).toBe(`${name} must be given once`);
-      }
-    }
-    expect(await refused('', 'limit=1&limit=2&since=a&since=b&cursor=1&cursor=2')).toBe(
-      'since must be given once; limit must be given once; cursor must be given once',
+  test('waits for the export of another control plane too, and for a log that is sent anew since it was rolled back', async () => {
+    await ship(rest, spool('a'), records(1, 4, old));
+    answering('hang');
+    const other = exporting();
+    await collector.until(() => collector.posts.length === 1);
+    expect(await tendPartitions({ ...rest.deps, log }, 2)).toEqual([]);
+    await other.close();
+    expect(await days()).toEqual(['20260620', '20260624']);
+    await rest.pool.query(
+      `insert into audit_export (workspace_id, log_id, position, exported_at) select workspace_id, log_id, ingest + 1, now() from audit_head`,
     );
-    expect(await refused('/export', 'since=a&since=b&until=1&until=2')).toBe('since must be given once; until must be given once');
+    expect(await tend(2)).toEqual([]);
+    expect(await days()).toEqual(['20260620', '20260624']);
   });
 
-  test('a parameter that there is not is named, with those there are', async () => {
-    const filters = 'tool, decision, agent, sub, session';
-    expect(await refused('', 'tol=x')).toBe(`tol is not a parameter; there are since, limit, cursor, ${filters}`);
-    expect(await refused('/export', 'limit=5')).toBe(`limit is not a parameter; there are since, until, ${filters}`);
-    expect(await refused('/stream', 'since=2026-06-25')).toBe(`since is not a parameter; there are ${filters}`);
-    expect(await refused('/stream', 'last-event-id=5&__proto__=1&constructor=2')).toMatch(
-      /^last-event-id is not.*; __proto__ is not.*; constructor is not/,
+  test('waits for so long and no longer; what then goes unsent is counted, said, and told to the collector by its digest', async () => {
+    await ship(rest, spool('a'), records(1, 4, old));
+    const outAt = Date.parse('2026-06-21T12:00:00.000Z');
+    rest.clock.now = new Date(outAt + exportGraceDays * 86_400_000);
+    expect(await tend(1)).toEqual([]);
+    rest.clock.now = new Date(rest.clock.now.getTime() + 86_400_000);
+    log.said.splice(0);
+    expect(await tend(1)).toEqual(['20260620']);
+    expect(log.said).toContain('audit entries go out of retention that were not exported');
+    const exporter = exporting();
+    await reaches(4);
+    expectWhole(collector.held, 'acme', 4);
+    expect(collector.held.map(({ eventName }) => eventName)).toEqual([
+      'tollgate.audit.retired',
+      'tollgate.audit.retired',
+      'tollgate.audit.decision',
+      'tollgate.audit.decision',
+    ]);
+    expect(exporter.counted).toMatchObject({ exported: 4, lost: 2 });
+    expect(exporter.said).toContainEqual(expect.objectContaining({ level: 'error', fields: { workspace: 'acme', items: 2 } }));
+  });
+
+  test('that has left not even a digest is said as well, with the positions, and the chain goes on from a checkpoint', async () => {
+    await ship(rest, spool('a'), records(1, 1, old));
+    const first = startExporter(rest, collector);
+    await reaches(1);
+    await first.close();
+    await ship(
+      rest,
+      spool('a'),
+      records(2, 3, () => old(1)),
     );
+    await tendCheckpoints({ ...rest.deps, log });
+    rest.clock.now = new Date('2026-07-20T12:00:00.000Z');
+    await ship(
+      rest,
+      spool('a'),
+      records(4, 5, () => entry({ ts: '2026-07-20T12:00:00.000Z' })),
+    );
+    expect(await tend(2)).toEqual(['20260620']);
+    const exporter = exporting();
+    await reaches(5);
+    const copy = copyOf(collector.held, 'acme');
+    expect(copy.map(({ eventName }) => eventName.replace('tollgate.audit.', ''))).toEqual(['decision', 'missing', 'decision', 'decision']);
+    expect(copy[1]?.attributes).toMatchObject({ 'tollgate.missing.first': 2, 'tollgate.missing.last': 3 });
+    expect(exporter.counted.lost).toBe(2);
+    const { rows } = await rest.pool.query(
+      `select encode(chain, 'hex') as chain from audit_head join workspace on id = workspace_id where slug = 'acme'`,
+    );
+    expect(copy.at(-1)?.attributes['tollgate.chain.value']).toBe(rows[0].chain);
   });
 
-  test('decision is allow or deny, and no text holds NUL', async () => {
-    for (const path of all) {
-      expect(await refused(path, 'decision=Allow')).toBe('decision must be allow or deny');
-      expect(await refused(path, 'tool=%00')).toBe('tool must be text without NUL');
-    }
-  });
-
-  test('until must be after since', async () => {
-    expect(await refused('/export', `since=${day(5)}&until=${day(5)}`)).toBe('until must be after since');
+  test('of before the export was there is no loss: it begins with what is kept', async () => {
+    await ship(
+      rest,
+      spool('a'),
+      records(1, 2, () => old(1)),
+    );
+    await tendCheckpoints({ ...rest.deps, log });
+    rest.clock.now = new Date('2026-07-20T12:00:00.000Z');
+    await ship(
+      rest,
+      spool('a'),
+      records(3, 4, () => entry({ ts: '2026-07-20T12:00:00.000Z' })),
+    );
+    expect(await tendPartitions({ ...rest.deps, log }, 2)).toEqual(['20260620']);
+    const exporter = exporting();
+    await reaches(4);
+    expect(collector.held.map(positionOf)).toEqual([3, 4]);
+    expect(exporter.counted.lost).toBe(0);
+    expect(await days()).toEqual(['20260720']);
   });
 });
 
-test('a tail, a resume and an export with since read the rows of one page by the index, over many days', async () => {
-  const workspaceId = await workspaceIdOf(rest);
-  await ship(
-    rest,
-    spool('a'),
-    records(1, 25, (n) => entry({ ts: day(n) })),
-  );
-  await rest.pool.query(
-    `insert into audit_entry select $1, '2026-06-01T00:00:00Z'::timestamptz + n * interval '43 seconds', '${spool('c')}', n, n + 25, now(),
-       case when n % 10000 = 0 then 'rare' else 'common' end, 'allow', 'bot', 'ann', 's' || n % 50, '{}' from generate_series(1, 50000) n`,
-    [workspaceId],
-  );
-  await rest.pool.query('analyze audit_entry');
-  const upTo = 50_025;
-  const open = { since: null, until: null };
-  const asked = {
-    tail: { after: upTo - 3, upTo, ...open, filters: {} },
-    'a tail of a rare tool': { after: upTo - 3, upTo, ...open, filters: { tool: 'rare' } },
-    resume: { after: 30_000, upTo, ...open, filters: {} },
-    'a resume of a common tool': { after: 0, upTo, ...open, filters: { tool: 'common' } },
-    export: { after: 0, upTo, ...open, filters: {} },
-    'an export with since': {
-      after: 0,
-      upTo,
-      since: new Date('2026-06-19T18:00:00Z'),
-      until: new Date('2026-06-21T00:00:00.001Z'),
-      filters: {},
-    },
-    'an export of a rare tool with since': { after: 0, upTo, since: new Date(day(20)), until: null, filters: { tool: 'rare' } },
-  };
-  for (const [name, range] of Object.entries(asked)) {
-    const { text, values } = ingestedQuery(workspaceId, range);
-    const { rows } = await rest.pool.query<{ 'QUERY PLAN': string }>(
-      `explain (analyze, buffers off, costs off, timing off) ${text}`,
-      values,
-    );
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-    const page = plan.slice(plan.indexOf('CTE page'), plan.indexOf('Aggregate'));
-    expect(page, name).toContain('workspace_id_ingest_idx');
-    expect(page, name).not.toMatch(/Seq Scan|Sort Key: .*tool|Bitmap/);
-    const walked = [...page.matchAll(/Scan using .*rows=(\d+(?:\.\d+)?)/g)].map(([, found]) => Number(found));
-    expect(
-      walked.reduce((sum, found) => sum + found, 0),
-      `${name}\n${plan}`,
-    ).toBeLessThanOrEqual(2100);
-  }
+test('entries from before there was a chain are sent, too, and the chain begins where it does', async () => {
+  await ship(rest, spool('a'), records(1, 3));
+  await rest.pool.query(`update audit_entry set digest = null; update audit_head set begins_after = 3, kept_after = 3, chain = null`);
+  await ship(rest, spool('a'), records(4, 5));
+  exporting();
+  await reaches(5);
+  expect(collector.held.map(positionOf)).toEqual([1, 2, 3, 4, 5]);
+  expect(collector.held.map(({ attributes }) => 'tollgate.chain.value' in attributes)).toEqual([false, false, false, true, true]);
+  const { rows } = await rest.pool.query(`select encode(chain, 'hex') as chain from audit_head where ingest = 5`);
+  expect(collector.held.at(-1)?.attributes['tollgate.chain.value']).toBe(rows[0].chain);
 });
+
+const cases = 12;
+
+test(
+  'whatever the faults, in whatever order: after they end the collector holds every item, and each log is whole',
+  async () => {
+    const fault = fc.oneof(
+      { weight: 3, arbitrary: fc.constant<Fault>(() => 'take') },
+      ...[429, 503, 400, 401, 500].map((status) => ({ weight: 1, arbitrary: fc.constant<Fault>(() => ({ status })) })),
+      { weight: 1, arbitrary: fc.constant<Fault>(() => 'cut') },
+      { weight: 1, arbitrary: fc.constant<Fault>(() => 'hang') },
+      {
+        weight: 2,
+        arbitrary: fc.nat(20).map(
+          (max): Fault =>
+            ({ records: sent }) =>
+              sent.length > max ? { status: 413 } : 'take',
+        ),
+      },
+    );
+    const step = fc.oneof(
+      fc.record({
+        kind: fc.constant('ship' as const),
+        slug: fc.constantFrom('acme', 'other'),
+        letter: fc.constantFrom('a', 'b'),
+        count: fc.integer({ min: 1, max: 40 }),
+      }),
+      fc.record({ kind: fc.constant('restart' as const) }),
+      fc.record({ kind: fc.constant('steal' as const) }),
+    );
+    const sequences = new Map<string, number>();
+    await fc.assert(
+      fc.asyncProperty(fc.array(fault, { maxLength: 30 }), fc.array(step, { minLength: 1, maxLength: 12 }), async (faults, steps) => {
+        const begun = collector.posts.length;
+        collector.reply = (post) => faults[post.nth - begun - 1]?.(post) ?? 'take';
+        let exporters = [startExporter(rest, collector, { answerMs: 250 }), startExporter(rest, collector, { answerMs: 250 })];
+        try {
+          for (const one of steps) {
+            if (one.kind === 'ship') {
+              const key = one.slug + one.letter;
+              const from = (sequences.get(key) ?? 0) + 1;
+              sequences.set(key, from + one.count - 1);
+              await ship(rest, spool(one.letter), records(from, from + one.count - 1), one.slug);
+            } else if (one.kind === 'steal') await rest.pool.query(`update audit_export_lease set until = '-infinity', holder = 'gone'`);
+            else {
+              const [first, ...others] = exporters;
+              await first?.close();
+              exporters = [...others, startExporter(rest, collector, { answerMs: 250 })];
+            }
+          }
+          collector.reply = () => 'take';
+          for (const slug of ['acme', 'other']) {
+            const head = await headOf(rest, slug);
+            await reaches(head, slug);
+            expectWhole(collector.held, slug, head);
+          }
+        } finally {
+          await Promise.all(exporters.map((exporter) => exporter.close()));
+        }
+      }),
+      { numRuns: cases, endOnFailure: true },
+    );
+  },
+  30_000 + cases * 1_000,
+);
+
+type Fault = (post: Posted) => Reply;

@@ -1,8 +1,12 @@
 // A chore of every control plane, at start and then hourly: the partitions of the days to come exist before anybody
 // needs them, and those out of retention go, leaving what the chain needs of them. Safe to run twice at once.
+//
+// Where entries are exported, those that were not yet are kept longer, up to `exportGraceDays`: a collector that is away for
+// an evening costs nothing, and one that is away for ever does not fill the disk.
 import { bounds } from '@tollgate/proto/contract';
 import { reasonOf } from '../../loggable.ts';
 import { advanceKeptAfter, deleteBeforeKept, deleteSpoolsBefore, readHeadsAsJson, retireDay } from '../../store/audit-retention.ts';
+import { findUnexportedGap, hasUnexported, isSomebodyExporting } from '../../store/audit-export.ts';
 import {
   analyseDays,
   daysBetween,
@@ -11,6 +15,7 @@ import {
   listDaysBefore,
   lockDay,
   lockDropping,
+  startOf,
   startOfDay,
 } from '../../store/partitions.ts';
 import { inTransaction } from '../../store/transaction.ts';
@@ -20,25 +25,44 @@ import type { Deps } from '../operation.ts';
 const dayMs = 24 * 3_600_000;
 /** Entries are taken in up to a year late; a spool that comes back after this is one that was copied. */
 const spoolDaysMin = 400;
+export const exportGraceDays = 7;
 
 interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
-  readonly log: { warn(fields: object, message: string): void };
+  readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
-/** Returns the days that were dropped, as `YYYYMMDD`. */
-export async function tendPartitions({ pool, clock, log }: TendDeps, retentionDays: number): Promise<readonly string[]> {
+/** `isExporting`: by this control plane, now or soon. Returns the days that were dropped, as `YYYYMMDD`. */
+export async function tendPartitions(deps: TendDeps, retentionDays: number, isExporting = false): Promise<readonly string[]> {
+  const { pool, clock, log } = deps;
   const now = clock();
   const ahead = new Date(now.getTime() + bounds.auditFutureMs + dayMs);
   await inTransaction(pool, (client) => ensureDays(client, daysBetween(now, ahead)));
   const oldest = new Date(now.getTime() - retentionDays * dayMs);
   try {
-    return await dropDays(pool, oldest, now, retentionDays);
+    const keptFrom = isExporting || (await isSomebodyExporting(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
+    return await dropDays(pool, keptFrom, now, retentionDays);
   } catch (error) {
     // Dropping waits for every reader of the log, and gives up soon: there is another hour.
     if (!isUnavailable(error)) throw error;
     log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries out of retention are still there');
     return [];
   }
+}
+
+/** `oldest`, or the instant before it from which on there is something to export, as long as that may wait. */
+async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retentionDays: number): Promise<Date> {
+  const atMost = new Date(oldest.getTime() - exportGraceDays * dayMs);
+  const fields = { retentionDays, exportGraceDays };
+  const gap = await findUnexportedGap(pool, oldest);
+  let keptFrom = gap === null ? oldest : new Date(Math.max(gap.getTime(), atMost.getTime()));
+  for (const day of (await listDaysBefore(pool, oldest)).toReversed()) {
+    const from = startOf(day);
+    if (!(await hasUnexported(pool, from, new Date(from.getTime() + dayMs)))) continue;
+    if (from < startOfDay(atMost)) log.error({ ...fields, day }, 'audit entries go out of retention that were not exported');
+    else if (from < keptFrom) keptFrom = from;
+  }
+  if (keptFrom < oldest) log.warn({ ...fields, keptFrom }, 'audit entries out of retention are kept until they are exported');
+  return keptFrom;
 }
 
 async function dropDays(pool: Deps['pool'], oldest: Date, now: Date, retentionDays: number): Promise<readonly string[]> {

@@ -1,0 +1,28 @@
+// The times of the export of audit entries, in ms.
+import type { SetbackPace } from './setbacks.ts';
+
+export interface Pace extends SetbackPace {
+  /** How long a control plane that is heard of no more keeps the others from sending. */
+  readonly leaseMs: number;
+  readonly renewMs: number;
+  /** How often one that sends looks for more. */
+  readonly lookMs: number;
+  readonly lagMs: number;
+  /** Entries that wait for longer are worth a warning, whoever sends. */
+  readonly lateMs: number;
+  /** What is under way at the end may take so long. */
+  readonly closeMs: number;
+}
+
+export const standardPace: Pace = {
+  leaseMs: 3_000,
+  renewMs: 1_000,
+  lookMs: 500,
+  lagMs: 5_000,
+  lateMs: 300_000,
+  closeMs: 2_000,
+  againMs: 1_000,
+  againMsMax: 30_000,
+  refusedMs: 60_000,
+  retryAfterMsMax: 3_600_000,
+};

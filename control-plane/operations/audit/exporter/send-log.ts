@@ -1,0 +1,101 @@
+// One log, page by page, from its cursor on. The cursor moves in order, each time only after the collector has taken
+// everything up to there; so what was sent when this process died is sent once more. While a page is on its way the next
+// one is read: never more than two are held.
+import type { Deliver, ExportFailure } from '../../../domain/audit/exported.ts';
+import { lostIn } from '../../../domain/audit/exported.ts';
+import type { readItems } from '../../../store/audit-chain.ts';
+import { advanceCursor, type BehindLog, findLog } from '../../../store/audit-export.ts';
+import type { Deps } from '../../operation.ts';
+import { follow, type Followed, type Place, placeOf } from './exported-items.ts';
+
+export interface SendDeps extends Pick<Deps, 'pool' | 'readingPool' | 'clock'> {
+  readonly deliver: Deliver;
+  readonly read: typeof readItems;
+  readonly advanced: (log: BehindLog, by: Advanced) => void;
+}
+
+export interface Advanced {
+  readonly records: number;
+  readonly lost: number;
+  readonly rejected: number;
+  /** What the collector says of those that it rejected. */
+  readonly why: string;
+}
+
+/** `overtaken`: the cursor is not where it was; whoever moved it goes on. */
+export type Sent =
+  | { readonly kind: 'sent' }
+  | { readonly kind: 'overtaken' }
+  | { readonly kind: 'failed'; readonly failure: ExportFailure };
+
+export interface Signals {
+  /** No further page. */
+  readonly stop: AbortSignal;
+  /** Nor those under way: then this rejects. */
+  readonly cut: AbortSignal;
+}
+
+const pageItems = 500;
+/** So that others have their turn. */
+const pagesMax = 16;
+
+export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Signals): Promise<Sent> {
+  let place = placeOf(log);
+  let before: Promise<Sent> = Promise.resolve({ kind: 'sent' });
+  let last = before;
+  try {
+    for (let pages = 0; pages < pagesMax && place.position < log.head && !stop.aborted; pages += 1) {
+      const done = await before;
+      if (done.kind !== 'sent') return done;
+      const next = await readPage(deps, log, place);
+      if (next === null) return { kind: 'overtaken' };
+      const sending = sendPage(deps, log, { from: place, ...next }, { after: last, cut });
+      // Whoever awaits it comes later, or not at all where a page before it failed.
+      sending.catch(() => undefined);
+      [before, last, place] = [last, sending, next.place];
+    }
+    return await last;
+  } finally {
+    await last.catch(() => undefined);
+  }
+}
+
+/** Null: the log is gone. */
+async function readPage({ pool, readingPool, clock, read }: SendDeps, log: BehindLog, place: Place): Promise<Followed | null> {
+  const { workspaceId, head } = log;
+  const after = place.position;
+  // Positions have no gaps but where something is gone: with an end so near, no plan can read the whole backlog for one page.
+  const near = await read(readingPool, workspaceId, { after, upTo: Math.min(head, after + pageItems) }, pageItems);
+  const items = near.length > 0 ? near : await read(readingPool, workspaceId, { after, upTo: head }, pageItems);
+  // An empty page means that there is nothing more up to the head, which was committed before this was read.
+  const page = { items, upTo: items.at(-1)?.ingest ?? head };
+  const noticedAt = clock().toISOString();
+  const followed = follow(log, place, page, noticedAt);
+  if (followed.items.every(({ kind }) => kind !== 'missing')) return followed;
+  // Retention may have gone on since the log was looked at, or the workspace was removed.
+  const present = await findLog(pool, log);
+  return present === null ? null : follow(present, place, page, noticedAt);
+}
+
+interface Page extends Followed {
+  readonly from: Place;
+}
+
+async function sendPage(
+  { pool, deliver, advanced }: SendDeps,
+  log: BehindLog,
+  { from, items, place }: Page,
+  { after, cut }: { readonly after: Promise<Sent>; readonly cut: AbortSignal },
+): Promise<Sent> {
+  const delivered = await deliver({ workspace: log.slug, origin: log.origin }, items, cut);
+  const before = await after;
+  if (before.kind !== 'sent') return before;
+  if (delivered.kind === 'failed') return delivered;
+  const lost = items.reduce((sum, item) => sum + lostIn(item), 0);
+  const { rejected, why } = delivered;
+  const { position, chain } = place;
+  const stored = from.position === (log.position ?? 0) ? log.stored : from.position;
+  if (!(await advanceCursor(pool, log, { from: stored, position, chain, lost, rejected }))) return { kind: 'overtaken' };
+  advanced(log, { records: items.length - rejected, lost, rejected, why });
+  return { kind: 'sent' };
+}

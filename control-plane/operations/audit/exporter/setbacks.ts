@@ -1,0 +1,90 @@
+// When to ask a collector again. What may pass bars all logs for a while, longer from failure to failure and for as long as
+// the collector asks; what it refuses bars the log whose request it was, for long. Nothing is ever given up.
+import type { ExportFailure, FailureKind } from '../../../domain/audit/exported.ts';
+
+export interface SetbackPace {
+  /** Doubles from failure to failure. */
+  readonly againMs: number;
+  readonly againMsMax: number;
+  readonly refusedMs: number;
+  /** However long the collector asks for. */
+  readonly retryAfterMsMax: number;
+}
+
+interface Clock {
+  /** Ms, never goes back. */
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+interface Setback {
+  readonly until: number;
+  readonly count: number;
+  readonly kind: FailureKind;
+  readonly reason: string;
+}
+
+export interface Setbacks {
+  /** Nobody may be tried now. */
+  areAllBarred(): boolean;
+  /** Who may not be tried now. */
+  barred(): readonly number[];
+  /** How long the next try waits. */
+  failed(workspaceId: number, failure: ExportFailure): number;
+  succeeded(workspaceId: number): void;
+  /** What is wrong, one line each, for people; empty while all goes well. */
+  problems(): readonly string[];
+  /** Another control plane sends now. */
+  clear(): void;
+}
+
+/** Of a log that nobody has tried again, as one that is gone. */
+const forgetMs = 600_000;
+
+export function createSetbacks({ now, random }: Clock, pace: SetbackPace): Setbacks {
+  let all: Setback | null = null;
+  const refused = new Map<number, Setback>();
+  const forget = (): void => {
+    for (const [id, { until }] of refused) if (until + forgetMs < now()) refused.delete(id);
+  };
+  const jittered = (ms: number): number => ms * (0.5 + random() / 2);
+
+  const bar = (before: Setback | null | undefined, { kind, reason, retryAfterMs }: ExportFailure): Setback => {
+    // Requests that were under way together fail together: that is once.
+    const count = (before?.count ?? 0) + (before === null || before === undefined || before.until <= now() ? 1 : 0);
+    const ms = kind === 'refused' ? pace.refusedMs : Math.min(pace.againMsMax, pace.againMs * 2 ** Math.min(count - 1, 30));
+    const asked = Math.min(retryAfterMs ?? 0, pace.retryAfterMsMax);
+    return { until: now() + Math.max(asked, jittered(ms)), count, kind, reason };
+  };
+
+  return {
+    areAllBarred: () => all !== null && all.until > now(),
+    barred: () => {
+      forget();
+      return [...refused].flatMap(([id, { until }]) => (until > now() ? [id] : []));
+    },
+    failed: (workspaceId, failure) => {
+      const setback = bar(failure.kind === 'refused' ? refused.get(workspaceId) : all, failure);
+      if (failure.kind === 'refused') refused.set(workspaceId, setback);
+      else all = setback;
+      return setback.until - now();
+    },
+    succeeded: (workspaceId) => {
+      all = null;
+      refused.delete(workspaceId);
+    },
+    problems: () => [
+      ...(all === null ? [] : [`${all.reason} (tried ${times(all.count)})`]),
+      ...[...new Set([...refused.values()].map(({ reason }) => reason))].map((reason) => {
+        const of = [...refused.values()].filter((one) => one.reason === reason);
+        return `${reason} (${of.length === 1 ? 'one workspace' : `${of.length} workspaces`}, asked again now and then)`;
+      }),
+    ],
+    clear: () => {
+      all = null;
+      refused.clear();
+    },
+  };
+}
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);

@@ -1,0 +1,178 @@
+// The cursors of the export to a collector, one for each workspace, and which control plane sends. A cursor only moves from
+// where its reader found it, so that of two who believe that they send, one is told that it was overtaken. Time is the
+// database's.
+import type pg from 'pg';
+import { originOf } from '../chain/checkpoint.ts';
+import { queryPatiently } from './patience.ts';
+import type { Queryable } from './transaction.ts';
+
+/** A log with items beyond its cursor. */
+export interface BehindLog {
+  readonly workspaceId: number;
+  readonly slug: string;
+  readonly logId: string;
+  readonly origin: string;
+  /** Items so far. */
+  readonly head: number;
+  readonly beginsAfter: number;
+  readonly keptAfter: number;
+  /** The chain's value after `keptAfter`, where a checkpoint says it. */
+  readonly keptChain: string | null;
+  /** As stored; null: none. */
+  readonly stored: number | null;
+  /** Go on after it; null: from the beginning, there is no cursor of this log. */
+  readonly position: number | null;
+  /** The chain's value there. */
+  readonly chain: string | null;
+}
+
+interface BehindRow {
+  readonly workspace_id: string;
+  readonly slug: string;
+  readonly log_id: string;
+  readonly ingest: string;
+  readonly begins_after: string;
+  readonly kept_after: string;
+  readonly kept_chain: string | null;
+  readonly stored: string | null;
+  readonly position: string | null;
+  readonly chain: string | null;
+}
+
+// A cursor beyond the end is of a log that was rolled back.
+const isOfLog = `done.log_id = head.log_id and done.position <= head.ingest`;
+
+const exportedUpTo = `coalesce(case when ${isOfLog} then done.position end, 0)`;
+
+const selectLogs = `select head.workspace_id, slug, head.log_id, ingest, begins_after, kept_after, done.position as stored,
+       case when ${isOfLog} then done.position end as position, encode(case when ${isOfLog} then done.chain end, 'hex') as chain,
+       (select encode(one.chain, 'hex') from audit_checkpoint one
+        where one.workspace_id = head.workspace_id and size = kept_after and kept_after > begins_after) as kept_chain
+     from audit_head head join workspace on workspace.id = head.workspace_id left join audit_export done using (workspace_id)`;
+
+/** Those that were served longest ago first. */
+export async function listBehind(db: Queryable, except: readonly number[], limit: number): Promise<readonly BehindLog[]> {
+  const { rows } = await db.query<BehindRow>(
+    `${selectLogs} where ingest > 0 and (coalesce(done.position, 0) <> ingest or done.log_id <> head.log_id) and head.workspace_id <> all($1)
+     order by done.exported_at nulls first, head.workspace_id limit $2`,
+    [except, limit],
+  );
+  return rows.map(behindFromRow);
+}
+
+/** As it is now; null: it is gone. */
+export async function findLog(db: Queryable, { workspaceId, logId }: Pick<BehindLog, 'workspaceId' | 'logId'>): Promise<BehindLog | null> {
+  const { rows } = await db.query<BehindRow>(`${selectLogs} where head.workspace_id = $1 and head.log_id = $2`, [workspaceId, logId]);
+  return rows[0] === undefined ? null : behindFromRow(rows[0]);
+}
+
+const numberOrNull = (value: string | null): number | null => (value === null ? null : Number(value));
+
+const behindFromRow = (row: BehindRow): BehindLog => ({
+  workspaceId: Number(row.workspace_id),
+  slug: row.slug,
+  logId: row.log_id,
+  origin: originOf(row.slug, row.log_id),
+  head: Number(row.ingest),
+  beginsAfter: Number(row.begins_after),
+  keptAfter: Number(row.kept_after),
+  keptChain: row.kept_chain,
+  stored: numberOrNull(row.stored),
+  position: numberOrNull(row.position),
+  chain: row.chain,
+});
+
+interface Advance {
+  /** As it was read; null: there was none. */
+  readonly from: number | null;
+  readonly position: number;
+  readonly chain: string | null;
+  readonly lost: number;
+  readonly rejected: number;
+}
+
+/** False where the cursor is not where it was, or the log is gone. */
+export async function advanceCursor(
+  db: Queryable,
+  { workspaceId, logId }: Pick<BehindLog, 'workspaceId' | 'logId'>,
+  { from, position, chain, lost, rejected }: Advance,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into audit_export as done (workspace_id, log_id, position, chain, lost, rejected, exported_at)
+     select workspace_id, log_id, $4, decode($5, 'hex'), $6, $7, clock_timestamp() from audit_head head
+     where workspace_id = $1 and log_id = $2
+       and ($3::bigint is null or exists (select from audit_export there where there.workspace_id = head.workspace_id))
+     on conflict (workspace_id) do update set log_id = excluded.log_id, position = excluded.position, chain = excluded.chain,
+       lost = done.lost + excluded.lost, rejected = done.rejected + excluded.rejected, exported_at = excluded.exported_at
+     where done.position = $3`,
+    [workspaceId, logId, from, position, chain, lost, rejected],
+  );
+  return rowCount === 1;
+}
+
+/** True while `holder` is the one that sends; taken where nobody is, or who was has been silent for so long. */
+export async function takeExportLease(db: Queryable, holder: string, leaseMs: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into audit_export_lease as lease (holder, until) values ($1, clock_timestamp() + $2 * interval '1 millisecond')
+     on conflict (one) do update set holder = excluded.holder, until = excluded.until
+     where lease.holder = excluded.holder or lease.until < clock_timestamp()`,
+    [holder, leaseMs],
+  );
+  return rowCount === 1;
+}
+
+export async function releaseExportLease(db: Queryable, holder: string): Promise<void> {
+  await db.query('delete from audit_export_lease where holder = $1', [holder]);
+}
+
+/** Whichever control plane it is. */
+export async function isSomebodyExporting(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query('select from audit_export_lease where until > clock_timestamp()');
+  return rowCount === 1;
+}
+
+export interface ExportLag {
+  readonly records: number;
+  /** When the oldest entry that was not sent came in; null: none. */
+  readonly since: Date | null;
+}
+
+/** Of how many workspaces the oldest entry is looked up: of those that wait longest. */
+const lookedAt = 20;
+
+export async function readExportLag(pool: pg.Pool): Promise<ExportLag> {
+  const rows = await queryPatiently<{ records: string; since: Date | null }>(pool, {
+    text: `with behind as (
+       select workspace_id, greatest(${exportedUpTo}, kept_after) as position, ingest, exported_at
+       from audit_head head left join audit_export done using (workspace_id)
+       where coalesce(done.position, 0) <> ingest or done.log_id <> head.log_id)
+     select (select coalesce(sum(ingest - position), 0) from behind) as records,
+       (select min(received_at) from (select * from behind order by exported_at nulls first, workspace_id limit ${lookedAt}) one
+        cross join lateral (
+          select received_at from audit_entry entry
+          where entry.workspace_id = one.workspace_id and entry.ingest > one.position order by entry.ingest limit 1) oldest) as since`,
+    values: [],
+  });
+  return { records: Number(rows[0]?.records ?? 0), since: rows[0]?.since ?? null };
+}
+
+/** Entries that were decided in this span of time, and have not been sent. */
+export async function hasUnexported(db: Queryable, from: Date, until: Date): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>(
+    `select exists (select from audit_head head left join audit_export done using (workspace_id) where exists (
+       select from audit_entry entry where entry.workspace_id = head.workspace_id and entry.ingest > ${exportedUpTo}
+         and ts >= $1 and ts < $2)) as found`,
+    [from, until],
+  );
+  return rows[0]?.found === true;
+}
+
+/** When the oldest gap that has not been sent came in; null: there is none from before `until`. */
+export async function findUnexportedGap(db: Queryable, until: Date): Promise<Date | null> {
+  const { rows } = await db.query<{ at: Date | null }>(
+    `select min(received_at) as at from audit_gap gap join audit_head head using (workspace_id) left join audit_export done using (workspace_id)
+     where gap.ingest > ${exportedUpTo} and received_at < $1`,
+    [until],
+  );
+  return rows[0]?.at ?? null;
+}

@@ -1,0 +1,30 @@
+// Puts the export of audit entries together: a collector, the records for it, and who sends.
+import type { Registry } from 'prom-client';
+import { createCollector } from './otlp/collector.ts';
+import { createDelivery } from './otlp/delivery.ts';
+import { createExportMetrics, watchExport } from './otlp/metrics.ts';
+import { collectorFrom } from './otlp/settings.ts';
+import type { Config } from './config.ts';
+import { createExporter, type Exporter, type ExporterDeps } from './operations/audit/exporter/exporter.ts';
+import type { Undo } from './undo.ts';
+
+interface Deps extends Pick<ExporterDeps, 'pool' | 'readingPool' | 'clock' | 'random' | 'log'> {
+  readonly config: Pick<Config, 'auditExportEndpoint' | 'auditExportHeaders'>;
+  readonly registry: Registry;
+}
+
+/** Null: none is asked for. */
+export function wireAuditExport({ config, registry, ...deps }: Deps, undo: Undo): Exporter | null {
+  if (config.auditExportEndpoint === null) return null;
+  const collector = createCollector(collectorFrom(config.auditExportEndpoint, config.auditExportHeaders), Date.now);
+  undo.push(() => collector.close());
+  const exporter = createExporter({
+    ...deps,
+    deliver: createDelivery(collector),
+    metrics: createExportMetrics(registry),
+    now: () => performance.now(),
+  });
+  undo.push(() => exporter.close());
+  watchExport(registry, exporter, Date.now);
+  return exporter;
+}
