@@ -1,0 +1,105 @@
+// The alert rules and the dashboard on what is real: a Prometheus scrapes a control plane and a sidecar, what they depend on is killed,
+// locked and stopped, the right alerts fire, and end when it is whole again. All other cases are tried on series that are made up
+// (test/deploy/monitoring).
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { mergeExported, problemsOf, readExported } from '../deploy/monitoring/promql.ts';
+import { alerts, asked, readDashboard } from '../deploy/monitoring/rules.ts';
+import { isInstalled } from '../support/installed.ts';
+import { eventually } from '../support/programs.ts';
+import { startWatched, type Watched } from './watched.ts';
+
+let watched: Watched;
+
+/** How fast this machine is just now is not what is tried. */
+const ofSpeed = new Set(['TollgateDecisionsSlow', 'TollgatePolicySlow', 'TollgateLeaseDryDenials']);
+const firing = async (): Promise<readonly string[]> => (await watched.prometheus.firing()).filter((alert) => !ofSpeed.has(alert));
+const nothingFires = () => eventually(firing, (names) => names.length === 0);
+const fires = (...wanted: readonly string[]) => eventually(firing, (names) => wanted.every((alert) => names.includes(alert)));
+
+/** What has no series where all is well, and its labels. */
+const unseen = { tollgate_snapshots_refused_total: ['code'], tollgate_certificates_refused_total: ['code'] };
+/** Panels, or one of their expressions, that only trouble or what is not set up here fills. */
+const emptyHere = new Set(['Snapshots refused', 'Certificates refused']);
+
+describe.runIf(isInstalled('prometheus'))('a real Prometheus', () => {
+  beforeAll(async () => {
+    watched = await startWatched();
+  });
+  afterAll(() => watched?.close());
+
+  test('where all is well nothing fires, and Prometheus can judge every rule', async () => {
+    const rules = await eventually(
+      () => watched.prometheus.rules(),
+      (all) => all.every(({ health }) => health !== 'unknown'),
+    );
+    expect(rules.map(({ name }) => name).toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+    expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
+    await nothingFires();
+  });
+
+  test('rules and dashboard name metrics and labels that the programs export, and no others', async () => {
+    const read = async () => mergeExported(...(await watched.readMetrics()).map(readExported));
+    const isUnlabelled = (exported: Awaited<ReturnType<typeof read>>): boolean =>
+      ['tollgate_runs_ended_total', 'tollgate_lease_asks_total', 'tollgate_decisions_total'].some((name) => exported.get(name) == null);
+    const exported = await eventually(read, (now) => !isUnlabelled(now));
+    const named = [
+      ...alerts.map(({ alert, expr }) => ({ at: alert, expr })),
+      ...readDashboard().panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ at: title, expr: asked(expr, '1m') }))),
+    ];
+    expect(named.flatMap(({ at, expr }) => problemsOf(expr, exported, unseen).map((problem) => `${at}: ${problem}`))).toEqual([]);
+    expect(Object.keys(unseen).filter((name) => (exported.get(name)?.size ?? 0) > 0)).toEqual([]);
+  });
+
+  test('every panel of the dashboard has something to show', async () => {
+    const panels = readDashboard().panels.filter(({ targets = [], title }) => targets.length > 0 && !emptyHere.has(title));
+    const emptyOnes = async (): Promise<readonly string[]> => {
+      const found = await Promise.all(
+        panels.flatMap(({ title, targets = [] }) =>
+          targets.map(async ({ expr }) => ({ title, expr, samples: await watched.prometheus.query(asked(expr, '10s')) })),
+        ),
+      );
+      return found.flatMap(({ title, expr, samples }) =>
+        samples.some(({ value: [, value] }) => value !== 'NaN') ? [] : [`${title}: ${expr}`],
+      );
+    };
+    expect(await eventually(emptyOnes, (empty) => empty.length === 0, 10_000).catch(emptyOnes)).toEqual([]);
+  });
+
+  test('entries that PostgreSQL cannot take stay in the spool, which is told, until it can', async () => {
+    await nothingFires();
+    const client = new pg.Client(watched.postgres.connection);
+    await client.connect();
+    try {
+      await client.query('begin');
+      await client.query('lock table audit_entry in exclusive mode');
+      await fires('TollgateSpoolOld', 'TollgateIngestStalled');
+    } finally {
+      await client.end();
+    }
+    await nothingFires();
+  });
+
+  test('without PostgreSQL the control plane is not ready, and it is again', async () => {
+    await nothingFires();
+    await watched.postgres.stop();
+    try {
+      await fires('TollgateControlPlaneNotReady', 'TollgateSpoolOld');
+    } finally {
+      await watched.postgres.start();
+    }
+    await nothingFires();
+  });
+
+  test('a control plane that is killed is missed, so is it by the sidecar, until the outage rule decides; back again, all is well', async () => {
+    await nothingFires();
+    await watched.killPlane();
+    await fires('TollgateControlPlaneDown', 'TollgateSidecarDisconnected', 'TollgatePolicyStale', 'TollgateSpoolOld');
+    await fires('TollgateOutageRuleDeciding', 'TollgateControlPlaneReplicaDown');
+    const told = (await watched.prometheus.rules()).flatMap((rule) => rule.alerts.map(({ annotations }) => annotations));
+    expect(told.length).toBeGreaterThan(4);
+    expect(told.filter(({ description = '' }) => /<no value>|error expanding|\{\{| {2}|\(\/|\/\)/.test(description))).toEqual([]);
+    await watched.startPlane();
+    await nothingFires();
+  });
+});

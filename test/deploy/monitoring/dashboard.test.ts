@@ -1,0 +1,60 @@
+// The dashboard is one that Grafana takes and that explains itself. That its expressions are right is tried on a real Prometheus, in
+// test/chaos/alerts.test.ts.
+import { describe, expect, test } from 'vitest';
+import { asked, type Panel, readDashboard } from './rules.ts';
+
+const dashboard = readDashboard();
+const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+const variables = dashboard.templating.list;
+const source = { type: 'prometheus', uid: '${datasource}' };
+
+test('it has a row for each thing that is to be seen', () => {
+  expect(dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
+    'At a glance',
+    'Decisions',
+    'Decision time',
+    'Policy on its way',
+    'Leases of shared limits',
+    'Entries and the audit log',
+    'Runs and spend',
+    'REST',
+    'Processes',
+  ]);
+});
+
+test('it asks the data source that is chosen, and nothing is chosen of one installation', () => {
+  expect(variables.map(({ name, type }) => [name, type])).toEqual([
+    ['datasource', 'datasource'],
+    ['namespace', 'query'],
+    ['job', 'query'],
+    ['instance', 'query'],
+  ]);
+  expect(dashboard).toMatchObject({ uid: 'tollgate', schemaVersion: 38 });
+  expect('id' in dashboard).toBe(false);
+});
+
+test('no two panels have the same number, and none lies on another or beyond the edge', () => {
+  const { panels: all } = dashboard;
+  expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+  const overlap = ({ gridPos: a }: Panel, { gridPos: b }: Panel): boolean =>
+    a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+  const wrong = all.flatMap((one, at) =>
+    all.slice(at + 1).flatMap((other) => (overlap(one, other) ? [`${one.title}, ${other.title}`] : [])),
+  );
+  expect(wrong).toEqual([]);
+  expect(all.filter(({ gridPos: { x, w } }) => x < 0 || x + w > 24)).toEqual([]);
+});
+
+describe.each(panels)('$title', ({ description, fieldConfig, datasource, targets = [] }) => {
+  test('says what it shows, in a unit, of the data source that is chosen', () => {
+    expect(description?.length).toBeGreaterThan(15);
+    expect(fieldConfig?.defaults.unit).toMatch(/^(?:none|s|ops|reqps|bytes|percentunit)$/);
+    expect(datasource).toEqual(source);
+    expect(targets.length).toBeGreaterThan(0);
+    for (const target of targets) {
+      expect(target.datasource).toEqual(source);
+      expect(target.legendFormat).toBeDefined();
+      expect(asked(target.expr, '1m')).not.toContain('$');
+    }
+  });
+});
