@@ -68,3 +68,22 @@ export const secretOf = (key: string): FreshSecret => ({ key, hash: hashKey(key)
 
 /** Who a key acts as. */
 export const subjectOf = (id: string, uid: string | null): string => uid ?? `apikey:${id}`;
+
+/** An owner's own, of all scopes and without an end. */
+export const ownersKey = (
+  id: string,
+  name: string,
+  { last4 }: FreshSecret,
+  { uid, now }: { readonly uid: string; readonly now: Date },
+): ApiKey => ({
+  id,
+  name,
+  last4,
+  scopes: ['*'],
+  uid,
+  madeBy: uid,
+  pins: { tier: null, agent: null, client: null },
+  expiresAt: null,
+  revokedAt: null,
+  createdAt: now,
+});

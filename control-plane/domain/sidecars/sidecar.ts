@@ -8,7 +8,7 @@ export interface SidecarStatus {
   readonly spoolBytes: number;
   /** Since the oldest of them was written. */
   readonly spoolAgeMs: number;
-  /** Decisions acted on although their entries could not be written. */
+  /** Decisions whose entries could not be written: calls denied for it, or let go on where the workspace allows that. */
   readonly unrecorded: number;
   /** Decisions made by a policy older than the outage rule allows. */
   readonly outageDecisions: number;
@@ -106,11 +106,15 @@ const burst = 5;
 export type Lag = '0' | '1' | '2-9' | '10+' | 'nothing';
 export const lags: readonly Lag[] = ['0', '1', '2-9', '10+', 'nothing'];
 
-/** How far behind, as the metrics tell it; what is of another epoch is worth nothing. */
+/**
+ * How far behind, as the metrics tell it. What is of another past is worth nothing: of another epoch, or newer than there is, as after
+ * a backup was put back without `tollgate restore`; for a moment also where another control plane has told of more than is known here.
+ */
 export function lagOf(held: RevisionName | null, newest: RevisionName | null): Lag {
-  if (held === null || (newest !== null && held.epoch !== newest.epoch)) return 'nothing';
+  if (held === null) return 'nothing';
+  if (newest !== null && (held.epoch !== newest.epoch || held.number > newest.number)) return 'nothing';
   const behind = newest === null ? 0 : newest.number - held.number;
-  if (behind <= 0) return '0';
+  if (behind === 0) return '0';
   if (behind === 1) return '1';
   return behind < 10 ? '2-9' : '10+';
 }

@@ -1,7 +1,7 @@
 // Workspaces are made by the operator, who is no member of any.
 import { isSlug } from '@tollgate/proto/contract';
 import type pg from 'pg';
-import { type FreshSecret, makeId, makeSecret } from '../../domain/access/key.ts';
+import { type FreshSecret, makeId, makeSecret, ownersKey } from '../../domain/access/key.ts';
 import { checkEmail, checkUid } from '../../domain/access/member.ts';
 import { conflict, refuseIfAny } from '../../domain/refusal.ts';
 import { insertKey } from '../../store/keys.ts';
@@ -43,18 +43,6 @@ export async function foundWorkspace(
   const id = await insertWorkspace(client, slug, now);
   if (id === null) throw conflict('there is a workspace of that slug already');
   await insertMember(client, id, { uid, email, role: 'owner', createdAt: now });
-  const pins = { tier: null, agent: null, client: null };
-  const key = {
-    id: makeId(deps.random),
-    name: 'owner',
-    last4: secret.last4,
-    scopes: ['*'],
-    uid,
-    madeBy: uid,
-    pins,
-    expiresAt: null,
-    revokedAt: null,
-    createdAt: now,
-  };
+  const key = ownersKey(makeId(deps.random), 'owner', secret, { uid, now });
   await insertKey(client, id, key, secret);
 }
