@@ -1,0 +1,71 @@
+// An agent that calls tools without end, and asks before each call the endpoint that injection has put into its environment. What it
+// asked and was told it writes down, before it goes on: a line is in the kernel when the next one begins, so that no kill of this
+// process or of another takes it back. SIGTERM: it goes on for a while, as an agent that finishes what it has begun, and ends.
+import { createHash, randomUUID } from 'node:crypto';
+import { openSync, writeSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const { TOLLGATE_HOOKS_URL: hooks, TOLLGATE_KEY: key } = process.env;
+const lanes = 3;
+const restMs = 20;
+const patienceMs = 100;
+const answerMs = 15_000;
+const leavingMs = 1_500;
+
+const said = openSync('/said/calls.ndjson', 'a');
+const say = (line) => writeSync(said, `${JSON.stringify(line)}\n`);
+const boot = randomUUID().slice(0, 8);
+let calls = 0;
+let stopped = false;
+
+// The tool is ours: what counts is that it runs only where it may.
+const tools = { 'notes.read': digest, 'notes.count': digest, 'notes.delete': digest };
+const toolOf = (call) => (call % 10 === 0 ? 'notes.delete' : call % 10 === 5 ? 'notes.count' : 'notes.read');
+function digest({ n }) {
+  return createHash('sha256').update(n).digest('hex');
+}
+
+async function ask(hook, body) {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const answer = await fetch(`${hooks}/${hook}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(answerMs),
+  });
+  const told = await answer.json();
+  if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(told)}`);
+  return told;
+}
+
+async function call(lane) {
+  calls += 1;
+  const tool = toolOf(calls);
+  const input = { n: `${boot}-${calls}` };
+  const question = { tool_name: tool, tool_input: input, session_id: `${boot}-${lane}`, agent_name: 'somebody', agent_tier: 'interactive' };
+  say({ event: 'asked', ...input, tool });
+  const { decision, kind, request_id: requestId } = await ask('tool-use', question);
+  say({ event: 'answered', ...input, decision, kind, requestId });
+  if (decision !== 'allow') return;
+  const { action } = await ask('tool-output', { ...question, tool_output: tools[tool](input) });
+  say({ event: 'done', ...input, action });
+}
+
+async function work(lane) {
+  while (!stopped) {
+    await call(lane).catch(async ({ message, cause }) => {
+      say({ event: 'failed', why: `${message} ${cause?.code ?? ''}` });
+      await delay(patienceMs);
+    });
+    await delay(restMs);
+  }
+}
+
+process.once('SIGTERM', () => {
+  say({ event: 'leaving' });
+  setTimeout(() => {
+    stopped = true;
+  }, leavingMs);
+});
+await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane)));
+say({ event: 'left' });
