@@ -1,6 +1,8 @@
 // The environment variables of the control plane: types, defaults, checks and README's table in one schema.
+import { isIP } from 'node:net';
 import { commandsProblem, type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
 import { requestsPerSecondDefault } from '@tollgate/sidecar/hooks';
+import { endpointProblem, headersProblem, isPlaintextBeyond } from './otlp/settings.ts';
 import { baseUrlProblem, modelEndpointsProblem, parseModelEndpoints } from './domain/agents/model-endpoints.ts';
 import { checkEmail } from './domain/access/member.ts';
 import { callMsDefault } from './runs/mcp/reach.ts';
@@ -25,7 +27,11 @@ export const configSchema = {
     secret: true,
     check: (value) => (/^postgres(?:ql)?:\/\//.test(value) ? null : 'must begin with postgres://'),
   }),
-  dataDir: text({ name: 'TOLLGATE_DATA_DIR', describe: 'folder of the embedded PostgreSQL', fallback: './.tollgate' }),
+  dataDir: text({
+    name: 'TOLLGATE_DATA_DIR',
+    describe: 'folder of the embedded PostgreSQL, of the checkpoint key, and of entries of runs until they are in the database',
+    fallback: './.tollgate',
+  }),
   workspace: text({
     name: 'TOLLGATE_WORKSPACE',
     describe: 'slug of the first workspace',
@@ -73,7 +79,8 @@ export const configSchema = {
   }),
   secretKey: text({
     name: 'TOLLGATE_SECRET_KEY',
-    describe: 'encrypts the headers and variables of tool servers in the database; absent: none are taken',
+    describe:
+      'encrypts what is secret in the database: headers and variables of tool servers, and the key of the authority behind TOLLGATE_ENROL_PORT; absent: none are taken',
     fallback: null,
     secret: true,
     check: (value) => (value.length >= 32 ? null : 'must be at least 32 characters'),
@@ -152,9 +159,67 @@ export const configSchema = {
     min: 1,
     max: 36_500,
   }),
+  auditExportEndpoint: text({
+    name: 'TOLLGATE_AUDIT_EXPORT_ENDPOINT',
+    describe:
+      'URL of a collector of OpenTelemetry that audit entries are sent to as logs, such as `https://collector:4318/v1/logs` ([docs/telemetry.md](docs/telemetry.md#audit-entries-to-your-own-store)); absent: they are not',
+    fallback: null,
+    check: endpointProblem,
+  }),
+  auditExportHeaders: text({
+    name: 'TOLLGATE_AUDIT_EXPORT_HEADERS',
+    describe:
+      'headers for that collector, `name=value` pairs separated by commas, values percent-encoded, such as `authorization=Bearer%20…`',
+    fallback: null,
+    secret: true,
+    check: headersProblem,
+  }),
   checkpointKeyFile: text({
     name: 'TOLLGATE_CHECKPOINT_KEY_FILE',
     describe: 'Ed25519 private key (PEM, PKCS #8) that signs checkpoints of the audit log; absent: one is made in `TOLLGATE_DATA_DIR`',
+    fallback: null,
+  }),
+  enrolPort: text({
+    name: 'TOLLGATE_ENROL_PORT',
+    describe:
+      'port where sidecars get certificates, over TLS; gRPC takes those and no others then; `0` takes any free one; absent: gRPC has no TLS of its own',
+    fallback: null,
+    check: (value) => (/^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 0 to 65535'),
+  }),
+  tlsNames: text({
+    name: 'TOLLGATE_TLS_NAMES',
+    describe:
+      'DNS names and IP addresses by which sidecars reach it, separated by commas; absent: `localhost`, `127.0.0.1` and the name of the host',
+    fallback: null,
+    check: serverNamesProblem,
+  }),
+  tlsDir: text({
+    name: 'TOLLGATE_TLS_DIR',
+    describe: 'folder with `tls.crt`, `tls.key` and `ca.crt` of gRPC, which somebody else keeps fresh, instead of TOLLGATE_ENROL_PORT',
+    fallback: null,
+  }),
+  injectPort: text({
+    name: 'TOLLGATE_INJECT_PORT',
+    describe: 'port of the webhook that puts sidecars into pods, on the same host, over TLS; 0 takes any free one; absent: it is not there',
+    fallback: null,
+    check: (value) => (/^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 0 to 65535'),
+  }),
+  injectSettings: text({
+    name: 'TOLLGATE_INJECT_SETTINGS',
+    describe: 'YAML file of what holds for all sidecars that are put into pods ([docs/injection.md](docs/injection.md))',
+    fallback: null,
+  }),
+  injectName: text({
+    name: 'TOLLGATE_INJECT_NAME',
+    describe: "name of the webhook's Service, of its MutatingWebhookConfiguration and of the Secret of its certificates",
+    fallback: 'tollgate-injector',
+    check: (value) =>
+      /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(value) ? null : 'must be 1 to 63 of a-z 0-9 and -, neither first nor last',
+  }),
+  injectCertDir: text({
+    name: 'TOLLGATE_INJECT_CERT_DIR',
+    describe:
+      'folder with `tls.crt` and `tls.key` of the webhook, which somebody else keeps fresh; absent: it makes its own, through the Kubernetes API',
     fallback: null,
   }),
   openaiApiKey: text({ name: 'TOLLGATE_OPENAI_API_KEY', describe: 'runs agents on models of OpenAI', fallback: null, secret: true }),
@@ -205,6 +270,46 @@ export function signInProblems({ publicUrl, oidcIssuer, oidcClientId, oidcClient
   }
   const needed = [publicUrl === null && 'TOLLGATE_PUBLIC_URL', oidcClientId === null && 'TOLLGATE_OIDC_CLIENT_ID'];
   return needed.filter((name) => name !== false).map((name) => `TOLLGATE_OIDC_ISSUER needs ${name}`);
+}
+
+/** What the injection webhook needs, and what is of no use without it. */
+export function injectProblems({ injectPort, injectSettings, injectCertDir }: Config): readonly string[] {
+  if (injectPort !== null) return injectSettings === null ? ['TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_SETTINGS'] : [];
+  const idle = [injectSettings !== null && 'TOLLGATE_INJECT_SETTINGS', injectCertDir !== null && 'TOLLGATE_INJECT_CERT_DIR'];
+  return idle.filter((name) => name !== false).map((name) => `${name} needs TOLLGATE_INJECT_PORT`);
+}
+
+/** What the export of audit entries needs, and what is of no use without it. */
+export function exportProblems({ auditExportEndpoint, auditExportHeaders, allowPlaintext }: Config): readonly string[] {
+  if (auditExportEndpoint === null)
+    return auditExportHeaders === null ? [] : ['TOLLGATE_AUDIT_EXPORT_HEADERS needs TOLLGATE_AUDIT_EXPORT_ENDPOINT'];
+  if (allowPlaintext === 'true' || !isPlaintextBeyond(auditExportEndpoint)) return [];
+  return [
+    'TOLLGATE_AUDIT_EXPORT_ENDPOINT is http:// beyond loopback, where audit entries and headers could be read; use https://, or set TOLLGATE_ALLOW_PLAINTEXT=true',
+  ];
+}
+
+/** What certificates of gRPC need, and what stands against each other. */
+export function tlsProblems({ enrolPort, tlsNames, tlsDir, secretKey }: Config): readonly string[] {
+  if (enrolPort === null) return tlsNames === null ? [] : ['TOLLGATE_TLS_NAMES needs TOLLGATE_ENROL_PORT'];
+  return [
+    ...(tlsDir === null ? [] : ['TOLLGATE_TLS_DIR is for certificates of others, and TOLLGATE_ENROL_PORT for its own; set one of them']),
+    ...(secretKey === null ? ['TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which the key of its authority is kept under'] : []),
+  ];
+}
+
+/** Of `TOLLGATE_TLS_NAMES`. */
+export const serverNamesIn = (text: string): readonly string[] => text.split(',').map((name) => name.trim());
+
+export function serverNamesProblem(value: string): string | null {
+  const label = '[a-z0-9_](?:[-a-z0-9_]{0,61}[a-z0-9_])?';
+  const dnsName = new RegExp(`^(?=.{1,253}$)${label}(?:\\.${label})*$`, 'i');
+  // What looks like an address of four numbers and is none is no name either.
+  const isName = (name: string): boolean => (isIP(name) === 0 ? dnsName.test(name) && !/(?:^|\.)\d+$/.test(name) : !name.includes('%'));
+  const names = serverNamesIn(value);
+  const wrong = names.find((name) => !isName(name));
+  if (wrong !== undefined) return `must be DNS names and IP addresses, separated by commas; ${JSON.stringify(wrong)} is neither`;
+  return names.length > 50 ? 'must be at most 50 names' : null;
 }
 
 /** What models need beyond their own variables: the keys that endpoints name, and a key for each address. */

@@ -3,7 +3,7 @@
 import { status } from '@grpc/grpc-js';
 import { AppError, bounds, codes, type ErrorCode } from '@tollgate/proto/contract';
 import { shownLines } from './domain/refusal.ts';
-import { isUnavailable } from './store/unavailable.ts';
+import { isUnavailable, unavailableWords } from './store/unavailable.ts';
 
 export const httpStatus = (code: ErrorCode): number => codes[code].http;
 
@@ -30,7 +30,7 @@ export function refusalOf(reason: unknown, bodyBytes: number = bounds.bodyBytes)
   if (isUnavailable(reason))
     return new AppError({
       code: 'unavailable',
-      publicMessage: 'the database cannot be reached; try again',
+      publicMessage: `${unavailableWords(reason)}; try again`,
       retryAfterSeconds: 1,
       cause: reason,
     });

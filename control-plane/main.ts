@@ -5,11 +5,12 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isLoopback, parseCommands, printableConfig, programVariables, readConfig, type RevisionName } from '@tollgate/proto/contract';
-import type { FastifyInstance } from 'fastify';
+import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { AddressTaken, explainTaken } from './address-taken.ts';
 import { startChores } from './chores.ts';
-import { type Config, configSchema, modelProblems, signInProblems } from './config.ts';
+import { type Config, configSchema, exportProblems, injectProblems, modelProblems, signInProblems, tlsProblems } from './config.ts';
 import type { Issuer } from './domain/access/sign-in.ts';
 import { connectDatabase } from './connect-database.ts';
 import { createCatalogue } from './domain/agents/catalogue.ts';
@@ -18,12 +19,14 @@ import { microcentsFromCents } from './domain/runs/money.ts';
 import { createGrpcMetrics, exportRoster } from './grpc/metrics.ts';
 import { leaseStreamsMax } from './grpc/quota.ts';
 import { startGrpcServer } from './grpc/server.ts';
+import { drain } from './drain.ts';
 import { createApp } from './http/app.ts';
-import { type Connections, watchConnections } from './http/connections.ts';
+import { watchConnections } from './http/connections.ts';
 import { callbackPath } from './http/cookies.ts';
 import { streamBounds } from './http/streams.ts';
 import { authenticate, stillStands } from './operations/access/authenticate.ts';
 import { createIngest } from './operations/audit/ingest-batch.ts';
+import { watchIngest } from './operations/audit/watch-ingest.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from './operations/audit/notary.ts';
 import type { Deps } from './operations/operation.ts';
 import { createLedger } from './operations/quota/ledger.ts';
@@ -40,8 +43,10 @@ import { createReach } from './runs/mcp/reach.ts';
 import { createModels } from './runs/models/models.ts';
 import { createProviders } from './runs/models/providers.ts';
 import { settingsFrom } from './runs/models/settings.ts';
-import type { Runner } from './runs/runner.ts';
+import { wireAuditExport } from './wire-audit-export.ts';
+import { wireInjector } from './wire-injector.ts';
 import { wireRuns } from './wire-runs.ts';
+import { wireTls } from './wire-tls.ts';
 import { migrate } from './store/migrate.ts';
 import { createPool, poolMax } from './store/pool.ts';
 import { recallChannel } from './store/quota.ts';
@@ -50,13 +55,7 @@ import { watchHeads } from './store/watch-heads.ts';
 import { watchRevisions } from './store/watch-revisions.ts';
 import { readWorkspace } from './store/workspace-state.ts';
 import { listenForStop } from './stop-signals.ts';
-import { startTelemetry } from './telemetry/start.ts';
 import { type Undo, undoAll } from './undo.ts';
-
-/** How long requests under way may take to end, once no run goes on. */
-const requestsDrainMs = 5_000;
-/** And how long at least: what ended last has yet to be answered. */
-const lastAnswersMs = 300;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -71,8 +70,16 @@ export async function runControlPlane(env: Env): Promise<number> {
       `TOLLGATE_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
     ]);
 
-  const unmet = [...signInProblems(config), ...modelProblems(config, env)];
-  if (unmet.length > 0) return complain(unmet);
+  const asked = readTelemetrySettings(env);
+  const unmet = [
+    ...signInProblems(config),
+    ...injectProblems(config),
+    ...tlsProblems(config),
+    ...exportProblems(config),
+    ...modelProblems(config, env),
+    ...('problems' in asked ? asked.problems : []),
+  ];
+  if (unmet.length > 0 || 'problems' in asked) return complain(unmet);
 
   const undo: Undo = [];
   const stopped = listenForStop(
@@ -84,9 +91,14 @@ export async function runControlPlane(env: Env): Promise<number> {
     },
   );
   const err = (error: unknown): unknown => (error instanceof Error ? loggable(error) : error);
-  const log = pino({ level: config.logLevel, serializers: { err } }, pino.destination({ dest: 2, sync: true }));
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const instance = `${hostname()}-${process.pid}`;
+  const telemetry = await startTelemetry(asked.settings, { registry, identity: { service: 'tollgate', instance } });
+  const log = pino({ level: config.logLevel, serializers: { err } }, telemetry.logTo(pino.destination({ dest: 2, sync: true })));
+  telemetry.sayTo(log);
   try {
-    const started = await start({ config, env, undo, log, signal: stopped.signal });
+    const started = await start({ config, env, undo, log, telemetry, registry, signal: stopped.signal });
     if (started !== null) return complain([started]);
     if (!stopped.signal.aborted) await new Promise((done) => stopped.signal.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.signal.reason }, 'draining');
@@ -99,6 +111,8 @@ export async function runControlPlane(env: Env): Promise<number> {
   } finally {
     await undoAll(undo, log);
     stopped.close();
+    // What is still on its way to a collector then holds nobody up.
+    if (!(await telemetry.close())) setTimeout(() => process.exit(), 100).unref();
   }
 }
 
@@ -107,11 +121,13 @@ interface Starting {
   readonly env: Env;
   readonly undo: Undo;
   readonly log: pino.Logger;
+  readonly telemetry: Telemetry;
+  readonly registry: Registry;
   readonly signal: AbortSignal;
 }
 
 /** Null once everything listens; why not, otherwise. */
-async function start({ config, env, undo, log, signal }: Starting): Promise<string | null> {
+async function start({ config, env, undo, log, telemetry, registry, signal }: Starting): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
   const notaryKey =
     config.checkpointKeyFile === null
@@ -119,7 +135,7 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
       : readNotaryKey(config.checkpointKeyFile);
   if ('problem' in notaryKey) return notaryKey.problem;
   const connection = await connectDatabase(config, { undo, log: (line) => log.info(line), signal });
-  await migrate(connection);
+  await migrate(connection, signal);
   const pool = createPool(connection, log);
   undo.push(() => pool.end());
   const readingPool = createPool(connection, log, poolMax.reading);
@@ -140,17 +156,18 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
     discover: createDiscover(reach),
     sealer: config.secretKey === null ? null : createSealer(config.secretKey, randomBytes),
     dailyCap: microcentsFromCents(config.dailyCapCents),
+    authorities: () => tls.authorities(),
     notary: createNotary(notaryKey.key, config.auditRetentionDays),
   };
   const { workspace, ownerEmail, ownerKey } = config;
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
-  await startChores({ ...deps, log }, config.auditRetentionDays, undo);
+  await startChores({ ...deps, log, isExporting: config.auditExportEndpoint !== null }, config.auditRetentionDays, undo);
 
-  const telemetry = await startTelemetry(env);
-  undo.push(() => telemetry.close());
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const tls = await wireTls({ ...deps, config, env, authenticate: (header) => authenticate(deps, header), registry, log }, undo).catch(
+    explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'),
+  );
+  const auditExport = wireAuditExport({ ...deps, config, registry, log }, undo);
   const publisher = createPublisher({ read: (id, since) => readWorkspace(pool, id, since), defaults: deps.defaults, log });
   undo.push(() => publisher.close());
   const recalls = createRecalls({ pool, now: () => performance.now(), log });
@@ -162,7 +179,7 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
     now: Date.now,
   });
   undo.push(() => providers.close());
-  const ingest = createIngest(deps);
+  const intake = watchIngest(createIngest(deps), () => performance.now());
   const metrics = createGrpcMetrics(registry);
   const ledger = createLedger({
     pool,
@@ -175,12 +192,17 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
     {
       ...deps,
       publisher,
-      ingest,
+      ingest: async (batch) => {
+        const sequence = await intake.ingest(batch);
+        metrics.ingested(batch.records.length);
+        return sequence;
+      },
       ledger,
       registry,
       hears: () => watch.problem === null,
       models: createModels(deps.catalogue, providers.byName),
       tracing: telemetry.tracing,
+      ...(telemetry.calls === undefined ? {} : { calls: telemetry.calls }),
       log,
     },
     { spoolFolder: join(resolve(config.dataDir), 'runs-spool'), atOnce: config.runsAtOnce, requestsPerSecond: config.requestsPerSecond },
@@ -199,13 +221,17 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
       log,
       authenticate: (header) => authenticate(deps, header),
       stillStands: (actor) => stillStands(deps, actor),
-      ingest,
+      ingest: intake.ingest,
       ledger,
       seats: createSeats({ each: leaseStreamsMax }),
     },
-    { host: config.host, port: config.grpcPort },
+    { host: config.host, port: config.grpcPort, tls: tls.grpc },
   ).catch(explainTaken(config.host, config.grpcPort, 'TOLLGATE_GRPC_PORT'));
   undo.push(() => grpc.close());
+  const injecting = await wireInjector({ config, env, authorities: tls.grpc === null ? null : tls.authorities, registry, log }, undo).catch(
+    explainTaken(config.host, Number(config.injectPort), 'TOLLGATE_INJECT_PORT'),
+  );
+  if ('problem' in injecting) return injecting.problem;
   const app = createApp({
     ...deps,
     config,
@@ -216,12 +242,20 @@ async function start({ config, env, undo, log, signal }: Starting): Promise<stri
     issuer: issuerOf(config),
     log,
     registry,
-    readiness: () => (watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
+    readiness: () => [
+      ...(watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
+      ...(tls.problem === null ? [] : [`the certificate that sidecars are shown cannot be had: ${tls.problem}`]),
+      ...(injecting.injector?.problem == null ? [] : [`the injection webhook does not listen: ${injecting.injector.problem}`]),
+    ],
+    warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? [])],
   });
   const connections = watchConnections(app.server);
   undo.push(() => drain({ app, connections, runner }, config.drainMs));
   const rest = await app.listen({ host: config.host, port: config.port }).catch(explainTaken(config.host, config.port, 'TOLLGATE_PORT'));
-  announce(rest, `${config.host}:${grpc.port}`, seeded.kind === 'created' ? seeded.key : null);
+  announce(
+    { rest, grpc: `${config.host}:${grpc.port}`, enrol: tls.enrolPort === null ? null : `${config.host}:${tls.enrolPort}` },
+    seeded.kind === 'created' ? seeded.key : null,
+  );
   return null;
 }
 
@@ -233,44 +267,19 @@ function issuerOf({ publicUrl, oidcIssuer, oidcClientId, oidcClientSecret }: Con
   return createIssuer({ issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, redirectUri });
 }
 
-interface Draining {
-  readonly app: FastifyInstance;
-  readonly connections: Connections;
-  readonly runner: Runner;
-}
-
-/**
- * Ends listening; runs and requests may finish for so long, and connections without one are closed at once. What is open after that is
- * cut, with or without a request.
- */
-async function drain({ app, connections, runner }: Draining, ms: number): Promise<void> {
-  const until = performance.now() + ms;
-  const closed = app.close();
-  connections.closeIdle();
-  await runner.close(ms);
-  const leftMs = Math.min(requestsDrainMs, Math.max(lastAnswersMs, until - performance.now()));
-  const timer = setTimeout(() => app.server.closeAllConnections(), leftMs);
-  await closed;
-  clearTimeout(timer);
+interface Addresses {
+  readonly rest: string;
+  readonly grpc: string;
+  readonly enrol: string | null;
 }
 
 /** For people and scripts, on standard output; the log goes to standard error. */
-function announce(rest: string, grpc: string, ownerKey: string | null): void {
-  process.stdout.write(`Tollgate control plane\n  REST  ${rest}\n  gRPC  ${grpc}\n`);
+function announce({ rest, grpc, enrol }: Addresses, ownerKey: string | null): void {
+  process.stdout.write(
+    `Tollgate control plane\n  REST  ${rest}\n  gRPC  ${grpc}\n${enrol === null ? '' : `  enrolment  https://${enrol}\n`}`,
+  );
   if (ownerKey !== null) process.stdout.write(`  owner key, shown this once:\n  ${ownerKey}\n`);
 }
-
-class AddressTaken extends Error {
-  override readonly name = 'AddressTaken';
-}
-
-/** gRPC has the code of it in its message only. */
-const explainTaken =
-  (host: string, port: number, variable: string) =>
-  (error: unknown): never => {
-    if (!(error instanceof Error && /\bEADDRINUSE\b/.test(error.message))) throw error;
-    throw new AddressTaken(`${host}:${port} is taken by another program; set ${variable} to another port`, { cause: error });
-  };
 
 function complain(problems: readonly string[]): number {
   process.stderr.write(`tollgate cannot start:\n${problems.map((problem) => `  ${problem}\n`).join('')}`);

@@ -1,6 +1,10 @@
 // The sidecar process's configuration: one schema gives types, defaults, validation and README's table.
-import { commandsProblem, type ConfigOf, choice, integer, nameProblem, parseKey, text } from '@tollgate/proto/contract';
+import { commandsProblem, type ConfigOf, choice, integer, isTier, nameProblem, parseKey, text, tiers } from '@tollgate/proto/contract';
 import { requestsPerSecondDefault } from './gateway/request-limit.ts';
+import { addressProblem, authoritiesProblem } from './tls/options.ts';
+
+const portProblem = (value: string): string | null =>
+  /^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 0 to 65535';
 
 export const sidecarSchema = {
   controlPlane: text({ name: 'TOLLGATE_CONTROL_PLANE', describe: 'Address of the control plane, `host:port`', fallback: '127.0.0.1:8081' }),
@@ -23,7 +27,14 @@ export const sidecarSchema = {
     name: 'TOLLGATE_MESH_PORT',
     describe: "Port of Envoy's ext_authz and agentgateway's ExtMcp, gRPC, on the same host; 0 takes any free one; absent: neither is there",
     fallback: null,
-    check: (value) => (/^\d{1,5}$/.test(value) && Number(value) <= 65_535 ? null : 'must be a port, from 0 to 65535'),
+    check: portProblem,
+  }),
+  metricsPort: text({
+    name: 'TOLLGATE_METRICS_PORT',
+    describe:
+      'Port of `/metrics` and nothing else, on all interfaces, for Prometheus; 0 takes any free one; absent: only where it listens for agents',
+    fallback: null,
+    check: portProblem,
   }),
   spoolDir: text({
     name: 'TOLLGATE_SPOOL_DIR',
@@ -82,7 +93,42 @@ export const sidecarSchema = {
     fallback: 'false',
     choices: ['true', 'false'],
   }),
+  ca: text({
+    name: 'TOLLGATE_CA',
+    describe:
+      "Authorities that the control plane's certificate is checked by, and no others, as PEM (in one line: `\\n` for line ends); given: TLS, on loopback too",
+    fallback: null,
+    check: authoritiesProblem,
+  }),
+  enrol: text({
+    name: 'TOLLGATE_ENROL',
+    describe: 'Where a certificate of its own is asked for and renewed, `host:port`; needs `TOLLGATE_CA`',
+    fallback: null,
+    check: addressProblem,
+  }),
+  tokenFile: text({
+    name: 'TOLLGATE_TOKEN_FILE',
+    describe: 'File of the service-account token to ask with, read each time; absent: it asks with `TOLLGATE_KEY`',
+    fallback: null,
+  }),
+  tlsDir: text({
+    name: 'TOLLGATE_TLS_DIR',
+    describe: 'Folder of tls.crt, tls.key and ca.crt that somebody else keeps fresh; in place of `TOLLGATE_CA` and `TOLLGATE_ENROL`',
+    fallback: null,
+  }),
   sidecarId: text({ name: 'TOLLGATE_SIDECAR_ID', describe: 'A name for this sidecar, for people', fallback: null, check: nameProblem }),
+  pinAgent: text({
+    name: 'TOLLGATE_PIN_AGENT',
+    describe: 'The agent that every caller of this sidecar is, whatever it claims; absent: as it claims. A pin of its key goes first',
+    fallback: null,
+    check: nameProblem,
+  }),
+  pinTier: text({
+    name: 'TOLLGATE_PIN_TIER',
+    describe: `The tier that every call is of, in the same way: ${tiers.map((tier) => `\`${tier}\``).join(', ')}`,
+    fallback: null,
+    check: (value) => (isTier(value) ? null : `must be one of ${tiers.join(', ')}`),
+  }),
   logLevel: choice({
     name: 'TOLLGATE_LOG_LEVEL',
     describe: 'Least level that is logged',

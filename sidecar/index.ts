@@ -1,5 +1,7 @@
 // The library: a sidecar inside the agent's own process. It loads no HTTP server.
 import { type Run, type RunOptions, startRun } from './gateway/library/library.ts';
+import { AppError } from '@tollgate/proto/contract';
+import { type LinkTls, optionNames, readTls, type TlsOptions } from './tls/options.ts';
 import type { Log } from './log.ts';
 import type { Durability } from './spool/append.ts';
 import { startSidecar } from './start.ts';
@@ -13,6 +15,7 @@ export { denialKey, type GuardMcpOptions, type McpClient } from './gateway/libra
 export type { GuardToolSetOptions, ToolSet } from './gateway/library/tool-set.ts';
 export type { Delivery, Outcome } from './govern/deliver.ts';
 export type { ToolCall } from './govern/govern.ts';
+export type { TlsOptions } from './tls/options.ts';
 export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './govern/verdict.ts';
 
 export interface ConnectOptions {
@@ -33,6 +36,14 @@ export interface ConnectOptions {
   readonly auditInput?: 'full' | 'digest';
   /** Allows a connection beyond loopback without TLS. */
   readonly plaintext?: boolean;
+  /**
+   * How the control plane is checked, and what it is shown; TLS then, on loopback too. `{ ca }`: by these authorities alone
+   * (PEM), with the key as ever. `{ ca, enrol, tokenFile? }`: besides, a certificate is asked for at `enrol` (`host:port`),
+   * with the token in that file or with the key, and renewed; `log` says where that fails, and decisions go on.
+   * `{ folder }`: tls.crt, tls.key and ca.crt there, read again each half minute. Without: TLS beyond loopback, by the
+   * authorities that this machine knows.
+   */
+  readonly tls?: TlsOptions;
   /** How long to wait for policy, in ms. Default 10,000. */
   readonly readyTimeoutMs?: number;
   /** A name for this sidecar, for people. */
@@ -54,11 +65,13 @@ const silent: Log = { info: () => undefined, warn: () => undefined };
  * last good one on disk. Rejects with `AppError` where there is neither, or an option is wrong.
  */
 export async function connect(options: ConnectOptions): Promise<Gate> {
+  const tls = tlsOf(options.tls);
   const sidecar = await startSidecar({
     form: 'library',
     controlPlane: options.controlPlane,
     key: options.key,
     plaintext: options.plaintext ?? false,
+    tls,
     spoolDir: options.spoolDir ?? './.tollgate/sidecar',
     durability: options.durability ?? 'kernel',
     spoolBytesMax: options.spoolBytesMax ?? 1024 ** 3,
@@ -73,4 +86,13 @@ export async function connect(options: ConnectOptions): Promise<Gate> {
     throw error;
   }
   return { run: (run) => startRun(sidecar, run), close: (deadlineMs) => sidecar.close(deadlineMs) };
+}
+
+function tlsOf(tls: TlsOptions | undefined): LinkTls | null {
+  if (tls === undefined) return null;
+  const given = { ca: null, enrol: null, tokenFile: null, folder: null, ...tls };
+  const read = readTls(given, optionNames);
+  const problems = 'problems' in read ? read.problems : read.tls === null ? ['tls must have ca or folder'] : [];
+  if ('problems' in read || problems.length > 0) throw new AppError({ code: 'bad_request', publicMessage: problems.join('; ') });
+  return read.tls;
 }

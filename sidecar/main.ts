@@ -1,20 +1,26 @@
 // The process form, for agents in any language: environment → configuration → sidecar → listen → drain.
 import { readFileSync } from 'node:fs';
-import { isLoopback, parseCommands, programVariables, readConfig } from '@tollgate/proto/contract';
+import { hostname } from 'node:os';
+import { isLoopback, isTier, parseCommands, programVariables, readConfig } from '@tollgate/proto/contract';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { type SidecarConfig, sidecarSchema } from './config.ts';
 import { createEntrance } from './gateway/entrance.ts';
 import { type Mesh, startMesh } from './gateway/mesh/mesh.ts';
-import { exportSidecar } from './gateway/metrics.ts';
+import { exportBounds } from './metrics/bounds.ts';
+import { exportSidecar } from './metrics/sidecar.ts';
+import { listenForMetrics, type MetricsListener } from './metrics/listener.ts';
+import type { Pins } from './gateway/pins.ts';
 import { buildServer } from './gateway/server.ts';
 import { type GatewayFile, noGatewayFile, readGatewayFile } from './gateway/upstreams/gateway-file.ts';
 import { programEnvironment } from './gateway/upstreams/program.ts';
 import { systemResolve } from './gateway/upstreams/public-only.ts';
 import { createUpstreams } from './gateway/upstreams/tool-servers.ts';
 import { systemClock } from './clock.ts';
+import { type LinkTls, readTls, variableNames } from './tls/options.ts';
 import { logSerializers } from './log-serializers.ts';
 import { startSidecar } from './start.ts';
+import { readTelemetrySettings, startTelemetry, type Telemetry } from './telemetry/index.ts';
 
 /** How long requests under way may take to end. */
 const drainMs = 5_000;
@@ -31,11 +37,33 @@ async function run(): Promise<number> {
       `TOLLGATE_SIDECAR_HOST is ${config.host}, beyond loopback, where a connection needs TLS in front of it; set TOLLGATE_ALLOW_PLAINTEXT=true to listen without`,
     ]);
   }
+  const link = readTls({ ca: config.ca, enrol: config.enrol, tokenFile: config.tokenFile, folder: config.tlsDir }, variableNames);
+  if ('problems' in link) return complain(link.problems);
+  const asked = readTelemetrySettings(process.env);
+  if ('problems' in asked) return complain(asked.problems);
   const gateway = readGateway(config.gatewayFile);
   if ('problems' in gateway) return complain(gateway.problems.map((problem) => `TOLLGATE_GATEWAY_FILE ${config.gatewayFile}: ${problem}`));
   const stopped = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopped.abort(signal));
-  return serve({ ...config, key: config.key }, gateway.file, stopped.signal);
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const instance = config.sidecarId ?? `${hostname()}-${process.pid}`;
+  const telemetry = await startTelemetry(asked.settings, { registry, identity: { service: 'tollgate-sidecar', instance } });
+  try {
+    return await serve({ ...config, key: config.key, tls: link.tls, telemetry, registry }, gateway.file, stopped.signal);
+  } finally {
+    // What is still on its way to a collector then holds nobody up.
+    if (!(await telemetry.close())) setTimeout(() => process.exit(), 100).unref();
+  }
+}
+
+/** A folder that is not ours to write is the operator's to mend, as where a container mounts nothing there. */
+function whyNotStarted(error: unknown, spoolDir: string): string {
+  const { cause } = error instanceof Error ? error : {};
+  const code = cause instanceof Error && 'path' in cause && 'code' in cause ? String(cause.code) : '';
+  return ['EROFS', 'EACCES', 'EPERM'].includes(code)
+    ? `TOLLGATE_SPOOL_DIR is ${spoolDir}, where user ${process.getuid?.() ?? ''} may not write (${code}); mount or make a folder there that it may`
+    : messageOf(error);
 }
 
 /** Read once, at start: what is wrong with it is said before anything listens. */
@@ -51,20 +79,30 @@ function readGateway(path: string | null): ReturnType<typeof readGatewayFile> {
   return readGatewayFile(bytes, process.env);
 }
 
-async function serve(config: SidecarConfig & { readonly key: string }, file: GatewayFile, stopped: AbortSignal): Promise<number> {
-  const log = pino({ level: config.logLevel, serializers: logSerializers }, pino.destination({ dest: 2, sync: true }));
+interface Serving extends SidecarConfig {
+  readonly key: string;
+  readonly tls: LinkTls | null;
+  readonly telemetry: Telemetry;
+  readonly registry: Registry;
+}
+
+async function serve({ telemetry, registry, ...config }: Serving, file: GatewayFile, stopped: AbortSignal): Promise<number> {
+  const stderr = pino.destination({ dest: 2, sync: true });
+  const log = pino({ level: config.logLevel, serializers: logSerializers }, telemetry.logTo(stderr));
+  telemetry.sayTo(log);
   const sidecar = await startSidecar({
     form: 'process',
     controlPlane: config.controlPlane,
     key: config.key,
     plaintext: config.allowPlaintext === 'true',
+    tls: config.tls,
     spoolDir: config.spoolDir,
     durability: config.durability,
     spoolBytesMax: config.spoolMaxMb * 1024 ** 2,
     keepInput: config.auditInput === 'full',
     sidecarId: config.sidecarId,
     log,
-  }).catch((error: unknown) => messageOf(error));
+  }).catch((error: unknown) => whyNotStarted(error, config.spoolDir));
   if (typeof sidecar === 'string') return complain([sidecar]);
   const toolServers = createUpstreams({
     file,
@@ -74,19 +112,25 @@ async function serve(config: SidecarConfig & { readonly key: string }, file: Gat
     env: programEnvironment(process.env),
   });
   sidecar.cell.onSwap((index) => toolServers.follow(index));
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
   const metrics = exportSidecar(registry, sidecar);
-  const entrance = createEntrance({ sidecar, metrics, requestsPerSecond: config.requestsPerSecond });
+  exportBounds(registry, sidecar, config.spoolMaxMb * 1024 ** 2);
+  const { calls: tracing } = telemetry;
+  const entrance = createEntrance({ sidecar, metrics, tracing, requestsPerSecond: config.requestsPerSecond, pins: pinsOf(config) });
   const { httpTools } = file;
   const app = buildServer({ entrance, registry, log, toolServers, httpTools });
   let mesh: Mesh | null = null;
+  let scraped: MetricsListener | null = null;
   try {
     const address = await app.listen({ host: config.host, port: config.port });
     const failed = (error: unknown): void => log.error({ err: error }, 'a request of another gateway failed');
     if (config.meshPort !== null)
       mesh = await startMesh({ ...entrance, httpTools, failed }, { host: config.host, port: Number(config.meshPort) });
-    process.stdout.write(`Tollgate sidecar\n  hooks  ${address}/govern/tool-use\n${mesh === null ? '' : `  mesh   ${mesh.address}\n`}`);
+    if (config.metricsPort !== null) scraped = await listenForMetrics(registry, Number(config.metricsPort));
+    const also = [
+      ...(mesh === null ? [] : [`  mesh   ${mesh.address}\n`]),
+      ...(scraped === null ? [] : [`  metrics  http://localhost:${scraped.port}/metrics\n`]),
+    ];
+    process.stdout.write(`Tollgate sidecar\n  hooks  ${address}/govern/tool-use\n${also.join('')}`);
     if (!stopped.aborted) await new Promise((done) => stopped.addEventListener('abort', done, { once: true }));
     log.info({ signal: stopped.reason }, 'draining');
     return 0;
@@ -99,11 +143,17 @@ async function serve(config: SidecarConfig & { readonly key: string }, file: Gat
     clearTimeout(timer);
     await toolServers.close();
     await sidecar.close();
+    await scraped?.close();
   }
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** A declaration: `run` is awaited above, before a constant down here would have a value. */
+function pinsOf({ pinAgent, pinTier }: SidecarConfig): Pins {
+  return { agent: pinAgent, tier: isTier(pinTier) ? pinTier : null };
 }
 
 function complain(problems: readonly string[]): number {

@@ -1,5 +1,6 @@
 // What a sidecar is to those who use it: the doors take it, `start.ts` makes it.
 import type { Governing } from './govern/governing.ts';
+import type { LinkCredentials } from './tls/credentials.ts';
 import type { ShipperStatus } from './ship/shipper.ts';
 import type { LeaseKeeper } from './sync/lease-keeper.ts';
 
@@ -7,6 +8,8 @@ export interface Sidecar extends Governing {
   shipping(): ShipperStatus;
   /** What is held of limits that others use as well. */
   readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited'>;
+  /** What it connects by; null: nothing of its own. */
+  readonly linkCredentials: Pick<LinkCredentials, 'expiresAt'> | null;
   /** Decisions made by a policy older than the outage rule allows. */
   readonly outageDecisions: number;
   /** Why it cannot serve; empty when it can. */

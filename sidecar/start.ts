@@ -6,6 +6,8 @@ import { createAuditClient } from '@tollgate/proto';
 import { AppError, nameProblem, parseKey } from '@tollgate/proto/contract';
 import { systemClock } from './clock.ts';
 import { prepareWith } from './govern/prepare.ts';
+import { openCredentials } from './tls/open-credentials.ts';
+import type { LinkTls } from './tls/options.ts';
 import { createLeasedCounters } from './limits/leased-counters.ts';
 import type { Log } from './log.ts';
 import { openWithRoom } from './ship/make-room.ts';
@@ -18,7 +20,7 @@ import type { Durability } from './spool/append.ts';
 import type { Backlog } from './spool/backlog.ts';
 import { openSpool, randomSpoolId } from './spool/spool.ts';
 import { diskFs } from './spool/spool-fs.ts';
-import { createChannel } from './sync/channel.ts';
+import { createChannel, hostOf } from './sync/channel.ts';
 import { followPolicy } from './sync/follow.ts';
 import { keepLeases } from './sync/lease-keeper.ts';
 import { openQuotaStream } from './sync/quota-stream.ts';
@@ -31,6 +33,8 @@ export interface SidecarOptions {
   readonly key: string;
   /** Plain text beyond loopback. */
   readonly plaintext: boolean;
+  /** Absent, null: TLS beyond loopback by the machine's own authorities, and no certificate of this sidecar. */
+  readonly tls?: LinkTls | null;
   readonly spoolDir: string;
   readonly durability: Durability;
   readonly spoolBytesMax: number;
@@ -54,8 +58,13 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const sidecarId = options.sidecarId ?? `${hostname()}-${process.pid}`;
   const unnamed = nameProblem(sidecarId);
   if (unnamed !== null) throw new AppError({ code: 'bad_request', publicMessage: `the name of the sidecar ${unnamed}` });
-  const channel = createChannel(options);
+  // Before anything is begun that would have to be ended.
+  hostOf(options.controlPlane);
   const clock = systemClock;
+  const folder = resolve(options.spoolDir);
+  const linkCredentials =
+    options.tls == null ? null : await openCredentials({ clock, random: Math.random, log }, options.tls, { key: options.key, folder });
+  const channel = createChannel({ ...options, linkCredentials });
   const cell = createPolicyCell(clock, workspace);
   const bootId = randomBytes(8).toString('hex');
   const leaseKeeper = keepLeases({
@@ -71,9 +80,8 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const sweeper = setInterval(() => counters.sweep(clock.now()), sweepMs);
   sweeper.unref();
 
-  const folder = resolve(options.spoolDir);
   const audit = { clock, log };
-  const auditClient = createAuditClient(channel.address, channel.credentials, channel.options);
+  const auditClient = createAuditClient(channel.address, channel.credentials(), channel.options);
   const startShipper = (own: Backlog): Shipper =>
     createShipper(
       {
@@ -81,7 +89,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
         adopt: (max) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max }),
         random: Math.random,
         openStream: () => auditClient.ship(channel.metadata()),
-        onStatus: ({ link, lastError }) => log.info({ link, lastError }, 'audit stream'),
+        onStatus: () => undefined,
       },
       { sidecarId, spool: own, isAwaited: durability === 'remote' },
     );
@@ -89,6 +97,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const spool = await openWithRoom({ ...audit, open, ship: startShipper }, roomMs).catch((cause: unknown) => {
     clearInterval(sweeper);
     auditClient.close();
+    void linkCredentials?.close();
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AppError({ code: 'unavailable', publicMessage: `no spool can be made in ${folder}: ${why}`, cause });
   });
@@ -122,13 +131,29 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   );
 
   leaseKeeper.retryNow();
+  // Without a certificate there is no connection by which to hear that the key is refused, or anything else.
+  const onCredentials = (): void => {
+    if (linkCredentials?.keyRefused === true) {
+      cell.refuse(linkCredentials.problem ?? 'no certificate is issued for it');
+      keeper.drop();
+    }
+    for (const listener of listeners) listener();
+  };
+  linkCredentials?.onChange(onCredentials);
+  onCredentials();
+  const linkProblem = (): string | null => {
+    if (follower.problem === null || linkCredentials === null) return follower.problem;
+    const isGood = linkCredentials.current !== null && (linkCredentials.expiresAt ?? Number.POSITIVE_INFINITY) > clock.wall();
+    return isGood ? follower.problem : (linkCredentials.problem ?? follower.problem);
+  };
 
   const held = (): boolean => cell.current !== null;
   const ready = (timeoutMs: number): Promise<void> =>
     new Promise((done, fail) => {
       const settle = (): void => {
         // Once the control plane has said what is current, or cannot be reached, what is held is the best there is.
-        const awaited = !follower.told && (follower.problem === null || follower.problem === 'not connected yet');
+        const problem = linkProblem();
+        const awaited = !follower.told && (problem === null || problem === 'not connected yet');
         if (!held() || awaited) return;
         stop();
         done();
@@ -140,7 +165,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
           fail(
             new AppError({
               code: 'unavailable',
-              publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${follower.problem ?? 'the stream is open but silent'}`,
+              publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${linkProblem() ?? 'the stream is open but silent'}`,
             }),
           );
       }, timeoutMs);
@@ -166,12 +191,13 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     unconfirmed: 0,
     shipping: () => shipper.status(),
     leasing: leaseKeeper,
+    linkCredentials,
     get outageDecisions() {
       return outageDecisions;
     },
     notReady: () => {
       return [
-        ...(held() ? [] : [`no policy is held: ${follower.problem ?? 'none was received'}`]),
+        ...(held() ? [] : [`no policy is held: ${linkProblem() ?? 'none was received'}`]),
         ...(cell.refused === null ? [] : [`the control plane refuses the key: ${cell.refused}`]),
         ...(spool.failure === undefined ? [] : [`the spool cannot be written: ${spool.failure}`]),
       ];
@@ -183,6 +209,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
       await shipper.close({ deadlineMs });
       auditClient.close();
+      await linkCredentials?.close();
       await keeper.close();
     },
   };

@@ -19,6 +19,7 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/sidecar/hosts': 'sidecar/gateway/hosts/index.ts',
   '@tollgate/sidecar/hooks': 'sidecar/hooks.ts',
   '@tollgate/sidecar/redact': 'sidecar/redact/index.ts',
+  '@tollgate/sidecar/telemetry': 'sidecar/telemetry/index.ts',
 };
 
 interface Import {
@@ -28,6 +29,8 @@ interface Import {
   readonly file: string | null;
   /** `import type`, or of types only: nothing is loaded. */
   readonly typeOnly: boolean;
+  /** Within a function: loaded once that runs. */
+  readonly isLate: boolean;
   /** What is imported by name. */
   readonly names: readonly string[];
 }
@@ -68,6 +71,7 @@ function readSource(path: string): Source {
       from: target,
       file: fileOf(path, target),
       typeOnly: type !== undefined || allTypes,
+      isLate: dynamic !== undefined,
       names: (named ?? []).map((name) => name.replace(/^type /, '')),
     };
   });
@@ -107,6 +111,7 @@ test('the imports were found', () => {
     from: './decision.ts',
     file: 'sidecar/decide/decision.ts',
     typeOnly: false,
+    isLate: false,
     names: expect.arrayContaining(['noLimits', 'Usage']),
   });
 });
@@ -120,6 +125,7 @@ const pureFolders = [
   'control-plane/evaluate',
   'control-plane/domain',
   'control-plane/chain',
+  'control-plane/inject',
   'proto/contract',
 ];
 /** What a pure module may take of Node and of packages: functions of their arguments. */
@@ -189,15 +195,17 @@ test('the control plane knows a sidecar by its entry points only', () => {
 });
 
 test('within the sidecar only the gateway, and what puts it together, may use everything', () => {
-  const vocabulary = ['sidecar/backoff.ts', 'sidecar/clock.ts', 'sidecar/log.ts'];
+  const vocabulary = ['sidecar/backoff.ts', 'sidecar/clock.ts', 'sidecar/log.ts', 'sidecar/replace-file.ts'];
   const may: Readonly<Record<string, readonly string[]>> = {
     redact: ['proto'],
     limits: ['proto', 'sidecar/decide'],
     snapshot: ['proto', 'sidecar/decide', 'sidecar/redact'],
-    sync: ['proto', 'sidecar/decide', 'sidecar/limits', 'sidecar/snapshot'],
+    tls: ['proto'],
+    sync: ['proto', 'sidecar/tls', 'sidecar/decide', 'sidecar/limits', 'sidecar/snapshot'],
     spool: ['proto'],
     ship: ['proto', 'sidecar/spool'],
     govern: ['proto', 'sidecar/decide', 'sidecar/limits', 'sidecar/redact', 'sidecar/snapshot', 'sidecar/spool'],
+    telemetry: ['proto', 'sidecar/decide', 'sidecar/govern', 'sidecar/version.ts'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, ...vocabulary, `sidecar/${folder}`];
@@ -214,9 +222,11 @@ test('edges speak to operations; they touch no table, and of the publisher its w
   const may: Readonly<Record<string, readonly string[]>> = {
     http: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'evaluate', 'config.ts'],
     grpc: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'compile', 'publish'],
+    // The listener where sidecars enrol; it limits its askers as REST does.
+    enrol: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'https-server.ts', 'http/rate-limit.ts', 'kubernetes', 'tls', 'x509'],
     // It speaks REST; of the control plane it has its start, what is done to a database that nothing runs on, and what
-    // checks an export of the log without one.
-    cli: ['main.ts', 'chain', 'restore.ts'],
+    // checks an export of the log without one; and what puts sidecars into pods, which asks nobody.
+    cli: ['main.ts', 'chain', 'restore.ts', 'recover.ts', 'inject'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, folder].map((name) => `control-plane/${name}`);
@@ -242,8 +252,14 @@ test('the way through the control plane goes forward only', () => {
     store: ['chain', 'domain', 'compile', 'evaluate', 'loggable.ts'],
     publish: ['compile', 'domain', 'loggable.ts'],
     oidc: ['domain'],
+    x509: [],
+    kubernetes: [],
+    otlp: ['chain', 'domain'],
+    inject: ['domain'],
+    tls: ['x509', 'loggable.ts'],
+    injector: ['domain', 'inject', 'kubernetes', 'x509', 'https-server.ts', 'loggable.ts'],
     runs: ['domain', 'compile', 'publish', 'loggable.ts', 'until-aborted.ts'],
-    operations: ['chain', 'domain', 'compile', 'evaluate', 'store', 'publish', 'runs', 'loggable.ts', 'until-aborted.ts'],
+    operations: ['chain', 'domain', 'compile', 'evaluate', 'store', 'publish', 'runs', 'x509', 'loggable.ts', 'until-aborted.ts'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, folder].map((name) => `control-plane/${name}`);
@@ -253,6 +269,7 @@ test('the way through the control plane goes forward only', () => {
         ({ file, typeOnly }, { path }) =>
           file === null ||
           within(file, 'proto', 'sidecar/decide', 'sidecar/redact', ...paths) ||
+          (folder === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
           (folder === 'publish' && typeOnly && within(file, 'control-plane/store')) ||
           (within(path, 'control-plane/runs', 'control-plane/operations/runs/liveness') && within(file, 'sidecar/embed.ts')) ||
           (within(path, 'control-plane/operations/govern') && within(file, 'sidecar/hooks.ts', 'sidecar/embed.ts')),
@@ -314,19 +331,19 @@ test('fastify is for http and the gateway of the process, grpc-js for sync, grpc
     users(/^@grpc\//, 'control-plane/grpc', 'control-plane/errors.ts', 'sidecar/sync', 'sidecar/ship', 'sidecar/gateway/mesh', 'proto'),
   ).toEqual([]);
   expect(users(/^openid-client$/, 'control-plane/oidc')).toEqual([]);
-  expect(users(/^@opentelemetry\//, 'control-plane/telemetry')).toEqual([]);
+  expect(users(/^@opentelemetry\//, 'sidecar/telemetry')).toEqual([]);
   expect(users(/^pino$/, 'control-plane/main.ts', 'sidecar/main.ts', 'control-plane/cli')).toEqual([]);
 });
 
-/** The files that importing one loads, and the modules from elsewhere. */
-function loadedBy(path: string): { readonly files: ReadonlySet<string>; readonly modules: ReadonlySet<string> } {
+/** The files that importing one loads, and the modules from elsewhere; `late`: also what is loaded once it runs. */
+function loadedBy(path: string, late = true): { readonly files: ReadonlySet<string>; readonly modules: ReadonlySet<string> } {
   const files = new Set<string>();
   const modules = new Set<string>();
   const visit = (one: string): void => {
     if (files.has(one)) return;
     files.add(one);
-    for (const { file, from, typeOnly } of sources.get(one)?.imports ?? []) {
-      if (typeOnly) continue;
+    for (const { file, from, typeOnly, isLate } of sources.get(one)?.imports ?? []) {
+      if (typeOnly || (isLate && !late)) continue;
       if (file === null) modules.add(from);
       else visit(file);
     }
@@ -340,7 +357,7 @@ test('the library loads no HTTP server, no metrics, no logger, and of packages o
   expect(files.has('sidecar/gateway/library/library.ts')).toBe(true);
   expect(
     [...files].filter((path) =>
-      ['sidecar/gateway/server.ts', 'sidecar/gateway/hooks/hooks.ts', 'sidecar/main.ts', 'sidecar/gateway/metrics.ts'].includes(path),
+      ['sidecar/gateway/server.ts', 'sidecar/gateway/hooks/hooks.ts', 'sidecar/main.ts', 'sidecar/metrics/sidecar.ts'].includes(path),
     ),
   ).toEqual([]);
   expect([...modules].filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
@@ -353,7 +370,18 @@ test('the library loads no HTTP server, no metrics, no logger, and of packages o
     'validator/lib/isIdentityCard.js',
     'validator/lib/isTaxID.js',
   ]);
-  expect([...modules].filter((name) => /^node:(?:http|http2|https)$/.test(name))).toEqual([]);
+  // Whoever enrols loads a client of HTTPS for it.
+  const atOnce = loadedBy('sidecar/index.ts', false).modules;
+  expect([...atOnce].filter((name) => /^node:(?:http|http2|https)$/.test(name))).toEqual([]);
+});
+
+test('a process that tells no collector of anything loads nothing of OpenTelemetry; one that does finds it', () => {
+  for (const path of ['sidecar/main.ts', 'control-plane/main.ts']) {
+    const sdk = (late: boolean): readonly string[] =>
+      [...loadedBy(path, late).modules].filter((name) => name.startsWith('@opentelemetry/'));
+    expect(sdk(false)).toEqual([]);
+    expect(sdk(true).length).toBeGreaterThan(5);
+  }
 });
 
 test('what the control plane takes of the hook endpoint brings no server, no metrics and no logger of its own', () => {

@@ -2,14 +2,17 @@
 import { Command, CommanderError } from 'commander';
 import { act, type Cli, type ExitCode } from './command.ts';
 import { addAuditCommands } from './commands/audit.ts';
+import { addCaCommand } from './commands/ca.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExplainCommand } from './commands/explain.ts';
 import { addHookCommands } from './commands/hooks.ts';
+import { addInjectCommand } from './commands/inject.ts';
 import { addKeyCommands } from './commands/keys.ts';
 import { addMemberCommands } from './commands/members.ts';
 import { addPolicyCommands } from './commands/policy.ts';
 import { addProfileCommands } from './commands/profile.ts';
+import { addRecoverCommand } from './commands/recover.ts';
 import { addRestoreCommand } from './commands/restore.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunCommands } from './commands/runs.ts';
@@ -79,6 +82,7 @@ function createProgram(cli: Cli): Command {
     .command('start')
     .description('run the control plane until SIGTERM; configured by environment variables, see README')
     .action(act(cli, startControlPlane));
+  addRecoverCommand(program, cli);
   addRestoreCommand(program, cli);
   addProfileCommands(program, cli);
   addWorkspaceCommands(program, cli);
@@ -91,9 +95,11 @@ function createProgram(cli: Cli): Command {
   addRunCommands(program, cli);
   addAuditCommands(program, cli);
   addSidecarCommands(program, cli);
+  addCaCommand(program, cli);
   addStateCommands(program, cli);
   addHookCommands(program, cli);
   addDoctorCommand(program, cli);
+  addInjectCommand(program, cli);
   addCompletionCommand(program, cli);
   return program;
 }

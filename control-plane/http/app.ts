@@ -13,6 +13,7 @@ import { createOpenStreams } from './streams.ts';
 import { shownKeyword } from './shapes.ts';
 import { addAgentRoutes } from './routes/agents.ts';
 import { addAuditRoutes } from './routes/audit.ts';
+import { addAuthorityRoutes } from './routes/authorities.ts';
 import { addExplainRoute } from './routes/explain.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addHookRoutes } from './routes/hooks.ts';
@@ -79,6 +80,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addKeyRoutes(api, deps);
     addSessionRoutes(api, deps);
     addSidecarRoutes(api, deps);
+    addAuthorityRoutes(api, deps);
     addSignInRoutes(api, deps);
     addModelRoutes(api, deps);
     addToolServerRoutes(api, deps);

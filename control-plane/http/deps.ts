@@ -22,6 +22,8 @@ export interface AppDeps extends Deps {
   readonly registry: Registry;
   /** Why this process cannot serve; empty when it can. */
   readonly readiness: () => readonly string[];
+  /** What somebody should see to, though it can serve. */
+  readonly warnings: () => readonly string[];
 }
 
 /** What the routes of answers that go on need besides, one for them all. */

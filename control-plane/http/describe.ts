@@ -52,7 +52,7 @@ const reasons: Readonly<Record<ErrorCode, string>> = {
   rate_limited: 'Too many requests; Retry-After says when to come back.',
   upstream_failed: 'A server that was asked on behalf of the caller did not answer as it should.',
   internal: 'A defect of this server.',
-  unavailable: 'The database cannot be reached, or the server is stopping; try again.',
+  unavailable: 'The database cannot be reached, or takes nothing in, or the server is stopping; try again.',
 };
 
 /** The schema that Fastify is given: what it checks, and what @fastify/swagger shows. */

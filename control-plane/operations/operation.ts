@@ -36,8 +36,10 @@ export interface Deps {
   /** How far we go for tool servers. */
   readonly reach: Reach;
   readonly discover: Discover;
-  /** Encrypts tenants' secrets; null while the operator has given no key for that. */
+  /** Encrypts tenants' secrets, and the key of our authority; null while the operator has given no key for that. */
   readonly sealer: Sealer | null;
+  /** By which sidecars check this control plane, as PEM. Throws a refusal where there are none, or none at hand. */
+  readonly authorities: () => Promise<string>;
   /** Signs checkpoints of the audit log. */
   readonly notary: Notary;
   /** What a user's runs may cost in a UTC day, in µ¢. */

@@ -21,7 +21,7 @@ export interface Governing {
   readonly govern: GovernDeps;
   readonly spool: Pick<Spool, 'append' | 'appendAsync'>;
   readonly durability: Durability;
-  /** Decisions acted on although their entries could not be written. */
+  /** Decisions whose entries could not be written: calls denied for it, or let go on where the workspace allows that. */
   unrecorded: number;
   /** Decisions answered, by a denial or as the workspace chose, before the control plane had committed their entries; they arrive all the same. */
   unconfirmed: number;

@@ -23,6 +23,12 @@ const calmMs = { recalled: 100, later: 800 };
 
 const never = Number.NEGATIVE_INFINITY;
 
+/** Calls of all leases together, since the process began. */
+export interface LeaseTally {
+  granted: number;
+  used: number;
+}
+
 export class Lease implements LeasedCounter {
   readonly counter: QuotaCounter;
   /** Others hold some of it, or have used some. */
@@ -48,10 +54,13 @@ export class Lease implements LeasedCounter {
   /** Calls that were made while nobody could be asked. */
   #owed = 0;
 
+  readonly #tally: LeaseTally;
+
   /** `after`: its asks have higher numbers. */
-  constructor(counter: QuotaCounter, after = 0) {
+  constructor(counter: QuotaCounter, after = 0, tally: LeaseTally = { granted: 0, used: 0 }) {
     this.counter = counter;
     this.#asks = new SentAsks(after);
+    this.#tally = tally;
   }
 
   hasRoom(now: number): boolean {
@@ -184,6 +193,8 @@ export class Lease implements LeasedCounter {
     if (!this.#asks.isNew(grant)) return;
     this.shared ||= result.shared;
     this.#fullUntil = never;
+    this.#tally.granted += grant.tokens;
+    this.#tally.used += this.#owed;
     grant.owe(this.#owed, now);
     this.#owed = 0;
     this.#grants = [...this.#grants, grant].toSorted((a, b) => a.until - b.until);
@@ -195,6 +206,7 @@ export class Lease implements LeasedCounter {
   #note(now: number): void {
     const grant = this.#current;
     if (grant === null || grant.left === this.#left) return;
+    this.#tally.used += grant.left - this.#left;
     grant.use(grant.left - this.#left, Math.min(now, this.#lookAt));
     this.#wasUsed = true;
   }

@@ -5,7 +5,7 @@
 // and id, and forgotten by `sweep` once idle; `generation` is replaced then. A run's belongs to whoever counts the run.
 import { bounds, type QuotaAnswer, type QuotaAsk, type QuotaCounter, quotaCounterKey, type RevisionName } from '@tollgate/proto/contract';
 import type { LeasedCounter, Limit } from '../decide/decision.ts';
-import { Lease } from './lease.ts';
+import { Lease, type LeaseTally } from './lease.ts';
 import type { SharedRun } from './shared-calls.ts';
 import { type Retry, Waiting } from './waiting.ts';
 
@@ -29,6 +29,7 @@ export class Leases {
   policy = {};
   /** Calls denied because a lease was dry. */
   dryDenials = 0;
+  readonly tally: LeaseTally = { granted: 0, used: 0 };
   readonly #limits = new Map<string, Map<string, Lease>>();
   readonly #active = new Map<string, Lease>();
   readonly #waiting: Waiting;
@@ -73,7 +74,7 @@ export class Leases {
   ofLimit(originSub: string, { id, max }: Pick<Limit, 'id' | 'max'>): Lease {
     const ofSub = this.#limits.get(originSub) ?? new Map<string, Lease>();
     this.#limits.set(originSub, ofSub);
-    const lease = ofSub.get(id) ?? new Lease({ kind: 'limit', originSub, id });
+    const lease = ofSub.get(id) ?? new Lease({ kind: 'limit', originSub, id }, 0, this.tally);
     ofSub.set(id, lease);
     lease.limitTo(max);
     return lease;
@@ -81,7 +82,7 @@ export class Leases {
 
   ofRun(run: SharedRun): Lease {
     const counter: QuotaCounter = { kind: 'run', ...run };
-    return this.#active.get(quotaCounterKey(counter)) ?? new Lease(counter, (this.#runs += 1) * numbersOfRun);
+    return this.#active.get(quotaCounterKey(counter)) ?? new Lease(counter, (this.#runs += 1) * numbersOfRun, this.tally);
   }
 
   /** A call wants of it. */

@@ -81,6 +81,8 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   let link: Link = 'connecting';
   let lastError: string | undefined;
   let isRefused = false;
+  // Attempts in a row; said ever more seldom.
+  let unopened = 0;
   let closing: 'no' | 'draining' | 'expired' = 'no';
   let stopWaiting = (): void => {};
   let closed: Promise<void> | undefined;
@@ -101,8 +103,8 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
       if (end.hasProgressed || clock.wall() - openedAt >= reconnectMs.max) backoff.reset();
       if (isDone()) return;
       const waitMs = isRefused ? barredMs(random, reconnectMs.max) : backoff.next();
-      if (lastError !== end.details)
-        log.info({ code: end.code, error: end.details, waitMs, records: status().records }, 'audit stream lost');
+      unopened += 1;
+      if (isPowerOfTwo(unopened)) log.info({ code: end.code, error: end.details, waitMs, records: status().records }, 'audit stream lost');
       lastError = end.details;
       setLink('waiting');
       await wait(waitMs);
@@ -130,6 +132,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
 
   function onOpen(): void {
     lastError = undefined;
+    unopened = 0;
     setLink('connected');
     log.info({ records: status().records }, 'audit stream open');
   }
@@ -190,3 +193,5 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
 
   return { status, retryNow, close: ({ deadlineMs }) => (closed ??= drain(deadlineMs)) };
 }
+
+const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;

@@ -18,7 +18,7 @@ import type { Deps } from '../../control-plane/operations/operation.ts';
 import { createDiscover } from '../../control-plane/operations/tool-servers/discover.ts';
 import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
-import { copyEntries, type NumberedEntry } from '../../control-plane/store/audit-ingest.ts';
+import { copyEntries, type NumberedEntry } from '../../control-plane/store/audit-copy.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
 import { migrate } from '../../control-plane/store/migrate.ts';
 import { daysBetween, ensureDays } from '../../control-plane/store/partitions.ts';
@@ -73,6 +73,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
     catalogue: createCatalogue([]),
     discover: createDiscover(reach),
     sealer: null,
+    authorities: () => Promise.reject(new Error('there are no authorities here')),
     notary: createNotary(newNotaryKey(), 90),
     dailyCap: 0,
   };
@@ -160,17 +161,30 @@ async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<rea
   const arrival = { ingest: 0, id: 'a', receivedAt: end.toISOString() };
   const prepared = (): readonly NumberedEntry[] =>
     shipped().flatMap(({ sequence, content }) =>
-      'entry' in content ? [{ sequence, ingest: 0, entry: entryFromRecord(openRecord(content.entry, end), arrival) }] : [],
+      'entry' in content
+        ? [
+            {
+              spoolId: '',
+              sequence,
+              ingest: 0,
+              receivedAt: arrival.receivedAt,
+              entry: entryFromRecord(openRecord(content.entry, end), arrival),
+            },
+          ]
+        : [],
     );
   const spoolId = (): string => randomBytes(16).toString('hex');
   const byIngest = async (): Promise<void> => void (await ingest({ workspaceId, spoolId: spoolId(), records: batch }));
   const batch = shipped();
   const entries = prepared();
-  const numbered = (one: NumberedEntry): NumberedEntry => ({ ...one, ingest: ++ingestNumber });
   const inOne = (run: (client: PoolClient, spool: string) => Promise<void>) => () =>
     inTransaction(deps.pool, (client) => run(client, spoolId()));
   const byCopy = inOne((client, spool) =>
-    copyEntries(client, { spool: { workspaceId, spoolId: spool }, entries: entries.map(numbered), receivedAt: end }),
+    copyEntries(
+      client,
+      workspaceId,
+      entries.map((one) => ({ ...one, spoolId: spool, ingest: ++ingestNumber })),
+    ),
   );
   const insertAll = async (db: Pick<PoolClient, 'query'>, spool: string): Promise<void> => {
     for (const { sequence, entry: one } of entries) {

@@ -58,6 +58,8 @@ test('a call is decided by the policy just written, and both of its entries are 
     status: 200,
     body: { decision: 'deny', kind: 'terminal', reason: expect.stringMatching(/^policy_denied: the workspace denies/) },
   });
+  const counted = await rest.deps.registry.getSingleMetricAsString('tollgate_decisions_total');
+  expect(counted).toContain('tollgate_decisions_total{decision="deny",code="policy_denied",layer="workspace"} 1');
   const entries = await entriesOf(body.session_id, 3);
   expect(entries).toMatchObject([
     { hookEvent: 'PreToolUse', tool: 'mail.send', decision: 'allow', sub: 'owner', client: { name: 'tests', version: '1' } },

@@ -195,6 +195,16 @@ describe('health', () => {
     expect(metrics.body).not.toContain('some-id');
   });
 
+  test('readyz is 200 with what somebody should see to, while it can serve', async () => {
+    const fresh = await createRest({ warnings: () => ['a collector is away'] });
+    try {
+      expect((await fresh.ask('GET', '/readyz', { key: null })).body).toEqual({ ok: true, warnings: ['a collector is away'] });
+      expect((await rest.ask('GET', '/readyz', { key: null })).body).toEqual({ ok: true });
+    } finally {
+      await fresh.close();
+    }
+  });
+
   test('readyz is 503 with the reasons until there are none', async () => {
     const reasons = ['migrations are running'];
     const fresh = await createRest({ readiness: () => reasons });

@@ -45,13 +45,16 @@ export async function createRest(
       | 'catalogue'
       | 'defaults'
       | 'readiness'
+      | 'warnings'
       | 'issuer'
       | 'config'
       | 'reach'
       | 'sealer'
       | 'notary'
+      | 'authorities'
       | 'streamBounds'
       | 'dailyCap'
+      | 'registry'
       | 'startRun'
       | 'hooks'
       | 'inTrace'
@@ -77,6 +80,7 @@ export async function createRest(
     discover: createDiscover(reach),
     streamBounds,
     sealer: null,
+    authorities: () => Promise.reject(new AppError({ code: 'not_found', publicMessage: 'there are no authorities here' })),
     notary: createNotary(newNotaryKey(), 90),
     dailyCap: microcentsFromCents(5_000),
     config: { publicUrl: null, operatorKey, patchPerMinute: 30 },
@@ -87,6 +91,7 @@ export async function createRest(
     log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
     registry: new Registry(),
     readiness: () => [],
+    warnings: () => [],
     ...overrides,
   };
   const seeded = await seedFirstWorkspace(deps, { workspace: 'acme', ownerEmail: 'owner@acme.test', ownerKey: null });

@@ -12,7 +12,7 @@ import { awkwardUrlsOf, type GeneratedRequest, requestOf } from '../support/gene
 import { field, operatorKey } from './rest.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
-const casesEach = Number(process.env['TOLLGATE_TEST_WALK'] ?? 60);
+const casesEach = 60;
 const seed = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20261121);
 
 let rest: RunsRest;
@@ -140,6 +140,8 @@ test('no text in any variable of a path is more than a 4xx', async () => {
 test('the walk reached what it was to reach: every operation took something, and every one with input refused something', () => {
   // A server that answers is needed for these, a browser for those.
   const needsMore = new Set(['registerToolServer', 'refreshToolServer', 'endSession', 'beginSignIn', 'finishSignIn', 'rollbackPolicies']);
+  // There is no TLS here, so there are no authorities.
+  needsMore.add('readAuthorities');
   for (const { operationId, body } of rest.document.operations) {
     const statuses = [...(seen.get(operationId) ?? [])];
     if (!needsMore.has(operationId)) expect(statuses, operationId).toContain(200);

@@ -1,6 +1,6 @@
 // A control plane in this process, as main.ts wires it: REST by injection, gRPC on loopback, a database of its own. The
 // gRPC server can be stopped and started again on the same port.
-import { type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { type ChannelCredentials, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import {
   createAuditClient,
   createPolicyClient,
@@ -16,7 +16,7 @@ import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
 import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
 import { createGrpcMetrics, exportRoster } from '../../control-plane/grpc/metrics.ts';
-import { type GrpcServer, startGrpcServer } from '../../control-plane/grpc/server.ts';
+import { type GrpcServer, type GrpcTls, startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import { tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
@@ -74,6 +74,8 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
     watch,
     revision,
     port: 0,
+    /** Of the gRPC server that is started next; null: none. */
+    tls: null as GrpcTls | null,
     wall: (): number => Date.now() + plane.aheadMs,
     /** How far the gRPC edge's clock is ahead. */
     aheadMs: 0,
@@ -94,7 +96,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
           ledger,
           seats: createSeats({ each: leaseStreams }),
         },
-        { host: '127.0.0.1', port: plane.port },
+        { host: '127.0.0.1', port: plane.port, tls: plane.tls },
       );
       plane.port = grpc.port;
     },
@@ -232,17 +234,19 @@ function metadataOf(key: string | null): Metadata {
   return metadata;
 }
 
-export function openSync(plane: Pick<Plane, 'address'>, key: string | null): Wire<SyncRequest, SyncResponse__Output> {
-  const client = createPolicyClient(plane.address(), credentials.createInsecure(), {});
+const plainText: ChannelCredentials = credentials.createInsecure();
+
+export function openSync(plane: Pick<Plane, 'address'>, key: string | null, by = plainText): Wire<SyncRequest, SyncResponse__Output> {
+  const client = createPolicyClient(plane.address(), by, {});
   return wireOf<SyncRequest, SyncResponse__Output>(client.sync(metadataOf(key)), client, ({ message }) => message === 'heartbeat');
 }
 
-export function openShip(plane: Pick<Plane, 'address'>, key: string | null): Wire<ShipRequest, ShipResponse__Output> {
-  const client = createAuditClient(plane.address(), credentials.createInsecure(), {});
+export function openShip(plane: Pick<Plane, 'address'>, key: string | null, by = plainText): Wire<ShipRequest, ShipResponse__Output> {
+  const client = createAuditClient(plane.address(), by, {});
   return wireOf<ShipRequest, ShipResponse__Output>(client.ship(metadataOf(key)), client, () => false);
 }
 
-export function openLease(plane: Pick<Plane, 'address'>, key: string | null): Wire<LeaseRequest, LeaseResponse__Output> {
-  const client = createQuotaClient(plane.address(), credentials.createInsecure(), {});
+export function openLease(plane: Pick<Plane, 'address'>, key: string | null, by = plainText): Wire<LeaseRequest, LeaseResponse__Output> {
+  const client = createQuotaClient(plane.address(), by, {});
   return wireOf<LeaseRequest, LeaseResponse__Output>(client.lease(metadataOf(key)), client, () => false);
 }

@@ -67,6 +67,8 @@ const access = {
   'tool-server.write': { scope: 'policies.write', roles: leads },
 
   'sidecar.read': { scope: 'policies.read', roles: leads },
+  // No secret; a sidecar's own key suffices.
+  'authority.read': { scope: 'policies.read', or: 'sidecar.sync', roles: anybody },
 
   // The scope alone suffices for the audit, whatever the role.
   'audit.read': { scope: 'admin.audit.read', roles: anybody },

@@ -37,7 +37,7 @@ const sidecar = object({
           bytes: integer,
           ageSeconds: { ...seconds, description: 'since the oldest of them was written' },
         }),
-        unrecorded: { ...integer, description: 'decisions acted on although their entries could not be written, since its start' },
+        unrecorded: { ...integer, description: 'decisions whose entries could not be written, since its start' },
         outageDecisions: { ...integer, description: 'decisions by the outage rule, since its start' },
       }),
     ),

@@ -1,0 +1,13 @@
+// A port that another program has, in words that say which variable gives another.
+
+export class AddressTaken extends Error {
+  override readonly name = 'AddressTaken';
+}
+
+/** gRPC has the code of it in its message only. */
+export const explainTaken =
+  (host: string, port: number, variable: string) =>
+  (error: unknown): never => {
+    if (!(error instanceof Error && /\bEADDRINUSE\b/.test(error.message))) throw error;
+    throw new AddressTaken(`${host}:${port} is taken by another program; set ${variable} to another port`, { cause: error });
+  };
