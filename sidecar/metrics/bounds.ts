@@ -1,20 +1,13 @@
 // What the other metrics of a sidecar process are measured against, so that an alert need not know its configuration; and whether it
 // can serve.
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Sidecar } from '../sidecar.ts';
+import { gaugesIn } from './gauges.ts';
 
 type Bounded = Pick<Sidecar, 'cell' | 'notReady'>;
 
 export function exportBounds(registry: Registry, sidecar: Bounded, spoolBytesMax: number): void {
-  const gauge = (name: string, help: string, read: () => number): Gauge =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read());
-      },
-    });
+  const gauge = gaugesIn(registry);
   gauge('tollgate_ready', '1 while it can serve, as /readyz says', () => Number(sidecar.notReady().length === 0));
   gauge('tollgate_spool_bytes_max', 'Bytes that the spool may grow to before calls are denied', () => spoolBytesMax);
   const staleness = 'Since when the control plane may not have been heard from until the outage rule decides; none while no policy is held';

@@ -1,8 +1,9 @@
 // What a sidecar process shows at `/metrics`, read from its parts whenever somebody asks.
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Sidecar } from '../sidecar.ts';
 import { countDecisions, type Decided } from '../telemetry/decision-metrics.ts';
 import { exportCertificate } from './certificate.ts';
+import { gaugesIn } from './gauges.ts';
 
 export interface DecisionMetrics {
   readonly decided: Decided;
@@ -12,15 +13,7 @@ export interface DecisionMetrics {
 
 export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMetrics {
   const registers = [registry];
-  const gauge = (name: string, help: string, read: () => number): Gauge =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
+  const gauge = gaugesIn(registry);
   gauge('tollgate_policy_revision', 'Revision of the policy held', () => sidecar.cell.status().revision ?? -1);
   gauge('tollgate_policy_age_seconds', 'Since the control plane was last heard from', () => (sidecar.cell.status().ageMs ?? 0) / 1000);
   gauge('tollgate_policy_connected', '1 while the policy stream is open', () => Number(sidecar.cell.status().connected));
