@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { policyService, type Status, type SyncResponse } from '@tollgate/proto';
 import { bounds, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
@@ -400,6 +402,16 @@ test('silence of five heartbeats on an open stream counts as lost', async () => 
   const again = await server.accept();
   expect((await again.next()).hello?.held).toEqual({ epoch: 'e1', number: 1 });
   expect(follower.problem).toBe('the control plane said nothing for 5 s');
+});
+
+test('whoever takes the connection and never answers on it is not said to be connected', async () => {
+  const deaf = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void deaf.close());
+  await once(deaf, 'listening');
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const { follower } = follow({ address: `127.0.0.1:${Object(deaf.address()).port}` });
+  vi.advanceTimersByTime(5_000);
+  expect(follower.problem).toBe('no connection within 5 s');
 });
 
 test.each([
