@@ -19,7 +19,7 @@ export function reportLines(outcome: Outcome): readonly string[] {
     `refused by limits  ${limited}, of them ${limitedWithRoom} although the stepped window had room`,
     `without a decision ${counts(outcome.barred)}; ${outcome.unanswered} requests without an answer`,
     `policy changes     ${outcome.writes} asked for`,
-    `healed             current everywhere after ${ms(healed.currentMs)}, entries committed again after ${ms(healed.committedMs)}, control plane found again after ${ms(healed.recoveredMs)}, all shipped after ${ms(healed.shippedMs)}`,
+    `healed             all sidecars back after ${ms(healed.reconnectedMs)}, from then current everywhere after ${ms(healed.currentMs)}, entries committed again after ${ms(healed.committedMs)}, control plane found again after ${ms(healed.recoveredMs)}, all shipped after ${ms(healed.shippedMs)}`,
     `violations         ${violations.length}`,
     ...violations.slice(0, shownMax).map(({ invariant, what }) => `  ${invariant}: ${what}`),
     ...(violations.length > shownMax ? [`  and ${violations.length - shownMax} more`] : []),

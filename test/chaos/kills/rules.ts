@@ -3,7 +3,7 @@ export const freeTool = 'free.read';
 export const switchedTools = ['switched.0', 'switched.1', 'switched.2', 'switched.3', 'switched.4', 'switched.5'] as const;
 export const limitedTools = ['limited.few', 'limited.some', 'limited.many', 'limited.moving'] as const;
 /** Nobody calls them but who waits for a rule to be enforced everywhere. */
-export const probeTools = ['probe.0', 'probe.1'] as const;
+export const probeTools = { reconnected: ['probe.0', 'probe.1'], current: ['probe.2', 'probe.3'] } as const;
 /** Names the write that a revision comes from. */
 export const markTool = 'mark';
 
