@@ -50,7 +50,7 @@ export const sidecarSchema = {
   }),
   spoolMaxMb: integer({
     name: 'TOLLGATE_SPOOL_MAX_MB',
-    describe: 'How large the spool may grow, in MiB, before calls are denied',
+    describe: 'How large the spool may grow, in MiB, with what earlier processes left there, before calls are denied',
     fallback: 1_024,
     min: 16,
     max: 1_048_576,

@@ -30,7 +30,7 @@ export interface ConnectOptions {
    * control plane, the loss of this machine. For that it waits 5 s at most, then it denies with `audit_unavailable`.
    */
   readonly durability?: Durability;
-  /** How large the spool may grow, in bytes, before calls are denied. Default 1 GiB. */
+  /** How large the spool may grow, in bytes, with what earlier processes left there, before calls are denied. Default 1 GiB. */
   readonly spoolBytesMax?: number;
   /** What entries keep of an input. Default `full`. */
   readonly auditInput?: 'full' | 'digest';

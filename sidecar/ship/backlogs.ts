@@ -12,6 +12,8 @@ export interface Backlogs {
   /** Something of this one was acknowledged. */
   settle(backlog: Backlog): void;
   status(): BacklogsStatus;
+  /** What dead processes left, on disk. */
+  readonly adoptedBytes: number;
   stopAdopting(): void;
   close(): Promise<void>;
 }
@@ -39,6 +41,8 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
   const { clock, log } = deps;
   let all: readonly Backlog[] = [spool];
   let lostBefore = 0;
+  // Asked for at each write, and changes at an acknowledgement only.
+  let adoptedBytes = 0;
   let isStopped = false;
   let timer: Timer | undefined;
   let retiring = Promise.resolve();
@@ -65,9 +69,16 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
     return [];
   }
 
+  function countAdopted(): void {
+    adoptedBytes = all.reduce((sum, backlog) => (backlog === spool ? sum : sum + backlog.status().bytes), 0);
+  }
+
   function settle(backlog: Backlog): void {
-    if (backlog === spool || !isShipped(backlog) || !all.includes(backlog)) return;
+    if (backlog === spool) return;
+    countAdopted();
+    if (!isShipped(backlog) || !all.includes(backlog)) return;
     all = all.filter((other) => other !== backlog);
+    countAdopted();
     lostBefore += backlog.status().lost;
     deps.onRetired(backlog);
     retiring = retiring.then(() => close(backlog));
@@ -98,6 +109,9 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
     },
     settle,
     status,
+    get adoptedBytes() {
+      return adoptedBytes;
+    },
     stopAdopting() {
       isStopped = true;
       timer?.cancel();

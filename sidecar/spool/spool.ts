@@ -29,8 +29,10 @@ export interface SpoolConfig {
   readonly workspace: string;
   readonly durability: Durability;
   readonly segmentBytes?: number;
-  /** On disk at most. */
+  /** On disk at most, with what dead processes left. */
   readonly bytesMax: number;
+  /** What of theirs is still there; absent: nothing. */
+  readonly othersBytes?: () => number;
   /** With durability `remote`: how long a caller waits for the control plane at most. */
   readonly confirmMs?: number;
 }
@@ -55,6 +57,7 @@ export const randomSpoolId = (): string => randomBytes(16).toString('hex');
 export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<Spool> {
   const { fs = diskFs, randomId = randomSpoolId, clock, log } = deps;
   const { folder, workspace, durability, bytesMax, segmentBytes = segmentBytesDefault, confirmMs = confirmMsDefault } = config;
+  const { othersBytes = () => 0 } = config;
   const id = randomId();
   const hold = await makeSpoolFolder(fs, folder, { id, workspace, randomId });
   const survivesPowerLoss = durability === 'disk';
@@ -74,6 +77,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
     segments,
     segmentBytes: Math.min(segmentBytes, Math.ceil(bytesMax / segmentsMin)),
     bytesMax,
+    othersBytes,
     ...(survivesPowerLoss && { powerLoss: { syncFolder: () => syncFolder(hold.folder) } }),
   });
   const appending = createAppending(writer, { durability, confirmations, onAppended: backlog.noteAppended });

@@ -36,8 +36,9 @@ export interface Writer {
 export interface WriterConfig {
   readonly segments: Segments;
   readonly segmentBytes: number;
-  /** Of the whole spool. */
+  /** Of the whole spool, and of what others left that is not shipped yet. */
   readonly bytesMax: number;
+  readonly othersBytes: () => number;
   /** Absent: what the kernel has is enough. */
   readonly powerLoss?: {
     /** A file was made in the spool's subfolder: its name must survive too. */
@@ -49,7 +50,7 @@ const firstBufferBytes = 64 * 1024;
 /** A character of a JavaScript string takes at most three bytes of UTF-8. */
 const utf8BytesMax = 3;
 
-export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, powerLoss }: WriterConfig): Writer {
+export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, othersBytes, powerLoss }: WriterConfig): Writer {
   let buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
   let framed = 0;
   /** The record framed last: its header waits to know whether its group goes on. */
@@ -107,15 +108,19 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, po
   }
 
   function placeFor(bytes: number): Place {
-    const isFull = segments.bytes + bytes > bytesMax;
-    if (isFull && segments.acknowledged < segments.last)
-      throw new AuditUnavailable('full', `the spool holds ${segments.bytes} of ${bytesMax} bytes`);
+    const others = othersBytes();
+    const isFull = segments.bytes + others + bytes > bytesMax;
+    const givesRoom = segments.acknowledged >= segments.last && (others === 0 || others + bytes <= bytesMax);
+    if (isFull && !givesRoom) throw new AuditUnavailable('full', fullText(segments.bytes + others, others));
     // Full of acknowledged records only, the spool or the disk: beginning a new segment deletes them.
     const wantsRoom = failure !== undefined && segments.acknowledged >= segments.last;
     const held = open?.segment.bytes ?? 0;
     if (open && !open.sealed && !isFull && (held === 0 || (!wantsRoom && held + bytes <= segmentBytes))) return open;
     return beginSegment();
   }
+
+  const fullText = (bytes: number, others: number): string =>
+    `the spool holds ${bytes} of ${bytesMax} bytes${others === 0 ? '' : `, ${others} of them from before this process`}`;
 
   function beginSegment(): Place {
     // From here on the next file may exist, and whoever reads this folder later takes its name for the end of this one.
@@ -146,7 +151,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, po
       cause instanceof AuditUnavailable
         ? cause
         : new AuditUnavailable('unwritable', `the spool cannot be written: ${messageOf(cause)}`, { cause });
-    failure = { error, bytes: segments.bytes };
+    failure = { error, bytes: segments.bytes + othersBytes() };
     return error;
   }
 
@@ -192,7 +197,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, po
     rollBack,
     get failure() {
       // A full spool that has become smaller may be written; whether a disk may, only the next write can tell.
-      const hasRoomAgain = failure?.error.why === 'full' && segments.bytes < failure.bytes;
+      const hasRoomAgain = failure?.error.why === 'full' && segments.bytes + othersBytes() < failure.bytes;
       return hasRoomAgain ? undefined : failure?.error.message;
     },
     close() {

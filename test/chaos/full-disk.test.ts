@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { ask, eventually, type Program, startControlPlane, startSidecarProgram } from '../support/programs.ts';
+import { canMount, mountAt, runs, unmount } from '../support/small-disk.ts';
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const cleanups: (() => unknown)[] = [];
@@ -18,15 +19,6 @@ function folder(): string {
   const made = mkdtempSync(join(tmpdir(), 'tollgate-full-'));
   cleanups.push(() => rmSync(made, { recursive: true, force: true }));
   return made;
-}
-
-function runs(program: string, ...args: readonly string[]): boolean {
-  try {
-    execFileSync(program, args, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function keep<P extends Program>(program: P): P {
@@ -42,15 +34,6 @@ interface Way {
   readonly fill: (pid: number) => void;
 }
 
-const mountAt = (path: string): boolean => runs('mount', '-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', path);
-
-function canMount(): boolean {
-  const path = mkdtempSync(join(tmpdir(), 'tollgate-mount-'));
-  const can = process.getuid?.() === 0 && mountAt(path) && runs('umount', path);
-  rmSync(path, { recursive: true, force: true });
-  return can;
-}
-
 const ways: readonly Way[] = [
   {
     what: 'a file system without room',
@@ -58,7 +41,7 @@ const ways: readonly Way[] = [
     prepare: () => {
       const path = folder();
       mountAt(path);
-      cleanups.push(() => runs('umount', path));
+      cleanups.push(() => unmount(path));
       return path;
     },
     fill: () => undefined,

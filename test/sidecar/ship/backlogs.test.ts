@@ -36,3 +36,38 @@ test('of many dead spools those that found no place come as soon as others are d
   backlogs.stopAdopting();
   await backlogs.close();
 });
+
+test('what dead processes left is counted from its adoption until it is gone', async () => {
+  const folder = temporaryFolder();
+  const dead = await openTestSpool({ folder, segmentBytes: 100 });
+  for (let n = 0; n < 4; n += 1) dead.append(JSON.stringify('x'.repeat(82)));
+  await dead.close();
+  const { backlog: spool } = await openTestSpool({ folder });
+  const deps = { fs: diskFs, clock: createManualClock(), log: silentLog };
+  let adopted = spool;
+  const backlogs = await new Promise<ReturnType<typeof createBacklogs>>((done) => {
+    const made = createBacklogs(
+      {
+        ...deps,
+        adopt: (max) => adoptDead({ ...deps, randomId: randomSpoolId }, { folder, workspace: 'acme', max }),
+        onAdopted: (found) => {
+          adopted = found;
+          setImmediate(() => done(made));
+        },
+        onRetired: () => {},
+      },
+      { spool, adoptEveryMs: 60_000 },
+    );
+  });
+  expect(backlogs.adoptedBytes).toBe(400);
+  for (const [sequence, bytes] of [
+    [2, 200],
+    [4, 0],
+  ] as const) {
+    adopted.acknowledge(sequence);
+    backlogs.settle(adopted);
+    expect(backlogs.adoptedBytes).toBe(bytes);
+  }
+  backlogs.stopAdopting();
+  await backlogs.close();
+});

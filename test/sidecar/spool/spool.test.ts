@@ -166,6 +166,28 @@ test('a full spool refuses, and takes entries again when the control plane has c
   await spool.close();
 });
 
+test('what others left takes of the room, until it is shipped, and none of it is given up for more', async () => {
+  let others = 950;
+  const spool = await openTestSpool({ folder: temporaryFolder(), bytesMax: 1_000, othersBytes: () => others });
+  const entry = JSON.stringify('x'.repeat(82));
+  expect(() => spool.append(entry)).toThrow(expect.objectContaining({ why: 'full' }));
+  expect(spool.failure).toBe('the spool holds 950 of 1000 bytes, 950 of them from before this process');
+  others = 700;
+  expect(spool.failure).toBeUndefined();
+  for (let n = 1; n <= 3; n += 1) expect(spool.append(entry)).toBe(n);
+  expect(() => spool.append(entry)).toThrow(expect.objectContaining({ why: 'full' }));
+  // Its own, acknowledged, gives room; theirs does not.
+  spool.backlog.acknowledge(3);
+  expect(spool.append(entry)).toBe(4);
+  spool.backlog.acknowledge(4);
+  others = 1_000;
+  expect(() => spool.append(entry)).toThrow(expect.objectContaining({ why: 'full' }));
+  others = 0;
+  expect(spool.append(entry)).toBe(5);
+  expect(textOf(await readAll(spool.backlog))).toEqual([`5: ${entry}`]);
+  await spool.close();
+});
+
 test('an oversized record is refused and takes no sequence', async () => {
   const spool = await openTestSpool({ folder: temporaryFolder() });
   spool.append('1');

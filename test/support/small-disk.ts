@@ -1,0 +1,25 @@
+// File systems of 300 KB, for what must hold where a disk is full. Linux, and as root; elsewhere tests that need one are skipped.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export function runs(program: string, ...args: readonly string[]): boolean {
+  try {
+    execFileSync(program, args, { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const mountAt = (path: string): boolean => runs('mount', '-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', path);
+/** Whoever still has it open loses it later. */
+export const unmount = (path: string): boolean => runs('umount', '--lazy', path);
+
+export function canMount(): boolean {
+  const path = mkdtempSync(join(tmpdir(), 'tollgate-mount-'));
+  const can = process.getuid?.() === 0 && mountAt(path) && unmount(path);
+  rmSync(path, { recursive: true, force: true });
+  return can;
+}
