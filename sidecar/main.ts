@@ -52,8 +52,9 @@ async function run(): Promise<number> {
   try {
     return await serve({ ...config, key: config.key, tls: link.tls, telemetry, registry }, gateway.file, stopped.signal);
   } finally {
-    // What is still on its way to a collector then holds nobody up.
-    if (!(await telemetry.close())) setTimeout(() => process.exit(), 100).unref();
+    await telemetry.close();
+    // What is still on its way to a collector then holds nobody up, nor does a connection that nobody answers.
+    setTimeout(() => process.exit(), 100).unref();
   }
 }
 

@@ -11,6 +11,7 @@ import type { LinkTls } from './tls/options.ts';
 import { createLeasedCounters } from './limits/leased-counters.ts';
 import type { Log } from './log.ts';
 import { openWithRoom } from './ship/make-room.ts';
+import type { ShipStream } from './ship/shipment.ts';
 import { createShipper, type Shipper } from './ship/shipper.ts';
 import type { Sidecar } from './sidecar.ts';
 import { createPolicyCell } from './snapshot/cell.ts';
@@ -23,6 +24,7 @@ import { diskFs } from './spool/spool-fs.ts';
 import { createChannel, hostOf } from './sync/channel.ts';
 import { followPolicy } from './sync/follow.ts';
 import { keepLeases } from './sync/lease-keeper.ts';
+import { endTogether, ownConnection } from './sync/own-connection.ts';
 import { openQuotaStream } from './sync/quota-stream.ts';
 import { readVersion } from './version.ts';
 
@@ -81,28 +83,33 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   sweeper.unref();
 
   const audit = { clock, log };
-  const auditClient = createAuditClient(channel.address, channel.credentials(), channel.options);
+  const openAudit = (): ShipStream => {
+    const client = createAuditClient(channel.address, channel.credentials(), ownConnection(channel));
+    return endTogether(client, client.ship(channel.metadata()));
+  };
   const startShipper = (own: Backlog): Shipper =>
     createShipper(
       {
         ...audit,
         adopt: (max) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max }),
         random: Math.random,
-        openStream: () => auditClient.ship(channel.metadata()),
+        openStream: openAudit,
         onStatus: () => undefined,
       },
       { sidecarId, spool: own, isAwaited: durability === 'remote' },
     );
-  const open = () => openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax });
+  let shipping: Shipper | undefined;
+  const othersBytes = (): number => shipping?.adoptedBytes ?? 0;
+  const open = () => openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax, othersBytes });
   const spool = await openWithRoom({ ...audit, open, ship: startShipper }, roomMs).catch((cause: unknown) => {
     clearInterval(sweeper);
-    auditClient.close();
     void linkCredentials?.close();
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AppError({ code: 'unavailable', publicMessage: `no spool can be made in ${folder}: ${why}`, cause });
   });
   const keeper = await keepOnDisk({ cell, clock, log }, join(folder, snapshotName(options, workspace)));
   const shipper = startShipper(spool.backlog);
+  shipping = shipper;
   const listeners = new Set<() => void>();
   const version = readVersion();
   const follower = followPolicy(
@@ -208,7 +215,6 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       follower.close();
       await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
       await shipper.close({ deadlineMs });
-      auditClient.close();
       await linkCredentials?.close();
       await keeper.close();
     },

@@ -14,7 +14,9 @@ import { createShipment, type Shipment, type ShipmentEnd, type ShipStream } from
 
 export interface Shipper {
   status(): ShipperStatus;
-  /** The control plane is there again: waits no longer, and begins with the shortest wait. */
+  /** What dead processes left and this one ships, on disk. */
+  readonly adoptedBytes: number;
+  /** The control plane is there again: waits no longer, nor for an attempt that comes to nothing, and begins with the shortest wait. */
   retryNow(): void;
   /** Ships what it can until the deadline, then closes the spool and everything adopted. */
   close(options: { readonly deadlineMs: number }): Promise<void>;
@@ -61,6 +63,9 @@ export interface ShipperConfig {
 /** The longest wait where callers wait for their entries to be committed. */
 const awaitedMs = 1_000;
 
+/** An attempt that has no answer by then may be of a connection that nobody will ever answer. */
+const answerMs = 1_000;
+
 const refusals: readonly number[] = [grpcStatus.UNAUTHENTICATED, grpcStatus.PERMISSION_DENIED];
 
 export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper {
@@ -78,6 +83,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
   const backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
   let shipment: Shipment | undefined;
+  let openedAt = clock.wall();
   let link: Link = 'connecting';
   let lastError: string | undefined;
   let isRefused = false;
@@ -97,7 +103,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   async function run(): Promise<void> {
     while (!isDone()) {
       setLink('connecting');
-      const openedAt = clock.wall();
+      openedAt = clock.wall();
       const end = await ship();
       isRefused = refusals.includes(end.code);
       if (end.hasProgressed || clock.wall() - openedAt >= reconnectMs.max) backoff.reset();
@@ -176,7 +182,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
       shipment?.cancel();
       stopWaiting();
     });
-    stopWaiting();
+    retryNow();
     if (!backlogs.isShipped) shipment?.flush();
     else if (shipment?.isOpen) shipment.finish();
     else shipment?.cancel();
@@ -188,10 +194,18 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
 
   function retryNow(): void {
     backoff.reset();
+    if (shipment?.isOpen === false && clock.wall() - openedAt >= answerMs) shipment.cancel();
     stopWaiting();
   }
 
-  return { status, retryNow, close: ({ deadlineMs }) => (closed ??= drain(deadlineMs)) };
+  return {
+    status,
+    get adoptedBytes() {
+      return backlogs.adoptedBytes;
+    },
+    retryNow,
+    close: ({ deadlineMs }) => (closed ??= drain(deadlineMs)),
+  };
 }
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;

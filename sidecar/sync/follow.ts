@@ -12,6 +12,7 @@ import type { Index } from '../decide/build-index.ts';
 import type { Offered, PolicyCell } from '../snapshot/cell.ts';
 import type { Channel } from './channel.ts';
 import { explainLink } from './explain.ts';
+import { ownConnection } from './own-connection.ts';
 import { reportStatus } from './report-status.ts';
 
 export interface FollowDeps {
@@ -110,7 +111,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
 
   const connect = (): void => {
     // A connection of its own for each stream: a move over the same one would end at the same control plane.
-    const client = createPolicyClient(channel.address, channel.credentials(), { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
+    const client = createPolicyClient(channel.address, channel.credentials(), ownConnection(channel));
     const opened = client.sync(channel.metadata());
     isConnected = () => client.getChannel().getConnectivityState(false) === connectivityState.READY;
     let stopReporting: (() => void) | null = null;

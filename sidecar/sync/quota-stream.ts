@@ -5,6 +5,7 @@ import { createQuotaClient, type LeaseResponse__Output } from '@tollgate/proto';
 import type { QuotaAnswer } from '@tollgate/proto/contract';
 import type { Channel } from './channel.ts';
 import type { OpenQuota } from './lease-keeper.ts';
+import { endTogether, ownConnection } from './own-connection.ts';
 import { answersFrom, asksOf, recalledFrom } from './quota-messages.ts';
 
 export interface QuotaStreamConfig {
@@ -23,9 +24,8 @@ const passing: readonly status[] = [status.UNAVAILABLE, status.CANCELLED];
 export const openQuotaStream =
   (channel: Channel, { sidecarId, bootId }: QuotaStreamConfig): OpenQuota =>
   (hearing) => {
-    // A connection of its own: whoever opens anew may find another control plane.
-    const client = createQuotaClient(channel.address, channel.credentials(), { ...channel.options, 'grpc.use_local_subchannel_pool': 1 });
-    const stream = client.lease(channel.metadata());
+    const client = createQuotaClient(channel.address, channel.credentials(), ownConnection(channel));
+    const stream = endTogether(client, client.lease(channel.metadata()));
     const asked: Asked[] = [];
     let isOver = false;
 
@@ -46,7 +46,6 @@ export const openQuotaStream =
       stream.end();
       over('the control plane ended the stream', null);
     });
-    stream.on('status', () => client.close());
     stream.write({ hello: { sidecarId, bootId } });
 
     return {

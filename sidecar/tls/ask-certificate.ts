@@ -28,6 +28,8 @@ export interface Asking {
   readonly key: string;
 }
 
+/** Until TLS is agreed on: the address may be one that no packet reaches any more. */
+const connectMs = 5_000;
 const answerMs = 10_000;
 const answerBytesMax = 1024 * 1024;
 
@@ -111,7 +113,13 @@ async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, b
   const asked = request(url, { method: 'POST', ca: authorities, agent: false, minVersion: 'TLSv1.2', headers });
   // Who waits below hears of it, too.
   asked.on('error', () => undefined);
-  const timer = clock.after(answerMs, () => void asked.destroy(new Error(`no answer within ${answerMs / 1000} s`)));
+  let timer = clock.after(connectMs, () => void asked.destroy(new Error(`no connection within ${connectMs / 1000} s`)));
+  asked.on('socket', (socket) =>
+    socket.once('secureConnect', () => {
+      timer.cancel();
+      timer = clock.after(answerMs, () => void asked.destroy(new Error(`no answer within ${answerMs / 1000} s`)));
+    }),
+  );
   try {
     asked.end(body);
     // Of Node's own event.

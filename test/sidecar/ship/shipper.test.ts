@@ -262,6 +262,45 @@ test('told that the control plane is there again, it waits no longer, and begins
   await acknowledgedThrough(1, spool.backlog);
 });
 
+/** A shipper whose first attempt is taken by somebody who never answers it, and whose next ones are not. */
+async function unanswered() {
+  const server = await startAuditServer();
+  const { onHello } = server;
+  const heard = new Promise<void>((resolve) => {
+    server.onHello = () => resolve();
+  });
+  const clock = createManualClock();
+  const spool = await openTestSpool({ folder: temporaryFolder(), clock });
+  spool.append('1');
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream, clock, random: () => 0.5 });
+  await heard;
+  server.onHello = onHello;
+  return { server, clock, spool, shipper };
+}
+
+test('told that the control plane is there again, it gives up an attempt that nobody has answered, and no fresh one', async () => {
+  const { server, clock, spool, shipper } = await unanswered();
+  clock.advance(999);
+  shipper.retryNow();
+  clock.advance(1);
+  expect(server.hellos).toHaveLength(1);
+  shipper.retryNow();
+  await shipper.reaches('waiting');
+  clock.advance(1);
+  await acknowledgedThrough(1, spool.backlog);
+});
+
+test('closing, it gives up an attempt that nobody has answered, and delivers by another', async () => {
+  const { server, clock, shipper } = await unanswered();
+  clock.advance(1_000);
+  const closed = shipper.close({ deadlineMs: 5_000 });
+  await shipper.reaches('waiting');
+  clock.advance(1);
+  await server.hasCommitted(1);
+  await closed;
+  expect(shipper.status()).toMatchObject({ link: 'closed', records: 0 });
+});
+
 test('what is left when the deadline passes is shipped by the next process, under the spool it was written to', async () => {
   const folder = temporaryFolder();
   const spool = await openTestSpool({ folder });

@@ -2,12 +2,13 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { LinkCredentials } from '../../../sidecar/tls/credentials.ts';
 import { openCredentials } from '../../../sidecar/tls/open-credentials.ts';
-import { issue, makeAuthority } from '../../support/authorities.ts';
+import { issue, makeAuthority, type Pair } from '../../support/authorities.ts';
 import { startEnrolment } from '../../support/enrolment-server.ts';
 import { createManualClock } from '../../support/manual-clock.ts';
 import { temporaryFolder } from '../../support/spools.ts';
@@ -195,20 +196,34 @@ test.each([
   expect(credentials.current).toBeNull();
 });
 
-test('who says nothing is given up after ten seconds', async () => {
-  const silent = createServer();
+test.each([
+  ['takes the connection and speaks no TLS', 5_000, 'no connection within 5 s', () => createServer(), 'connection'],
+  [
+    'takes the question and says nothing',
+    10_000,
+    'no answer within 10 s',
+    ({ certificate: cert, key: own }: Pair) => createTlsServer({ cert, key: own }),
+    'request',
+  ],
+] as const)('whoever %s is given up after %i ms', async (_, patienceMs, problem, serve, heard) => {
+  const authority = makeAuthority('one');
+  const silent = serve(issue(authority, { names: ['localhost'] }));
+  const sockets = new Set<Socket>();
+  silent.on('connection', (socket: Socket) => void sockets.add(socket));
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
-  onTestFinished(() => void silent.close());
-  const address = silent.address();
-  const reached = once(silent, 'connection').then(([socket]) => socket as NodeJS.ReadableStream & { destroy(): void });
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const { until, credentials, clock } = await open({ ca: makeAuthority('one').certificate, enrol: `127.0.0.1:${port}` });
-  const socket = await reached;
-  clock.advance(10_000);
-  await until(({ problem }) => problem !== null);
-  expect(credentials.problem).toContain('no answer within 10 s');
-  socket.destroy();
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  const reached = once(silent, heard);
+  const { until, credentials, clock } = await open({ ca: authority.certificate, enrol: `localhost:${Object(silent.address()).port}` });
+  await reached;
+  clock.advance(patienceMs - 1);
+  expect(credentials.problem).toBeNull();
+  clock.advance(1);
+  await until(({ problem: said }) => said !== null);
+  expect(credentials.problem).toContain(problem);
 });
 
 test('a token that is not there is said, and nothing is asked', async () => {
