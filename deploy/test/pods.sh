@@ -11,6 +11,7 @@ set -euo pipefail
 # shellcheck source=deploy/test/checks
 . deploy/test/checks
 pods=/run/tollgate-test/pods
+record=$pods/said/calls.ndjson
 plane=http://10.99.9.20:8080
 limit=40
 seed=${TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
@@ -21,14 +22,6 @@ play() { # <pod> <address> [file]
 secret() { printf '{"key": "%s"}' "$(printf %s "$2" | base64 -w0)" | podman secret create "$1" - >/dev/null; }
 folder() { install -d -o "$2" -g "$2" -m 700 "$pods/$1"; }
 pid_of() { podman inspect --format '{{.State.Pid}}' "$1"; }
-said() { grep -c "\"event\":\"$1\"" $pods/said/calls.ndjson || true; }
-# answered_more <calls>: since this was asked.
-answered_more() {
-  local before
-  before=$(said answered)
-  until_true 30 answered_beyond $((before + $1))
-}
-answered_beyond() { [ "$(said answered)" -gt "$1" ]; }
 plane_ready() { until_true 60 curl -sf --max-time 2 $plane/readyz; }
 database_ready() { until_true 60 podman exec database-postgresql /usr/lib/postgresql/15/bin/pg_isready -q -h 127.0.0.1; }
 # roll <sides>: the next number of the seed, in `rolled`. Not by RANDOM, which is sown anew in each subshell.
@@ -150,7 +143,6 @@ end_pod() {
   stop $sidecar
 }
 holds 'SIGTERM: the app and then the sidecar end by themselves, with 0' end_pod
-entries() { node deploy/test/pods/entries.mjs "$1" $pods/said/calls.ndjson "${2:-$work/log.ndjson}" $limit; }
 export_log() { ask --max-time 60 -o "$work/log.ndjson" $plane/default/admin/audit/export; }
 must 'the log is exported' export_log
 holds 'the app was answered to its end' entries answered-to-the-end
