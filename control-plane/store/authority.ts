@@ -37,6 +37,12 @@ export async function insertAuthority(
   ]);
 }
 
+/** False where somebody else has replaced it. */
+export async function updateSealedKey(db: Queryable, { sealedKey }: StoredAuthority, anew: Uint8Array): Promise<boolean> {
+  const { rowCount } = await db.query('update authority set sealed_key = $2 where sealed_key = $1', [sealedKey, anew]);
+  return rowCount === 1;
+}
+
 /** By both clocks: one that is ahead removes nothing that others live by. */
 export async function deleteExpiredAuthorities(db: Queryable, now: Date): Promise<void> {
   await db.query('delete from authority where expires_at < least($1, now())', [now]);

@@ -34,11 +34,11 @@ interface ToolServerRow extends RegisteredRow {
 const columns = 'name, url, program, args, secret_names, scopes, admitted, revision, discovered_at, created_at';
 
 /**
- * Which definition it is: it stays when the server is asked for its tools again, and no other has it. A nonce and a tag stand for
- * all that is sealed.
+ * Which definition it is: it stays when the server is asked for its tools again, or what is sealed is sealed under another key, and no
+ * other has it. The nonce stands for all that is sealed.
  */
 const definition = `encode(sha256(convert_to(
-  json_build_array(url, program, args, secret_names, encode(substring(sealed for 28), 'hex'))::text, 'UTF8')), 'hex') as definition`;
+  json_build_array(url, program, args, secret_names, encode(substring(sealed for 12), 'hex'))::text, 'UTF8')), 'hex') as definition`;
 
 // Both pass `domain/` before they are written.
 const areListedTools = (value: unknown): value is ListedToolServer['tools'] => Array.isArray(value) && value.every(isObject);
@@ -51,7 +51,7 @@ const areScopes = (value: unknown): value is ToolScopes => Array.isArray(value) 
 const toolsFromRow = (tools: unknown): readonly DiscoveredTool[] =>
   rowIs(areTools, tools).map(({ digest = null, ...tool }) => ({ ...tool, digest }));
 
-function targetFromRow({
+export function targetFromRow({
   url,
   program,
   args,

@@ -1,6 +1,7 @@
 // What a run gets of the tool servers that are registered: their tools as discovery found them, and their secrets.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { reseal } from '../../control-plane/operations/deployment/reseal.ts';
 import { createOpenToolbox, type OpenToolbox } from '../../control-plane/operations/tool-servers/open-toolbox.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { createSchemaProblem } from '../../control-plane/runs/tools/schema-problem.ts';
@@ -11,7 +12,8 @@ import { type FakeServer, startFakeServer, tool } from '../support/mcp-servers.t
 import { createRest, type Rest } from './rest.ts';
 
 const reach = createReach({ allowPrivate: true, commands: [process.execPath] });
-const sealer = createSealer('a secret key of more than 32 characters', randomBytes);
+const secretKey = 'a secret key of more than 32 characters';
+const sealer = createSealer([secretKey], randomBytes);
 const schemaProblem = createSchemaProblem();
 const context = { signal: new AbortController().signal, trace: {} };
 
@@ -104,7 +106,7 @@ test('where they cannot be opened the server is not asked, and the model is told
   const other = createOpenToolbox({
     pool: rest.pool,
     reach,
-    sealer: createSealer('another key of more than 32 characters', randomBytes),
+    sealer: createSealer(['another key of more than 32 characters'], randomBytes),
     schemaProblem,
   });
   const toolbox = await other(workspaceId, ['files.*'], await held());
@@ -126,6 +128,23 @@ test('a server that policy holds no more, or by another definition, is not asked
     expect(await toolbox.call('files.read', {}, context)).toEqual({ output: words, isError: true });
   }
   expect(fake.asked).toEqual([]);
+});
+
+test('what is sealed anew under another key is the same server to a run under way, and a later run opens it too', async () => {
+  await register('files');
+  const both = createSealer(['the key that comes after, of 32 characters', secretKey], randomBytes);
+  const rotating = createOpenToolbox({ pool: rest.pool, reach, sealer: both, schemaProblem });
+  const servers = await held();
+  const underWay = await rotating(workspaceId, ['files.*'], servers);
+  await reseal({ pool: rest.pool, sealer: both });
+  const later = await rotating(workspaceId, ['files.*'], servers);
+  for (const toolbox of [underWay, later]) {
+    expect(toolbox.gone('files.read')).toBe(null);
+    expect(await toolbox.call('files.read', {}, context)).toEqual({ output: 'known', isError: false });
+    await toolbox.close();
+  }
+  const former = await openToolbox(workspaceId, ['files.*'], await held());
+  expect(await former.call('files.read', {}, context)).toEqual({ output: expect.stringContaining('cannot be decrypted'), isError: true });
 });
 
 test('another workspace has none of it', async () => {

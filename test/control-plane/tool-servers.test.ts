@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { parseCommands, printableConfig, readConfig } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { configSchema } from '../../control-plane/config.ts';
+import { configSchema, secretKeysIn } from '../../control-plane/config.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { createSealer } from '../../control-plane/store/sealed.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
@@ -18,10 +18,12 @@ const theirs = createReach({ allowPrivate: true, commands: [process.execPath] })
 
 /** What the operator allows, which some tests change for a while. */
 const reach = { ...theirs };
-const keys = { current: createSealer(secretKey, randomBytes) };
+const keys = { current: createSealer([secretKey], randomBytes) };
 const sealer: typeof keys.current = {
   seal: (text, place) => keys.current.seal(text, place),
   open: (sealed, place) => keys.current.open(sealed, place),
+  reseal: (sealed, place) => keys.current.reseal(sealed, place),
+  keys: 1,
 };
 
 let rest: Rest;
@@ -38,7 +40,7 @@ beforeEach(async () => {
   Object.assign(reach, theirs);
   // A minute in which nothing was discovered yet.
   rest.clock.now = new Date(rest.clock.now.getTime() + 61_000);
-  keys.current = createSealer(secretKey, randomBytes);
+  keys.current = createSealer([secretKey], randomBytes);
   fake.asked.length = 0;
   fake.pages = [[tool('read', { inputSchema: { type: 'object', properties: { z: {}, a: {} } } }), tool('write')]];
   fake.instead = () => false;
@@ -592,7 +594,7 @@ describe('secrets', () => {
 
   test('under another key they cannot be used, in clear words, and the server is not asked', async () => {
     await register({ headers: { Authorization: secret } });
-    keys.current = createSealer(`${secretKey}!`, randomBytes);
+    keys.current = createSealer([`${secretKey}!`], randomBytes);
     await refused();
   });
 
@@ -706,6 +708,20 @@ test('the operator’s variables are checked at the start, and the key is not pr
     return 'problems' in read ? read.problems : [];
   };
   expect(problemsOf({ TOLLGATE_SECRET_KEY: 'k'.repeat(31) })).toEqual(['TOLLGATE_SECRET_KEY must be at least 32 characters']);
+  const [one, two] = ['q'.repeat(32), 'x'.repeat(32)];
+  const ofKeys = 'TOLLGATE_SECRET_KEY must be keys of at least 32 characters each, separated by commas: ';
+  expect(problemsOf({ TOLLGATE_SECRET_KEY: `${one},${two}` })).toEqual([]);
+  expect(problemsOf({ TOLLGATE_SECRET_KEY: `${one}, ${two}` })).toEqual([`${ofKeys}key 2 of 2 begins or ends with white space`]);
+  expect(problemsOf({ TOLLGATE_SECRET_KEY: `${one},${two}\n` })).toEqual([`${ofKeys}key 2 of 2 begins or ends with white space`]);
+  expect(problemsOf({ TOLLGATE_SECRET_KEY: `${one},${two.slice(1)},${one},` })).toEqual([
+    `${ofKeys}key 2 of 4 is too short; key 3 of 4 is key 1 again; key 4 of 4 is too short`,
+  ]);
+  const many = Array.from({ length: 11 }, (_, at) => String(at).padStart(32, 'q'));
+  expect(problemsOf({ TOLLGATE_SECRET_KEY: many.join() })).toEqual(['TOLLGATE_SECRET_KEY must be at most 10 keys']);
+  expect(problemsOf({ TOLLGATE_SECRET_KEY: many.slice(1).join() })).toEqual([]);
+  expect(secretKeysIn(`${one},${two}`)).toEqual([one, two]);
+  // Kept as it always was: what it sealed must open.
+  expect(secretKeysIn(`${one}\n`)).toEqual([`${one}\n`]);
   expect(problemsOf({ TOLLGATE_TOOL_COMMANDS: 'npx,,uvx' })).toEqual(['TOLLGATE_TOOL_COMMANDS must be programs separated by commas']);
   expect(
     problemsOf({ TOLLGATE_SECRET_KEY: secretKey, TOLLGATE_TOOL_COMMANDS: 'npx, uvx', TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS: 'true' }),

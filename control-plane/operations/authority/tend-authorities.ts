@@ -42,7 +42,7 @@ async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date):
     const found = aliveAt(await listAuthorities(client), now);
     if (!needsNew(found, now)) return found;
     const { key, ...made } = newAuthority('Tollgate', { now, terms });
-    const stored = { ...made, sealedKey: sealer.seal(key, placeOf(made)) };
+    const stored = { ...made, sealedKey: sealer.seal(key, authorityPlace(made)) };
     await insertAuthority(client, { ...stored, expiresAt: new Date(lifeOf(made).until) });
     await deleteExpiredAuthorities(client, now);
     return [...found, stored];
@@ -50,12 +50,14 @@ async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date):
 }
 
 function opened({ sealer }: Tending, { certificate, madeAt, sealedKey }: StoredAuthority): Authority {
-  const key = sealer.open(sealedKey, placeOf({ certificate }));
+  const key = sealer.open(sealedKey, authorityPlace({ certificate }));
   if (key === null)
     throw new Error(
-      'the key of the authority cannot be decrypted: TOLLGATE_SECRET_KEY is not the one it was kept under, or its row was changed since; give the former one, or remove the rows of table authority and tell every sidecar the new `tollgate ca`',
+      'the key of the authority cannot be decrypted: TOLLGATE_SECRET_KEY is not the one it was kept under, or its row was changed since; give the former one, alone or after the new one, or remove the rows of table authority and tell every sidecar the new `tollgate ca`',
     );
   return { certificate, madeAt, key };
 }
 
-const placeOf = (authority: { readonly certificate: string }): string => JSON.stringify(['authority', fingerprint(authority)]);
+/** What its key is sealed for. */
+export const authorityPlace = (authority: { readonly certificate: string }): string =>
+  JSON.stringify(['authority', fingerprint(authority)]);

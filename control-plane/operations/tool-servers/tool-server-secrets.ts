@@ -11,8 +11,8 @@ interface Place {
   readonly target: Target;
 }
 
-/** As JSON, in which no two places are alike. */
-function placeOf({ workspaceId, name, target }: Place): string {
+/** What its secrets are sealed for: as JSON, in which no two places are alike. */
+export function toolServerPlace({ workspaceId, name, target }: Place): string {
   const where = target.kind === 'url' ? [target.url] : [target.program, target.args];
   return JSON.stringify(['tool-server', workspaceId, name, target.kind, ...where]);
 }
@@ -22,15 +22,15 @@ export function sealSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, secr
   if (Object.keys(secrets).length === 0) return null;
   if (sealer === null)
     throw badRequest('headers and env are kept encrypted, and this control plane has no key for that: set TOLLGATE_SECRET_KEY');
-  return sealer.seal(JSON.stringify(secrets), placeOf(place));
+  return sealer.seal(JSON.stringify(secrets), toolServerPlace(place));
 }
 
 export function openSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, sealed: Uint8Array | null): Secrets {
   if (sealed === null) return {};
-  const text = sealer?.open(sealed, placeOf(place)) ?? null;
+  const text = sealer?.open(sealed, toolServerPlace(place)) ?? null;
   if (text === null)
     throw conflict(
-      'its headers or env cannot be decrypted: TOLLGATE_SECRET_KEY is not the one they were kept under, or its row was changed since; delete the server and register it again',
+      'its headers or env cannot be decrypted: TOLLGATE_SECRET_KEY is not the one they were kept under, or its row was changed since; give the former one after the new one, or delete the server and register it again',
     );
   const secrets: unknown = JSON.parse(text);
   if (!isObject(secrets)) throw new Error('sealed secrets are no object');

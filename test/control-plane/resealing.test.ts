@@ -1,0 +1,210 @@
+// What an older key sealed, sealed anew by the first one: on the database, with several control planes at once and writes in between.
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { tendAuthorities } from '../../control-plane/operations/authority/tend-authorities.ts';
+import { reseal } from '../../control-plane/operations/deployment/reseal.ts';
+import { createSealTending } from '../../control-plane/operations/deployment/tend-sealed.ts';
+import { openSecrets, sealSecrets } from '../../control-plane/operations/tool-servers/tool-server-secrets.ts';
+import { createSealer, type Sealer } from '../../control-plane/store/sealed.ts';
+import { listSealedServers } from '../../control-plane/store/sealed-servers.ts';
+import { insertToolServer, listWorkspaceServers } from '../../control-plane/store/tool-servers.ts';
+import type { Queryable } from '../../control-plane/store/transaction.ts';
+import { insertWorkspace } from '../../control-plane/store/workspaces.ts';
+import { ownTerms } from '../../control-plane/tls/terms.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/programs.ts';
+
+const sealerOf = (...keys: readonly string[]): Sealer =>
+  createSealer(
+    keys.map((key) => key.repeat(32)),
+    randomBytes,
+  );
+const [before, first, second, after] = [sealerOf('a'), sealerOf('a', 'b'), sealerOf('b', 'a'), sealerOf('b')];
+const now = new Date('2026-11-22T08:00:00Z');
+
+let database: TestDatabase;
+let workspaceIds: readonly number[];
+beforeAll(async () => {
+  database = await createTestDatabase();
+  workspaceIds = [await insertWorkspace(database.pool, 'acme', now), await insertWorkspace(database.pool, 'other', now)].map(Number);
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await database.pool.query('delete from tool_server');
+  await database.pool.query('delete from authority');
+});
+
+const depsOf = (sealer: Sealer) => ({ pool: database.pool, sealer });
+const registered = { scopes: [], admitted: [], tools: [], revision: 1, discoveredAt: now, createdAt: now };
+const secretOf = (workspaceId: number, name: string) => ({ Authorization: `Bearer ${name} of ${workspaceId}` });
+
+async function addServers(sealer: Sealer, count: number, ids = workspaceIds): Promise<void> {
+  const add = async (workspaceId: number, name: string): Promise<void> => {
+    const target = { kind: 'url', url: 'https://files.test/mcp', headers: ['Authorization'] } as const;
+    const sealed = sealSecrets({ sealer }, { workspaceId, name, target }, secretOf(workspaceId, name));
+    await insertToolServer(database.pool, workspaceId, { ...registered, name, target }, sealed);
+  };
+  const names = Array.from({ length: count }, (_, at) => `files-${at}`);
+  await Promise.all(ids.flatMap((id) => names.map((name) => add(id, name))));
+}
+
+const addAuthority = (sealer: Sealer) => tendAuthorities({ ...depsOf(sealer), clock: () => now }, ownTerms);
+const listAll = () => listSealedServers(database.pool, null, 10_000);
+const definitions = () => Promise.all(workspaceIds.map((id) => listWorkspaceServers(database.pool, id)));
+
+/** Throws where one does not. */
+async function openAll(sealer: Sealer): Promise<number> {
+  const servers = await listAll();
+  for (const server of servers) expect(openSecrets({ sealer }, server, server.sealed)).toEqual(secretOf(server.workspaceId, server.name));
+  return servers.length;
+}
+
+const nothing = { resealed: 0, unopened: [] };
+
+test('everything is sealed anew once, over pages and workspaces, opens by the new key alone, and is to policy what it was', async () => {
+  await addServers(before, 130);
+  const { signer } = await addAuthority(before);
+  const told = await definitions();
+  expect(await reseal(depsOf(second))).toEqual({ toolServers: { ...nothing, resealed: 260 }, authorities: { ...nothing, resealed: 1 } });
+  expect(await reseal(depsOf(second))).toEqual({ toolServers: nothing, authorities: nothing });
+  expect(await openAll(after)).toBe(260);
+  expect((await addAuthority(after)).signer).toEqual(signer);
+  expect(await definitions()).toEqual(told);
+  await expect(openAll(before)).rejects.toThrow('cannot be decrypted');
+  await expect(addAuthority(before)).rejects.toThrow('cannot be decrypted');
+});
+
+test('control planes that do it at once seal each value once between them', async () => {
+  await addServers(before, 130);
+  await addAuthority(before);
+  const done = await Promise.all([1, 2, 3].map(() => reseal(depsOf(second))));
+  const sum = (count: (one: (typeof done)[number]) => number): number => done.map(count).reduce((all, one) => all + one, 0);
+  expect(sum(({ toolServers }) => toolServers.resealed)).toBe(260);
+  expect(sum(({ authorities }) => authorities.resealed)).toBe(1);
+  expect(await openAll(after)).toBe(260);
+  await addAuthority(after);
+});
+
+test('control planes of both orders at once, as in a rolling update, leave everything to be opened by both', async () => {
+  await addServers(before, 60);
+  const { signer } = await addAuthority(before);
+  await Promise.all([reseal(depsOf(second)), reseal(depsOf(first)), reseal(depsOf(second)), reseal(depsOf(first))]);
+  for (const sealer of [first, second]) {
+    expect(await openAll(sealer)).toBe(120);
+    expect((await addAuthority(sealer)).signer).toEqual(signer);
+  }
+  await reseal(depsOf(second));
+  expect(await openAll(after)).toBe(120);
+});
+
+/** For a lock of `holder`. */
+const somebodyWaits = (holder: Queryable): Promise<unknown> =>
+  eventually(
+    () => holder.query("select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"),
+    ({ rowCount }) => rowCount === 1,
+  );
+
+test('what somebody changes meanwhile stays as they left it', async () => {
+  await addServers(before, 2);
+  const writer = await database.pool.connect();
+  try {
+    await writer.query('begin');
+    const theirs = await writer.query("update tool_server set sealed = '\\x00' where name = 'files-0' returning 1");
+    await writer.query("delete from tool_server where name = 'files-1' and workspace_id = $1", [workspaceIds[0]]);
+    expect(theirs.rowCount).toBe(2);
+    const resealing = reseal(depsOf(second));
+    await somebodyWaits(writer);
+    await writer.query('commit');
+    expect((await resealing).toolServers.resealed).toBe(1);
+  } finally {
+    writer.release();
+  }
+  const left = await listAll();
+  expect(left.map(({ name, sealed }) => [name, sealed.length > 1])).toEqual([
+    ['files-0', false],
+    ['files-0', false],
+    ['files-1', true],
+  ]);
+});
+
+test('a workspace that is removed meanwhile is removed, and the others are sealed anew', async () => {
+  const id = Number(await insertWorkspace(database.pool, 'brief', now));
+  await addServers(before, 1, [...workspaceIds, id]);
+  const remover = await database.pool.connect();
+  try {
+    await remover.query('begin');
+    await remover.query('select from workspace where id = $1 for update', [id]);
+    const resealing = reseal(depsOf(second));
+    await somebodyWaits(remover);
+    await remover.query('delete from workspace where id = $1', [id]);
+    await remover.query('commit');
+    expect((await resealing).toolServers).toEqual({ ...nothing, resealed: 2 });
+  } finally {
+    remover.release();
+  }
+  expect(await openAll(after)).toBe(2);
+});
+
+test('what no key opens is named, and left as it is', async () => {
+  await addServers(before, 1);
+  await addAuthority(before);
+  const kept = await listAll();
+  const { toolServers, authorities } = await reseal(depsOf(after));
+  expect(toolServers).toEqual({ resealed: 0, unopened: workspaceIds.map((id) => `tool server files-0 of workspace ${id}`) });
+  expect(authorities).toEqual({ resealed: 0, unopened: [`authority of ${now.toISOString()}`] });
+  expect(await listAll()).toEqual(kept);
+});
+
+function tending(sealer: Sealer | null) {
+  const lines: unknown[] = [];
+  const note = (fields: object, message: string): void => void lines.push([message, fields]);
+  return { lines, ...createSealTending({ pool: database.pool, sealer, log: { info: note, warn: note } }) };
+}
+
+const notNeeded = [
+  'the first key of TOLLGATE_SECRET_KEY opens all that is sealed; the others are not needed where every control plane has it first',
+  { keys: 2 },
+];
+const anew = (toolServers: number, authorities: number) => [
+  'sealed anew by the first key of TOLLGATE_SECRET_KEY',
+  { toolServers, authorities },
+];
+
+test('the log says what was sealed anew and that the older key is not needed, again only when something came under it again', async () => {
+  await addServers(before, 1);
+  await addAuthority(before);
+  const { tend, lines, problems } = tending(second);
+  await tend();
+  expect(lines.splice(0)).toEqual([anew(2, 1), notNeeded]);
+  await tend();
+  expect(lines).toEqual([]);
+  await reseal(depsOf(first));
+  await tend();
+  expect(lines).toEqual([anew(2, 1), notNeeded]);
+  expect(problems()).toEqual([]);
+});
+
+test('where the older key was taken away too early, the log names what it opened and /readyz counts it, until the key is back', async () => {
+  await addServers(before, 1);
+  const { tend, lines, problems } = tending(after);
+  await tend();
+  await tend();
+  const named = workspaceIds.map((id) => `tool server files-0 of workspace ${id}`);
+  expect(lines).toEqual([['no key of TOLLGATE_SECRET_KEY opens what is sealed', { count: 2, sealed: named }]]);
+  expect(problems()).toEqual(['no key of TOLLGATE_SECRET_KEY opens 2 of what is sealed; the log names them']);
+  await reseal(depsOf(second));
+  await tend();
+  expect(problems()).toEqual([]);
+});
+
+test('with one key, or none, nothing is said of what is in order, and nobody looks again', async () => {
+  await addServers(after, 1);
+  const { tend, lines } = tending(after);
+  await tend();
+  await database.pool.query("update tool_server set sealed = '\\x00'");
+  await tend();
+  expect(lines).toEqual([]);
+  const without = tending(null);
+  await without.tend();
+  expect([without.lines, without.problems()]).toEqual([[], []]);
+});
