@@ -4,7 +4,6 @@ export class AddressTaken extends Error {
   override readonly name = 'AddressTaken';
 }
 
-/** gRPC has the code of it in its message only. */
 export const explainTaken =
   (host: string, port: number, variable: string) =>
   (error: unknown): never => {

@@ -1,8 +1,12 @@
 // A small HTTPS server: what it answers is JSON. A new certificate is for the connections that come; those that are there,
-// and the requests on them, go on.
+// and the requests on them, go on. Anybody may reach it, so one network has a part of its connections, and none stays that asks nothing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import type { Socket } from 'node:net';
 import { AppError } from '@tollgate/proto/contract';
+import { networkOf } from './domain/access/network.ts';
+import { createSeats } from './operations/turns.ts';
+import { noteRefused } from './refused-connections.ts';
 import type { Pair } from './x509/certificate.ts';
 
 export interface Reply {
@@ -19,39 +23,55 @@ export interface HttpsServer {
 }
 
 interface Bounds {
+  /** Until TLS is agreed on. */
+  readonly handshakeMs: number;
+  /** From then on, and of each later request: until its head is there. */
+  readonly headMs: number;
   /** Of a request, from its first byte to the last of its body. */
   readonly requestMs: number;
-  /** Of a connection without a request. */
+  /** Of a connection without a request, once there was one. */
   readonly idleMs: number;
   readonly connections: number;
+  readonly connectionsOfNetwork: number;
 }
+
+/** Of both such servers. Who asks does so at once; of an address of many, such as that of a NAT, not all ask at the same time. */
+export const standardBounds = {
+  handshakeMs: 5_000,
+  headMs: 3_000,
+  requestMs: 10_000,
+  connections: 2_000,
+  connectionsOfNetwork: 256,
+} as const;
 
 interface Listening {
   readonly host: string;
   readonly port: number;
   readonly bounds: Bounds;
+  /** A line for the log, where connections are refused. */
+  readonly warn: (fields: object, message: string) => void;
 }
 
 /** `answer` never rejects. */
 export async function startHttpsServer(
   answer: (request: IncomingMessage) => Promise<Reply>,
-  { host, port, bounds }: Listening,
+  { host, port, bounds, warn }: Listening,
   pair: Pair,
 ): Promise<HttpsServer> {
-  const { requestMs, idleMs, connections } = bounds;
+  const { handshakeMs, headMs, requestMs, idleMs } = bounds;
   const server = createServer(
     {
       ...contextOf(pair),
       requestTimeout: requestMs,
-      headersTimeout: requestMs / 2,
+      headersTimeout: headMs,
       // How often the two are looked at; half a minute otherwise.
-      connectionsCheckingInterval: requestMs / 2,
+      connectionsCheckingInterval: Math.ceil(headMs / 3),
       keepAliveTimeout: idleMs,
-      handshakeTimeout: requestMs,
+      handshakeTimeout: handshakeMs,
     },
     (request, response) => void answer(request).then((reply) => send(response, reply)),
   );
-  server.maxConnections = connections;
+  limitConnections(server, bounds, noteRefused(warn, `port ${port}`));
   await new Promise<void>((done, fail) => {
     server.once('error', fail);
     server.listen(port, host, () => {
@@ -65,6 +85,22 @@ export async function startHttpsServer(
     use: (next) => server.setSecureContext(contextOf(next)),
     close: (ms) => close(server, ms),
   };
+}
+
+function limitConnections(
+  server: Server,
+  { connections, connectionsOfNetwork }: Bounds,
+  refused: (why: string, network: string) => void,
+): void {
+  const seats = createSeats<string>({ each: connectionsOfNetwork, all: connections });
+  // Before TLS hears of it, which then finds that it is gone.
+  server.prependListener('connection', (socket: Socket) => {
+    const network = networkOf(socket.remoteAddress ?? '');
+    const seat = seats.take(network);
+    if ('leave' in seat) return void socket.once('close', seat.leave);
+    refused(seat.taken === 'by all' ? 'connections' : 'network', network);
+    socket.destroy();
+  });
 }
 
 const contextOf = ({ certificate, key }: Pair) => ({ cert: certificate, key, minVersion: 'TLSv1.2' as const });

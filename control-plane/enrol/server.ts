@@ -9,7 +9,7 @@ import { errorBody, httpStatus, refusalOf } from '../errors.ts';
 import { createRateLimit } from '../http/rate-limit.ts';
 import { loggable } from '../loggable.ts';
 import { createSeats } from '../operations/turns.ts';
-import { type HttpsServer, isJson, readBody, type Reply, startHttpsServer } from '../https-server.ts';
+import { type HttpsServer, isJson, readBody, type Reply, standardBounds, startHttpsServer } from '../https-server.ts';
 import type { Pair } from '../x509/certificate.ts';
 import { identify, type IdentifyDeps, isKey } from './identify.ts';
 import type { EnrolMetrics } from './metrics.ts';
@@ -30,7 +30,7 @@ export interface EnrolDeps extends IdentifyDeps {
 
 const path = '/v1/certificate';
 const bodyBytesMax = 4_096;
-const bounds = { requestMs: 10_000, idleMs: 5_000, connections: 2_000 };
+const bounds = { ...standardBounds, idleMs: 5_000 };
 /** Many sidecars may come from one address, or share a key; of a pod there is one, and it renews twice an hour. */
 const perMinute = { address: 600, key: 600, pod: 12 } as const;
 /** That are asked about at the same time, of the database or of Kubernetes. */
@@ -49,7 +49,8 @@ export function startEnrolServer(
       return refused(deps, refusalOf(error));
     }
   };
-  return startHttpsServer(answered, { ...listen, bounds }, pair);
+  const warn = (fields: object, message: string): void => deps.log.warn(fields, message);
+  return startHttpsServer(answered, { ...listen, bounds, warn }, pair);
 }
 
 interface Certificate {

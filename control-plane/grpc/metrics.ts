@@ -10,11 +10,20 @@ export interface GrpcMetrics {
   sent(ms: number): void;
   acknowledged(ms: number): void;
   refused(code: string): void;
+  /** Records that the log had not. */
   ingested(records: number): void;
   /** How many streams of leases came, or went. */
   leaseStreams(change: 1 | -1): void;
+  /** The same of connections. */
+  connections(change: 1 | -1): void;
+  connectionRefused(why: ConnectionRefusal): void;
   readonly quota: QuotaMetrics;
 }
+
+/**
+ * Too many connections; too many strangers, or too many of them from one network; or one that showed no good key in its time.
+ */
+export type ConnectionRefusal = 'connections' | 'strangers' | 'network' | 'no_key';
 
 /** Sidecars that are connected here, by how many revisions they are behind, counted whenever somebody asks. */
 export const exportRoster = (registry: Registry, count: () => ReadonlyMap<string, number>): Gauge<'revisions'> =>
@@ -44,8 +53,15 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
     labelNames: ['code'],
     registers,
   });
-  const records = new Counter({ name: 'tollgate_audit_records_total', help: 'Audit records acknowledged', registers });
+  const records = new Counter({ name: 'tollgate_audit_records_total', help: 'Audit records that were committed', registers });
   const leases = new Gauge({ name: 'tollgate_lease_streams', help: 'Sidecars with an open stream of leases', registers });
+  const connections = new Gauge({ name: 'tollgate_grpc_connections', help: 'Open connections of gRPC', registers });
+  const refusedConnections = new Counter({
+    name: 'tollgate_grpc_connections_refused_total',
+    help: 'Connections of gRPC that were refused or closed for want of a key, by why: connections, strangers, network, no_key',
+    labelNames: ['why'],
+    registers,
+  });
   const codes = new Set<string>();
   return {
     connected: () => sidecars.inc(),
@@ -60,6 +76,8 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
     },
     ingested: (count) => records.inc(count),
     leaseStreams: (change) => leases.inc(change),
+    connections: (change) => connections.inc(change),
+    connectionRefused: (why) => refusedConnections.inc({ why }),
     quota: createQuotaMetrics(registers),
   };
 }

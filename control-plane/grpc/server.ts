@@ -15,6 +15,7 @@ import { bounds, hasScope } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { type AuditEdgeDeps, serveShip } from './audit.ts';
+import { type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
 import { createTlsCredentials, type TlsSource } from './credentials.ts';
 import { createIntake } from './intake.ts';
 import { atExpiry, peerProblem } from './peer.ts';
@@ -41,15 +42,22 @@ interface Listening {
   readonly port: number;
   /** Null: in plain text. */
   readonly tls?: GrpcTls | null;
+  readonly bounds?: ConnectionBounds;
 }
+
+/** A sidecar has one on each of its connections; who has more, such as a proxy, opens another. */
+const streamsOfConnection = 100;
 
 export interface GrpcServer {
   readonly port: number;
   close(): Promise<void>;
 }
 
-export async function startGrpcServer(given: Deps, { host, port, tls = null }: Listening): Promise<GrpcServer> {
-  const deps = { ...given, isTls: tls !== null };
+export async function startGrpcServer(
+  given: Deps,
+  { host, port, tls = null, bounds: ofConnections = connectionBounds }: Listening,
+): Promise<GrpcServer> {
+  const deps = { ...given, isTls: tls !== null, letIn: (peer: string) => connections.letIn(peer) };
   // What it would print, it throws as well.
   setLogVerbosity(logVerbosity.NONE);
   const intake = createIntake();
@@ -58,6 +66,7 @@ export async function startGrpcServer(given: Deps, { host, port, tls = null }: L
   const server = new Server({
     'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.auditEntryBytes,
     'grpc.max_send_message_length': bounds.grpcMessageBytes,
+    'grpc.max_concurrent_streams': streamsOfConnection,
     'grpc.keepalive_time_ms': 20_000,
     'grpc.keepalive_timeout_ms': 10_000,
     ...(tls === null ? {} : { 'grpc.max_connection_age_ms': tls.connectionMs, 'grpc.max_connection_age_grace_ms': tls.graceMs }),
@@ -84,13 +93,18 @@ export async function startGrpcServer(given: Deps, { host, port, tls = null }: L
       ),
     },
   );
-  const bound = await new Promise<number>((resolve, reject) => {
-    const credentials = tls === null ? ServerCredentials.createInsecure() : createTlsCredentials(tls.source);
-    server.bindAsync(`${host.includes(':') ? `[${host}]` : host}:${port}`, credentials, (error, actual) =>
-      error === null ? resolve(actual) : reject(error),
-    );
-  });
-  return { port: bound, close: () => closeServer(server) };
+  // By listeners of our own: those of grpc-js take every connection that comes.
+  const injector = server.createConnectionInjector(tls === null ? ServerCredentials.createInsecure() : createTlsCredentials(tls.source));
+  const connections: Connections = await listenForConnections(given, { host, port, bounds: ofConnections }, (socket) =>
+    injector.injectConnection(socket),
+  );
+  return {
+    port: connections.port,
+    close: () => {
+      connections.close();
+      return closeServer(server);
+    },
+  };
 }
 
 /** Streams live as long as sidecars do, so they are not waited for: what is unacknowledged stays with the sidecar. */
@@ -103,7 +117,7 @@ function closeServer(server: Server): Promise<void> {
 }
 
 function authenticated<Request, Response>(
-  { authenticate, wall, isTls }: Deps & { readonly isTls: boolean },
+  { authenticate, wall, isTls, letIn }: Deps & Pick<Connections, 'letIn'> & { readonly isTls: boolean },
   serve: (stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], actor: Actor) => void,
 ): handleBidiStreamingCall<Request, Response> {
   return (stream) => {
@@ -118,7 +132,12 @@ function authenticated<Request, Response>(
           return void stream.emit('error', { code: status.PERMISSION_DENIED, details: 'the key lacks the scope sidecar.sync' });
         const problem = isTls ? peerProblem(stream, actor.slug) : null;
         if (problem !== null) return void stream.emit('error', problem);
-        if (isTls) endAtExpiry(stream, wall);
+        if (isTls)
+          onceOver(
+            stream,
+            atExpiry(stream, wall, (how) => stream.emit('error', how)),
+          );
+        onceOver(stream, letIn(stream.getPeer()));
         serve(stream, actor);
         stream.resume();
       })
@@ -126,7 +145,6 @@ function authenticated<Request, Response>(
   };
 }
 
-function endAtExpiry<Request, Response>(stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], wall: () => number): void {
-  const forget = atExpiry(stream, wall, (how) => stream.emit('error', how));
-  for (const over of ['end', 'cancelled', 'error', 'close']) stream.once(over, forget);
+function onceOver<Request, Response>(stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], call: () => void): void {
+  for (const over of ['end', 'cancelled', 'error', 'close']) stream.once(over, call);
 }

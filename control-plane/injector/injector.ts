@@ -10,6 +10,7 @@ import { type Reviewing, startServer } from './server.ts';
 
 interface Log {
   readonly info: (words: string) => void;
+  readonly warn: (details: object, words: string) => void;
   readonly error: (details: object, words: string) => void;
 }
 
@@ -46,10 +47,11 @@ export async function startInjector(deps: Deps, { host, port, tendMs = standardT
   let used: string | null = null;
   let problem: string | null = null;
   const failed = (error: unknown): void => log.error(loggable(error), 'a review could not be answered');
+  const warn = (fields: object, words: string): void => log.warn(fields, words);
 
   const use = async (pair: Pair): Promise<void> => {
     if (pair.certificate === used) return;
-    if (server === null) server = await startServer({ ...deps, answered: metrics.answered, failed }, { host, port }, pair);
+    if (server === null) server = await startServer({ ...deps, answered: metrics.answered, failed, warn }, { host, port }, pair);
     else server.use(pair);
     used = pair.certificate;
     metrics.expires(lifeOf(pair).until);

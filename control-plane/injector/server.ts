@@ -1,13 +1,22 @@
 // The webhook over TLS: `POST /inject`.
 import type { IncomingMessage } from 'node:http';
 import { AppError, codes } from '@tollgate/proto/contract';
-import { createRoom, type HttpsServer, isJson, readBody, type Reply, type Room, startHttpsServer } from '../https-server.ts';
+import {
+  createRoom,
+  type HttpsServer,
+  isJson,
+  readBody,
+  type Reply,
+  type Room,
+  standardBounds,
+  startHttpsServer,
+} from '../https-server.ts';
 import type { Pair } from '../x509/certificate.ts';
 import { type Answer, answerReview, type Ground, malformed } from './admission.ts';
 
 /** What etcd takes of one object is half of it; a review may hold two. */
 const bodyBytesMax = 8 * 1024 * 1024;
-const bounds = { requestMs: 10_000, idleMs: 75_000, connections: 2_000 };
+const bounds = { ...standardBounds, idleMs: 75_000 };
 /** Whoever reaches the port may send one, and none of them may cost the control plane its life. */
 const bodiesBytesMax = 64 * 1024 * 1024;
 
@@ -19,6 +28,7 @@ export interface Reviewing extends Ground {
 interface Deps extends Reviewing {
   readonly answered: (result: Answer['result']) => void;
   readonly failed: (error: unknown) => void;
+  readonly warn: (fields: object, message: string) => void;
 }
 
 export function startServer(deps: Deps, listen: { readonly host: string; readonly port: number }, pair: Pair): Promise<HttpsServer> {
@@ -34,7 +44,7 @@ export function startServer(deps: Deps, listen: { readonly host: string; readonl
       if (status >= 500) deps.failed(error);
       return reply(malformed(status, publicMessage));
     });
-  return startHttpsServer(answered, { ...listen, bounds }, pair);
+  return startHttpsServer(answered, { ...listen, bounds, warn: deps.warn }, pair);
 }
 
 async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room): Promise<Answer> {

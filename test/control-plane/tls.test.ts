@@ -20,7 +20,7 @@ import { createTestDatabase } from '../support/database.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-const sealer = createSealer('operator-key-of-at-least-32-characters', randomBytes);
+const sealer = createSealer(['operator-key-of-at-least-32-characters'], randomBytes);
 const undo: Undo = [];
 const lines: string[] = [];
 const note = (fields: object, message: string): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
@@ -102,7 +102,7 @@ test('two control planes that look at once come to one authority, when there is 
     );
     expect(rows).toHaveLength(2);
     expect(rows.some(({ text }) => /PRIVATE/.test(text))).toBe(false);
-    const other = { ...deps, sealer: createSealer('another-key-of-at-least-32-characters!', randomBytes) };
+    const other = { ...deps, sealer: createSealer(['another-key-of-at-least-32-characters!'], randomBytes) };
     await expect(tendAuthorities(other, ownTerms)).rejects.toThrow(/TOLLGATE_SECRET_KEY is not the one/);
     // A clock that is ahead by years makes one that others do not miss, and removes none.
     at += 900 * dayMs;
@@ -290,7 +290,7 @@ test('members are told the authorities, and so is a key of sidecars; metrics say
 test('without an authority at hand, or with a port that another has, it says what is wrong', async () => {
   const steps: Undo = [];
   const config = { host: '127.0.0.1', enrolPort: '0', tlsNames: null, tlsDir: null };
-  const other = createSealer('another-key-of-at-least-32-characters!', randomBytes);
+  const other = createSealer(['another-key-of-at-least-32-characters!'], randomBytes);
   const deps = { ...plane.deps, env: {}, log, authenticate: (header?: string) => authenticate(plane.deps, header) };
   try {
     const closed = await wireTls({ ...deps, sealer: other, config, registry: new Registry() }, steps);

@@ -65,7 +65,7 @@ async function plane(fake: FakeKubernetes, hours: { now: number }): Promise<Plan
 
 async function serving(certificate: () => Promise<Pair>, closed: () => Promise<void> = async () => undefined): Promise<Plane> {
   const errors: unknown[] = [];
-  const log = { info: () => undefined, error: (details: object) => void errors.push(details) };
+  const log = { info: () => undefined, warn: () => undefined, error: (details: object) => void errors.push(details) };
   const deps = { settings, ownNamespace: 'tollgate', certificate, registry: new Registry(), log };
   const injector = await startInjector(deps, { host: '127.0.0.1', port: 0, tendMs: 2 ** 30 });
   onTestFinished(async () => {

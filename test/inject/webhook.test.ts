@@ -25,7 +25,7 @@ let asking: Asking;
 
 beforeAll(async () => {
   const pair = makeServer(authority, { dnsNames: [serviceName], validity });
-  const log = { info: () => undefined, error: (details: object) => void failures.push(details) };
+  const log = { info: () => undefined, warn: () => undefined, error: (details: object) => void failures.push(details) };
   injector = await startInjector(
     { settings, ownNamespace: 'tollgate', certificate: async () => pair, registry, log },
     { host: '127.0.0.1', port: 0 },

@@ -35,7 +35,7 @@ function folderWith(settings: string): { readonly settings: string; readonly cer
 
 async function wired(env: Readonly<Record<string, string>>, authorities?: () => Promise<string>) {
   const undo: Undo = [];
-  const log = { info: () => undefined, error: () => undefined };
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   onTestFinished(() => undoAll(undo, { error: () => undefined }));
   return wireInjector({ config: configOf(env), env: {}, authorities: authorities ?? null, registry: new Registry(), log }, undo);
 }

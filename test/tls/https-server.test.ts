@@ -1,21 +1,50 @@
 // The small HTTPS server behind enrolment and webhook, where somebody means it harm.
+import { once } from 'node:events';
 import { request } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { AppError } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
-import { createRoom, readBody, startHttpsServer } from '../../control-plane/https-server.ts';
+import { createRoom, readBody, type Reply, standardBounds, startHttpsServer } from '../../control-plane/https-server.ts';
 import { makeAuthority, makeServer } from '../../control-plane/x509/certificate.ts';
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
 const authority = makeAuthority('test', validity);
 
-function post(port: number, body: Buffer): Promise<number | undefined> {
+const to = (port: number) => ({ host: '127.0.0.1', port, servername: 'localhost', ca: authority.certificate }) as const;
+
+function post(port: number, body: Buffer, localAddress = '127.0.0.1'): Promise<number | undefined> {
   return new Promise((done, fail) => {
-    const sent = request({ host: 'localhost', port, method: 'POST', ca: authority.certificate, agent: false }, (response) => {
+    const from = { ...to(port), localAddress, method: 'POST', agent: false } as const;
+    const sent = request(from, (response) => {
       response.resume();
       done(response.statusCode);
     });
     sent.on('error', fail).end(body);
   });
+}
+
+const wide = { ...standardBounds, idleMs: 1_000 };
+
+async function serve({ bounds = wide, answer }: { readonly bounds?: typeof wide | object; readonly answer?: () => Promise<Reply> } = {}) {
+  const lines: object[] = [];
+  const server = await startHttpsServer(
+    answer ?? (async () => ({ status: 200, body: {} })),
+    { host: '127.0.0.1', port: 0, bounds: { ...wide, ...bounds }, warn: (fields) => void lines.push(fields) },
+    makeServer(authority, { dnsNames: ['localhost'], validity }),
+  );
+  onTestFinished(() => server.close(0));
+  return { ...server, lines };
+}
+
+/** A connection that is there; how it ends is known from the beginning. */
+async function open(port: number, localAddress = '127.0.0.1'): Promise<{ readonly socket: Socket; readonly ended: Promise<unknown> }> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress });
+  socket.on('error', () => undefined).resume();
+  const ended = new Promise((done) => socket.once('close', done));
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  return { socket, ended };
 }
 
 test('a large body is refused where there is no room for it, a small one never, and the room is there again', async () => {
@@ -26,7 +55,7 @@ test('a large body is refused where there is no room for it, a small one never, 
         () => ({ status: 200, body: {} }),
         (error: unknown) => ({ status: AppError.from(error).code === 'unavailable' ? 503 : 500, body: {} }),
       ),
-    { host: 'localhost', port: 0, bounds: { requestMs: 10_000, idleMs: 1_000, connections: 10 } },
+    { host: '127.0.0.1', port: 0, bounds: wide, warn: () => undefined },
     makeServer(authority, { dnsNames: ['localhost'], validity }),
   );
   onTestFinished(() => server.close(1_000));
@@ -35,4 +64,40 @@ test('a large body is refused where there is no room for it, a small one never, 
   expect(statuses).toEqual([200, 503, 200, 200]);
   room.take(200_000);
   expect(await Promise.all([60_000, 70_000].map((bytes) => post(server.port, Buffer.alloc(bytes))))).toEqual([200, 503]);
+});
+
+test('one network has a part of the connections, and others are answered while it has all of them', async () => {
+  const server = await serve({ bounds: { connections: 4, connectionsOfNetwork: 2 } });
+  const [first] = [await open(server.port), await open(server.port)];
+  await (await open(server.port)).ended;
+  await (await open(server.port)).ended;
+  // Every address of 127.0.0.0/8 is this machine's.
+  expect(await post(server.port, Buffer.alloc(0), '127.0.0.2')).toBe(200);
+  expect(server.lines).toEqual([{ why: 'network', network: '127.0.0.1', refused: 1 }]);
+  first?.socket.destroy();
+  await expect.poll(() => post(server.port, Buffer.alloc(0)).catch(() => 'refused')).toBe(200);
+});
+
+test('all networks together have no more than there are', async () => {
+  const server = await serve({ bounds: { connections: 3, connectionsOfNetwork: 2 } });
+  for (const from of ['127.0.0.1', '127.0.0.1', '127.0.0.2']) await open(server.port, from);
+  await (await open(server.port, '127.0.0.3')).ended;
+  expect(server.lines).toEqual([{ why: 'connections', network: '127.0.0.3', refused: 1 }]);
+});
+
+test('who does not come to TLS, or then to a request, is closed when its time is over, and who was answered may stay longer', async () => {
+  const hasty = await serve({ bounds: { handshakeMs: 100 } });
+  await (await open(hasty.port)).ended;
+  const { port } = await serve({ bounds: { headMs: 400, idleMs: 60_000 } });
+  const idle = connectTls(to(port));
+  await once(idle, 'secureConnect');
+  idle.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(idle, 'data');
+  const silent = connectTls(to(port))
+    .on('error', () => undefined)
+    .resume();
+  await once(silent, 'secureConnect');
+  await once(silent, 'close');
+  expect(idle.destroyed || idle.readableEnded).toBe(false);
+  idle.destroy();
 });

@@ -1,0 +1,59 @@
+// Listens at every address that a name stands for, as grpc-js does by itself, and hands over each connection that comes.
+import { lookup } from 'node:dns/promises';
+import { createServer, isIP, type Server, type Socket } from 'node:net';
+
+interface Listening {
+  readonly port: number;
+  /** Takes no more; those that are there stay. */
+  readonly close: () => void;
+}
+
+interface Accepting {
+  readonly accept: (socket: Socket) => void;
+  /** Of what comes after the start. */
+  readonly failed: (error: Error) => void;
+}
+
+/** Some of the addresses may be none of this machine's; port 0 is the same one for all of them. */
+export async function listenEverywhere(host: string, port: number, accepting: Accepting): Promise<Listening> {
+  const addresses = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
+  const servers: Server[] = [];
+  const close = (): void => {
+    for (const server of servers) server.close();
+  };
+  let absent: unknown = null;
+  for (const address of new Set(addresses)) {
+    try {
+      servers.push(await listen(address, portOf(servers[0]) ?? port, accepting));
+    } catch (error) {
+      if (!isAbsent(error)) {
+        close();
+        throw error;
+      }
+      absent = error;
+    }
+  }
+  if (servers.length === 0) throw absent ?? new Error(`${host} has no address`);
+  return { port: portOf(servers[0]) ?? port, close };
+}
+
+const isAbsent = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT');
+
+async function listen(address: string, port: number, { accept, failed }: Accepting): Promise<Server> {
+  const server = createServer(accept);
+  await new Promise<void>((done, fail) => {
+    server.once('error', fail);
+    server.listen(port, address, () => {
+      server.off('error', fail);
+      done();
+    });
+  });
+  server.on('error', failed);
+  return server;
+}
+
+function portOf(server: Server | undefined): number | null {
+  const address = server?.address() ?? null;
+  return address === null || typeof address === 'string' ? null : address.port;
+}
