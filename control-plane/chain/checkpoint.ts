@@ -27,6 +27,12 @@ export interface Note {
   readonly signatures: readonly Signature[];
 }
 
+/** A checkpoint that somebody kept, and what to call it. */
+export interface Kept {
+  readonly name: string;
+  readonly note: Note;
+}
+
 /** A public key that a log's checkpoints may be signed by. */
 export interface LogKey {
   readonly name: string;

@@ -3,18 +3,15 @@
 //
 // States: expecting the heading; following, each item being the one after the last; closed, by the checkpoint that ends
 // every export. The first thing that is wrong is the verdict, and nothing after it is looked at.
-import { type Checkpoint, type LogKey, type Note, parseNote, signerOf } from './checkpoint.ts';
+import { type Checkpoint, type Kept, type LogKey, parseNote, signerOf } from './checkpoint.ts';
 import { type Heading, type Line, parseLine } from './lines.ts';
 import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap, valueBefore } from './link.ts';
-
-/** A checkpoint that somebody kept, and what to call it. */
-export interface Kept {
-  readonly name: string;
-  readonly note: Note;
-}
+import { createOutOfRetention, type EarlierRetention } from './out-of-retention.ts';
 
 export interface VerifyConfig {
   readonly kept: readonly Kept[];
+  /** Of these, such as were made before retention was raised: what was out of it by then may be missing. */
+  readonly beforeRaise: readonly Kept[];
   /** Empty: signatures cannot be checked. */
   readonly keys: readonly LogKey[];
   /** Overrules what the log's checkpoints say of it. */
@@ -43,6 +40,9 @@ export interface Proven {
   readonly keptUpTo: number | null;
   readonly signaturesChecked: boolean;
   readonly checkpoint: Checkpoint;
+  /** How long entries are kept, and how long they were before, where something is left out by that. */
+  readonly retentionDays: number;
+  readonly earlierRetention: readonly EarlierRetention[];
 }
 
 interface Verifier {
@@ -54,12 +54,10 @@ interface Verifier {
 
 const isBeginning = ({ origin, after, chain }: Heading): boolean => chain === valueBefore(origin, after);
 
-const dayMs = 86_400_000;
-/** An export may take its time, and retention goes on meanwhile. */
-const slackMs = 3_600_000;
-
-export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Verifier {
-  const anchors = kept.toSorted((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
+export function createVerifier({ kept, beforeRaise, keys, retentionDays }: VerifyConfig): Verifier {
+  const given = [...kept, ...beforeRaise];
+  let anchors = given.toSorted((a, b) => a.note.checkpoint.size - b.note.checkpoint.size);
+  const outOfRetention = createOutOfRetention(beforeRaise, given);
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const counts = { entries: 0, gaps: 0, lostRecords: 0, retired: 0 };
   let lines = 0;
@@ -67,8 +65,8 @@ export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Ver
   let at = 0;
   let chain = '';
   let anchored = 0;
-  let youngestRetired = '';
   let last: Checkpoint | null = null;
+  let earlierRetention: readonly EarlierRetention[] = [];
 
   const refused = (words: string): Verdict => ({ kind: 'refused', words });
   const unusable = (words: string): Verdict => ({ kind: 'unusable', words });
@@ -92,6 +90,9 @@ export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Ver
         return refused(`${name} is of another log: ${note.checkpoint.origin}; the export is of ${heading.origin}`);
       if (keys.length > 0 && signerOf(note, keys) === null) return refused(`${name} is not signed by a key that you gave`);
     }
+    // Of where this export begins they say nothing, nor of what it leaves out.
+    const { after } = heading;
+    anchors = anchors.filter((one) => one.note.checkpoint.size >= after || !beforeRaise.includes(one));
     return checkBase(heading) ?? checkAnchors();
   }
 
@@ -123,7 +124,7 @@ export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Ver
       return refused('the checkpoint in the first line is not signed by a key that you gave');
     if (keys.length === 0 && anchors.some((one) => one.note.checkpoint.size < at))
       return unusable(`what ${anchors[0]?.name} covers is out of retention in part; with --public-key the rest can be checked`);
-    youngestRetired = signed.madeAt;
+    outOfRetention.leftOut(at, signed.madeAt);
     // Of those before, nothing is left to compare.
     while ((anchors[anchored]?.note.checkpoint.size ?? at) < at) anchored += 1;
     return null;
@@ -172,7 +173,7 @@ export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Ver
         return valueAfterGap(chain, line.gap.receivedAt, digestOf(line.n, canonicalGap(line.gap)));
       case 'retired':
         counts.retired += 1;
-        if (line.retired.ts > youngestRetired) youngestRetired = line.retired.ts;
+        outOfRetention.leftOut(line.n, line.retired.ts);
         return valueAfterEntry(chain, line.retired.ts, line.retired.digest);
     }
   }
@@ -200,13 +201,18 @@ export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Ver
   }
 
   function checkRetention(checkpoint: Checkpoint): Verdict | null {
+    if (!outOfRetention.isAny) return null;
     const days = retentionDays ?? checkpoint.retentionDays;
-    if (youngestRetired === '') return null;
-    if (Date.parse(youngestRetired) > Date.parse(checkpoint.madeAt) - days * dayMs + slackMs)
-      return refused(`an item of ${youngestRetired} is left out as out of retention, which is ${days} days: it was removed`);
+    const judged = outOfRetention.judge(checkpoint, days);
+    if ('tooYoung' in judged)
+      return refused(
+        `an item of ${judged.tooYoung} is left out as out of retention, which is ${days} days: it was removed, ` +
+          'or went before retention was raised, for which --before-raise wants the last checkpoint from before',
+      );
     // What day it was, and how long entries are kept, is then the word of whoever wrote the file.
     if (keys.length === 0)
       return unusable('items are left out as out of retention; whether they were can be checked with --public-key only');
+    earlierRetention = judged.earlier;
     return null;
   }
 
@@ -214,9 +220,10 @@ export function createVerifier({ kept, keys, retentionDays }: VerifyConfig): Ver
     const { origin, after } = line;
     const keptUpTo = anchors.at(-1)?.note.checkpoint.size ?? null;
     const signaturesChecked = keys.length > 0;
+    const retention = { retentionDays: retentionDays ?? checkpoint.retentionDays, earlierRetention };
     return {
       kind: 'sound',
-      proven: { origin, isBeginning: isBeginning(line), after, upTo: at, ...counts, keptUpTo, signaturesChecked, checkpoint },
+      proven: { origin, isBeginning: isBeginning(line), after, upTo: at, ...counts, keptUpTo, signaturesChecked, checkpoint, ...retention },
     };
   }
 

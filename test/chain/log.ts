@@ -3,6 +3,7 @@ import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { canonicalOf } from '../../control-plane/chain/canonical.ts';
 import {
   type Checkpoint,
+  type Kept,
   logKeyText,
   originOf,
   type Note,
@@ -12,7 +13,7 @@ import {
 } from '../../control-plane/chain/checkpoint.ts';
 import { checkpointLine, entryLine, format, gapLine, headingLine, retiredLine } from '../../control-plane/chain/lines.ts';
 import { canonicalGap, digestOf, type ShownGap, valueAfterEntry, valueAfterGap, valueBefore } from '../../control-plane/chain/link.ts';
-import { createVerifier, type Kept, type Verdict, type VerifyConfig } from '../../control-plane/chain/verify.ts';
+import { createVerifier, type Verdict, type VerifyConfig } from '../../control-plane/chain/verify.ts';
 import { entry } from '../control-plane/spool.ts';
 
 export const origin = originOf('acme', '0123456789abcdef0123456789abcdef');
@@ -70,8 +71,8 @@ export function createLog(items: readonly Item[], { beginsAfter = 0, name = orig
     else lines.push(retiredLine({ n, chain }, { ts, digest }));
   }
   const end = beginsAfter + items.length;
-  const noteAt = (size: number, at = madeAt, by = signer): string =>
-    by.noteOf({ origin: name, size, chain: values[size - beginsAfter] ?? '', madeAt: at, retentionDays: 90 });
+  const noteAt = (size: number, at = madeAt, by = signer, retentionDays = 90): string =>
+    by.noteOf({ origin: name, size, chain: values[size - beginsAfter] ?? '', madeAt: at, retentionDays });
   const keptAt = (size: number, by = signer): Kept => ({ name: `checkpoint-${size}`, note: noteFrom(noteAt(size, madeAt, by)) });
   const exported = ({ after = beginsAfter, checkpoint = '', upTo = end, endedAt = madeAt } = {}): readonly string[] => [
     headingLine({ format, origin: name, after, chain: values[after - beginsAfter] ?? '', checkpoint }),
@@ -92,7 +93,7 @@ export const bytesOf = (lines: readonly string[]): Buffer => Buffer.from(lines.m
 /** As the command line reads a file. */
 export function verify(file: Uint8Array | readonly string[], config: Partial<VerifyConfig>): Verdict {
   const bytes = file instanceof Uint8Array ? Buffer.from(file) : bytesOf(file);
-  const verifier = createVerifier({ kept: [], keys: [], retentionDays: null, ...config });
+  const verifier = createVerifier({ kept: [], beforeRaise: [], keys: [], retentionDays: null, ...config });
   let from = 0;
   for (let end = bytes.indexOf(10, from); end >= 0; end = bytes.indexOf(10, from)) {
     const verdict = verifier.take(bytes.subarray(from, end));

@@ -1,7 +1,7 @@
 // What an export of the chain proves, and that nothing in it can be changed unseen.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { canonicalOf } from '../../control-plane/chain/canonical.ts';
 import { logKeyText, originOf, parseLogKey, parseNote, signerOf } from '../../control-plane/chain/checkpoint.ts';
 import { bytesOf, createLog, createSigner, entryOf, gapOf, type Item, noteFrom, origin, signer, verify } from './log.ts';
@@ -182,6 +182,88 @@ test('what was left out as out of retention must be as old as that', () => {
   );
   expect(verify(young.exported(), { keys, retentionDays: 30 }).kind).toBe('sound');
   expect(verify(log.exported(), { keys, retentionDays: 366 }).kind).toBe('refused');
+});
+
+describe('a retention that was raised', () => {
+  /** Ten items of a day each from the 10th of May on; those of the first four days had gone when it was raised on the 13th of June. */
+  const dayOf = (n: number): string => `2026-05-${String(9 + n)}T12:00:00.000Z`;
+  const raised = (gone: readonly number[]) =>
+    createLog(
+      Array.from({ length: 10 }, (_, at) => {
+        const one = entryOf(at + 1, { ts: dayOf(at + 1) });
+        return gone.includes(at + 1) ? { retired: one } : { entry: one };
+      }),
+    );
+  const honest = raised([1, 2, 3, 4]);
+  const noteOf = (of: typeof honest, size: number, at: string, days: number, by = signer) => ({
+    name: `${days} days`,
+    note: noteFrom(of.noteAt(size, at, by, days)),
+  });
+  const raisedAt = '2026-06-13T09:00:00.000Z';
+  const before = noteOf(honest, 10, raisedAt, 30);
+
+  test('is honest by a checkpoint from before, and by nothing less', () => {
+    expect(verify(honest.exported(), { keys, beforeRaise: [before] })).toMatchObject({
+      kind: 'sound',
+      proven: { retired: 4, keptUpTo: 10, retentionDays: 90, earlierRetention: [{ days: 30, until: '2026-05-14T10:00:00.000Z' }] },
+    });
+    expect(wordsOf(verify(honest.exported(), { keys }))).toMatch(/^refused: an item of 2026-05-13T12.*which is 90 days.*--before-raise/);
+    expect(verify(honest.exported(), { keys, kept: [before] }).kind).toBe('refused');
+    expect(verify(honest.exported(), { beforeRaise: [before], kept: [honest.keptAt(10)] }).kind).toBe('unusable');
+  });
+
+  test('says nothing of it once the days have passed', () => {
+    const verdict = verify(honest.exported({ endedAt: '2026-09-01T00:00:00.000Z' }), { keys, beforeRaise: [before] });
+    expect(verdict).toMatchObject({ kind: 'sound', proven: { earlierRetention: [] } });
+  });
+
+  test.each([
+    ['a day that was kept then', [1, 2, 3, 4, 5], before],
+    ['what came in after that checkpoint', [1, 2, 3, 4], noteOf(honest, 3, raisedAt, 30)],
+    ['what went after that checkpoint', [1, 2, 3, 4], noteOf(honest, 10, '2026-06-11T09:00:00.000Z', 30)],
+  ])('does not excuse %s', (_, gone, by) => {
+    expect(wordsOf(verify(raised(gone).exported(), { keys, beforeRaise: [by] }))).toMatch(/^refused: .* left out as out of retention/);
+  });
+
+  test('believes no checkpoint that somebody else signed, or of another log', () => {
+    const forged = noteOf(honest, 10, raisedAt, 30, createSigner());
+    expect(wordsOf(verify(honest.exported(), { keys, beforeRaise: [forged] }))).toMatch(/^refused: 30 days is not signed by a key/);
+    const other = createLog([{ entry: entryOf(1) }]);
+    expect(wordsOf(verify(honest.exported(), { keys, beforeRaise: [noteOf(other, 1, raisedAt, 30)] }))).toMatch(
+      /^refused: the log was rewritten/,
+    );
+  });
+
+  test('is not believed where it had been lowered for the deletion: a kept checkpoint says how long was promised', () => {
+    const promised = noteOf(honest, 10, '2026-06-12T00:00:00.000Z', 90);
+    const lowered = noteOf(honest, 10, raisedAt, 1);
+    const all = raised([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    for (const kept of [[promised], [promised, lowered]])
+      expect(verify(all.exported(), { keys, kept, beforeRaise: [lowered] }).kind).toBe('refused');
+    // By the checkpoint alone that was made while it was lowered it is no other log than an honest one.
+    expect(verify(all.exported(), { keys, beforeRaise: [lowered] })).toMatchObject({ proven: { earlierRetention: [{ days: 1 }] } });
+    expect(verify(all.exported(), { keys, kept: [lowered] }).kind).toBe('refused');
+  });
+
+  test('once more each time that it was raised', () => {
+    const twice = raised([1, 2, 3, 4, 5]);
+    const first = noteOf(twice, 5, '2026-05-15T18:00:00.000Z', 1);
+    const second = noteOf(twice, 10, raisedAt, 30);
+    expect(verify(twice.exported(), { keys, beforeRaise: [first] }).kind).toBe('sound');
+    expect(verify(raised([1, 2, 3, 4, 5, 6]).exported(), { keys, beforeRaise: [first, second] }).kind).toBe('refused');
+    expect(
+      verify(raised([1, 2, 3, 4]).exported(), { keys, beforeRaise: [second, noteOf(twice, 2, '2026-05-12T18:00:00.000Z', 1)] }).kind,
+    ).toBe('sound');
+  });
+
+  test('covers what lies before an export, and an export from later on needs nothing of it', () => {
+    const based = honest.exported({ after: 4, checkpoint: honest.noteAt(4, '2026-05-13T13:00:00.000Z', signer, 30) });
+    expect(verify(based, { keys }).kind).toBe('refused');
+    expect(verify(based, { keys, beforeRaise: [before] })).toMatchObject({ kind: 'sound', proven: { after: 4 } });
+    expect(verify(based, { keys, beforeRaise: [noteOf(honest, 3, raisedAt, 30)] }).kind).toBe('refused');
+    const tail = honest.exported({ after: 8 });
+    expect(verify(tail, { keys, kept: [honest.keptAt(8)], beforeRaise: [noteOf(honest, 6, raisedAt, 30)] }).kind).toBe('sound');
+  });
 });
 
 test('without keys nobody says what day it was, so that a deletion called retention cannot be told', () => {

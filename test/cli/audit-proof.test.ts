@@ -59,6 +59,8 @@ test('what was kept proves an export: whole, from a checkpoint on, and offline',
   );
   expect(sound.out).toContain('up to item 8 it is as your checkpoint says');
   expect(sound.out).toContain('signed by a key that you gave');
+  expect(sound.out).toContain('entries are kept for 90 days');
+  expect((await verify(log, '--public-key', keys, '--before-raise', late)).out).toContain('up to item 8 it is as your checkpoint says');
   expect((await verify(tail, '--checkpoint', early)).out).toMatch(
     /items 4 to 8:[\s\S]*checkpoint of 3 items ends, or later: what that covers is not here[\s\S]*signatures were not checked/,
   );
@@ -112,14 +114,16 @@ test('what does not suffice to tell is exit code 2, in words', async () => {
     [[log, '--checkpoint', join(at, 'none')], 'ENOENT'],
     [[log, '--public-key', plain], 'no public key'],
     [[log, '--checkpoint', note, '--retention-days', 'x'], '--retention-days must be'],
+    [[log, '--checkpoint', note, '--retention-days', '9', '--before-raise', note], 'give one of them'],
+    [[log, '--checkpoint', note, '--before-raise', log], 'is no checkpoint'],
   ] as const)
     expect(await verify(...words), words.join(' ')).toMatchObject({ code: 2, out: '', err: expect.stringContaining(said) });
 });
 
-test('a checkpoint that got other line ends on its way is the same checkpoint', async () => {
+test('a checkpoint that got other line ends on its way, or a line more at its end, is the same checkpoint', async () => {
   const at = folder();
   const [log, note] = [join(at, 'log'), join(at, 'note')];
-  writeFileSync(note, `\ufeff${(await tollgate(['audit', 'checkpoint'])).out.replaceAll('\n', '\r\n')}`);
+  writeFileSync(note, `\ufeff${(await tollgate(['audit', 'checkpoint'])).out.replaceAll('\n', '\r\n')}\r\n`);
   expect(await tollgate(['audit', 'export', '--proof', '--after', note, '-o', log])).toMatchObject({ code: 0 });
   expect(await verify(log, '--checkpoint', note, '--public-key', (await tollgate(['audit', 'keys'])).out.trim())).toMatchObject({
     code: 0,

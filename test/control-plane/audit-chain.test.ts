@@ -355,6 +355,33 @@ describe('retention', () => {
     expect(wordsOf(await judged(kept))).toMatch(/out of retention, which is 3 days: it was removed/);
   });
 
+  test('is raised: by a checkpoint from before the log is honest at once, and a day that somebody drops since is found', async () => {
+    for (let day = 0; day < 6; day += 1) {
+      await ship(rest, spool('a'), records(day * 5 + 1, day * 5 + 5, at(ts())));
+      await tend();
+      passDays(1);
+      await tendPartitions(rest.deps, 3);
+    }
+    const before = await checkpoint();
+    Object.assign(rest.deps.notary, { retentionDays: 30 });
+    await tendPartitions(rest.deps, 30);
+    await ship(rest, spool('a'), records(31, 35, at(ts())));
+    const given = { keys: await keys(), kept: [] };
+    expect(wordsOf(verify(await exported(), given))).toMatch(/out of retention, which is 30 days: it was removed, or went before/);
+    const raised = { ...given, beforeRaise: [before] };
+    expect(verify(await exported(), raised)).toMatchObject({
+      kind: 'sound',
+      proven: { upTo: 35, retentionDays: 30, earlierRetention: [{ days: 3 }] },
+    });
+    // As retention itself would leave it.
+    await rest.pool.query(
+      `insert into audit_retired (workspace_id, ingest, ts, digest) select workspace_id, ingest, ts, digest from audit_entry
+       where ts < (select min(ts) from audit_entry) + interval '25 hours'`,
+    );
+    await rest.pool.query(`delete from audit_entry where ts < (select min(ts) from audit_entry) + interval '25 hours'`);
+    expect(wordsOf(verify(await exported(), raised))).toMatch(/out of retention, which is 30 days: it was removed/);
+  });
+
   test('an entry that comes in while its day is being dropped is dropped with it, and its place stays', async () => {
     await ship(rest, spool('a'), records(1, 5, at(ts())));
     const late = ts();

@@ -3,8 +3,8 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { type LogKey, type Note, parseLogKey, parseNote } from '../../chain/checkpoint.ts';
-import { createVerifier, type Kept, type Proven, type Verdict } from '../../chain/verify.ts';
+import { type Kept, type LogKey, parseLogKey, parseNote } from '../../chain/checkpoint.ts';
+import { createVerifier, type Proven, type Verdict } from '../../chain/verify.ts';
 import { rowsIn, textIn } from '../answer.ts';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -29,6 +29,7 @@ export function addProofCommands(group: Command, cli: Cli): void {
     .option('--checkpoint <file...>', 'checkpoints that you kept')
     .option('--public-key <key...>', 'keys that checkpoints must be signed by, or files with a key a line')
     .option('--retention-days <days>', 'how long entries are kept, where checkpoints are not to be believed')
+    .option('--before-raise <file...>', 'where retention was raised: the last checkpoint from before')
     .action(act(cli, verifyExport));
 }
 
@@ -62,6 +63,7 @@ interface VerifyOptions {
   readonly checkpoint?: readonly string[];
   readonly publicKey?: readonly string[];
   readonly retentionDays?: string;
+  readonly beforeRaise?: readonly string[];
 }
 
 async function verifyExport({ words, options, print }: Asked<VerifyOptions>): Promise<ExitCode> {
@@ -85,13 +87,19 @@ async function verifyExport({ words, options, print }: Asked<VerifyOptions>): Pr
   }
 }
 
-async function judge(file: string, { checkpoint = [], publicKey = [], retentionDays }: VerifyOptions): Promise<Verdict> {
+async function judge(file: string, options: VerifyOptions): Promise<Verdict> {
+  const { checkpoint = [], publicKey = [], beforeRaise = [], retentionDays } = options;
   if (checkpoint.length === 0 && publicKey.length === 0)
     throw new Failure('against what? --checkpoint names a checkpoint that you kept, --public-key a key that checkpoints must be signed by');
-  const kept: Kept[] = [];
-  for (const name of checkpoint) kept.push({ name, note: await readNote(name) });
+  if (beforeRaise.length > 0 && retentionDays !== undefined)
+    throw new Failure('--before-raise believes what checkpoints say of retention, and --retention-days does not: give one of them');
   const keys = (await Promise.all(publicKey.map(readKeys))).flat();
-  const verifier = createVerifier({ kept, keys, retentionDays: daysOf(retentionDays) });
+  const verifier = createVerifier({
+    kept: await Promise.all(checkpoint.map(readKept)),
+    beforeRaise: await Promise.all(beforeRaise.map(readKept)),
+    keys,
+    retentionDays: daysOf(retentionDays),
+  });
   for await (const { line, isTorn } of fileLines(file)) {
     const verdict = isTorn ? verifier.end(true) : verifier.take(line);
     if (verdict !== null) return verdict;
@@ -105,10 +113,10 @@ function daysOf(text: string | undefined): number | null {
   return Number(text);
 }
 
-async function readNote(file: string): Promise<Note> {
+async function readKept(file: string): Promise<Kept> {
   const note = parseNote(plain(await textOf(file)));
   if (note === null) throw new Failure(`${file} is no checkpoint of an audit log; one is made by: tollgate audit checkpoint -o ${file}`);
-  return note;
+  return { name: file, note };
 }
 
 /** A key itself, or a file of them. */
@@ -125,8 +133,12 @@ async function readKeys(given: string): Promise<readonly LogKey[]> {
   });
 }
 
-/** As it was written, before something on its way gave it other line ends. What is signed is this. */
-export const plain = (text: string): string => text.replace(/^\ufeff/, '').replaceAll('\r\n', '\n');
+/** As it was written, before something on its way gave it other line ends, or blank lines after it as psql does. What is signed is this. */
+export const plain = (text: string): string =>
+  text
+    .replace(/^\ufeff/, '')
+    .replaceAll('\r\n', '\n')
+    .replace(/\n+$/, '\n');
 
 const textOf = (file: string): Promise<string> =>
   readFile(file, 'utf8').catch((error: unknown) => {
@@ -158,6 +170,7 @@ async function* fileLines(file: string): AsyncGenerator<{ readonly line: Uint8Ar
 function linesOf(proven: Proven): readonly string[] {
   const { origin, after, upTo, entries, gaps, lostRecords, retired, keptUpTo, isBeginning } = proven;
   const count = (of: number, one: string): string => `${of.toLocaleString('en')} ${of === 1 ? one : one.replace(/y$/, 'ie') + 's'}`;
+  const days = (of: number): string => `${of} ${of === 1 ? 'day' : 'days'}`;
   return [
     `OK  ${origin}`,
     `  items ${after + 1} to ${upTo}: ${count(entries, 'entry')}, ${count(gaps, 'gap')} (${count(lostRecords, 'record')} lost), ${count(retired, 'entry')} out of retention`,
@@ -168,6 +181,10 @@ function linesOf(proven: Proven): readonly string[] {
       : keptUpTo > after || after === 0
         ? `  up to item ${keptUpTo} it is as your checkpoint says`
         : `  it begins where your checkpoint of ${keptUpTo} items ends, or later: what that covers is not here`,
+    `  entries are kept for ${days(proven.retentionDays)}`,
+    ...proven.earlierRetention.map(
+      (one) => `  they were for ${days(one.days)} before, by ${one.name}: what is from before ${one.until} had gone by then`,
+    ),
     proven.signaturesChecked ? '  signed by a key that you gave' : '  signatures were not checked: no --public-key was given',
   ].filter((line) => line !== '');
 }
