@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, type ClientConfig } from 'pg';
+import { Client, type ClientConfig, Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findNative } from '../../control-plane/store/embedded/binaries.ts';
 import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
@@ -233,6 +233,68 @@ describe('a control plane that is killed', () => {
     }
     await start();
     expect((await readdir(join(dataDir, 'postgres'))).filter((name) => name.endsWith('.sock'))).toHaveLength(1);
+  });
+});
+
+describe('a server that is killed', () => {
+  const killServer = async (): Promise<number> => {
+    const pid = await readPid();
+    process.kill(pid, 'SIGKILL');
+    return pid;
+  };
+  const lines: string[] = [];
+  const warn = (line: string): void => void lines.push(line);
+  beforeEach(() => void lines.splice(0));
+  /** By a pool that was there before, as the control plane has it. */
+  const reached = (pool: Pool, sql: string) => vi.waitFor(async () => (await pool.query(sql)).rows, { timeout: 20_000, interval: 50 });
+  const pooled = async (server: EmbeddedPostgres, use: (pool: Pool) => Promise<void>): Promise<void> => {
+    const pool = new Pool({ ...server.connection, max: 2 });
+    pool.on('error', () => {});
+    try {
+      await use(pool);
+    } finally {
+      await pool.end();
+    }
+  };
+
+  test('is started again as often as it is killed, says so, keeps what was committed, and is stopped by close', async () => {
+    const server = await start({ warn });
+    await pooled(server, async (pool) => {
+      await pool.query('CREATE TABLE kept AS SELECT 7 AS seven');
+      for (let round = 1; round <= 2; round += 1) {
+        const pid = await killServer();
+        await vi.waitFor(() => expect(lines).toHaveLength(2 * round), 20_000);
+        expect(await reached(pool, 'SELECT * FROM kept')).toEqual([{ seven: 7 }]);
+        expect(lines.at(-1)).toBe(`the embedded PostgreSQL runs again, pid ${await readPid()}`);
+        expect(lines.at(-2)).toMatch(
+          `pid ${pid}, has ended, signal SIGKILL: see ${join(dataDir, 'postgres/server.log')}; it is started again`,
+        );
+      }
+    });
+    await server.close();
+    expect(await findPostgres(scratch)).toEqual([]);
+  });
+
+  test('is started again where it was adopted', async () => {
+    const killed = startProcess({ dataDir });
+    await killed.event('started');
+    await killed.signalGroup('SIGKILL');
+    const server = await start({ warn });
+    expect(server.adopted).toBe(true);
+    await pooled(server, async (pool) => {
+      await killServer();
+      await vi.waitFor(() => expect(lines).toHaveLength(2), 20_000);
+      expect(await reached(pool, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    });
+  });
+
+  test('is not started once more by a close that comes first, and a cluster that was removed is not made anew', async () => {
+    const server = await start({ warn });
+    await rename(join(dataDir, 'postgres/data'), join(dataDir, 'postgres/away'));
+    process.kill(Number.parseInt(await readFile(join(dataDir, 'postgres/away/postmaster.pid'), 'utf8'), 10), 'SIGKILL');
+    await vi.waitFor(() => expect(lines.join()).toMatch(/did not start again; next try in [\d.]+ s: ENOENT/), 20_000);
+    await server.close();
+    expect(await readdir(join(dataDir, 'postgres'))).not.toContain('data');
   });
 });
 

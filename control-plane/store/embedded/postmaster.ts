@@ -25,6 +25,8 @@ export interface Server {
 export interface Postmaster {
   readonly pid: number;
   readonly connection: Connection;
+  /** Resolves with how it ended, once it has. */
+  readonly ended: () => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
@@ -34,6 +36,8 @@ const stopMsMax = 60_000;
 /** After a kill -9 of the postmaster, its other processes need a moment to notice. */
 const orphansMsMax = 10_000;
 const pollMs = 20;
+/** Nobody tells us of the end of a process that is not our child. */
+const adoptedPollMs = 500;
 
 const connectionTo = ({ socketDir }: Server): Connection => ({
   host: socketDir,
@@ -54,7 +58,7 @@ export async function adoptPostmaster(server: Server): Promise<Postmaster | unde
       throw new Error(`PostgreSQL, pid ${pid}, in ${server.dir} does not become ready: see ${server.logFile}`);
     await delay(pollMs, undefined, { signal: server.signal });
   }
-  if (state === 'answering') return { pid, connection, stop: () => stopProcess(pid) };
+  if (state === 'answering') return { pid, connection, ended: () => endOf(pid), stop: () => stopProcess(pid) };
   await clearSilent(server, pid);
   return undefined;
 }
@@ -111,13 +115,18 @@ async function awaitAnswer(child: ChildProcess, server: Server): Promise<Postmas
     await stopProcess(pid);
     throw error;
   }
-  const report = () => server.log(`the embedded PostgreSQL has ended, ${ending(child)}: see ${server.logFile}`);
-  child.once('exit', report);
-  const stop = async () => {
-    child.off('exit', report);
-    await stopProcess(pid);
+  const isOver = () => child.exitCode !== null || child.signalCode !== null;
+  const ended = async () => {
+    if (!isOver()) await once(child, 'exit');
+    return `${ending(child)}: see ${server.logFile}`;
   };
-  return { pid, connection, stop };
+  return { pid, connection, ended, stop: () => stopProcess(pid) };
+}
+
+async function endOf(pid: number): Promise<string> {
+  for (const command = await readCommand(pid); command !== '' && (await readCommand(pid)) === command; )
+    await delay(adoptedPollMs, undefined, { ref: false });
+  return 'nobody heard how';
 }
 
 const ending = ({ exitCode, signalCode }: ChildProcess) => (signalCode ? `signal ${signalCode}` : `exit code ${exitCode}`);
