@@ -8,15 +8,16 @@ import type { Undo } from './undo.ts';
 interface ConnectDeps {
   readonly undo: Undo;
   readonly log: (line: string) => void;
+  readonly warn?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
 export async function connectDatabase(
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
-  { undo, log, signal }: ConnectDeps,
+  { undo, log, warn, signal }: ConnectDeps,
 ): Promise<pg.PoolConfig> {
   if (databaseUrl !== null) return { connectionString: databaseUrl };
-  const embedded = await startEmbedded({ dataDir: resolve(dataDir), log, signal });
+  const embedded = await startEmbedded({ dataDir: resolve(dataDir), log, warn, signal });
   undo.push(() => embedded.close());
   return embedded.connection;
 }

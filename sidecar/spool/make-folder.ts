@@ -9,17 +9,18 @@ import { isErrno } from './hold.ts';
 
 const ours = 0o700;
 
-export function makeFolder(path: string): void {
+/** `mode`: also of those above it that are made. */
+export function makeFolder(path: string, mode = ours): void {
   try {
-    mkdirSync(path, { mode: ours });
+    mkdirSync(path, { mode });
   } catch (error) {
     // Not by the code alone: of a folder that is there, some file systems say first that they are read-only.
     if (isFolder(path)) return;
     if (!isErrno(error, 'ENOENT')) throw error;
     const above = dirname(path);
     if (existsSync(above)) throw new Error(`${above} takes no new folder, so there can be no ${path}`, { cause: error });
-    makeFolder(above);
-    makeFolder(path);
+    makeFolder(above, mode);
+    makeFolder(path, mode);
   }
 }
 

@@ -30,7 +30,9 @@ export function openNotaryKey(path: string): { readonly key: KeyObject } | { rea
       linkSync(making, path);
     }
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    const code = codeOf(error);
+    if (code !== 'EEXIST')
+      return { problem: `the key of checkpoints cannot be kept at ${path} (${code}): there must be a folder to write to` };
   } finally {
     rmSync(making, { force: true });
   }
@@ -53,9 +55,11 @@ function contentOf(path: string): Buffer | string {
   try {
     return readFileSync(path);
   } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    return codeOf(error);
   }
 }
+
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
 
 function keyFrom(pem: Buffer): KeyObject | null {
   try {

@@ -4,7 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { takeHold } from '@tollgate/sidecar/embed';
+import { makeFolder, takeHold } from '@tollgate/sidecar/embed';
 
 interface Own {
   readonly instance: string;
@@ -24,7 +24,7 @@ export interface InstanceFolder {
 const hostFile = 'host';
 
 export async function openInstanceFolder(root: string, { instance, host, randomId }: Own): Promise<InstanceFolder> {
-  mkdirSync(root, { recursive: true, mode: 0o700 });
+  makeFolder(root);
   const dead: { readonly folder: string; readonly id: string }[] = [];
   for (const id of readdirSync(root).filter((name) => /^[A-Za-z0-9]+$/.test(name))) {
     const folder = join(root, id);
