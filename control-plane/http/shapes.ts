@@ -29,6 +29,11 @@ export const pageLimit = shownAs({
   description: 'what is below or above is clamped',
 });
 export const pageCursor = Type.String({ description: '`next` of the page before' });
+/** Of a list that asks nothing else. */
+export const pageQuery = Type.Object(
+  { limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) },
+  { additionalProperties: false },
+);
 
 const path = { workspace: Type.String({ description: 'the slug in the key' }) };
 export const inWorkspace = Type.Object(path);
@@ -165,6 +170,8 @@ const entry = named('AuditEntry', {
       agentType: text,
       role: word([...roles, '']),
       keyId: text,
+      traceId: { ...text, description: 'the trace that the call is part of, in hex, where one is known; its caller may name any' },
+      spanId: { ...text, description: 'the span of the call in it, else that of its caller' },
       originSub: text,
       chain: { ...texts, description: 'agent names from the root to the caller' },
       runChain: texts,

@@ -1,7 +1,7 @@
 // The sidecars of a workspace, as the control planes that they follow write them down. Time is the database's where control planes
 // must agree on it.
 import type { RevisionName } from '@tollgate/proto/contract';
-import { type ListedSidecar, presence, sidecarBounds, type SidecarSeen } from '../domain/sidecars/sidecar.ts';
+import { type ListedSidecar, presence, type SidecarPosition, type SidecarSeen } from '../domain/sidecars/sidecar.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
@@ -123,29 +123,38 @@ export interface SidecarList {
   /** Of the workspace. */
   readonly newest: RevisionName;
   readonly sidecars: readonly ListedSidecar[];
-  /** There are more. */
-  readonly truncated: boolean;
 }
 
+interface SidecarsWanted {
+  readonly limit: number;
+  /** Only those that stand behind it. */
+  readonly after: SidecarPosition | null;
+}
+
+/** As `SidecarPosition` says. */
+const order = 'not s.connected, s.sidecar_id, -extract(epoch from s.connected_at), s.boot_id, s.key_id';
+
 /** How far behind each is goes by when the revision after its own was made. */
-export async function listSidecars(db: Queryable, workspaceId: number): Promise<SidecarList> {
+export async function listSidecars(db: Queryable, workspaceId: number, { limit, after }: SidecarsWanted): Promise<SidecarList> {
   const { rows: newest } = await db.query<{ epoch: string; revision: string }>(
     'select deployment.epoch, workspace.revision from workspace cross join deployment where workspace.id = $1',
     [workspaceId],
   );
   const { rows } = await db.query<SidecarRow>(
-    `select s.*, ${isThere('$2')} as connected,
-       case when s.epoch = d.epoch and s.revision <= w.revision then w.revision - s.revision end as lag,
+    `with known as (select sidecar.*, ${isThere('$2')} as connected from sidecar where workspace_id = $1),
+       page as (select * from known s
+         where $4::boolean is null
+           or (${order}) > (not $4::boolean, $5::text, -extract(epoch from $6::timestamptz), $7::text, $8::text)
+         order by ${order} limit $3)
+     select s.*, case when s.epoch = d.epoch and s.revision <= w.revision then w.revision - s.revision end as lag,
        (extract(epoch from clock_timestamp() - (select at from admin_event e
          where e.workspace_id = $1 and e.revision > s.revision order by e.revision, e.position limit 1)) * 1000)::float8 as behind_ms
-     from sidecar s join workspace w on w.id = s.workspace_id cross join deployment d
-     where s.workspace_id = $1 order by connected desc, sidecar_id, connected_at desc, boot_id limit $3`,
-    [workspaceId, presence.believedMs, sidecarBounds.shown + 1],
+     from page s join workspace w on w.id = s.workspace_id cross join deployment d order by ${order}`,
+    [workspaceId, presence.believedMs, limit, after?.connected, after?.sidecarId, after?.connectedAt, after?.bootId, after?.keyId],
   );
   return {
     newest: { epoch: newest[0]?.epoch ?? '', number: Number(newest[0]?.revision ?? 0) },
-    sidecars: rows.slice(0, sidecarBounds.shown).map(sidecarFromRow),
-    truncated: rows.length > sidecarBounds.shown,
+    sidecars: rows.map(sidecarFromRow),
   };
 }
 

@@ -62,9 +62,23 @@ test('each sidecar is a row, with what it holds, how far it is behind and how it
   expect(whole).toMatchObject({
     ok: true,
     revision: newest,
-    truncated: false,
     sidecars: [{ id: 'edge-a' }, { id: 'edge-b' }, { id: 'edge-c' }],
   });
+  await roster.close();
+});
+
+test('sidecars of more than one page are all shown, and once', async () => {
+  const { roster, enters, newest } = await connect();
+  const names = Array.from({ length: 1_003 }, (_, at) => `many-${String(at).padStart(4, '0')}`);
+  const shown = (answer: Record<string, unknown>): readonly unknown[] =>
+    (answer['sidecars'] as readonly { readonly id: string }[]).map(({ id }) => id).filter((id) => id.startsWith('many-'));
+  for (const name of names) enters(name, newest);
+  await roster.write();
+  const { out } = await tollgate(['sidecars']);
+  expect(out.match(/^many-\d{4}/gm)).toEqual(names);
+  const whole = jsonOf(await tollgate(['sidecars', '--json']));
+  expect(shown(whole)).toEqual(names);
+  expect(whole).not.toHaveProperty('next');
   await roster.close();
 });
 

@@ -18,6 +18,7 @@ afterAll(() => plane.close());
 interface Listed {
   readonly id: string;
   readonly bootId: string;
+  readonly keyId: string;
   readonly connected: boolean;
   readonly connectedSince: string;
   readonly lastSeen: string;
@@ -29,7 +30,7 @@ interface Listed {
 
 async function list(): Promise<{ readonly revision: number; readonly sidecars: readonly Listed[] }> {
   await plane.roster.write();
-  const { status, body } = await plane.ask('GET', '/acme/admin/sidecars');
+  const { status, body } = await plane.ask('GET', '/acme/admin/sidecars?limit=1000');
   expect(status).toBe(200);
   return body as { readonly revision: number; readonly sidecars: readonly Listed[] };
 }
@@ -170,7 +171,7 @@ const entering = async (bootId: string, sidecarId = bootId) =>
   ({ workspaceId: await workspaceId(), keyId: sync.id, sidecarId, bootId, form: 'process', held: null }) as const;
 
 const shown = async (bootId: string): Promise<unknown> => {
-  const { body } = await plane.ask('GET', '/acme/admin/sidecars');
+  const { body } = await plane.ask('GET', '/acme/admin/sidecars?limit=1000');
   return (body as { readonly sidecars: readonly Listed[] }).sidecars.find((one) => one.bootId === bootId);
 };
 
@@ -224,6 +225,51 @@ test('one whose stream broke and who is back before that was written is there, a
   expect([await shown('flapping'), await shown('beside')]).toMatchObject([{ connected: false }, { connected: false }]);
   await Promise.all([a.close(), b.close()]);
 });
+
+test('the list comes in pages that follow each other, those that have left after those that are there', async () => {
+  const at = Date.now();
+  const roster = createRoster({ ...plane.deps, wall: () => at, now: () => 0, log: { warn: () => undefined } }, 'a');
+  const tied = { ...(await entering('tied-1', 'paged tied')), keyId: 'k_other' };
+  const here = [tied, ...(await Promise.all(['tied-1', 'tied-2'].map((boot) => entering(boot, 'paged tied'))))];
+  const entered = [...here, await entering('paged-gone', 'paged a'), await entering('paged-last', 'paged ü %')].map((one) =>
+    roster.enters(one),
+  );
+  await roster.write();
+  entered[3]?.left();
+  await roster.write();
+  const page = async (query: string): Promise<{ readonly sidecars: readonly Listed[]; readonly next?: string }> => {
+    const { status, body } = await plane.ask('GET', `/acme/admin/sidecars?${query}`);
+    expect(status).toBe(200);
+    return body as { readonly sidecars: readonly Listed[]; readonly next?: string };
+  };
+  const all = (await page('limit=1000')).sidecars;
+  expect(all.filter(({ id }) => id.startsWith('paged')).map(({ id, bootId }) => [id, bootId])).toEqual([
+    ['paged tied', 'tied-1'],
+    ['paged tied', 'tied-1'],
+    ['paged tied', 'tied-2'],
+    ['paged ü %', 'paged-last'],
+    ['paged a', 'paged-gone'],
+  ]);
+  const walked: Listed[] = [];
+  for (let cursor = ''; ; ) {
+    const { sidecars, next } = await page(`limit=1${cursor}`);
+    walked.push(...sidecars);
+    if (next === undefined) break;
+    cursor = `&cursor=${next}`;
+  }
+  const places = (of: readonly Listed[]) => of.map(({ id, bootId, keyId, connected }) => [id, bootId, keyId, connected]);
+  expect(places(walked)).toEqual(places(all));
+  expect(await page(`limit=${all.length}`)).not.toHaveProperty('next');
+  for (const one of entered) one.left();
+  await roster.close();
+});
+
+test.each(['x', Buffer.from('1 5 b k ').toString('base64url'), Buffer.from('1 999999999999999 b k n').toString('base64url')])(
+  'a cursor that no answer had (%s) is refused',
+  async (cursor) => {
+    expect(await plane.ask('GET', `/acme/admin/sidecars?cursor=${cursor}`)).toMatchObject({ status: 400 });
+  },
+);
 
 /** Counts the statements of a roster's write. */
 async function statementsOf(write: () => Promise<void>): Promise<number> {

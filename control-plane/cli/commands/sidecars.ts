@@ -1,6 +1,7 @@
 // `tollgate sidecars`: who follows the policy of the workspace, and how it is.
 import type { Command } from 'commander';
 import { isRow, numberIn, type Row, rowsIn } from '../answer.ts';
+import type { Client } from '../client.ts';
 import { toSecond } from '../table.ts';
 import { act, type Asked, type Cli } from '../command.ts';
 
@@ -13,7 +14,7 @@ export function addSidecarCommands(program: Command, cli: Cli): void {
 }
 
 async function listSidecars({ print, client }: Asked<object>): Promise<void> {
-  const answer = await (await client()).ask('GET', '/{workspace}/admin/sidecars');
+  const answer = await readAll(await client());
   await print.table(answer, rowsIn(answer, 'sidecars'), {
     empty: 'no sidecar has connected yet',
     columns: [
@@ -33,7 +34,17 @@ async function listSidecars({ print, client }: Asked<object>): Promise<void> {
     ],
   });
   if (!print.json) print.note(`the newest revision is ${numberIn(answer, 'revision')}`);
-  if (answer['truncated'] === true) print.note('there are more than are shown');
+}
+
+/** All pages as one answer; the newest revision is that of the last. */
+async function readAll(client: Client): Promise<Row> {
+  const sidecars: Row[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const { next, ...answer } = await client.ask('GET', '/{workspace}/admin/sidecars', { query: { limit: '1000', cursor } });
+    sidecars.push(...rowsIn(answer, 'sidecars'));
+    if (typeof next !== 'string' || next === cursor) return { ...answer, sidecars };
+    cursor = next;
+  }
 }
 
 /** A field of a field; null where there is none. */

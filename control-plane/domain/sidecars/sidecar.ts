@@ -1,5 +1,6 @@
 // A sidecar as the people who look after it see it, and what it may say of itself: all of it is its own word. Pure.
 import { bounds, nameProblem, type RevisionName } from '@tollgate/proto/contract';
+import { isInstant } from '../instant.ts';
 
 /** How a sidecar says that it is. Counts are since its process began. */
 export interface SidecarStatus {
@@ -48,10 +49,24 @@ export interface ListedSidecar extends Omit<SidecarSeen, 'workspaceId' | 'stream
   readonly lag: { readonly revisions: number; readonly seconds: number } | null;
 }
 
+/** Where one stands in the list: those that are connected first, by name, of each name the latest first. */
+export type SidecarPosition = Pick<ListedSidecar, 'connected' | 'sidecarId' | 'connectedAt' | 'bootId' | 'keyId'>;
+
+export const sidecarCursorOf = ({ connected, sidecarId, connectedAt, bootId, keyId }: SidecarPosition): string =>
+  Buffer.from(`${connected ? 1 : 0} ${connectedAt.getTime()} ${bootId} ${keyId} ${sidecarId}`).toString('base64url');
+
+const cursorForm = /^([01]) (\d{1,15}) ([\w.:-]{1,100}) ([\w.:-]{1,100}) ([^\0]{1,200})$/u;
+
+export function parseSidecarCursor(text: string): SidecarPosition | null {
+  const [, connected, ms, bootId, keyId, sidecarId] = cursorForm.exec(Buffer.from(text, 'base64url').toString('utf8')) ?? [];
+  if (bootId === undefined || keyId === undefined || sidecarId === undefined || !isInstant(Number(ms))) return null;
+  return { connected: connected === '1', sidecarId, connectedAt: new Date(Number(ms)), bootId, keyId };
+}
+
 /** How often a control plane says of a sidecar that it is still there, and how long it is believed. */
 export const presence = { refreshMs: 15_000, believedMs: 45_000 } as const;
-/** What is shown at most; and how many of those that have left are kept of a workspace, and for how long. */
-export const sidecarBounds = { shown: 1_000, left: 1_000, leftDays: 7 } as const;
+/** How many of those that have left are kept of a workspace, and for how long. */
+export const sidecarBounds = { left: 1_000, leftDays: 7 } as const;
 
 const idForm = /^[\w.:-]{1,100}$/;
 

@@ -23,6 +23,7 @@ import {
   object,
   pageCursor,
   pageLimit,
+  pageQuery,
   shownAs,
   text,
   word,
@@ -65,8 +66,6 @@ const checkpointAnswer = object({
   size: { ...integer, description: 'how many items of the log it covers' },
   checkpoint: { ...text, description: 'a C2SP signed note' },
 });
-
-const eventQuery = Type.Object({ limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) }, { additionalProperties: false });
 
 export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
   addRoute(app, deps, {
@@ -178,7 +177,7 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     summary: 'Reads who changed what, newest first',
     answers: object({ events: listOf(eventRef), count: integer }, { next: text }),
     operation: listEvents,
-    schema: { params: inWorkspace, querystring: eventQuery },
+    schema: { params: inWorkspace, querystring: pageQuery },
     input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), before: query.cursor === undefined ? null : beforeOf(query.cursor) }),
     answer: ({ events, ...rest }) => ({ events: events.map(shownEvent), count: events.length, ...rest }),
   });

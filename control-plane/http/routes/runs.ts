@@ -13,14 +13,13 @@ import type { StreamDeps } from '../deps.ts';
 import { limitOf } from '../page-limit.ts';
 import { logRefusal } from '../refuse.ts';
 import { addRoute, asked, joined, ok } from '../route.ts';
-import { anyObject, listOf, okAnd, pageCursor, pageLimit, runRef, runResultRef, runSummaryRef, text } from '../shapes.ts';
+import { anyObject, listOf, okAnd, pageQuery, runRef, runResultRef, runSummaryRef, text } from '../shapes.ts';
 import { departureOf, sendStream } from '../stream-route.ts';
 
 const params = Type.Object({ id: Type.String() });
 const one = '/api/v1/runs/:id';
 /** On every answer of a run that has begun: also before its first event, and where it failed. */
 const runIdHeader = 'X-Tollgate-Run-Id';
-const runQuery = Type.Object({ limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) }, { additionalProperties: false });
 const stream = {
   mediaType: 'text/event-stream',
   text: 'first the comment `: run <id>`, then `event`, `id` and one line of JSON in `data`, comments in between keep it alive; `done` or `error` is the last event',
@@ -38,7 +37,7 @@ export function addRunRoutes(app: FastifyInstance, deps: StreamDeps): void {
     answers: okAnd({ runs: listOf(runSummaryRef) }, { next: text }),
     refusals: ['not_found'],
     operation: listRuns,
-    schema: { params, querystring: runQuery },
+    schema: { params, querystring: pageQuery },
     input: ({ params: { id }, query }) => ({ agentId: id, limit: limitOf(query.limit ?? '200'), before: beforeOf(query.cursor) }),
     answer: ({ runs, ...rest }) => ok({ runs: runs.map(shownSummary), ...rest }),
   });

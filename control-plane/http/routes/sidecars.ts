@@ -1,10 +1,12 @@
 // Who follows the policy of a workspace, and how it is.
 import type { FastifyInstance } from 'fastify';
-import { type ListedSidecar, sidecarBounds } from '../../domain/sidecars/sidecar.ts';
+import { badRequest } from '../../domain/refusal.ts';
+import { type ListedSidecar, parseSidecarCursor, sidecarBounds, type SidecarPosition } from '../../domain/sidecars/sidecar.ts';
 import { listSidecars } from '../../operations/sidecars/list-sidecars.ts';
 import type { AppDeps } from '../deps.ts';
+import { limitOf } from '../page-limit.ts';
 import { addRoute, ok } from '../route.ts';
-import { dateTime, flag, integer, inWorkspace, listOf, object, okAnd, orNull, text, word } from '../shapes.ts';
+import { dateTime, flag, integer, inWorkspace, listOf, object, okAnd, orNull, pageQuery, text, word } from '../shapes.ts';
 
 const seconds = { type: 'number', minimum: 0 };
 const revision = object({ epoch: text, number: integer });
@@ -52,14 +54,21 @@ export function addSidecarRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'listSidecars',
     tag: 'Sidecars',
     summary: 'Lists sidecars: what each holds, how far it is behind, and how it is',
-    description: `Those that are connected first, by name, at most ${sidecarBounds.shown}; then those that have left in the last ${sidecarBounds.leftDays} days. A few seconds late. \`revision\` and \`epoch\` are the newest.`,
-    answers: okAnd({ epoch: text, revision: integer, sidecars: listOf(sidecar), truncated: { ...flag, description: 'there are more' } }),
+    description: `Those that are connected first, by name; then those that have left in the last ${sidecarBounds.leftDays} days. A few seconds late. \`revision\` and \`epoch\` are the newest. \`next\` is absent on the last page; a sidecar that comes or goes between two pages may be on both, or on none.`,
+    answers: okAnd({ epoch: text, revision: integer, sidecars: listOf(sidecar) }, { next: text }),
     operation: listSidecars,
-    schema: { params: inWorkspace },
-    input: () => undefined,
-    answer: ({ newest, sidecars, truncated }) =>
-      ok({ epoch: newest.epoch, revision: newest.number, sidecars: sidecars.map(shownSidecar), truncated }),
+    schema: { params: inWorkspace, querystring: pageQuery },
+    input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), after: afterOf(query.cursor) }),
+    answer: ({ newest, sidecars, ...rest }) =>
+      ok({ epoch: newest.epoch, revision: newest.number, sidecars: sidecars.map(shownSidecar), ...rest }),
   });
+}
+
+function afterOf(cursor: string | undefined): SidecarPosition | null {
+  if (cursor === undefined) return null;
+  const position = parseSidecarCursor(cursor);
+  if (position === null) throw badRequest('cursor must be the `next` of an earlier answer');
+  return position;
 }
 
 const shownSidecar = ({ sidecarId, connectedAt, lastSeen, lastNack, status, ...sidecar }: ListedSidecar) => ({

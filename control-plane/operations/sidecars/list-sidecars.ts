@@ -1,5 +1,22 @@
-import { listSidecars as listStored } from '../../store/sidecars.ts';
+import { sidecarCursorOf, type SidecarPosition } from '../../domain/sidecars/sidecar.ts';
+import { listSidecars as listStored, type SidecarList } from '../../store/sidecars.ts';
 import { readOperation } from '../operation.ts';
 
-/** Those that are connected first, by name; among them those that have left lately. */
-export const listSidecars = readOperation('sidecar.read', ({ pool }, actor) => listStored(pool, actor.workspaceId));
+interface SidecarQuery {
+  readonly limit: number;
+  /** `next` of the page before, parsed. */
+  readonly after: SidecarPosition | null;
+}
+
+interface SidecarPage extends SidecarList {
+  /** Absent on the last page. */
+  readonly next?: string;
+}
+
+/** Those that are connected first, by name; after them those that have left lately. */
+export const listSidecars = readOperation('sidecar.read', async ({ pool }, actor, { limit, after }: SidecarQuery): Promise<SidecarPage> => {
+  const found = await listStored(pool, actor.workspaceId, { limit: limit + 1, after });
+  const sidecars = found.sidecars.slice(0, limit);
+  const last = sidecars.at(-1);
+  return { ...found, sidecars, ...(last !== undefined && found.sidecars.length > limit ? { next: sidecarCursorOf(last) } : {}) };
+});
