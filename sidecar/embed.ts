@@ -17,10 +17,13 @@ export { type Denial, denialOf, denialText, type Permit, type Verdict } from './
 export { createLeasedCounters } from './limits/leased-counters.ts';
 export type { Log } from './log.ts';
 export { openDirectStream } from './ship/direct-stream.ts';
-export { createShipper, type ShipperStatus } from './ship/shipper.ts';
+export { openWithRoom } from './ship/make-room.ts';
+export { createShipper, type Shipper, type ShipperStatus } from './ship/shipper.ts';
 export { createPolicyCell, type PolicyCell } from './snapshot/cell.ts';
 export { adoptDead } from './spool/adoption.ts';
+export type { Backlog } from './spool/backlog.ts';
 export { takeHold } from './spool/hold.ts';
+export { makeFolder } from './spool/make-folder.ts';
 export type { SpoolRecord } from './spool/record.ts';
 export { openSpool, randomSpoolId } from './spool/spool.ts';
 export { listSpools } from './spool/spool-folder.ts';

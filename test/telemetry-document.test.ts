@@ -1,4 +1,5 @@
 // docs/telemetry.md lists every metric of both programs, as it is. Read from the sources, and checked against registries.
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +11,7 @@ import { countRuns } from '../control-plane/runs/metrics.ts';
 import { exportSidecar } from '../sidecar/metrics/sidecar.ts';
 import { countDecisions } from '../sidecar/telemetry/decision-metrics.ts';
 import { createTestSidecar } from './support/governing.ts';
+import { isInstalled } from './support/installed.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const programs = ['sidecar', 'control-plane'] as const;
@@ -93,22 +95,38 @@ async function registered(registry: Registry): Promise<readonly string[]> {
   });
 }
 
-test('registries hold what their sources say', async () => {
+test.each(programs)('what only grows in the %s is a counter, and is called so', (program) => {
+  expect(metricsOf(program).filter(({ name, type }) => (type === 'counter') !== name.endsWith('_total'))).toEqual([]);
+});
+
+/** Of the two programs, with most of what they hold. */
+async function fillRegistries(): Promise<readonly (readonly [Program, Registry])[]> {
   const sidecar = new Registry();
   exportSidecar(sidecar, await createTestSidecar());
   const plane = new Registry();
   createGrpcMetrics(plane);
   exportRoster(plane, () => new Map());
   countDecisions(plane);
-  exportGovernor(plane, { shipping: () => new Map(), leasing: () => [], unrecorded: 0 });
+  exportGovernor(plane, { shipping: () => new Map(), leasing: () => [], unrecorded: 0, dryDenials: 0 });
   countRuns(
     { registry: plane, find: () => null, now: () => 0 },
     { money: { reserve: fail, settle: fail }, records: { begin: fail, end: fail, update: fail } },
   );
-  for (const [program, registry] of [
+  return [
     ['sidecar', sidecar],
     ['control-plane', plane],
-  ] as const) {
+  ];
+}
+
+test.runIf(isInstalled('promtool'))('Prometheus has nothing to say against their names, types and words', async () => {
+  for (const [program, registry] of await fillRegistries()) {
+    const { stdout, stderr, status } = spawnSync('promtool', ['check', 'metrics'], { input: await registry.metrics(), encoding: 'utf8' });
+    expect({ program, status, said: `${stdout}${stderr}` }).toEqual({ program, status: 0, said: '' });
+  }
+});
+
+test('registries hold what their sources say', async () => {
+  for (const [program, registry] of await fillRegistries()) {
     const held = await registered(registry);
     expect(held.length).toBeGreaterThan(15);
     expect(metricsOf(program).map(metricText)).toEqual(expect.arrayContaining([...held]));

@@ -12,13 +12,11 @@ import { type AuditBatch, batchProblem, type ShippedRecord, sizeOf } from '../do
 import { grpcStatusOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
 import type { Intake } from './intake.ts';
-import type { GrpcMetrics } from './metrics.ts';
 import { type KeyWatch, watchKey } from './watch-key.ts';
 
 export interface AuditEdgeDeps extends KeyWatch {
   /** Commits what is new of a batch; answers the sequence up to which everything of the spool is committed. */
   readonly ingest: (batch: AuditBatch) => Promise<number>;
-  readonly metrics: GrpcMetrics;
 }
 
 /** A batch to take in, one to come, and some room. */
@@ -28,7 +26,7 @@ const spoolsMax = 1_000;
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveShip(
-  { ingest, stillStands, metrics, log, intake }: AuditEdgeDeps & { readonly intake: Intake },
+  { ingest, stillStands, log, intake }: AuditEdgeDeps & { readonly intake: Intake },
   stream: ServerDuplexStream<ShipRequest__Output, ShipResponse>,
   actor: Actor,
 ): void {
@@ -78,7 +76,6 @@ export function serveShip(
     try {
       const sequence = await ingest({ workspaceId: actor.workspaceId, spoolId: batch.spoolId, records: batch.records.map(recordOf) });
       queued = { records: queued.records - batch.records.length, bytes: queued.bytes - bytes };
-      metrics.ingested(batch.records.length);
       await send({ acknowledged: { spoolId: batch.spoolId, sequence } });
       await grant();
     } catch (error) {

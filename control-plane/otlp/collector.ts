@@ -107,10 +107,13 @@ function answerFrom({ statusCode, headers }: Answered, body: string | null, wall
     const type = String(headers['content-type'] ?? '');
     return isForPeople(type, body) ? failed('refused', `, and ${type.slice(0, wordsMax)}: it is none`) : { kind: 'taken', ...partIn(body) };
   }
-  if (statusCode === 413) return { kind: 'too large' };
+  if (statusCode === 413 || (statusCode === 400 && tooLarge.test(wordsIn(body ?? '')))) return { kind: 'too large' };
   if (statusCode === 429) return failed('throttled');
   return failed(statusCode >= 502 && statusCode <= 504 ? 'unavailable' : 'refused');
 }
+
+/** What the collector of OpenTelemetry says beyond its `max_request_body_size`, instead of 413. */
+const tooLarge = /\brequest body too large\b/i;
 
 /** A page, or words such as `ok` of a place where health is asked for. */
 const isForPeople = (type: string, body: string): boolean =>

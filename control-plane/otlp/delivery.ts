@@ -44,7 +44,7 @@ async function sendBriefly(
   const records = items.map((item) => recordOf(log, item, true));
   const answer = await collector.post(requestOf(log, records), signal);
   if (answer.kind !== 'too large') return answer;
-  const reason = 'the collector answered 413 Content Too Large to a single record without its payloads';
+  const reason = 'the collector says that a single record without its payloads is too large (413, or 400 in those words)';
   return { kind: 'failed', failure: { kind: 'refused', reason, words: '', retryAfterMs: null } };
 }
 

@@ -101,6 +101,7 @@ function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts
     clock,
     log,
     tracing,
+    trace: null,
     run,
     governed,
     workbench,
@@ -130,7 +131,7 @@ function traced(parts: RunParts, { agent, conversationId }: RunNode): Promise<Ru
     'gen_ai.request.model': agent.model,
   };
   return parts.tracing.span('invoke_agent', agent.name, attributes, async (span) => {
-    const stopReason = await runLoop(parts);
+    const stopReason = await runLoop({ ...parts, trace: span.trace });
     span.set({ 'tollgate.stop_reason': stopReason });
     return stopReason;
   });

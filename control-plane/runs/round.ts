@@ -33,7 +33,7 @@ export async function playRound(parts: RunParts, round: number, { text, toolCall
     const read = parts.workbench.read(asked, { governed, offered, cutOff: finish === 'length' && at === toolCalls.length - 1 });
     const hint = read.hint === null || hinted.has(read.hint.kind) ? null : read.hint;
     if (hint !== null) hinted.add(hint.kind);
-    decided.push({ asked, ...read, hint, ...(await governed.decide(read.call)) });
+    decided.push({ asked, ...read, hint, ...(await governed.decide({ ...read.call, trace: parts.trace })) });
   }
   conversation.keep({
     role: 'assistant',
@@ -68,8 +68,15 @@ function governanceOf({ asked, call, verdict: { decision } }: DecidedCall): Gove
 }
 
 async function answer(parts: RunParts, decided: DecidedCall): Promise<Answer> {
-  const { asked, call } = decided;
-  const attributes = { 'gen_ai.tool.name': call.tool, 'gen_ai.tool.call.id': asked.callId, 'gen_ai.tool.type': 'function' };
+  const { asked, call, verdict } = decided;
+  const attributes = {
+    'gen_ai.tool.name': call.tool,
+    'gen_ai.tool.call.id': asked.callId,
+    'gen_ai.tool.type': 'function',
+    'tollgate.decision': verdict.decision.decision,
+    'tollgate.code': verdict.decision.code,
+    'tollgate.request_id': verdict.requestId,
+  };
   const answered = await parts.tracing.span('execute_tool', call.tool, attributes, (span) => traced(parts, decided, span));
   const { isError, output } = answered;
   await parts.emit({ kind: 'tool_result', data: { callId: asked.callId, tool: call.tool, isError, output } });
@@ -95,7 +102,8 @@ async function made(parts: RunParts, decided: DecidedCall, permit: Permit, span:
   const startedAt = clock.now();
   const { output, isError } = await called(parts, permit, span);
   if (isError) span.fail('tool_error');
-  const { delivery, kept } = await governed.report(permit, { output, isError, durationMs: clock.now() - startedAt });
+  const traced = { ...permit, trace: span.trace ?? permit.trace };
+  const { delivery, kept } = await governed.report(traced, { output, isError, durationMs: clock.now() - startedAt });
   if (delivery.action !== 'block' || delivery.decision === null) return { decided, isError, output: delivery.output, kept };
   return refused(decided, denialOf(permit.tool, permit.requestId, delivery.decision, permit.findings), span);
 }

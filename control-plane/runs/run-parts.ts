@@ -1,4 +1,5 @@
 // What the parts of one run share.
+import type { TraceIds } from '@tollgate/proto/contract';
 import type { Clock, Log } from '@tollgate/sidecar/embed';
 import type { Tracing } from '@tollgate/sidecar/telemetry';
 import type { Rates } from '../domain/agents/rates.ts';
@@ -31,6 +32,8 @@ export interface RunParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly tracing: Tracing;
+  /** Of the run's own span; null: it has none. */
+  readonly trace: TraceIds | null;
   /** Says how far the run has come. */
   readonly note: () => void;
   /** Resolves when there is room for more, or the run ends. */

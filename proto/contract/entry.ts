@@ -19,6 +19,12 @@ export interface Finding {
   readonly count: number;
 }
 
+/** In hex, as `traceparent` has them. */
+export interface TraceIds {
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
 export interface AuditEntry {
   readonly hookEvent: 'PreToolUse' | 'PostToolUse';
   readonly tool: string;
@@ -37,6 +43,10 @@ export interface AuditEntry {
   readonly sessionId: string;
   /** Unique to a call; joins its two entries. */
   readonly requestId: string;
+  /** The trace that the call is part of. Its caller may name any. */
+  readonly traceId?: string;
+  /** There, the span of the call where whoever decided it made one, else that of its caller. */
+  readonly spanId?: string;
   /** ISO 8601 with milliseconds, UTC: when it was decided. */
   readonly ts: string;
   readonly client: { readonly name: string; readonly version?: string };

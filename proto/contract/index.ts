@@ -3,7 +3,7 @@ export { isLoopback } from './address.ts';
 export { bounds } from './bounds.ts';
 export { AppError, codes, type ErrorCode } from './codes.ts';
 export { snapshotEntryDigest, snapshotHash, snapshotHashAfter, snapshotHashOfParts } from './digest.ts';
-export type { AuditEntry, EntryRule, Finding } from './entry.ts';
+export type { AuditEntry, EntryRule, Finding, TraceIds } from './entry.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
 export {

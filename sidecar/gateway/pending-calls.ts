@@ -35,11 +35,11 @@ export const createPendingCalls = (): PendingCalls => new LRUCache({ maxSize: pe
 export function addPending(
   pending: PendingCalls,
   request: ClaimedCall,
-  { tool, requestId, decision, inputDigest, decidedAt, input }: Permit,
+  { tool, requestId, decision, inputDigest, trace, decidedAt, input }: Permit,
 ): void {
   // Its outcome may be told with the input that was asked about, or with the one that the tool got.
   const keys = [...new Set([request, { ...request, input }].map(pendingKey))];
-  const call = { tool, requestId, decision, inputDigest, decidedAt, keys };
+  const call = { tool, requestId, decision, inputDigest, trace, decidedAt, keys };
   for (const key of keys) pending.set(key, [...(pending.get(key) ?? []), call].slice(-pendingEqualMax));
 }
 

@@ -1,6 +1,6 @@
 // Audit entries, as the text that goes to the spool. An entry is put together from the text of its parts, because most
 // of them are the same from call to call: what is fixed for a run, and what is fixed for a decision, is written once.
-import { type AuditEntry, bounds, type Finding, quoteJson } from '@tollgate/proto/contract';
+import { type AuditEntry, bounds, type Finding, quoteJson, type TraceIds } from '@tollgate/proto/contract';
 import type { Caller } from '../decide/caller.ts';
 import type { Decision, Shadow } from '../decide/decision.ts';
 
@@ -19,6 +19,8 @@ export interface EntryFacts {
   readonly tool: string;
   readonly decision: Decision;
   readonly requestId: string;
+  /** Null: it is part of none that is known. */
+  readonly trace: TraceIds | null;
   /** Wall-clock ms. */
   readonly at: number;
   readonly policyAgeMs: number;
@@ -32,10 +34,11 @@ export interface EntryFacts {
 
 /** Numbers and what we made ourselves stand as they are; what came from outside goes through `quoteJson`. */
 export function entryText(caller: Caller, run: RunFacts, facts: EntryFacts): string {
-  const { hookEvent, tool, decision, requestId, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
+  const { hookEvent, tool, decision, requestId, trace, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
   return (
     `{"hookEvent":"${hookEvent}","tool":${quoteJson(tool)},${decisionText(decision)},${callerText(caller, run)},` +
     `"requestId":"${requestId}","ts":"${isoTime(at)}","policyAgeMs":${wholeAge(policyAgeMs)},"inputDigest":"${inputDigest}"` +
+    (trace === null ? '' : `,"traceId":${quoteJson(trace.traceId)},"spanId":${quoteJson(trace.spanId)}`) +
     (findings.length === 0 ? '' : `,"findings":${JSON.stringify(findings)}`) +
     (latencyUs === undefined ? '' : `,"latencyUs":${latencyUs}`) +
     (outcome === undefined ? '' : `,"outcome":${JSON.stringify(outcome)}`) +

@@ -31,16 +31,16 @@ export interface Delivery {
 }
 
 /** A call that nobody asked about here, whose outcome is told all the same: judged by today's policy, counted nowhere. */
-export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, input, flaw }: ToolCall): DecidedCall {
+export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, input, flaw, trace = null }: ToolCall): DecidedCall {
   const requestId = deps.newId();
   try {
     const decided = (): Decision => decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now());
     const decision = rebind(deps, run) ?? (flaw === undefined ? decided() : refuse(flaw.code, flaw.words));
     const text = canonicalJson(input);
     const kept = decision.storedTransform === 'log' ? text : redactPayload(run, tool, { value: input, text }).text;
-    return { tool, requestId, decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept) };
+    return { tool, requestId, decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept), trace };
   } catch {
-    return { tool, requestId, decision: failed, inputDigest: '' };
+    return { tool, requestId, decision: failed, inputDigest: '', trace };
   }
 }
 

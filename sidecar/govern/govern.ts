@@ -4,7 +4,7 @@
 //
 // Where a call is denied only because what is held of a limit has run dry here, it waits a moment for more, and is decided
 // again. Nothing is counted before.
-import { digestText, type Finding } from '@tollgate/proto/contract';
+import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
@@ -24,6 +24,8 @@ export interface ToolCall {
   readonly hidesOutput?: boolean;
   /** What else the tool gets, and the door cannot replace: where policy redacts, there may be nothing in it. It is not kept. */
   readonly besides?: unknown;
+  /** The trace that it is part of, for its entries. */
+  readonly trace?: TraceIds | null;
 }
 
 export interface Judged<T> {
@@ -82,12 +84,14 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
   const { decision, digest, kept, findings } = weighed;
   run.usage.record(decision, decidedAt);
   if (decision.outage) deps.onOutage?.();
-  const verdict = verdictOf(call.tool, requestId, weighed, decidedAt);
+  const { trace = null } = call;
+  const verdict = verdictOf(call, requestId, weighed, decidedAt);
   const entry = entryText(run.caller, run.facts, {
     hookEvent: 'PreToolUse',
     tool: call.tool,
     decision,
     requestId,
+    trace,
     at: deps.clock.wall(),
     policyAgeMs: decidedAt - deps.cell.freshness.heardAt,
     inputDigest: digest,
@@ -184,8 +188,9 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
   return refuse('call_malformed', `the input ${problem}`);
 }
 
-function verdictOf(tool: string, requestId: string, { decision, input, digest, findings }: Weighed, decidedAt: number): Verdict {
+function verdictOf({ tool, trace = null }: ToolCall, requestId: string, weighed: Weighed, decidedAt: number): Verdict {
+  const { decision, input, digest, findings } = weighed;
   if (decision.decision === 'deny') return denialOf(tool, requestId, decision, findings);
-  const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, decidedAt, inputDigest: digest };
+  const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, decidedAt, inputDigest: digest, trace };
   return permit;
 }

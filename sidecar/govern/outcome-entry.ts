@@ -23,6 +23,7 @@ export function outcomeEntry(deps: GovernDeps, run: GovernedRun, call: DecidedCa
     tool: call.tool,
     decision: call.decision,
     requestId: call.requestId,
+    trace: call.trace,
     at: deps.clock.wall(),
     policyAgeMs: deps.clock.now() - deps.cell.freshness.heardAt,
     inputDigest: call.inputDigest,

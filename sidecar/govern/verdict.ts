@@ -1,5 +1,5 @@
 // What a door gets for a call. Only `judge` makes a `Permit`, and only a permit's input may be forwarded.
-import type { DenyKind, Finding, ReasonCode } from '@tollgate/proto/contract';
+import type { DenyKind, Finding, ReasonCode, TraceIds } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 
 interface Judgement {
@@ -16,10 +16,12 @@ export interface Permit extends Judgement {
   readonly input: unknown;
   readonly decidedAt: number;
   readonly inputDigest: string;
+  /** What its entries say of a trace; null: nothing. */
+  readonly trace: TraceIds | null;
 }
 
 /** What the outcome of a call is told by: a permit's, or that of a call which nobody asked about. */
-export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest'>;
+export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest' | 'trace'>;
 
 export interface Denial extends Judgement {
   readonly allowed: false;

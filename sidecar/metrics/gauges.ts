@@ -1,5 +1,5 @@
-// Gauges that are read whenever somebody asks.
-import { Gauge, type Registry } from 'prom-client';
+// Metrics that are read whenever somebody asks.
+import { Counter, Gauge, type Registry } from 'prom-client';
 
 export const gaugesIn =
   (registry: Registry) =>
@@ -10,5 +10,19 @@ export const gaugesIn =
       registers: [registry],
       collect() {
         this.set(read());
+      },
+    });
+
+/** Of what only grows. */
+export const totalsIn =
+  (registry: Registry) =>
+  (name: string, help: string, read: () => number): Counter =>
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(read());
       },
     });

@@ -1,4 +1,5 @@
 // Whether the collector takes what it is sent, for the log: said when it changes, and not again while it stays so.
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Signal } from './settings.ts';
 
 export interface TelemetryLog {
@@ -17,6 +18,8 @@ export type Told = (problem: string | null) => void;
 
 export function createHealth(): Health {
   let log: TelemetryLog | null = null;
+  // What is sent begins with whatever was last done, whose trace it is no part of.
+  const outside = AsyncLocalStorage.snapshot();
   return {
     sayTo: (to) => {
       log = to;
@@ -27,8 +30,10 @@ export function createHealth(): Health {
         const isTaken = reason === null;
         if (isTaken === wasTaken) return;
         wasTaken = isTaken;
-        if (isTaken) log?.info({ signal }, 'the telemetry collector takes what it is sent again');
-        else log?.warn({ signal, reason }, 'the telemetry collector does not take what it is sent; that much of it is lost');
+        outside(() => {
+          if (isTaken) log?.info({ signal }, 'the telemetry collector takes what it is sent again');
+          else log?.warn({ signal, reason }, 'the telemetry collector does not take what it is sent; that much of it is lost');
+        });
       };
     },
   };

@@ -68,7 +68,8 @@ const pointsOf = (values: readonly Sample[], between: Between): DataPoint<number
 
 const attributesOf = (labels: Labels): Attributes => Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
 
-const unitOf = (name: string): string => (/_seconds(?:_total)?$/.test(name) ? 's' : /_bytes(?:_total|_max)?$/.test(name) ? 'By' : '1');
+/** Of what is counted none: a collector that speaks Prometheus calls a gauge whose unit is 1 a ratio. */
+const unitOf = (name: string): string => (/_seconds(?:_total)?$/.test(name) ? 's' : /_bytes(?:_total|_max)?$/.test(name) ? 'By' : '');
 
 function histogramsOf(name: string, values: readonly Sample[], between: Between): DataPoint<Histogram>[] {
   const byLabels = new Map<string, { readonly labels: Labels; readonly samples: Sample[] }>();

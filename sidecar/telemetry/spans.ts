@@ -4,6 +4,7 @@ import {
   type Attributes,
   type Context,
   context,
+  isSpanContextValid,
   propagation,
   ROOT_CONTEXT,
   type Span as ApiSpan,
@@ -12,6 +13,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
+import type { TraceIds } from '@tollgate/proto/contract';
 import { layerOf } from './decision-layer.ts';
 import type { CallOutcome, CallSpan, CallTracing, Operation, Span, TraceHeaders, Tracing } from './tracing.ts';
 
@@ -26,11 +28,13 @@ export interface Spans {
 export function createSpans(tracer: Tracer): Spans {
   return {
     tracing: {
-      span: (operation, subject, attributes, work) =>
-        tracer.startActiveSpan(`${operation} ${subject}`, optionsOf(operation, copied(attributes)), async (span) => {
+      span: (operation, subject, attributes, work) => {
+        const within = context.active();
+        return tracer.startActiveSpan(`${operation} ${subject}`, optionsOf(operation, copied(attributes)), async (span) => {
           const fail = (type: string): void => failed(span, type);
+          const set: Span['set'] = (more) => void span.setAttributes(copied(more));
           try {
-            return await work({ set: (more) => void span.setAttributes(copied(more)), fail, headers: () => headersOf(context.active()) });
+            return await work({ set, fail, headers: () => headersOf(context.active()), trace: idsOf(span, within) });
           } catch (error) {
             // Its message may quote what was said.
             fail(error instanceof Error ? error.name : 'unknown');
@@ -38,21 +42,23 @@ export function createSpans(tracer: Tracer): Spans {
           } finally {
             span.end();
           }
-        }),
+        });
+      },
     },
     calls: {
       begin: (tool, headers) => {
         const parent = propagation.extract(ROOT_CONTEXT, headers);
         const attributes = { 'gen_ai.tool.name': tool, 'gen_ai.tool.type': 'function' };
         const span = tracer.startSpan(`execute_tool ${tool}`, optionsOf('execute_tool', attributes), parent);
-        return callSpan(span, trace.setSpan(parent, span));
+        return callSpan(span, parent);
       },
     },
     inTrace: (headers, work) => context.with(propagation.extract(ROOT_CONTEXT, headers), work),
   };
 }
 
-function callSpan(span: ApiSpan, within: Context): CallSpan {
+function callSpan(span: ApiSpan, parent: Context): CallSpan {
+  const within = trace.setSpan(parent, span);
   let isOver = false;
   const end = (outcome?: CallOutcome): void => {
     if (isOver) return;
@@ -78,8 +84,17 @@ function callSpan(span: ApiSpan, within: Context): CallSpan {
       end();
     },
     headers: () => headersOf(within),
+    trace: idsOf(span, parent),
     end,
   };
+}
+
+/** A span that is not sampled is found nowhere; that of a caller elsewhere may be. */
+function idsOf(span: ApiSpan, parent: Context): TraceIds | null {
+  const around = trace.getSpanContext(parent);
+  const found = span.isRecording() ? span.spanContext() : around?.isRemote === true ? around : undefined;
+  if (found === undefined || !isSpanContextValid(found)) return null;
+  return { traceId: found.traceId, spanId: found.spanId };
 }
 
 const failed = (span: ApiSpan, type: string): void => void span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });

@@ -1,5 +1,6 @@
 // What is told of work to whoever traces it: of a run of the control plane a span for the run, one for each model call, one for each tool
 // call; of a sidecar one for each governed call. Never a payload. Without telemetry nothing happens here, and nothing is loaded.
+import type { TraceIds } from '@tollgate/proto/contract';
 import type { GovernedRun } from '../govern/run.ts';
 import type { Verdict } from '../govern/verdict.ts';
 
@@ -13,6 +14,8 @@ export interface Span {
   /** What it stands for came to nothing, though nothing was thrown. `type`: of what kind, in one word. */
   fail(type: string): void;
   headers(): TraceHeaders;
+  /** For entries: its own ids where it is recorded, else those of the span that it is within; null: there is none. */
+  readonly trace: TraceIds | null;
 }
 
 export interface Tracing {
@@ -23,7 +26,7 @@ export interface Tracing {
 /** `gen_ai.operation.name`; a span is named by it and by its subject. */
 export type Operation = 'invoke_agent' | 'chat' | 'execute_tool';
 
-const nothing: Span = { set: () => undefined, fail: () => undefined, headers: () => ({}) };
+const nothing: Span = { set: () => undefined, fail: () => undefined, headers: () => ({}), trace: null };
 
 export const untraced: Tracing = { span: (_operation, _subject, _attributes, work) => work(nothing) };
 
@@ -38,6 +41,8 @@ export interface CallSpan {
   decided(verdict: Verdict, run: Pick<GovernedRun, 'caller'>): void;
   /** For the request to the tool. */
   headers(): TraceHeaders;
+  /** For entries: its own ids where it is recorded, else those that its caller named; null: there are none. */
+  readonly trace: TraceIds | null;
   /** What came of a permitted call; absent: that is told elsewhere, or nowhere. Once; further times change nothing. */
   end(outcome?: CallOutcome): void;
 }

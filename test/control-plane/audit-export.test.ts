@@ -297,8 +297,11 @@ describe('whatever the collector answers', () => {
     expect((await rest.pool.query('select rejected::int from audit_export')).rows).toEqual([{ rejected: 2 }]);
   });
 
-  test('a request that is too large is halved until it is not, and none as large is sent again', async () => {
-    collector.reply = ({ records: sent }) => (sent.length > 3 ? { status: 413 } : 'take');
+  test.each([
+    ['413', { status: 413 }],
+    ['400, as the collector of OpenTelemetry does', { status: 400, body: { code: 3, message: 'http: request body too large' } }],
+  ])('a request that is too large, said by %s, is halved until it is not, and none as large is sent again', async (_said, reply) => {
+    collector.reply = ({ records: sent }) => (sent.length > 3 ? reply : 'take');
     await ship(rest, spool('a'), records(1, 10));
     exporting();
     await reaches(10);

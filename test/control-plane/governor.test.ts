@@ -1,4 +1,7 @@
 // Runs governed in this process over a real database: policy comes from the publisher, entries go to the audit log.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
@@ -14,7 +17,8 @@ import { createManualClock } from '../support/manual-clock.ts';
 import { type Plane, startPlane } from '../support/plane.ts';
 import { eventually } from '../support/programs.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { temporaryFolder } from '../support/spools.ts';
+import { canMount, mountAt, unmount } from '../support/small-disk.ts';
+import { openTestSpool, temporaryFolder } from '../support/spools.ts';
 
 let plane: Plane;
 
@@ -28,9 +32,15 @@ interface Options {
   readonly folder?: string;
   readonly ingest?: (batch: AuditBatch) => Promise<number>;
   readonly clock?: Clock;
+  readonly log?: typeof silentLog;
 }
 
-async function startGovernor({ folder = temporaryFolder(), ingest = plane.ingest, clock = systemClock }: Options = {}): Promise<Governor> {
+async function startGovernor({
+  folder = temporaryFolder(),
+  ingest = plane.ingest,
+  clock = systemClock,
+  log = silentLog,
+}: Options = {}): Promise<Governor> {
   const publisher = createPublisher({
     read: (id, since) => readWorkspace(plane.pool, id, since),
     defaults: plane.deps.defaults,
@@ -46,7 +56,7 @@ async function startGovernor({ folder = temporaryFolder(), ingest = plane.ingest
       clock,
       random: Math.random,
       newId: () => `request-${(ids += 1)}`,
-      log: silentLog,
+      log,
       openLedger: (holder, onRecall) => plane.ledger.open(holder, onRecall),
       findWorkspace: async (slug) => {
         const { rows } = await plane.pool.query<{ id: string }>('select id from workspace where slug = $1', [slug]);
@@ -95,6 +105,19 @@ test('an agent that was just made runs at once, by a key that may not govern, an
       { hookEvent: 'PreToolUse', tool: 'box.one', decision: 'allow', agentId, sessionId: runId, agentTier: 'api', input: { n: 1 } },
     ],
   });
+});
+
+test('what is said of a workspace is no part of the run that came first, nor of its trace', async () => {
+  const underWay = new AsyncLocalStorage<string>();
+  const said: (string | undefined)[] = [];
+  const info = (): void => void said.push(underWay.getStore());
+  const governor = await startGovernor({ log: { ...silentLog, info } });
+  await underWay.run('the first run', () => begin(governor, { name: 'first' }));
+  await eventually(
+    async () => said.length,
+    (lines) => lines > 0,
+  );
+  expect(new Set(said)).toEqual(new Set([undefined]));
 });
 
 test('a write of policy is felt by a run under way', async () => {
@@ -185,6 +208,28 @@ test('a spool folder that cannot be made refuses the run, in words, and the next
   expect(governor.shipping().size).toBe(0);
 });
 
+test.skipIf(!canMount())('a disk without room for a spool is given room by shipping what an earlier process left there', async () => {
+  const folder = temporaryFolder();
+  mountAt(folder);
+  onTestFinished(() => void unmount(folder));
+  const dead = await openTestSpool({ folder });
+  let left = 0;
+  const fill = (): void => {
+    for (;;) {
+      dead.append(JSON.stringify({ input: 'x'.repeat(4_000) }));
+      left += 1;
+    }
+  };
+  expect(fill).toThrow('the spool cannot be written');
+  expect(() => writeFileSync(join(folder, 'rest'), 'x'.repeat(100_000))).toThrow('ENOSPC');
+  await dead.close();
+  const governor = await startGovernor({ folder });
+  const { governed } = await begin(governor, { name: 'roomy' });
+  expect((await governed.decide({ tool: 'box.one', input: {} })).verdict.allowed).toBe(true);
+  const { rows } = await plane.pool.query('select count(*)::int as count from audit_entry where spool_id = $1', [dead.backlog.id]);
+  expect(rows).toEqual([{ count: left }]);
+});
+
 test('what no limit counts any more is forgotten while the run goes on', async () => {
   const clock = createManualClock();
   const governor = await startGovernor({ clock });
@@ -247,11 +292,12 @@ test('what waits for the audit log, and what was never written, is in the metric
   for (let n = 0; n < 3; n += 1) await governed.decide({ tool: 'box.one', input: { n } });
   expect(await shown('tollgate_spool_records')).toBe(3);
   expect(await shown('tollgate_spool_bytes')).toBeGreaterThan(100);
-  expect(await shown('tollgate_unrecorded_decisions')).toBe(0);
+  expect(await shown('tollgate_unrecorded_decisions_total')).toBe(0);
+  expect(await shown('tollgate_lease_dry_denials_total')).toBe(0);
   lease.sidecar.governing.unrecorded += 2;
-  expect(await shown('tollgate_unrecorded_decisions')).toBe(2);
+  expect(await shown('tollgate_unrecorded_decisions_total')).toBe(2);
   takes = true;
   await governor.close(5_000);
   expect(await shown('tollgate_spool_records')).toBe(0);
-  expect(await shown('tollgate_unrecorded_decisions')).toBe(2);
+  expect(await shown('tollgate_unrecorded_decisions_total')).toBe(2);
 });

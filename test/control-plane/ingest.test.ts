@@ -88,6 +88,19 @@ describe('exactly once', () => {
     expect((await rest.pool.query('select 1 from audit_entry')).rowCount).toBe(241);
   });
 
+  test('what is told of as committed is what was not there before, however often it comes', async () => {
+    const told: number[] = [];
+    const ingest = createIngest({ ...rest.deps, committed: (count) => void told.push(count) });
+    const workspaceId = await workspaceIdOf(rest);
+    const take = (from: number, to: number) => ingest({ workspaceId, spoolId: spool('a'), records: records(from, to) });
+    await take(1, 5);
+    await take(1, 5);
+    await Promise.all([take(6, 8), take(3, 8), take(4, 9)]);
+    expect(told.reduce((sum, count) => sum + count, 0)).toBe(9);
+    await expect(ingest({ workspaceId: 0, spoolId: spool('a'), records: records(1, 1) })).rejects.toThrow('foreign key');
+    expect(told.reduce((sum, count) => sum + count, 0)).toBe(9);
+  });
+
   test('ingest numbers have the order of commits, without gaps, over all spools of a workspace', async () => {
     await Promise.all(
       ['a', 'b', 'c', 'd'].map(async (letter) => {

@@ -73,6 +73,16 @@ test('its spans are those of the conventions, in the trace of the request, and h
   expect(called?.headers['traceparent']).toBe(`00-${traceId}-${named('execute_tool files.read')?.spanId}-01`);
   expect(called?.headers['baggage']).toBeUndefined();
 
+  const entered = named('execute_tool files.read');
+  expect(entered === undefined ? null : attributesOf(entered)).toMatchObject({ 'tollgate.decision': 'allow', 'tollgate.code': 'allowed' });
+  const { body: audit } = await rest.ask('GET', '/acme/admin/audit');
+  const entries = Object(audit).entries as readonly Readonly<Record<string, unknown>>[];
+  for (const { requestId } of entries) expect(requestId).toBe(entered === undefined ? null : attributesOf(entered)['tollgate.request_id']);
+  expect(entries.map(({ hookEvent, traceId: of, spanId }) => ({ hookEvent, of, spanId }))).toEqual([
+    { hookEvent: 'PostToolUse', of: traceId, spanId: named('execute_tool files.read')?.spanId },
+    { hookEvent: 'PreToolUse', of: traceId, spanId: run?.spanId },
+  ]);
+
   const valueOf = (name: string, labels: object): unknown =>
     collector
       .metrics()

@@ -88,6 +88,11 @@ test('traces, metrics and logs of both programs arrive, in the trace of who call
   const run = await ask(`${plane.rest}/api/v1/agents/${String(agent['id'])}/run`, ownerKey, { body: { input: `${said} ${mail}` } });
   expect(run.body).toMatchObject({ status: 'completed' });
 
+  const entries = await eventually(
+    async () => Object((await ask(`${plane.rest}/default/admin/audit?tool=billing`, ownerKey)).body).entries as readonly object[],
+    ({ length }) => length === 2,
+  );
+
   const scraped = await (await fetch(gate.announced.get('metrics') ?? '')).text();
   expect(scraped).toContain('tollgate_decisions_total{decision="allow",code="allowed",layer="default"} 1');
   expect((await fetch((gate.announced.get('metrics') ?? '').replace('/metrics', '/healthz'))).status).toBe(404);
@@ -108,6 +113,7 @@ test('traces, metrics and logs of both programs arrive, in the trace of who call
     'tollgate.layer': 'default',
     'tollgate.output': 'pass',
   });
+  for (const entry of entries) expect(entry).toMatchObject({ traceId, spanId: span?.spanId });
   expect(collector.spans().map(({ name }) => name)).toContain('invoke_agent bot');
   const metrics = new Set(collector.metrics().map(({ name }) => name));
   expect([...metrics]).toEqual(

@@ -372,7 +372,7 @@ test('each tool call has a span, which failed where the call was denied, or its 
       const set = (): void => undefined;
       const fail = (type: string): void => void spans.push(`${subject}: ${type}`);
       if (operation === 'execute_tool') spans.push(subject);
-      return work({ set, fail, headers: () => ({}) });
+      return work({ set, fail, headers: () => ({}), trace: null });
     },
   };
   const tools = ['box.one', 'box.two', 'box.no'].map((name) => someTool(name));

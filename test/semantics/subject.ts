@@ -218,6 +218,7 @@ export function auditEntriesOf(world: World, calls: readonly Call[]): Readonly<R
       tool: call.tool,
       decision,
       requestId: 'request',
+      trace: null,
       at: call.at,
       policyAgeMs: 0,
       inputDigest: '',

@@ -13,7 +13,10 @@ import { inGroups } from '../groups.ts';
 import type { Deps } from '../operation.ts';
 import { findFresh, linkBatches } from './link-batches.ts';
 
-type IngestDeps = Pick<Deps, 'pool' | 'clock'>;
+interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
+  /** Told of the records that are in the log now and were not before. */
+  readonly committed?: (records: number) => void;
+}
 
 /** More would take connections from everybody else. */
 const atOnce = 4;
@@ -62,8 +65,8 @@ const daysOf: FindDays = (batches, now) => {
 };
 
 /** All of one workspace, or none; makes those of `findDays` that are missing. */
-function commitBatches(
-  { pool, clock }: IngestDeps,
+async function commitBatches(
+  { pool, clock, committed }: IngestDeps,
   batches: readonly AuditBatch[],
   findDays: FindDays = () => [],
 ): Promise<readonly number[]> {
@@ -71,12 +74,12 @@ function commitBatches(
   const days = findDays(batches, receivedAt);
   const workspaceId = batches[0]?.workspaceId ?? 0;
   const spoolIds = [...new Set(batches.map(({ spoolId }) => spoolId))];
-  return inTransaction(
+  const { sequences, records } = await inTransaction(
     pool,
     async (client) => {
       const { spools, missingDays, ...start } = await lockLog(client, workspaceId, spoolIds, days);
       const fresh = findFresh(batches, spools, receivedAt);
-      if (fresh.arrived.length === 0) return fresh.sequences;
+      if (fresh.arrived.length === 0) return fresh;
       await makeDays(client, missingDays);
       const linked = linkBatches(fresh.batches, start, receivedAt);
       if (fresh.batches.some(({ items }) => items.some((item) => 'bytes' in item)))
@@ -84,8 +87,10 @@ function commitBatches(
       else for (const _ of linked.entries());
       await insertGaps(client, workspaceId, linked.gaps);
       await advanceLog(client, workspaceId, fresh.arrived, linked.end());
-      return fresh.sequences;
+      return fresh;
     },
     'patient',
   );
+  committed?.(records);
+  return sequences;
 }

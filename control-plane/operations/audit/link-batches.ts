@@ -30,6 +30,8 @@ const reasonMax = 500;
 const sequencesAheadMax = 1_000_000_000;
 
 interface Fresh {
+  /** How many records are. */
+  readonly records: number;
   readonly batches: readonly FreshItems[];
   /** For each batch, up to where its spool is stored once this group is. */
   readonly sequences: readonly number[];
@@ -42,19 +44,21 @@ export function findFresh(batches: readonly AuditBatch[], locked: ReadonlyMap<st
   const spools = new Map(locked);
   const arrived = new Map<string, Arrived>();
   const fresh: FreshItems[] = [];
-  const sequences = batches.map(({ spoolId, records }) => {
+  let records = 0;
+  const sequences = batches.map(({ spoolId, records: sent }) => {
     const { stored, restored } = spools.get(spoolId) ?? { stored: 0, restored: false };
-    const beyond = records.filter(({ sequence }) => sequence > stored);
+    const beyond = sent.filter(({ sequence }) => sequence > stored);
     const last = beyond.at(-1)?.sequence;
     if (last === undefined) return stored;
     if (last > stored + sequencesAheadMax)
       throw badRequest(`sequence ${last} is more than ${sequencesAheadMax} ahead of ${stored}, the last of this spool`);
+    records += beyond.length;
     fresh.push({ spoolId, items: itemsOf(stored, beyond, restored ? setBack : neverArrived) });
     spools.set(spoolId, { stored: last, restored: false });
     arrived.set(spoolId, { spoolId, sequence: last, at: receivedAt });
     return last;
   });
-  return { batches: fresh, sequences, arrived: [...arrived.values()] };
+  return { records, batches: fresh, sequences, arrived: [...arrived.values()] };
 }
 
 /** In the order of their sequences, with what the sidecar says it lost, and what is missing without a word. */

@@ -1,8 +1,8 @@
 // The sidecars of this process, one for each workspace with runs under way or hooks that were asked. Each is kept while it is used, and after that until
 // its limits have nothing counted and its entries are shipped, so that a pause between two runs forgets nothing.
-import { mkdirSync } from 'node:fs';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { AppError } from '@tollgate/proto/contract';
-import { type LeaseStatus, listSpools, type ShipperStatus } from '@tollgate/sidecar/embed';
+import { type LeaseStatus, listSpools, makeFolder, type ShipperStatus } from '@tollgate/sidecar/embed';
 import type { Actor } from '../../domain/access/actor.ts';
 import type { WorkspaceRef } from './held-policy.ts';
 import {
@@ -36,6 +36,8 @@ export interface Governor {
   leasing(): readonly LeaseStatus[];
   /** Decisions whose entries could not be written, of all that were ever open. */
   readonly unrecorded: number;
+  /** Calls denied because a lease had run dry, of them too. */
+  readonly dryDenials: number;
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -54,8 +56,11 @@ const retireDeadlineMs = 1_000;
 
 export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfig): Governor {
   const seats = new Map<number, Seat>();
+  // A sidecar outlives the run that opens it, and what it says is no part of that one's trace.
+  const outsideOfRuns = AsyncLocalStorage.snapshot();
   const { clock, log } = deps;
-  let unrecordedBefore = 0;
+  /** Of sidecars that were closed: what only grows must not shrink with them. */
+  const before = { unrecorded: 0, dryDenials: 0 };
   let sweeper = clock.after(sweepMs, sweep);
   sweeper.unref();
 
@@ -73,7 +78,7 @@ export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfi
   function seatOf({ workspaceId, slug }: WorkspaceRef): Seat {
     const known = seats.get(workspaceId);
     if (known !== undefined) return known;
-    const opening = openWorkspaceSidecar(deps, { workspaceId, slug }, config);
+    const opening = outsideOfRuns(() => openWorkspaceSidecar(deps, { workspaceId, slug }, config));
     const seat: Seat = { slug, opening, sidecar: null, users: 0, keptUntil: 0 };
     seats.set(workspaceId, seat);
     opening.then(
@@ -108,7 +113,7 @@ export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfi
   }
 
   async function adopt(): Promise<void> {
-    mkdirSync(config.spoolFolder, { recursive: true, mode: 0o700 });
+    makeFolder(config.spoolFolder);
     const slugs = new Set(listSpools(config.spoolFolder).flatMap(({ workspace }) => workspace ?? []));
     for (const slug of slugs) {
       const workspaceId = await deps.findWorkspace(slug);
@@ -117,23 +122,29 @@ export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfi
     }
   }
 
-  async function retire({ opening, slug }: Seat, deadlineMs: number): Promise<void> {
+  async function retire({ opening, sidecar: opened, slug }: Seat, deadlineMs: number): Promise<void> {
     try {
-      const sidecar = await opening;
-      unrecordedBefore += sidecar.governing.unrecorded;
+      const sidecar = opened ?? (await opening);
+      before.unrecorded += sidecar.governing.unrecorded;
+      before.dryDenials += sidecar.leasing().dryDenials;
       await sidecar.close(deadlineMs);
     } catch (error) {
       log.warn({ workspace: slug, error: String(error) }, 'the sidecar of runs was not closed');
     }
   }
 
+  const sidecars = (): readonly WorkspaceSidecar[] => [...seats.values()].flatMap(({ sidecar }) => sidecar ?? []);
+
   return {
     lease,
     adopt,
     shipping: () => new Map([...seats.values()].flatMap(({ slug, sidecar }) => (sidecar === null ? [] : [[slug, sidecar.shipping()]]))),
-    leasing: () => [...seats.values()].flatMap(({ sidecar }) => sidecar?.leasing() ?? []),
+    leasing: () => sidecars().map((sidecar) => sidecar.leasing()),
     get unrecorded() {
-      return [...seats.values()].reduce((sum, { sidecar }) => sum + (sidecar?.governing.unrecorded ?? 0), unrecordedBefore);
+      return sidecars().reduce((sum, { governing }) => sum + governing.unrecorded, before.unrecorded);
+    },
+    get dryDenials() {
+      return sidecars().reduce((sum, sidecar) => sum + sidecar.leasing().dryDenials, before.dryDenials);
     },
     close: async (deadlineMs) => {
       sweeper.cancel();

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
   adoptDead,
+  type Backlog,
   createLeasedCounters,
   createShipper,
   diskFs,
@@ -13,8 +14,10 @@ import {
   type LeaseStatus,
   openDirectStream,
   openSpool,
+  openWithRoom,
   prepareWith,
   randomSpoolId,
+  type Shipper,
   type ShipperStatus,
   type SpoolRecord,
 } from '@tollgate/sidecar/embed';
@@ -49,6 +52,8 @@ export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' |
 const windowSeconds = 60;
 /** What is not given back by then ends by itself. */
 const leaseDeadlineMs = 500;
+/** How long a full disk may take to have room, while who began a run waits. */
+const roomMs = 2_000;
 
 export async function openWorkspaceSidecar(
   deps: WorkspaceSidecarDeps,
@@ -56,7 +61,24 @@ export async function openWorkspaceSidecar(
   { spoolFolder: folder, spoolBytesMax: bytesMax }: WorkspaceSidecarConfig,
 ): Promise<WorkspaceSidecar> {
   const { clock, log, random } = deps;
-  const spool = await openSpool({ clock, log }, { folder, workspace: slug, durability: 'kernel', bytesMax });
+  const startShipper = (own: Backlog): Shipper =>
+    createShipper(
+      {
+        clock,
+        log,
+        random,
+        adopt: (max) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace: slug, max }),
+        openStream: () => openDirectStream(({ spoolId, records }) => deps.ingest({ workspaceId, spoolId, records: records.map(shipped) })),
+        onStatus: () => undefined,
+      },
+      { sidecarId: 'control-plane', spool: own },
+    );
+  let shipping: Shipper | undefined;
+  const othersBytes = (): number => shipping?.adoptedBytes ?? 0;
+  const open = () => openSpool({ clock, log }, { folder, workspace: slug, durability: 'kernel', bytesMax, othersBytes });
+  const spool = await openWithRoom({ open, ship: startShipper, clock, log }, roomMs);
+  const shipper = startShipper(spool.backlog);
+  shipping = shipper;
   const bootId = randomUUID();
   const leaseKeeper = keepLeases({
     clock,
@@ -71,17 +93,6 @@ export async function openWorkspaceSidecar(
   });
   const counters = createLeasedCounters(leaseKeeper.leases, windowSeconds);
   const prepare = prepareWith(counters);
-  const shipper = createShipper(
-    {
-      clock,
-      log,
-      random,
-      adopt: (max) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace: slug, max }),
-      openStream: () => openDirectStream(({ spoolId, records }) => deps.ingest({ workspaceId, spoolId, records: records.map(shipped) })),
-      onStatus: () => undefined,
-    },
-    { sidecarId: 'control-plane', spool: spool.backlog },
-  );
   const held = holdPolicy(deps, { workspaceId, slug }, (index) => {
     prepare(index);
     leaseKeeper.leases.policyChanged({ epoch: index.epoch, number: index.revision }, clock.now());

@@ -8,6 +8,7 @@ import { judge } from '../../govern/govern.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
 import { retryHeader } from '../denial-body.ts';
 import { addPending, takePending } from '../pending-calls.ts';
+import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import { type Answer, deliveryBody, type Denied, deniedOutput, deniedUse, type Refusal, verdictBody } from './hook-answer.ts';
 import { readStrictly } from './hook-body.ts';
 import { type HookRequest, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
@@ -101,7 +102,8 @@ async function toolUse({ request, governing, sessions, index, identity, host }: 
   const session = sessions.find(index, actingIdentity(identity, hook), hook);
   // Whoever asks here makes the call itself: what comes of it is another request, or none.
   const span = host.tracing?.begin(hook.tool, request.headers);
-  const verdict = await recordedInTurn(governing, judge(govern, session.run, hook, hook.acceptsModifiedInput));
+  const call = { ...hook, trace: traceOfCall(span, request.headers) };
+  const verdict = await recordedInTurn(governing, judge(govern, session.run, call, hook.acceptsModifiedInput));
   host.decided(verdict.decision, govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
   span?.end();
@@ -114,7 +116,7 @@ async function toolOutput({ request, governing, sessions, index, identity }: Ask
   const hook = parseHookOutputRequest(request.body, clientHeader(request), identity.keyId);
   const session = sessions.find(index, actingIdentity(identity, hook), hook);
   const pending = takePending(session.pending, hook);
-  const call = pending ?? unannounced(govern, session.run, hook);
+  const call = pending ?? unannounced(govern, session.run, { ...hook, trace: traceNamedBy(request.headers) });
   const durationMs = pending === null ? 0 : govern.clock.now() - pending.decidedAt;
   const delivery = await recordedInTurn(
     governing,

@@ -9,6 +9,7 @@ import type { Headers } from '../caller-headers.ts';
 import type { Entrance, LetIn } from '../entrance.ts';
 import { addPending, type ClaimedCall, takePending } from '../pending-calls.ts';
 import type { Claimed, Session, Sessions } from '../sessions.ts';
+import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import type { AfterEvent, Answered, BeforeEvent, Host, HostCall } from './host.ts';
 import { canaryTool } from './index.ts';
 import { ourName } from './names.ts';
@@ -17,20 +18,25 @@ type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
 
 interface Caller extends LetIn {
   readonly host: Host;
+  /** Of the request. */
+  readonly headers: Headers;
   /** Where it was said beside the event. */
   readonly tier: 'background' | null;
 }
 
 export async function answerBefore(
   { sidecar, metrics, sessions, tracing }: Door,
-  asked: Caller & { readonly event: BeforeEvent; readonly headers: Headers },
+  asked: Caller & { readonly event: BeforeEvent },
 ): Promise<Answered> {
   const { host, event } = asked;
   const startedAt = sidecar.govern.clock.now();
   const { session, call } = calling(sessions, asked, event.call);
   const takes = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
   const span = tracing?.begin(call.tool, asked.headers);
-  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, session.run, call, takes));
+  const verdict = await recordedInTurn(
+    sidecar,
+    judge(sidecar.govern, session.run, { ...call, trace: traceOfCall(span, asked.headers) }, takes),
+  );
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
   span?.end();
@@ -49,7 +55,7 @@ export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Pro
   const { host, event, log } = asked;
   const { session, call } = calling(sessions, asked, event.call);
   const pending = takePending(session.pending, call);
-  const known = pending ?? unannounced(sidecar.govern, session.run, call);
+  const known = pending ?? unannounced(sidecar.govern, session.run, { ...call, trace: traceNamedBy(asked.headers) });
   const durationMs = pending === null ? 0 : sidecar.govern.clock.now() - pending.decidedAt;
   const outcome = { output: event.output, isError: event.isError, durationMs };
   const judged = deliver(

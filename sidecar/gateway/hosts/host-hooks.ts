@@ -97,10 +97,10 @@ interface Asked extends LetIn {
 }
 
 async function decide(door: Door, { host, event, index, identity, request }: Asked): Promise<Answered> {
-  const caller = { host, index, identity, tier: tierHeader(request) };
+  const caller = { host, index, identity, tier: tierHeader(request), headers: request.headers };
   switch (event.phase) {
     case 'before':
-      return answerBefore(door, { ...caller, event, headers: request.headers });
+      return answerBefore(door, { ...caller, event });
     case 'after':
       return answerAfter(door, { ...caller, event, log: request.log });
     case 'other':

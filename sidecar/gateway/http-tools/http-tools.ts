@@ -10,6 +10,7 @@ import { recordedInTurn } from '../../govern/recorded.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../caller-headers.ts';
 import { denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
 import type { Entrance, LetIn } from '../entrance.ts';
+import { traceOfCall } from '../traced-call.ts';
 import { publicError } from '../errors.ts';
 import type { HttpTool } from './definition.ts';
 import { type Departure, forwardTo } from './forward.ts';
@@ -137,7 +138,8 @@ async function call(
   const { run } = sessions.find(index, identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));
   const named = tool.nameByMethod ? `${name}.${request.method}` : name;
   const span = tracing?.begin(named, request.headers);
-  const judged = judge(sidecar.govern, run, { tool: named, input: asked.input }, (changed) => forwardOf(asked, changed) !== null);
+  const trace = traceOfCall(span, request.headers);
+  const judged = judge(sidecar.govern, run, { tool: named, input: asked.input, trace }, (changed) => forwardOf(asked, changed) !== null);
   const verdict = await recordedInTurn(sidecar, judged);
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);

@@ -9,6 +9,7 @@ import { type Denial, denialOf, denialText, type Permit } from '../../govern/ver
 import type { Sidecar } from '../../sidecar.ts';
 import type { CallSpan, CallTracing } from '../../telemetry/tracing.ts';
 import type { Headers } from '../caller-headers.ts';
+import { traceOfCall } from '../traced-call.ts';
 import type { DecisionMetrics } from '../../metrics/sidecar.ts';
 import { isAdmitted } from './catalog.ts';
 import type { ParamHeader } from './wire/header-values.ts';
@@ -98,8 +99,9 @@ interface Asked {
 /** `meta`: of the request; where it names a trace, that goes before the one of the headers. */
 async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<Asked> {
   const startedAt = sidecar.govern.clock.now();
-  const span = tracing?.begin(call.tool, isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders);
-  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, call, true));
+  const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
+  const span = tracing?.begin(call.tool, named);
+  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, named) }, true));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
   return { verdict, span };

@@ -7,6 +7,7 @@ import type { Verdict } from '../../govern/verdict.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../caller-headers.ts';
 import type { Entrance } from '../entrance.ts';
 import type { Barred } from '../key.ts';
+import { traceOfCall } from '../traced-call.ts';
 
 export interface MeshDeps extends Entrance {
   /** A bug of ours, for the log. */
@@ -56,7 +57,7 @@ interface Deciding {
 export async function decided({ sidecar, metrics, tracing }: MeshDeps, { run, call, forwards, headers }: Deciding): Promise<Verdict> {
   const startedAt = sidecar.govern.clock.now();
   const span = tracing?.begin(call.tool, headers);
-  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, call, forwards));
+  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, headers) }, forwards));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
   span?.end();

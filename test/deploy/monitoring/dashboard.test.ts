@@ -33,6 +33,20 @@ test('it asks the data source that is chosen, and nothing is chosen of one insta
   expect('id' in dashboard).toBe(false);
 });
 
+test('with all jobs chosen it shows processes of Tollgate, and no others', () => {
+  const processes = panels.flatMap(({ targets = [] }) => targets).filter(({ expr }) => /\b(?:process|nodejs)_/.test(expr));
+  expect(processes.length).toBeGreaterThan(3);
+  for (const { expr } of processes) expect(asked(expr, '1m')).toContain('job=~"tollgate-.+"');
+});
+
+test('what only grows is shown by how fast it does, so that a restart is no fall', () => {
+  const totals = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => [...expr.matchAll(/(\w+)\((\w+_total)\{/g)]));
+  expect(totals.length).toBeGreaterThan(15);
+  expect(totals.filter(([, by = '']) => !['rate', 'increase'].includes(by))).toEqual([]);
+  const named = panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => expr.match(/\w+_total\b/g) ?? []));
+  expect(totals).toHaveLength(named.length);
+});
+
 test('no two panels have the same number, and none lies on another or beyond the edge', () => {
   const { panels: all } = dashboard;
   expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);

@@ -35,19 +35,29 @@ export interface Panel {
   readonly targets?: readonly { readonly expr: string; readonly legendFormat?: string; readonly datasource: unknown }[];
 }
 
+interface Variable {
+  readonly name: string;
+  readonly type: string;
+  readonly query: unknown;
+  /** What stands for all of them. */
+  readonly allValue?: string;
+}
+
 export interface Dashboard {
   readonly uid: string;
   readonly title: string;
   readonly schemaVersion: number;
   readonly panels: readonly Panel[];
-  readonly templating: { readonly list: readonly { readonly name: string; readonly type: string; readonly query: unknown }[] };
+  readonly templating: { readonly list: readonly Variable[] };
 }
 
 export const readDashboard = (): Dashboard => JSON.parse(readFileSync(dashboardPath, 'utf8')) as Dashboard;
+
+const all = new Map(readDashboard().templating.list.flatMap(({ name, allValue }) => (allValue === undefined ? [] : [[name, allValue]])));
 
 /** As Grafana asks it, everything chosen. */
 export const asked = (expr: string, window: string): string =>
   expr
     .replaceAll('$__rate_interval', window)
     .replaceAll('$__range', window)
-    .replaceAll(/\$(?:namespace|job|instance)\b/g, '.*');
+    .replaceAll(/\$(\w+)/g, (variable, name: string) => all.get(name) ?? variable);

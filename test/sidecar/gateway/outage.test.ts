@@ -38,7 +38,7 @@ async function start(world: World) {
         health: health.policy.outage,
         ageMs: health.policy.ageMs,
         metric: metric('tollgate_policy_outage'),
-        decisions: metric('tollgate_outage_decisions'),
+        decisions: metric('tollgate_outage_decisions_total'),
       };
     },
   };

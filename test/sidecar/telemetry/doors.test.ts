@@ -3,7 +3,7 @@ import { context, propagation, SpanStatusCode, trace } from '@opentelemetry/api'
 import { InMemorySpanExporter, NodeTracerProvider, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { createSpans } from '../../../sidecar/telemetry/spans.ts';
-import { createTestServer, createTestSidecar } from '../../support/governing.ts';
+import { createTestServer, createTestSidecar, type TestSidecar } from '../../support/governing.ts';
 import { agent, keyText, ruleFor, type World } from '../../support/snapshots.ts';
 import { startTool } from '../gateway/http-tools/behind-the-gate.ts';
 import { call, json, modernCall, modernHeaders, overHttp, record, rpcOf, send, serversOf, startProxied } from '../gateway/mcp/proxied.ts';
@@ -43,11 +43,19 @@ async function askHook(path: string, body: object, headers: Readonly<Record<stri
   });
   const { app } = createTestServer(sidecar, { tracing });
   await app.inject({ method: 'POST', url: path, headers: { authorization: `Bearer ${key}`, ...headers }, payload: body });
+  return sidecar;
 }
 
+const toldOf = async (sidecar: TestSidecar): Promise<readonly unknown[]> =>
+  (await sidecar.entries()).map(({ hookEvent, traceId: of, spanId }) => [hookEvent, of, spanId]);
+
+const both = (ids: readonly unknown[]): readonly unknown[] => ['PreToolUse', 'PostToolUse'].map((event) => [event, ...ids]);
+
 test('a hook: what was decided, by which layer and revision, and for which agent', async () => {
-  await askHook('/govern/tool-use', { tool_name: 'files.read', tool_input: { path: secret }, session_id: 's1', agent_name: 'bot' });
+  const body = { tool_name: 'files.read', tool_input: { path: secret }, session_id: 's1', agent_name: 'bot' };
+  const sidecar = await askHook('/govern/tool-use', body);
   const span = theSpan();
+  expect(await toldOf(sidecar)).toEqual([['PreToolUse', traceId, span.spanContext().spanId]]);
   expectKept(span);
   expect(span.name).toBe('execute_tool files.read');
   expect(span.attributes).toEqual({
@@ -78,7 +86,7 @@ test('a denied call is an error of its reason', async () => {
 });
 
 test('a coding agent that asks in its own words', async () => {
-  await askHook('/hooks/claude-code', {
+  const sidecar = await askHook('/hooks/claude-code', {
     hook_event_name: 'PreToolUse',
     session_id: 's1',
     tool_name: 'Bash',
@@ -87,19 +95,22 @@ test('a coding agent that asks in its own words', async () => {
   const span = theSpan();
   expectKept(span);
   expect(span.attributes).toMatchObject({ 'tollgate.decision': 'allow', 'tollgate.code': 'allowed' });
+  expect(await toldOf(sidecar)).toEqual([['PreToolUse', traceId, span.spanContext().spanId]]);
 });
 
 test('a call without a trace, or with one that is none, begins one of its own', async () => {
   for (const headers of [{}, { traceparent: `00-${traceId}-${parentId}` }]) {
     exporter.reset();
-    await askHook('/govern/tool-use', { tool_name: 'a', tool_input: {}, session_id: 's1' }, headers);
+    const sidecar = await askHook('/govern/tool-use', { tool_name: 'a', tool_input: {}, session_id: 's1' }, headers);
     expect(theSpan().parentSpanContext).toBeUndefined();
-    expect(theSpan().spanContext().traceId).not.toBe(traceId);
+    const own = theSpan().spanContext();
+    expect(own.traceId).not.toBe(traceId);
+    expect(await toldOf(sidecar)).toEqual([['PreToolUse', own.traceId, own.spanId]]);
   }
 });
 
 test('an HTTP tool: its server hears of the span and of no baggage; its answer ends it', async () => {
-  const { ask, reached } = await startTool({ tracing });
+  const { ask, reached, sidecar } = await startTool({ tracing });
   await ask({
     headers: { ...incoming, baggage: `who=${secret}`, 'content-type': 'application/json' },
     body: JSON.stringify({ to: secret }),
@@ -108,6 +119,7 @@ test('an HTTP tool: its server hears of the span and of no baggage; its answer e
   expectKept(span);
   expect(reached[0]?.headers).toMatchObject({ traceparent: `00-${traceId}-${span.spanContext().spanId}-01`, tracestate: 'vendor=1' });
   expect(reached[0]?.headers['baggage']).toBeUndefined();
+  expect(await toldOf(sidecar)).toEqual(both([traceId, span.spanContext().spanId]));
   expect(span.attributes).toMatchObject({ 'gen_ai.tool.name': 'billing', 'tollgate.output': 'pass' });
   expect(span.attributes['error.type']).toBeUndefined();
 });
@@ -131,6 +143,7 @@ test('an MCP call: its server hears of the span by header and by _meta; its resu
   expectKept(span);
   expect(span.name).toBe('execute_tool s.a');
   expect(span.attributes).toMatchObject({ 'tollgate.decision': 'allow', 'tollgate.output': 'pass' });
+  expect(await toldOf(proxied.sidecar)).toEqual(both([traceId, span.spanContext().spanId]));
   const traceparent = `00-${traceId}-${span.spanContext().spanId}-01`;
   const [heard] = up.heard;
   expect(heard?.headers).toMatchObject({ traceparent, tracestate: 'vendor=1' });
@@ -200,8 +213,34 @@ test('what is not traced reaches its tool as it was: the caller’s trace, and n
   const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })), { agents: [agent()] });
   await send(proxied, 's', { body: call('a', {}), headers: incoming });
   expect(up.heard[0]?.body).not.toContain('_meta');
-  const { ask, reached } = await startTool();
+  const { ask, reached, sidecar } = await startTool();
   await ask({ headers: incoming });
   expect(reached[0]?.headers).toMatchObject(incoming);
   expect(exporter.getFinishedSpans()).toEqual([]);
+  for (const one of [proxied.sidecar, sidecar]) expect(await toldOf(one)).toEqual(both([traceId, parentId]));
+});
+
+test('without telemetry entries say the trace that a caller names, in _meta before headers, and nothing where it names none', async () => {
+  const other = { traceparent: `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01` };
+  const up = await record();
+  const proxied = await startProxied(serversOf(overHttp('s', { url: up.url })));
+  const params = { name: 'a', arguments: {}, _meta: incoming };
+  await send(proxied, 's', { body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params }, headers: other });
+  expect(await toldOf(proxied.sidecar)).toEqual(both([traceId, parentId]));
+
+  const sidecar = await createTestSidecar();
+  const { app } = createTestServer(sidecar);
+  const use = { tool_name: 'a', tool_input: {}, session_id: 's1' };
+  const post = (path: string, payload: object, headers: object) =>
+    app.inject({ method: 'POST', url: path, headers: { authorization: `Bearer ${key}`, ...headers }, payload });
+  await post('/govern/tool-use', use, incoming);
+  await post('/govern/tool-output', { ...use, tool_output: 'done' }, other);
+  await post('/govern/tool-output', { ...use, tool_input: { unannounced: true }, tool_output: 'done' }, incoming);
+  await post('/govern/tool-use', use, { traceparent: secret });
+  const entries = await sidecar.entries();
+  expect(entries.map(({ traceId: of, spanId }) => [of, spanId])).toEqual([
+    ...[1, 2, 3].map(() => [traceId, parentId]),
+    [undefined, undefined],
+  ]);
+  expect(Object.keys(entries.at(-1) ?? {})).not.toContain('traceId');
 });

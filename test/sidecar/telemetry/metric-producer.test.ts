@@ -19,7 +19,7 @@ test('a counter is a cumulative sum that only grows, since the start, with its l
   counter.inc({ code: 'a', status: 200 }, 2);
   counter.inc({ code: 'b', status: 500 });
   expect((await produced(registry)).get('calls_total')).toMatchObject({
-    descriptor: { description: 'Calls', unit: '1' },
+    descriptor: { description: 'Calls', unit: '' },
     aggregationTemporality: 1,
     dataPointType: 3,
     isMonotonic: true,

@@ -1,8 +1,14 @@
 // Spans as an exporter gets them, and that nothing of what was said stands in them.
 import { context, propagation, trace } from '@opentelemetry/api';
-import { InMemorySpanExporter, NodeTracerProvider, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
+import {
+  AlwaysOffSampler,
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { createSpans } from '../../../sidecar/telemetry/spans.ts';
+import { createSpans, type Spans } from '../../../sidecar/telemetry/spans.ts';
 import { untraced } from '../../../sidecar/telemetry/tracing.ts';
 
 const exporter = new InMemorySpanExporter();
@@ -63,6 +69,35 @@ test('work that came to nothing without throwing is an error of the kind that is
   const span = named('execute_tool box.one');
   expect(span.status).toEqual({ code: 2 });
   expect(span.attributes['error.type']).toBe('tool_error');
+});
+
+test('entries are told of the span, or where it is not sampled of the one that the caller names, or of none', async () => {
+  const told: unknown[] = [];
+  const tell = (spans: Spans, headers: object): Promise<void> =>
+    spans.inTrace({ ...headers }, () =>
+      spans.tracing.span('invoke_agent', 'bot', {}, async (run) => {
+        await spans.tracing.span('execute_tool', 'box.one', {}, async ({ trace: ids }) => void told.push(run.trace, ids));
+        const call = spans.calls.begin('box.one', { ...headers });
+        told.push(call.trace);
+        call.end();
+      }),
+    );
+  const caller = { traceId, spanId: 'b7ad6b7169203331' };
+  const unsampled = { traceparent: incoming.traceparent.replace(/01$/, '00') };
+
+  await tell(createSpans(provider.getTracer('test')), incoming);
+  const [outer, inner, called] = told.splice(0).map((ids) => Object(ids));
+  const byName = (name: string): readonly string[] =>
+    exporter.getFinishedSpans().flatMap((span) => (span.name === name ? [span.spanContext().spanId] : []));
+  expect(byName('invoke_agent bot')).toEqual([outer.spanId]);
+  expect(byName('execute_tool box.one')).toEqual([inner.spanId, called.spanId]);
+  expect([outer.traceId, inner.traceId, called.traceId]).toEqual([traceId, traceId, traceId]);
+
+  await tell(createSpans(provider.getTracer('test')), unsampled);
+  expect(told.splice(0)).toEqual([caller, null, caller]);
+  const never = new NodeTracerProvider({ sampler: new AlwaysOffSampler() });
+  await tell(createSpans(never.getTracer('test')), {});
+  expect(told).toEqual([null, null, null]);
 });
 
 test('work done side by side has headers of its own, and a request without a trace begins one', async () => {

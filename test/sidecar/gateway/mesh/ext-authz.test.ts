@@ -236,6 +236,13 @@ test.each(['email=bob@acme-mail.eu', `token ghp_16C7e42F292c6912E7710c838347Ae17
   },
 );
 
+test('an entry says the trace that the request is part of', async () => {
+  const { ask, sidecar } = await start();
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  expect((await ask({ headers: { ...json, traceparent }, body: '{}', route: { tollgate_tool: 'pay' } })).status).toBe(200);
+  expect(await sidecar.entries()).toMatchObject([{ traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }]);
+});
+
 test.each<readonly [string, unknown, Http]>([
   ['a length and nothing', { shown: false }, { headers: { ...json, 'content-length': '99' } }],
   ['a POST without a length', { shown: false }, { headers: json }],
