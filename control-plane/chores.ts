@@ -5,6 +5,7 @@ import { tendSessions } from './operations/access/tend-sessions.ts';
 import { tendCheckpoints } from './operations/audit/checkpoint.ts';
 import { tendPartitions, tendStatistics } from './operations/audit/tend-partitions.ts';
 import { tendChanges } from './operations/deployment/tend-changes.ts';
+import type { SealTending } from './operations/deployment/tend-sealed.ts';
 import type { Deps } from './operations/operation.ts';
 import { tendQuota } from './operations/quota/tend-quota.ts';
 import { tendRuns } from './operations/runs/liveness/tend-runs.ts';
@@ -17,6 +18,7 @@ const minuteMs = 60_000;
 interface ChoreDeps extends Deps {
   /** Audit entries are exported: they are kept a while longer until they were. */
   readonly isExporting: boolean;
+  readonly sealTending: Pick<SealTending, 'tend'>;
   readonly log: Parameters<typeof tendPartitions>[0]['log'] & Parameters<typeof tendCheckpoints>[0]['log'];
 }
 
@@ -25,8 +27,9 @@ type Chore = readonly [run: () => Promise<unknown>, failed: string];
 
 /** Rejects where there is no partition for today: then nothing can be recorded. */
 export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
-  const { log, isExporting } = deps;
+  const { log, isExporting, sealTending } = deps;
   const oldRuns: Chore = [() => tendRuns(deps, retentionDays), 'old runs were not removed'];
+  const sealed: Chore = [() => sealTending.tend(), 'what older keys of TOLLGATE_SECRET_KEY sealed was not sealed anew'];
   const inTurn = async (chores: readonly Chore[]): Promise<void> => {
     for (const [run, failed] of chores) await run().catch((error: unknown) => log.error(loggable(error), failed));
   };
@@ -35,7 +38,7 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
     undo.push(() => clearInterval(timer));
   };
   await tendPartitions(deps, retentionDays, isExporting);
-  await inTurn([oldRuns]);
+  await inTurn([oldRuns, sealed]);
   every(hourMs, [
     oldRuns,
     [() => tendPartitions(deps, retentionDays, isExporting), 'partitions were not tended'],
@@ -47,5 +50,6 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
   every(minuteMs, [
     [() => tendCheckpoints(deps), 'checkpoints were not made'],
     [() => tendStatistics(deps), 'statistics were not tended'],
+    sealed,
   ]);
 }

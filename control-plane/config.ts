@@ -80,10 +80,10 @@ export const configSchema = {
   secretKey: text({
     name: 'TOLLGATE_SECRET_KEY',
     describe:
-      'encrypts what is secret in the database: headers and variables of tool servers, and the key of the authority behind TOLLGATE_ENROL_PORT; absent: none are taken',
+      'encrypts what is secret in the database: headers and variables of tool servers, and the key of the authority behind TOLLGATE_ENROL_PORT; of several keys, separated by commas, the first one seals, and all of them open ([docs/operations.md](docs/operations.md#another-tollgate_secret_key)); absent: none are taken',
     fallback: null,
     secret: true,
-    check: (value) => (value.length >= 32 ? null : 'must be at least 32 characters'),
+    check: secretKeysProblem,
   }),
   toolCommands: text({
     name: 'TOLLGATE_TOOL_COMMANDS',
@@ -296,6 +296,31 @@ export function tlsProblems({ enrolPort, tlsNames, tlsDir, secretKey }: Config):
     ...(tlsDir === null ? [] : ['TOLLGATE_TLS_DIR is for certificates of others, and TOLLGATE_ENROL_PORT for its own; set one of them']),
     ...(secretKey === null ? ['TOLLGATE_ENROL_PORT needs TOLLGATE_SECRET_KEY, which the key of its authority is kept under'] : []),
   ];
+}
+
+/** Of `TOLLGATE_SECRET_KEY`: what lies between commas, to the letter. */
+export const secretKeysIn = (text: string): readonly string[] => text.split(',');
+
+const secretKeysMax = 10;
+
+/** Each by its place: nothing of them may be said. */
+function secretKeysProblem(value: string): string | null {
+  const keys = secretKeysIn(value);
+  const least = 'at least 32 characters';
+  if (keys.length === 1) return value.length >= 32 ? null : `must be ${least}`;
+  if (keys.length > secretKeysMax) return `must be at most ${secretKeysMax} keys`;
+  const flaws = keys.flatMap((key, at) => {
+    const flaw = secretKeyFlaw(key, keys.slice(0, at));
+    return flaw === null ? [] : [`key ${at + 1} of ${keys.length} ${flaw}`];
+  });
+  return flaws.length === 0 ? null : `must be keys of ${least} each, separated by commas: ${flaws.join('; ')}`;
+}
+
+function secretKeyFlaw(key: string, before: readonly string[]): string | null {
+  // One that stood there by oversight would make another key of it, which opens nothing.
+  if (key.trim() !== key) return 'begins or ends with white space';
+  if (key.length < 32) return 'is too short';
+  return before.includes(key) ? `is key ${before.indexOf(key) + 1} again` : null;
 }
 
 /** Of `TOLLGATE_TLS_NAMES`. */

@@ -10,9 +10,19 @@ import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { AddressTaken, explainTaken } from './address-taken.ts';
 import { startChores } from './chores.ts';
-import { type Config, configSchema, exportProblems, injectProblems, modelProblems, signInProblems, tlsProblems } from './config.ts';
+import {
+  type Config,
+  configSchema,
+  exportProblems,
+  injectProblems,
+  modelProblems,
+  secretKeysIn,
+  signInProblems,
+  tlsProblems,
+} from './config.ts';
 import type { Issuer } from './domain/access/sign-in.ts';
 import { connectDatabase } from './connect-database.ts';
+import { dataDirProblem } from './data-dir.ts';
 import { createCatalogue } from './domain/agents/catalogue.ts';
 import { parseModelEndpoints } from './domain/agents/model-endpoints.ts';
 import { microcentsFromCents } from './domain/runs/money.ts';
@@ -28,6 +38,7 @@ import { authenticate, stillStands } from './operations/access/authenticate.ts';
 import { createIngest } from './operations/audit/ingest-batch.ts';
 import { watchIngest } from './operations/audit/watch-ingest.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from './operations/audit/notary.ts';
+import { createSealTending } from './operations/deployment/tend-sealed.ts';
 import type { Deps } from './operations/operation.ts';
 import { createLedger } from './operations/quota/ledger.ts';
 import { createRecalls } from './operations/quota/recalls.ts';
@@ -129,12 +140,16 @@ interface Starting {
 /** Null once everything listens; why not, otherwise. */
 async function start({ config, env, undo, log, telemetry, registry, signal }: Starting): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
+  // With database and key elsewhere it goes on without, and runs alone do not.
+  const isFolderNeeded = config.databaseUrl === null || config.checkpointKeyFile === null;
+  const unmade = isFolderNeeded ? dataDirProblem(resolve(config.dataDir)) : null;
+  if (unmade !== null) return unmade;
   const notaryKey =
     config.checkpointKeyFile === null
       ? openNotaryKey(join(resolve(config.dataDir), 'checkpoint-key.pem'))
       : readNotaryKey(config.checkpointKeyFile);
   if ('problem' in notaryKey) return notaryKey.problem;
-  const connection = await connectDatabase(config, { undo, log: (line) => log.info(line), signal });
+  const connection = await connectDatabase(config, { undo, log: (line) => log.info(line), warn: (line) => log.warn(line), signal });
   await migrate(connection, signal);
   const pool = createPool(connection, log);
   undo.push(() => pool.end());
@@ -154,7 +169,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     reach,
     catalogue: createCatalogue(parseModelEndpoints(config.modelEndpoints)),
     discover: createDiscover(reach),
-    sealer: config.secretKey === null ? null : createSealer(config.secretKey, randomBytes),
+    sealer: config.secretKey === null ? null : createSealer(secretKeysIn(config.secretKey), randomBytes),
     dailyCap: microcentsFromCents(config.dailyCapCents),
     authorities: () => tls.authorities(),
     notary: createNotary(notaryKey.key, config.auditRetentionDays),
@@ -162,7 +177,8 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   const { workspace, ownerEmail, ownerKey } = config;
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
-  await startChores({ ...deps, log, isExporting: config.auditExportEndpoint !== null }, config.auditRetentionDays, undo);
+  const sealTending = createSealTending({ ...deps, log });
+  await startChores({ ...deps, log, sealTending, isExporting: config.auditExportEndpoint !== null }, config.auditRetentionDays, undo);
 
   const tls = await wireTls({ ...deps, config, env, authenticate: (header) => authenticate(deps, header), registry, log }, undo).catch(
     explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'),
@@ -179,8 +195,8 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     now: Date.now,
   });
   undo.push(() => providers.close());
-  const intake = watchIngest(createIngest(deps), () => performance.now());
   const metrics = createGrpcMetrics(registry);
+  const intake = watchIngest(createIngest({ ...deps, committed: (records) => metrics.ingested(records) }), () => performance.now());
   const ledger = createLedger({
     pool,
     watchPolicy: (workspaceId) => watchQuotaPolicy({ publisher, defaults: deps.defaults }, workspaceId),
@@ -192,11 +208,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     {
       ...deps,
       publisher,
-      ingest: async (batch) => {
-        const sequence = await intake.ingest(batch);
-        metrics.ingested(batch.records.length);
-        return sequence;
-      },
+      ingest: intake.ingest,
       ledger,
       registry,
       hears: () => watch.problem === null,
@@ -247,7 +259,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
       ...(tls.problem === null ? [] : [`the certificate that sidecars are shown cannot be had: ${tls.problem}`]),
       ...(injecting.injector?.problem == null ? [] : [`the injection webhook does not listen: ${injecting.injector.problem}`]),
     ],
-    warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? [])],
+    warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...sealTending.problems()],
   });
   const connections = watchConnections(app.server);
   undo.push(() => drain({ app, connections, runner }, config.drainMs));

@@ -221,7 +221,7 @@ test('what puts a sidecar together is known to its entry points only', () => {
 test('edges speak to operations; they touch no table, and of the publisher its words only', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
     http: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'evaluate', 'config.ts'],
-    grpc: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'compile', 'publish'],
+    grpc: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'refused-connections.ts', 'compile', 'publish'],
     // The listener where sidecars enrol; it limits its askers as REST does.
     enrol: ['operations', 'domain', 'errors.ts', 'loggable.ts', 'https-server.ts', 'http/rate-limit.ts', 'kubernetes', 'tls', 'x509'],
     // It speaks REST; of the control plane it has its start, what is done to a database that nothing runs on, and what

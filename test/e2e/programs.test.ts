@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
 import {
   ask,
   type ControlPlane,
@@ -16,9 +17,11 @@ import {
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const running: Program[] = [];
 const folders: string[] = [];
+const servers: FakeServer[] = [];
 
 afterEach(async () => {
   for (const program of running.splice(0).reverse()) await program.end();
+  for (const server of servers.splice(0)) await server.close();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
@@ -54,9 +57,13 @@ const entriesOf = async (plane: ControlPlane, session: string): Promise<readonly
 };
 
 describe('the control plane', () => {
-  test('answers the spec with the owner key, and has everything again after SIGTERM and after kill -9', async () => {
-    const dataDir = folder();
-    const first = await controlPlane(dataDir);
+  test('answers the spec with the owner key, and has everything again after SIGTERM and kill -9, while TOLLGATE_SECRET_KEY is rotated', async () => {
+    const [dataDir, old, next] = [folder(), 'o'.repeat(32), 'n'.repeat(32)];
+    const fake = await startFakeServer();
+    servers.push(fake);
+    fake.pages = [[tool('read')]];
+    const start = (keys: string) => controlPlane(dataDir, { TOLLGATE_SECRET_KEY: keys, TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS: 'true' });
+    const first = await start(old);
     const made = await ask(`${first.rest}/api/v1/agents`, ownerKey, { body: { name: 'triage', model: 'demo/echo' } });
     expect(made).toMatchObject({ status: 200, body: { ok: true } });
     const policy = { defaults: { api: { permission: 'deny' } } };
@@ -64,14 +71,24 @@ describe('the control plane', () => {
       status: 200,
       body: { ok: true },
     });
+    const server = { name: 'files', url: fake.url, headers: { Authorization: 'a token' } };
+    expect(await ask(`${first.rest}/default/admin/toolServers`, ownerKey, { body: server })).toMatchObject({ status: 200 });
     expect(await first.end('SIGTERM')).toBe(0);
 
-    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-      const again = await controlPlane(dataDir);
+    for (const [signal, keys, resealed] of [
+      ['SIGKILL', `${next},${old}`, 1],
+      ['SIGTERM', next, 0],
+    ] as const) {
+      const again = await start(keys);
       expect((await ask(`${again.rest}/api/v1/agents`, ownerKey)).body).toMatchObject({
         profiles: [{ id: made.body['id'], name: 'triage' }],
       });
       expect((await ask(`${again.rest}/default/admin/workspacePolicy`, ownerKey)).body).toEqual(policy);
+      expect(again.log().split('"toolServers":1,"authorities":0,"msg":"sealed anew by the first key')).toHaveLength(1 + resealed);
+      fake.asked.length = 0;
+      const refresh = `${again.rest}/default/admin/toolServers/files/refresh`;
+      expect(await ask(refresh, ownerKey, { method: 'POST' })).toMatchObject({ status: 200 });
+      expect(fake.asked[0]?.headers.authorization).toBe('a token');
       await again.end(signal);
     }
   });
