@@ -108,7 +108,6 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnread
   function awaitProgress(): void {
     progressTimer?.cancel();
     progressTimer = clock.after(config.progressMs, () => {
-      progressTimer = undefined;
       if (lanes.credit > 0 && lanes.inFlight === 0) return;
       const missing = lanes.credit > 0 ? 'acknowledged nothing' : 'gave no credit';
       failure = `the control plane ${missing} for ${config.progressMs} ms`;
@@ -168,9 +167,10 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnread
       if (records === undefined) continue;
       const last = records.at(-1);
       if (hasEnded || !last) return;
+      // Nobody owed anything until now.
+      if (lanes.inFlight === 0) awaitProgress();
       lane.sent = Math.max(lane.sent, last.sequence);
       lane.backlog.noteSent(last.sequence);
-      if (progressTimer === undefined) awaitProgress();
       const hasRoom = stream.write({ batch: { spoolId: lane.backlog.id, records: [...records] } });
       if (!hasRoom) await drained();
       if (hasEnded) return;

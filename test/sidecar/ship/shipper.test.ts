@@ -262,6 +262,32 @@ test('told that the control plane is there again, it waits no longer, and begins
   await acknowledgedThrough(1, spool.backlog);
 });
 
+test('an acknowledgement is waited for from when something was sent, however long nothing was', async () => {
+  const server = await startAuditServer();
+  const clock = createManualClock();
+  const spool = await openTestSpool({ folder: temporaryFolder(), clock });
+  const shipper = startShipper({ spool: spool.backlog, openStream: server.openStream, clock, progressMs: 1_000 });
+  await shipper.reaches('connected');
+  spool.append('1');
+  clock.advance(1);
+  await acknowledgedThrough(1, spool.backlog);
+  const held = new Promise<() => void>((resolve) => {
+    server.onBatch = (stream, batch) =>
+      resolve(() => {
+        server.commit(batch);
+        server.acknowledge(stream, batch.spoolId);
+      });
+  });
+  clock.advance(998);
+  spool.append('2');
+  clock.advance(1);
+  const acknowledge = await held;
+  clock.advance(999);
+  acknowledge();
+  await acknowledgedThrough(2, spool.backlog);
+  expect(server.hellos).toHaveLength(1);
+});
+
 /** A shipper whose first attempt is taken by somebody who never answers it, and whose next ones are not. */
 async function unanswered() {
   const server = await startAuditServer();
