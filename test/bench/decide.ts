@@ -7,7 +7,7 @@ import { decide } from '../../sidecar/decide/decide.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import { createRunUsage } from '../../sidecar/limits/usage.ts';
 import { collectGarbage } from './garbage.ts';
-import { atMost, comparePairs, type Pair, type Result, type Timed, timeBatch } from './measure.ts';
+import { comparePairs, judge, judgeAmount, orient, type Pair, type Result, type Timed, timeBatch } from './measure.ts';
 import { layeredCaller, toolName } from './world.ts';
 
 const layers = 4;
@@ -23,24 +23,23 @@ export async function benchDecide(): Promise<readonly Result[]> {
   const p2 = comparePairs(timeDecide(2_000), timeDecide(20), { batch, rounds });
   const casbin = comparePairs(ours, await timeCasbin(names), { batch: 500, rounds: 3 });
   const cedar = comparePairs(ours, timeCedar(names), { batch: 200, rounds: 3 });
-  const orientation = { target: 1, unit: 'ns' } as const;
   return [
-    result('P1 decide, 200 tools × 4 layers', "CASL's can, one flat list", p1, 2),
+    result('P1 decide', 'P1 decide, 200 tools × 4 layers', "CASL's can, one flat list", p1),
     heapGrowth(),
-    result('P2 decide, 2,000 tools', 'decide, 20 tools', p2, 3),
-    atMost({ name: 'P1 orientation: casbin', value: casbin.ns, baseline: "casbin's enforceSync", ratio: casbin.ratio, ...orientation }),
-    atMost({
+    result('P2', 'P2 decide, 2,000 tools', 'decide, 20 tools', p2),
+    orient({ name: 'P1 orientation: casbin', value: casbin.ns, unit: 'ns', baseline: "casbin's enforceSync", ratio: casbin.ratio }),
+    orient({
       name: 'P1 orientation: Cedar',
       value: cedar.ns,
+      unit: 'ns',
       baseline: "Cedar's wasm, policies preparsed",
       ratio: cedar.ratio,
-      ...orientation,
     }),
   ];
 }
 
-const result = (name: string, baseline: string, { ns, ratio }: Pair, target: number): Result =>
-  atMost({ name, value: ns, unit: 'ns', baseline, ratio, target });
+const result = (id: 'P1 decide' | 'P2', name: string, baseline: string, { ns, ratio }: Pair): Result =>
+  judge(id, { name, value: ns, unit: 'ns', baseline, ratio });
 
 const namesOf = (tools: number): readonly string[] => Array.from({ length: tools }, (_, at) => toolName(at));
 
@@ -111,5 +110,5 @@ function heapGrowth(): Result {
   const before = collectGarbage();
   decideMany(batch);
   const grown = (collectGarbage() - before) / batch;
-  return atMost({ name: 'P1 heap growth of an allowed call', value: grown, unit: 'B', baseline: '1 B', ratio: grown, target: 1 });
+  return judgeAmount('P1 heap', grown, { name: 'P1 heap growth of an allowed call', value: grown, unit: 'B', baseline: '1 B' });
 }

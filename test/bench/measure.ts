@@ -1,6 +1,8 @@
 // Repeats what is measured and its baseline in turn, so that a machine whose speed drifts slows both, and gives the
 // median of the pairwise ratios. Absolute times are printed for people; only ratios are judged.
 
+import { type TargetId, targets } from './targets.ts';
+
 export interface Result {
   readonly name: string;
   readonly value: number;
@@ -8,13 +10,14 @@ export interface Result {
   /** What it is measured against, in the same run. */
   readonly baseline: string;
   readonly ratio: number;
-  readonly target: number;
+  /** Null: for orientation, with nothing to reach. */
+  readonly target: number | null;
   readonly ok: boolean;
   /** Which side of the target the ratio should be on. */
   readonly bound: 'at most' | 'at least';
 }
 
-type Measured = Omit<Result, 'ok' | 'bound'>;
+type Measured = Omit<Result, 'ok' | 'bound' | 'target'>;
 
 /** Mean ns of one of `batch` calls. */
 export type Timed = (batch: number) => number;
@@ -53,7 +56,7 @@ export function comparePairs(
   };
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
@@ -64,12 +67,23 @@ export function percentile(values: readonly number[], at: number): number {
 
 const round = (value: number): number => Number(value.toPrecision(4));
 
-/** `ok` where the ratio is at most the target. */
-export function atMost(fields: Measured): Result {
-  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio <= fields.target, bound: 'at most' };
+/** `ok` where the ratio is on the right side of that target. */
+export function judge(id: TargetId, fields: Measured): Result {
+  const { bound, value: target } = targets[id];
+  return judged(fields, bound, target);
 }
 
-/** `ok` where the ratio is at least the target. */
-export function atLeast(fields: Measured): Result {
-  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), ok: fields.ratio >= fields.target, bound: 'at least' };
+/** `ok` where the amount, in the unit of that target, is at most the target; the ratio is of the two. */
+export function judgeAmount(id: TargetId, amount: number, fields: Omit<Measured, 'ratio'>): Result {
+  return judged({ ...fields, ratio: amount / targets[id].value }, 'at most', 1);
+}
+
+/** What nothing is wanted of: it says where a figure stands. */
+export function orient(fields: Measured): Result {
+  return { ...judged(fields, 'at most', Number.POSITIVE_INFINITY), target: null };
+}
+
+export function judged(fields: Measured, bound: Result['bound'], target: number): Result {
+  const ok = bound === 'at most' ? fields.ratio <= target : fields.ratio >= target;
+  return { ...fields, value: round(fields.value), ratio: round(fields.ratio), target, ok, bound };
 }

@@ -1,12 +1,15 @@
-// A bare program with the imports of the sidecar process, which answers the same question by as many bytes and governs nothing.
-import '../../../sidecar/dist/config.js';
-import '../../../sidecar/dist/gateway/entrance.js';
-import '../../../sidecar/dist/gateway/mesh/mesh.js';
-import '../../../sidecar/dist/gateway/metrics.js';
-import '../../../sidecar/dist/gateway/server.js';
-import '../../../sidecar/dist/gateway/upstreams/tool-servers.js';
-import '../../../sidecar/dist/start.js';
+// A bare program with the imports of the sidecar process, which answers the same question by as many bytes and governs nothing. What the
+// process imports is read from its main file, so that the two stay the same.
+import { readFileSync } from 'node:fs';
 import { fastify } from 'fastify';
+
+const bin = new URL('../../../sidecar/bin.js', import.meta.url);
+const [, mainPath] = /'(\.\/dist\/[^']+)'/.exec(readFileSync(bin, 'utf8')) ?? [];
+if (mainPath === undefined) throw new Error('sidecar/bin.js does not name the file that it starts');
+const main = new URL(mainPath, bin);
+const specifiers = [...readFileSync(main, 'utf8').matchAll(/^(?:import|export) .*?from '([^']+)';$/gm)].map(([, specifier]) => specifier);
+if (specifiers.length === 0) throw new Error(`${main} imports nothing`);
+for (const specifier of specifiers) await import(specifier.startsWith('.') ? new URL(specifier, main).href : specifier);
 
 const app = fastify();
 app.post('/govern/tool-use', async () => ({
