@@ -1,6 +1,10 @@
-// `npm run bench [-- name …] [--write]`: measures what targets are about, one JSON line each as it comes, and says which fall short.
-// `redact` stands for all of its parts. `--write` puts what was seen into docs/performance.md. What is imported as a package is
-// what was built, as users have it.
+// `npm run bench [-- name …] [--write] [--twice] [--against <commit>]`: measures what targets are about, one JSON line each as it comes, and
+// says which fall short. `redact` and `side` stand for all of their parts. `--write` puts what was seen into docs/performance.md.
+// `--twice` measures all of it again and fails where a ratio differs by 10 % or more. `--against` compares this tree with another
+// commit: against.ts. What is imported as a package is what was built, as users have it.
+// Ends with 1 where something was not measured, and with 2 where the arguments are wrong.
+import { parseArgs } from 'node:util';
+import { compareTrees } from './against.ts';
 import { benchAudit } from './audit.ts';
 import { benchDecide } from './decide.ts';
 import { benchDeltas } from './deltas.ts';
@@ -8,14 +12,20 @@ import { benchFanout } from './fanout.ts';
 import { benchFootprint } from './footprint.ts';
 import { benchGovern } from './govern.ts';
 import { benchHooks } from './hooks.ts';
-import type { Result } from './measure.ts';
+import { isMeasured, type Result, type Row } from './measure.ts';
 import { benchProxies } from './proxies.ts';
 import { benchRedactQuality, benchRedactSpeed } from './redact.ts';
 import { benchWorst } from './redact-worst.ts';
 import { machine, writeSeen } from './report.ts';
 import { benchStarts } from './starts.ts';
+import { versions } from './side/contenders.ts';
+import { Missing } from './side/missing.ts';
+import { lookAtOthers, type Others, othersCoresMax, watchOthers } from './side/others.ts';
+import { sideBenches, type SideOptions } from './side/side.ts';
+import { thisTree } from './side/tree.ts';
+import { differencesOf } from './twice.ts';
 
-type Bench = () => Promise<readonly Result[]> | AsyncIterable<Result> | Iterable<Result>;
+type Bench = (options: SideOptions) => Promise<readonly Row[]> | AsyncIterable<Row> | Iterable<Row>;
 
 const benches: Readonly<Record<string, Bench>> = {
   decide: benchDecide,
@@ -31,34 +41,114 @@ const benches: Readonly<Record<string, Bench>> = {
   'redact-quality': benchRedactQuality,
   'redact-speed': benchRedactSpeed,
   'redact-worst': benchWorst,
+  ...sideBenches,
 };
 
-const writes = process.argv.includes('--write');
-const asked = process.argv.slice(2).filter((argument) => argument !== '--write');
+const { values: options, positionals: asked } = parseOptions();
 const isAsked = (name: string, of: string): boolean => name === of || name.startsWith(`${of}-`);
+const names = Object.keys(benches).filter((name) => asked.length === 0 || asked.some((of) => isAsked(name, of)));
 const unknown = asked.filter((of) => !Object.keys(benches).some((name) => isAsked(name, of)));
-if (unknown.length > 0) {
-  console.error(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}`);
+if (unknown.length > 0)
+  refuse(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}, and side and redact for their parts`);
+
+console.log(`# ${machine()}; ${versions()}`);
+process.exit(options.against === undefined ? await measureAll() : await compareTrees(names, options.against));
+
+function parseOptions() {
+  const flag = { type: 'boolean', default: false } as const;
+  const text = { type: 'string' } as const;
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        write: flag,
+        twice: flag,
+        against: text,
+        // Of those that `--against` starts.
+        alone: flag,
+        tree: text,
+        rounds: { type: 'string', default: '5' },
+      },
+    });
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function refuse(problem: string): never {
+  console.error(problem);
   process.exit(2);
 }
 
-console.log(`# ${machine()}`);
-const short: Result[] = [];
-for (const [name, bench] of Object.entries(benches)) {
-  if (asked.length > 0 && !asked.some((of) => isAsked(name, of))) continue;
-  const results: Result[] = [];
-  for await (const result of await bench()) {
-    const { bound: _bound, ...line } = result;
-    console.log(JSON.stringify(line));
-    results.push(result);
-  }
-  short.push(...results.filter(({ ok }) => !ok));
-  if (writes) writeSeen(name, results);
+/** Answers the exit code. */
+async function measureAll(): Promise<number> {
+  const side: SideOptions = {
+    tree: options.tree === undefined ? thisTree : { root: options.tree, name: options.tree },
+    rounds: Number(options.rounds),
+    alone: options.alone,
+  };
+  const first = await measureOnce(side);
+  const again = options.twice ? await measureOnce(side) : null;
+  const differences = again === null ? [] : differencesOf([...first.results.values()].flat(), [...again.results.values()].flat());
+  if (options.write) for (const [name, results] of first.results) writeSeen(name, results, again?.results.get(name) ?? null);
+  const short = [...first.results.values()].flat().filter(({ ok }) => !ok);
+  console.log(
+    short.length === 0
+      ? '# every target is met'
+      : `# short of target: ${short.map(({ name, ratio, target }) => `${name} (${ratio}, wanted ${target})`).join('; ')}`,
+  );
+  for (const difference of differences) console.log(`# differs by 10 % or more: ${difference}`);
+  const missing = [...first.missing, ...(again?.missing ?? [])];
+  for (const what of missing) console.log(`# not measured: ${what}`);
+  return missing.length === 0 && differences.length === 0 ? 0 : 1;
 }
-console.log(
-  short.length === 0
-    ? '# every target is met'
-    : `# short of target: ${short.map(({ name, ratio, target }) => `${name} (${ratio}, wanted ${target})`).join('; ')}`,
-);
-// One of the libraries goes on with work that nobody waits for.
-process.exit();
+
+interface Seen {
+  readonly results: ReadonlyMap<string, readonly Result[]>;
+  readonly missing: readonly string[];
+}
+
+async function measureOnce(side: SideOptions): Promise<Seen> {
+  const results = new Map<string, readonly Result[]>();
+  const missing: string[] = [];
+  const wantsQuiet = names.some((name) => name in sideBenches);
+  const others = wantsQuiet ? await lookAtOthers() : null;
+  if (others !== null && others.cores > othersCoresMax) return { results, missing: [`anything: ${wordsOf(others)}`] };
+  for (const name of names) {
+    const rows = await measureBench(name, side);
+    missing.push(...rows.flatMap((row) => (isMeasured(row) ? [] : [`${row.name}: ${row.notMeasured}`])));
+    results.set(name, rows.filter(isMeasured));
+  }
+  return { results, missing };
+}
+
+function wordsOf({ cores, names: who }: Others): string {
+  return `other processes take ${cores.toFixed(2)} of a core, and at most ${othersCoresMax} may be taken: ${who}`;
+}
+
+/** Its rows, each printed; parts of `side` once it is known that no other process disturbed them. */
+async function measureBench(name: string, side: SideOptions): Promise<readonly Row[]> {
+  const isSide = name in sideBenches;
+  const watched = watchOthers();
+  const rows: Row[] = [];
+  try {
+    for await (const row of (await benches[name]?.(side)) ?? []) {
+      rows.push(row);
+      if (!isSide) print(row);
+    }
+  } catch (error) {
+    if (!(error instanceof Missing)) throw error;
+    rows.push({ name, notMeasured: error.message });
+  }
+  if (!isSide) return rows;
+  const others = watched();
+  const seen = others.cores > othersCoresMax ? [{ name, notMeasured: wordsOf(others) }] : rows;
+  seen.forEach(print);
+  return seen;
+}
+
+function print(row: Row): void {
+  if (!isMeasured(row)) return console.log(JSON.stringify(row));
+  const { bound: _bound, ...line } = row;
+  console.log(JSON.stringify(line));
+}

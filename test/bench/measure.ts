@@ -17,6 +17,17 @@ export interface Result {
   readonly bound: 'at most' | 'at least';
 }
 
+/** A row whose baseline is not there. */
+interface NotMeasured {
+  readonly name: string;
+  /** Why, and what to do. */
+  readonly notMeasured: string;
+}
+
+export type Row = Result | NotMeasured;
+
+export const isMeasured = (row: Row): row is Result => !('notMeasured' in row);
+
 type Measured = Omit<Result, 'ok' | 'bound' | 'target'>;
 
 /** Mean ns of one of `batch` calls. */
@@ -83,7 +94,7 @@ export function orient(fields: Measured): Result {
   return { ...judged(fields, 'at most', Number.POSITIVE_INFINITY), target: null };
 }
 
-export function judged(fields: Measured, bound: Result['bound'], target: number): Result {
+function judged(fields: Measured, bound: Result['bound'], target: number): Result {
   const ok = bound === 'at most' ? fields.ratio <= target : fields.ratio >= target;
   return { ...fields, value: round(fields.value), ratio: round(fields.ratio), target, ok, bound };
 }

@@ -22,14 +22,16 @@ export interface Program {
 interface Starting {
   readonly env: Readonly<Record<string, string>>;
   readonly until: string;
+  /** Absent: this checkout. */
+  readonly cwd?: string;
   /** Kills it before it has announced anything. */
   readonly kill?: AbortSignal | undefined;
 }
 
 /** `args` are Node's. Resolves once the program has announced `until`; rejects with its log if it ends before. */
-export async function startProgram(args: readonly string[], { env, until, kill }: Starting): Promise<Program> {
+export async function startProgram(args: readonly string[], { env, until, cwd = root, kill }: Starting): Promise<Program> {
   const child = spawn(process.execPath, args, {
-    cwd: root,
+    cwd,
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,0 +1,69 @@
+// What the bench makes of figures: whether others disturbed them, whether two runs agree, and which tree is slower.
+import { expect, test } from 'vitest';
+import { compareFigures, figuresIn } from './against.ts';
+import { judge, judgeAmount, orient } from './measure.ts';
+import { othersBetween } from './side/others.ts';
+import type { ProcessTable } from './side/processes.ts';
+import { differencesOf } from './twice.ts';
+
+const fields = { name: 'P2 decide', value: 1, unit: 'ns', baseline: 'itself' };
+
+test('a ratio is judged by the bound of its target, and an amount by its share of it', () => {
+  expect(judge('P2', { ...fields, ratio: 3 })).toMatchObject({ ok: true, target: 3, bound: 'at most' });
+  expect(judge('P2', { ...fields, ratio: 3.01 }).ok).toBe(false);
+  expect(judge('S3 calls', { ...fields, ratio: 0.64 })).toMatchObject({ ok: false, target: 0.65, bound: 'at least' });
+  expect(judgeAmount('P11 sidecar', 37.5, fields)).toMatchObject({ ok: false, ratio: 1.5, target: 1 });
+  expect(orient({ ...fields, ratio: 99 })).toMatchObject({ ok: true, target: null });
+});
+
+const processTable = (...rows: readonly (readonly [pid: number, parent: number, cpu: number, startedAt?: number])[]): ProcessTable =>
+  new Map(rows.map(([pid, parent, cpu, startedAt = 0]) => [pid, { pid, parent, name: `p${pid}`, cpu, startedAt }]));
+
+test('CPU of other processes counts: not that of our own tree, nor of threads of the kernel', () => {
+  const before = processTable([1, 0, 10], [50, 1, 5], [60, 50, 5], [2, 0, 1], [3, 2, 1], [70, 1, 4]);
+  const after = processTable([1, 0, 10], [50, 1, 9], [60, 50, 9], [61, 60, 9], [2, 0, 2], [3, 2, 9], [70, 1, 5]);
+  expect(othersBetween(before, after, { own: 50, seconds: 10 })).toEqual({ cores: 0.1, names: 'p70 (70) 0.10' });
+});
+
+test('a process that took the id of an ended one counts from its own start', () => {
+  const others = othersBetween(processTable([70, 1, 4, 100]), processTable([70, 1, 2, 200]), { own: 50, seconds: 10 });
+  expect(others.cores).toBe(0.2);
+});
+
+test('two runs differ where a ratio differs by 10 % or more, or a row is in one alone', () => {
+  const row = (name: string, ratio: number) => judge('P2', { ...fields, name, ratio });
+  expect(differencesOf([row('a', 1), row('b', 2)], [row('a', 1.09), row('b', 1.83)])).toEqual([]);
+  expect(differencesOf([row('a', 1)], [row('a', 1.1), row('b', 1)])).toEqual(['a: 1 and 1.1 (10 %)', 'b: only in the second run']);
+  expect(differencesOf([orient({ ...fields, ratio: 1 })], [orient({ ...fields, ratio: 9 })])).toEqual([]);
+});
+
+test('trees are compared by the median of the pairs, above 1 where this one is slower, whichever way its unit counts', () => {
+  const pair = (ms: number, perSecond: number) => [
+    { name: 'time', unit: 'ms', value: ms },
+    { name: 'rate', unit: '/s', value: perSecond },
+  ];
+  const compared = compareFigures([
+    { here: pair(11, 100), there: pair(10, 200) },
+    { here: pair(30, 100), there: pair(10, 200) },
+    { here: pair(10, 100), there: pair(10, 200) },
+  ]);
+  expect(compared.map(({ name, ratio }) => [name, ratio])).toEqual([
+    ['time', 1.1],
+    ['rate', 2],
+  ]);
+});
+
+test('a figure of one tree alone is not compared, and one that is not above zero has no ratio', () => {
+  const here = [
+    { name: 'both', unit: 'B', value: 0 },
+    { name: 'here', unit: 'B', value: 1 },
+  ];
+  expect(compareFigures([{ here, there: [{ name: 'both', unit: 'B', value: 0 }] }])).toEqual([
+    { name: 'both', unit: 'B', here: 0, there: 0, ratio: null },
+  ]);
+});
+
+test('figures are the lines of JSON with a value', () => {
+  const text = '# 2 cores\n{"name":"a","value":1,"unit":"ms"}\n{"name":"b","notMeasured":"wrk is not installed"}\nnoise\n';
+  expect(figuresIn(text)).toEqual([{ name: 'a', value: 1, unit: 'ms' }]);
+});

@@ -1,0 +1,94 @@
+// S2: what stands behind the hook endpoint (control plane and PostgreSQL) takes for 1,000 entries, beside the first version in the same
+// run; and with 200 sidecars that make a call every two seconds each.
+import { setTimeout as delay } from 'node:timers/promises';
+import { startProgram } from '../../support/programs.ts';
+import { judge, type Result, type Row } from '../measure.ts';
+import { loadInTurn, type Loaded, rowOf, unlessMissing } from './compare.ts';
+import { Missing } from './missing.ts';
+import { cpuSecondsOf } from './processes.ts';
+import { hookRequest } from './questions.ts';
+import { type Closing, deniedRow, type Sidecar, startControlPlane, startSidecar, withClosing } from './stage.ts';
+import type { SideOptions } from './side.ts';
+import { buildCommit, firstVersion, type Tree } from './tree.ts';
+
+const unit = 's of CPU a 1,000 entries';
+const connections = [1, 16, 64] as const;
+
+export async function* benchBehind({ tree, rounds, alone }: SideOptions): AsyncGenerator<Row> {
+  yield* await withClosing(async (closing, folder) => {
+    const ours = await startLoaded(tree, folder, closing);
+    const first = alone ? null : await unlessMissing(async () => startLoaded(await buildCommit(firstVersion, closing), folder, closing));
+    const results: Row[] = [];
+    for (const withCaps of [false, true])
+      for (const at of connections) {
+        const agent = withCaps ? 'worker' : 'free';
+        const others = { first: first === null || first instanceof Missing ? first : first.loaded(agent) };
+        const seen = await loadInTurn(ours.loaded(agent), others, { load: { connections: at, seconds: 4 }, rounds, folder });
+        const name = `S2 behind the hook endpoint at ${at}${withCaps ? ', with caps' : ''}`;
+        const row = { name, unit, figure: 'behind', against: 'the first version' } as const;
+        results.push(rowOf({ id: `S2 ${withCaps ? 'with caps ' : ''}at ${at}`, ...row }, seen.ours, seen.others.first));
+      }
+    return [...results, await deniedRow('S2 calls denied though all had room', ours.sidecar)];
+  });
+  yield await withClosing((closing, folder) => manySidecars(tree, folder, closing));
+}
+
+interface Started {
+  readonly sidecar: Sidecar;
+  readonly loaded: (agent: 'worker' | 'free') => Loaded;
+}
+
+async function startLoaded(tree: Tree, folder: string, closing: Closing): Promise<Started> {
+  const plane = await startControlPlane(tree, folder, closing);
+  const sidecar = await startSidecar({ tree, plane, folder }, closing);
+  const program = { gateway: sidecar.pid, behind: [plane.pid], rest: sidecar.delivered };
+  return { sidecar, loaded: (agent) => ({ ...program, request: hookRequest(sidecar, agent) }) };
+}
+
+const fleetSize = 200;
+const callEveryMs = 2_000;
+const watchedMs = 30_000;
+
+/** Each a library with a connection, a spool and a policy of its own; many in one process, so that they fit the machine. */
+const fleetProgram = (grpc: string, key: string, folder: string): string => `
+import { connect } from '@tollgate/sidecar';
+const gates = [];
+for (let at = 0; at < ${fleetSize}; at += 1)
+  gates.push(await connect({ controlPlane: ${JSON.stringify(grpc)}, key: ${JSON.stringify(key)}, spoolDir: ${JSON.stringify(folder)} + '/' + at }));
+let calls = 0;
+for (const [at, gate] of gates.entries()) {
+  const run = gate.run({ agent: 'free', tier: 'api' });
+  setTimeout(() => setInterval(async () => {
+    const verdict = await run.decide({ tool: 'server7.tool_7', input: { at } });
+    if (!verdict.allowed) throw new Error('the call was denied');
+    calls += 1;
+  }, ${callEveryMs}), (at * ${callEveryMs}) / ${fleetSize});
+}
+setInterval(() => process.stdout.write('  calls  ' + calls + '\\n'), 100);
+process.stdout.write('  fleet  connected\\n');
+process.on('SIGTERM', () => process.exit(0));
+`;
+
+async function manySidecars(tree: Tree, folder: string, closing: Closing): Promise<Result> {
+  const plane = await startControlPlane(tree, folder, closing);
+  const key = await plane.keyWith(['sidecar.sync', 'govern']);
+  const args = ['--input-type=module', '--eval', fleetProgram(plane.grpc, key, folder)];
+  const fleet = await startProgram(args, { cwd: tree.root, env: {}, until: 'fleet' });
+  closing.push(() => fleet.end());
+  // Until leases, connections and code are warm.
+  await delay(10_000);
+  // Each writes one entry, which is shipped soon.
+  const callsNow = (): number => Number(fleet.announced.get('calls'));
+  const [callsBefore, cpuBefore] = [callsNow(), cpuSecondsOf(plane.pid)];
+  await delay(watchedMs);
+  const [entries, cpu] = [callsNow() - callsBefore, cpuSecondsOf(plane.pid) - cpuBefore];
+  const value = (cpu / entries) * 1000;
+  const baseline = `${entries} entries in ${watchedMs / 1000} s; the ratio is the value`;
+  return judge('S2 200 sidecars', {
+    name: `S2 behind ${fleetSize} sidecars at half a call a second each`,
+    value,
+    unit,
+    baseline,
+    ratio: value,
+  });
+}

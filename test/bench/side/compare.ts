@@ -1,0 +1,100 @@
+// Loads programs in turn, round after round, so that a machine whose speed drifts slows all of them; what is judged is the median of the
+// ratios of each round.
+import { judge, median, orient, type Row } from '../measure.ts';
+import type { TargetId } from '../targets.ts';
+import { Missing } from './missing.ts';
+import { cpuDuring } from './stage.ts';
+import { type Load, loadBy, type Request } from './wrk.ts';
+
+export interface Loaded {
+  readonly request: Request;
+  /** The program that is asked. */
+  readonly gateway: number;
+  /** Programs that work for it. */
+  readonly behind?: readonly number[];
+  /** Resolves once those have nothing left to do. */
+  readonly rest?: () => Promise<void>;
+}
+
+/** What one load showed; CPU in seconds a 1,000 calls, times in ms. */
+export interface Figures {
+  readonly cpu: number;
+  readonly behind: number;
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p90: number;
+}
+
+async function loadOnce({ request, gateway, behind = [], rest }: Loaded, load: Load, folder: string): Promise<Figures> {
+  const { answer, ...cpu } = await cpuDuring({ gateway, behind }, () => loadBy(request, load, folder), rest);
+  const { requests, perSecond, p50, p90 } = answer;
+  return { cpu: (cpu.gateway / requests) * 1000, behind: (cpu.behind / requests) * 1000, perSecond, p50, p90 };
+}
+
+export interface Rounds {
+  readonly load: Load;
+  readonly rounds: number;
+  readonly folder: string;
+}
+
+/** A program to compare with. Null: none is wanted. */
+export type Contender = Loaded | Missing | null;
+
+/** What each round showed, in place of the program. */
+export interface Seen<Name extends string> {
+  readonly ours: readonly Figures[];
+  readonly others: Readonly<Record<Name, readonly Figures[] | Missing | null>>;
+}
+
+/** What `start` answers, or what it misses. */
+export async function unlessMissing<T>(start: () => Promise<T>): Promise<T | Missing> {
+  try {
+    return await start();
+  } catch (error) {
+    if (error instanceof Missing) return error;
+    throw error;
+  }
+}
+
+/** Figures of each program in each round; one round before is not counted. */
+export async function loadInTurn<Name extends string>(
+  ours: Loaded,
+  others: Readonly<Record<Name, Contender>>,
+  { load, rounds, folder }: Rounds,
+): Promise<Seen<Name>> {
+  const contenders = Object.entries<Contender>(others);
+  const programs = new Map<string, Loaded>([['ours', ours]]);
+  for (const [name, one] of contenders) if (one !== null && !(one instanceof Missing)) programs.set(name, one);
+  const seen = new Map<string, Figures[]>([...programs.keys()].map((name) => [name, []]));
+  for (let round = -1; round < rounds; round += 1)
+    for (const [name, program] of programs) {
+      const figures = await loadOnce(program, load, folder);
+      if (round >= 0) seen.get(name)?.push(figures);
+    }
+  const inOthers = contenders.map(([name, one]) => [name, seen.get(name) ?? one]);
+  return { ours: seen.get('ours') ?? [], others: Object.fromEntries(inOthers) };
+}
+
+export interface RowOptions {
+  /** Null: for orientation. */
+  readonly id: TargetId | null;
+  readonly name: string;
+  readonly unit: string;
+  readonly figure: keyof Figures;
+  /** What it is measured against, in words. */
+  readonly against: string;
+}
+
+/** A row of the report. Without a baseline, as when trees are compared, the value stands alone. */
+export function rowOf(
+  { id, name, unit, figure, against }: RowOptions,
+  ours: readonly Figures[],
+  theirs: readonly Figures[] | Missing | null,
+): Row {
+  if (theirs instanceof Missing) return { name, notMeasured: theirs.message };
+  const value = median(ours.map((each) => each[figure]));
+  if (theirs === null) return orient({ name, value, unit, baseline: 'measured alone', ratio: 1 });
+  const baseline = `${against}: ${median(theirs.map((each) => each[figure])).toPrecision(3)}`;
+  const ratio = median(ours.map((each, round) => each[figure] / (theirs[round]?.[figure] ?? Number.NaN)));
+  return id === null ? orient({ name, value, unit, baseline, ratio }) : judge(id, { name, value, unit, baseline, ratio });
+}

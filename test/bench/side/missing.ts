@@ -1,0 +1,2 @@
+// What a row needs and the machine, or the clone, lacks: the row is "not measured". The message says what to do.
+export class Missing extends Error {}

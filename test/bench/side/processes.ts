@@ -1,0 +1,72 @@
+// What programs take, read from the process table (Linux): CPU seconds of a program with all that it started, and their memory.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+
+interface ProcessRow {
+  readonly pid: number;
+  readonly parent: number;
+  readonly name: string;
+  /** In seconds, with that of its ended children. */
+  readonly cpu: number;
+  /** In ticks since the machine started: with the pid it names a process for good. */
+  readonly startedAt: number;
+}
+
+export type ProcessTable = ReadonlyMap<number, ProcessRow>;
+
+export function readProcesses(): ProcessTable {
+  const rows = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readRow(Number(name)))
+    .filter((row) => row !== null);
+  return new Map(rows.map((row) => [row.pid, row]));
+}
+
+function readRow(pid: number): ProcessRow | null {
+  const stat = readOrNull(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The name is in parentheses and may hold any character.
+  const [begin, end] = [stat.indexOf('('), stat.lastIndexOf(')')];
+  const fields = stat.slice(end + 2).split(' ');
+  const field = (number: number): number => Number(fields[number - 3]);
+  const ticks = field(14) + field(15) + field(16) + field(17);
+  return { pid, parent: field(4), name: stat.slice(begin + 1, end), cpu: ticks / ticksPerSecond, startedAt: field(22) };
+}
+
+/** That process and everything below it. */
+export function treeOf(pid: number, table: ProcessTable): ReadonlySet<number> {
+  const tree = new Set([pid]);
+  // A child may come before its parent in the table.
+  for (let before = 0; before !== tree.size; ) {
+    before = tree.size;
+    for (const row of table.values()) if (tree.has(row.parent)) tree.add(row.pid);
+  }
+  return tree;
+}
+
+/** CPU seconds that the process and everything below it have taken so far. */
+export function cpuSecondsOf(pid: number): number {
+  const table = readProcesses();
+  return [...treeOf(pid, table)].reduce((sum, each) => sum + (table.get(each)?.cpu ?? 0), 0);
+}
+
+/** Bytes of memory of the process and everything below it; what several share is divided among them (PSS). */
+export function pssBytesOf(pid: number): number {
+  return [...treeOf(pid, readProcesses())].reduce((sum, each) => sum + pssOfOne(each), 0);
+}
+
+function pssOfOne(pid: number): number {
+  const rollup = readOrNull(`/proc/${pid}/smaps_rollup`) ?? '';
+  return Number(/^Pss: +(\d+) kB$/m.exec(rollup)?.[1] ?? 0) * 1024;
+}
+
+/** Null: the process has ended. */
+function readOrNull(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,93 @@
+// Load by wrk: one thread, kept connections, each asking again as soon as it was answered. Requests are written out whole, so that
+// the load costs little; a session id in the body may change as requests go.
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { commandOf } from './contenders.ts';
+
+/** Stands in a body for the id of the session, which is as long. */
+export const sessionMark = '@session-of-this-call@@@@@@@';
+
+export interface Request {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** How many calls share a session, where the body has one; 1: each has a new one. */
+  readonly callsPerSession?: number;
+}
+
+export interface Load {
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+export interface Answered {
+  readonly requests: number;
+  readonly perSecond: number;
+  /** Of single requests, in ms. */
+  readonly p50: number;
+  readonly p90: number;
+}
+
+/** Fails where any request was not answered with 2xx. `folder` is for the script. */
+export async function loadBy(request: Request, { connections, seconds }: Load, folder: string): Promise<Answered> {
+  const script = join(folder, `load-${randomBytes(6).toString('hex')}.lua`);
+  writeFileSync(script, luaFor(request));
+  const { origin } = new URL(request.url);
+  const args = [
+    '--threads',
+    '1',
+    '--connections',
+    `${connections}`,
+    '--duration',
+    `${seconds}s`,
+    '--timeout',
+    '10s',
+    '--script',
+    script,
+    origin,
+  ];
+  const said = /^said (\{.*\})$/m.exec(await outputOf(commandOf('wrk'), args))?.[1];
+  if (said === undefined) throw new Error(`wrk said nothing of ${request.url}`);
+  const { requests, us, failed, p50Us, p90Us } = JSON.parse(said);
+  if (failed > 0 || requests === 0) throw new Error(`${failed} of ${requests} requests to ${request.url} failed`);
+  return { requests, perSecond: (requests / us) * 1e6, p50: p50Us / 1000, p90: p90Us / 1000 };
+}
+
+function luaFor(request: Request): string {
+  const whole = textOf(request);
+  // ASCII without control characters but line ends: JSON's text of it is Lua's.
+  const [before = '', after] = whole.split(sessionMark).map((part) => JSON.stringify(part));
+  const each = request.callsPerSession ?? 1;
+  // As long as the mark, so that the length of the body stays.
+  const id = `string.format("${randomBytes(9).toString('hex')}%010d", math.floor(sent / ${each}))`;
+  const built =
+    after === undefined
+      ? `local whole = ${before}\nfunction request() return whole end`
+      : `local sent = 0\nlocal before, after = ${before}, ${after}\nfunction request() local id = ${id}; sent = sent + 1; return before .. id .. after end`;
+  return `${built}
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format('said {"requests": %d, "us": %d, "failed": %d, "p50Us": %d, "p90Us": %d}\\n', summary.requests, summary.duration,
+    errors.connect + errors.read + errors.write + errors.status + errors.timeout, latency:percentile(50), latency:percentile(90)))
+end
+`;
+}
+
+function textOf({ url, headers, body }: Request): string {
+  const { host, pathname } = new URL(url);
+  const all = { host, 'content-type': 'application/json', 'content-length': `${Buffer.byteLength(body)}`, ...headers };
+  return [`POST ${pathname} HTTP/1.1`, ...Object.entries(all).map(([name, value]) => `${name}: ${value}`), '', body].join('\r\n');
+}
+
+async function outputOf(command: string, args: readonly string[]): Promise<string> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (more: string) => {
+    text += more;
+  });
+  const code = await new Promise<number | null>((done, fail) => child.once('close', done).once('error', fail));
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${text}`);
+  return text;
+}

@@ -1,0 +1,24 @@
+// Whether two runs of the same benches saw the same.
+import type { Result } from './measure.ts';
+
+const differenceMax = 0.1;
+
+/** How far the two ratios are apart, as a share of the smaller. */
+function differenceOf(first: number, second: number): number {
+  const [low, high] = [Math.min(first, second), Math.max(first, second)];
+  return low === high ? 0 : (high - low) / Math.abs(low);
+}
+
+/** Rows with a target whose ratios differ by 10 % or more, and rows of one run alone; in words. */
+export function differencesOf(first: readonly Result[], second: readonly Result[]): readonly string[] {
+  const judged = (results: readonly Result[]) =>
+    new Map(results.filter(({ target }) => target !== null).map((one) => [one.name, one.ratio]));
+  const [one, two] = [judged(first), judged(second)];
+  const differing = [...one].flatMap(([name, ratio]) => {
+    const again = two.get(name);
+    if (again === undefined) return [`${name}: only in the first run`];
+    const difference = differenceOf(ratio, again);
+    return difference < differenceMax ? [] : [`${name}: ${ratio} and ${again} (${(difference * 100).toFixed(0)} %)`];
+  });
+  return [...differing, ...[...two.keys()].filter((name) => !one.has(name)).map((name) => `${name}: only in the second run`)];
+}
