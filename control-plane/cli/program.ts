@@ -49,7 +49,8 @@ export async function runCli(words: readonly string[], world: World): Promise<Ex
   }
 }
 
-function createProgram(cli: Cli): Command {
+/** Every command, with no work done. Its help is as wide as the terminal of the world that it writes to. */
+export function createProgram(cli: Cli): Command {
   const { world } = cli;
   const program = new Command('tollgate')
     .description('Says which agent may call which tool, for whom and how often, and proves afterwards what happened')
@@ -65,6 +66,8 @@ function createProgram(cli: Cli): Command {
     .configureOutput({
       writeOut: (text) => void world.stdout.write(text),
       writeErr: (text) => void world.stderr.write(text),
+      getOutHelpWidth: () => helpWidth(world.stdout),
+      getErrHelpWidth: () => helpWidth(world.stderr),
       outputError: (text, write) =>
         write(
           `${text
@@ -103,6 +106,9 @@ function createProgram(cli: Cli): Command {
   addCompletionCommand(program, cli);
   return program;
 }
+
+/** Not a terminal: a fixed width, whatever the process itself writes to. */
+const helpWidth = ({ isTTY, columns }: World['stdout']): number => (isTTY === true ? (columns ?? 80) : 80);
 
 /** Loaded here only: the other commands start without the control plane. */
 async function startControlPlane({ world }: { readonly world: World }): Promise<ExitCode> {
