@@ -1,0 +1,116 @@
+// What others rely on is as its frozen file says, and a change of any of them is noticed.
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { temporaryFolder } from '../support/spools.ts';
+import { describeDifferences, findDifferences, frozenFolder, readFrozen, whatToDo } from './compare.ts';
+import { makeContracts } from './contracts.ts';
+import { writtenFields } from './made/entry-fields.ts';
+import { sectionOf } from './made/proto.ts';
+
+const frozen = readFrozen(frozenFolder);
+const files = [...frozen.keys()];
+
+let made: ReadonlyMap<string, string>;
+beforeAll(async () => {
+  made = await makeContracts();
+});
+
+test('what others rely on is as the frozen files say', () => {
+  const differences = findDifferences(frozenFolder, made);
+  if (differences.length > 0) expect.fail(describeDifferences(differences));
+});
+
+/** A folder with the frozen files, and `text` in the place of one of them. */
+function planted(file: string, text: string): string {
+  const folder = temporaryFolder();
+  for (const name of files) cpSync(join(frozenFolder, name), join(folder, name));
+  writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+const plant = 'a line that no code makes';
+const plants: readonly (readonly [string, (lines: readonly string[], at: number) => readonly string[]])[] = [
+  ['removed', (lines, at) => lines.toSpliced(at, 1)],
+  ['added', (lines, at) => lines.toSpliced(at, 0, plant)],
+  ['changed', (lines, at) => lines.with(at, `${lines[at]} ${plant}`)],
+];
+
+test.each(files.flatMap((file) => plants.map(([change, alter]) => ({ file, change, alter }))))(
+  'a line $change in $file is noticed, wherever it is, and shown',
+  ({ file, change, alter }) => {
+    const lines = (frozen.get(file) ?? '').split('\n');
+    const last = lines.findLastIndex((line) => line !== '');
+    expect(last).toBeGreaterThan(5);
+    for (const at of [0, Math.floor(last / 2), last]) {
+      const differences = findDifferences(planted(file, alter(lines, at).join('\n')), made);
+      expect(differences).toEqual([{ file, kind: 'changed', diff: expect.any(String) }]);
+      const shown = describeDifferences(differences);
+      const line = change === 'added' ? `-${plant}` : `+${lines[at]}`;
+      expect(shown.split('\n')).toContain(line);
+      expect(shown).toContain(`test/frozen/${file} differs`);
+      expect(shown).toContain(whatToDo);
+    }
+  },
+);
+
+test.each(files)('%s is noticed where it is missing', (file) => {
+  const folder = planted(file, '');
+  rmSync(join(folder, file));
+  expect(findDifferences(folder, made)).toEqual([{ file, kind: 'missing', diff: '' }]);
+});
+
+test('a file that no code makes is noticed', () => {
+  const differences = findDifferences(planted('more.txt', 'words\n'), made);
+  expect(differences).toEqual([{ file: 'more.txt', kind: 'extra', diff: '' }]);
+  expect(describeDifferences(differences)).toContain('test/frozen/more.txt is not made by any code');
+});
+
+test('a difference of many lines is shown in part', () => {
+  const shown = describeDifferences(findDifferences(planted('openapi.json', '{}\n'), made)).split('\n');
+  expect(shown.length).toBeLessThan(210);
+  expect(shown).toContainEqual(expect.stringMatching(/^… and \d+ more lines$/));
+});
+
+test('metrics of both programs are those of docs/telemetry.md', () => {
+  const page = readFileSync(new URL('../../docs/telemetry.md', import.meta.url), 'utf8');
+  const documented = [...page.matchAll(/^\| `(tollgate_\w+)` +\|/gm)].map(([, name = '']) => name);
+  const exported = (made.get('metrics.txt') ?? '').split('\n').filter((line) => line.startsWith('tollgate_'));
+  expect(exported.map((line) => line.replace(/ .*/, '')).toSorted()).toEqual(documented.toSorted());
+});
+
+test('every field that a sidecar writes is one that REST says it answers', () => {
+  const [written = '', answered = ''] = (made.get('entry-fields.txt') ?? '').split('\n\n');
+  const names = (section: string): readonly string[] =>
+    section
+      .split('\n')
+      .filter((line) => !line.startsWith('#'))
+      .map((line) => line.split(': ')[0]?.replaceAll(/\?|\[\]/g, '') ?? '');
+  expect(names(written).length).toBeGreaterThan(30);
+  expect(names(answered)).toEqual(expect.arrayContaining([...names(written)]));
+});
+
+test('numbers and names that a message or an enum reserves are frozen too', () => {
+  const lines = sectionOf({
+    name: 'a.proto',
+    package: 'a',
+    messageType: [{ name: 'M', reservedRange: [{ start: 2, end: 4 }], reservedName: ['old'] }],
+    enumType: [{ name: 'E', value: [{ name: 'ZERO', number: 0 }], reservedRange: [{ start: 5, end: 5 }] }],
+  }).lines;
+  expect(lines).toEqual([
+    'message a.M',
+    'message a.M reserved 2 to 3',
+    'message a.M reserved old',
+    'enum a.E =   0 ZERO',
+    'enum a.E reserved 5 to 5',
+  ]);
+});
+
+test('the fields of an interface are read with those of what it names; what cannot be read is an error', () => {
+  const source =
+    'export interface Inner {\n  /** A comment; with readonly words: in it. */\n  readonly b?: string;\n}\n' +
+    'export interface Outer {\n  readonly a: { readonly x: number; readonly y?: 1 };\n  readonly list: readonly Inner[];\n}\n';
+  expect(writtenFields(source, 'Outer')).toEqual(['a.x: number', 'a.y?: 1', 'list[].b?: string']);
+  expect(() => writtenFields(source, 'Other')).toThrow('there is no exported interface Other');
+  expect(() => writtenFields('export interface A {\n  b: string;\n}\n', 'A')).toThrow('a field of A cannot be read: b: string;');
+});

@@ -1,0 +1,49 @@
+// The REST surface as `main.ts` builds it, without a database and without a listener: what it describes and counts can be
+// read, and no request of a client can be answered. Of all that is optional, all is there.
+import { AppError } from '@tollgate/proto/contract';
+import { noPolicy } from '@tollgate/sidecar/hooks';
+import type { FastifyInstance } from 'fastify';
+import { Pool } from 'pg';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { createCatalogue } from '../../../control-plane/domain/agents/catalogue.ts';
+import { createApp } from '../../../control-plane/http/app.ts';
+import { streamBounds } from '../../../control-plane/http/streams.ts';
+import { createNotary, newNotaryKey } from '../../../control-plane/operations/audit/notary.ts';
+import { createStartRun } from '../../../control-plane/operations/runs/start-run.ts';
+import { createDiscover } from '../../../control-plane/operations/tool-servers/discover.ts';
+import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
+
+const unavailable = () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'there is no database here' }));
+
+/** Adds its metrics to `registry`. Close it after use. */
+export function createUnconnectedApp(registry = new Registry()): FastifyInstance {
+  // A pool connects at its first query.
+  const pool = new Pool();
+  const reach = createReach({ allowPrivate: false, commands: [] });
+  return createApp({
+    pool,
+    readingPool: pool,
+    heads: { waitBeyond: unavailable, close: () => undefined },
+    clock: () => new Date(0),
+    random: (size) => Buffer.alloc(size),
+    defaults: { defaultPermission: 'allow', windowSeconds: 60 },
+    catalogue: createCatalogue([]),
+    reach,
+    discover: createDiscover(reach),
+    streamBounds,
+    sealer: null,
+    authorities: unavailable,
+    notary: createNotary(newNotaryKey(), 90),
+    dailyCap: 0,
+    config: { publicUrl: null, operatorKey: 'operator-key-of-at-least-32-characters', patchPerMinute: 30 },
+    issuer: null,
+    startRun: createStartRun({ start: unavailable }, { atOnce: 1 }),
+    hooks: { enter: () => noPolicy, decided: () => undefined },
+    inTrace: (_headers, work) => work(),
+    log: pino({ level: 'silent' }),
+    registry,
+    readiness: () => [],
+    warnings: () => [],
+  });
+}

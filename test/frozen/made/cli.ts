@@ -1,0 +1,71 @@
+// The help of every command of `tollgate`, at a width that no terminal changes; and what `tollgate-sidecar` says where it is
+// asked for help.
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { treeOf } from '../../../control-plane/cli/completion.ts';
+import { createProgram, runCli } from '../../../control-plane/cli/program.ts';
+import type { World } from '../../../control-plane/cli/world.ts';
+
+const columns = 120;
+
+export async function cliText(): Promise<string> {
+  const paths = treeOf(createProgram({ world: worldInto(() => undefined), exitCode: 0 })).map(({ path }) => path);
+  return (await Promise.all([...paths.toSorted().map(helpOf), sidecarHelp()])).join('\n');
+}
+
+/** Wraps long lines at `columns` as they stand on the terminal. */
+async function helpOf(path: string): Promise<string> {
+  const said: string[] = [];
+  const words = path === '' ? [] : path.split(' ');
+  const code = await runCli(
+    [...words, '--help'],
+    worldInto((chunk) => void said.push(chunk)),
+  );
+  return section(['tollgate', ...words, '--help'], code, said.join(''));
+}
+
+const section = (words: readonly string[], code: number | null, said: string): string =>
+  `$ ${words.join(' ')}\n${said.trimEnd()}\n${code === 0 ? '' : `exit code ${code}\n`}`;
+
+function worldInto(write: (chunk: string) => void): World {
+  const sink = Object.assign(
+    new Writable({
+      decodeStrings: false,
+      write: (chunk: string, _encoding, done) => {
+        write(chunk);
+        done();
+      },
+    }),
+    { isTTY: true, columns },
+  );
+  return {
+    env: {},
+    version: '0.0.0',
+    home: '/home/ann',
+    cwd: '/home/ann',
+    self: 'tollgate',
+    stdin: Readable.from([]),
+    stdout: sink,
+    stderr: sink,
+    prompts: null,
+    now: () => new Date(0),
+    random: () => 0,
+    wait: async () => undefined,
+    interruption: () => new AbortController().signal,
+  };
+}
+
+/** It runs when it is loaded, so it is asked in a process of its own. */
+async function sidecarHelp(): Promise<string> {
+  const root = fileURLToPath(new URL('../../..', import.meta.url));
+  const started = ['--import', 'tsx', '--conditions=tollgate-source', 'sidecar/main.ts', '--help'];
+  const child = spawn(process.execPath, started, { cwd: root, env: { PATH: process.env['PATH'] }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return section(['tollgate-sidecar', '--help'], code, `${out}${err}`);
+}

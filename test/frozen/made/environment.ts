@@ -1,0 +1,97 @@
+// The environment variables of each program: from their schemas, from the lists of the command line and of injection, and,
+// for variables of others, from what the programs read of the environment.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ConfigSchema, hosts, type Variable } from '@tollgate/proto/contract';
+import { readTelemetrySettings } from '@tollgate/sidecar/telemetry';
+import { cliVariables } from '../../../control-plane/cli/connect.ts';
+import { hostSettings } from '../../../control-plane/cli/hooks/host-settings.ts';
+import { configSchema } from '../../../control-plane/config.ts';
+import { variablesForApps } from '../../../control-plane/inject/app-environment.ts';
+import { sidecarSchema } from '../../../sidecar/config.ts';
+import { programEnvironment } from '../../../sidecar/gateway/upstreams/program.ts';
+import { textOf } from './lines.ts';
+
+export const environmentText = (): string =>
+  textOf([
+    { heading: 'of the control plane: name, type, default', lines: schemaLines(configSchema) },
+    { heading: 'of a sidecar: name, type, default', lines: schemaLines(sidecarSchema) },
+    { heading: 'of the command line', lines: cliVariables },
+    { heading: 'that injection gives to an app', lines: variablesForApps },
+    { heading: 'of others, that the control plane reads', lines: foreign(readIn('control-plane', (path) => !path.startsWith('cli/'))) },
+    {
+      heading: 'of others, that a sidecar reads, to give them to the programs that it starts',
+      lines: foreign([...readIn('sidecar', (path) => !path.startsWith('examples/')), ...namesRead(programEnvironment)]),
+    },
+    {
+      heading: 'of others, that the command line reads',
+      lines: foreign([...readIn('control-plane', (path) => path.startsWith('cli/')), ...namesRead(readHostFolders)]),
+    },
+    { heading: 'of OpenTelemetry, that the control plane and a sidecar read', lines: [...namesRead(readTelemetry), ...documented()] },
+  ]);
+
+const schemaLines = (schema: ConfigSchema): readonly string[] => Object.values(schema).map(variableLine);
+
+/** A description that ends in `; required` is the only word of it that a schema has. */
+function variableLine(variable: Variable<unknown>): string {
+  const { name, fallback, secret, describe } = variable;
+  const absent = describe.endsWith('; required') ? 'required' : fallback === '' ? 'no default' : `default ${fallback}`;
+  return [name, typeOf(variable), ...(secret ? ['secret'] : []), absent].join(', ');
+}
+
+/** By what the variable says of a value that none may have. */
+function typeOf({ parse }: Variable<unknown>): string {
+  const parsed = parse('\u0000');
+  const problem = 'problem' in parsed ? parsed.problem : '';
+  const [, min, max] = /^must be an integer from (\d+) to (\d+), is/.exec(problem) ?? [];
+  if (min !== undefined) return `integer from ${min} to ${max}`;
+  const [, choices] = /^must be one of (.*), is/.exec(problem) ?? [];
+  return choices === undefined ? 'text' : `one of ${choices}`;
+}
+
+const foreign = (names: readonly string[]): readonly string[] =>
+  names.filter((name) => !name.startsWith('TOLLGATE_') && !name.startsWith('OTEL_') && name !== 'DATABASE_URL');
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The names that sources read as literals, `env['NAME']`. */
+function readIn(program: string, isOf: (path: string) => boolean): readonly string[] {
+  return readdirSync(join(root, program), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.includes('node_modules') && !path.startsWith('dist/') && isOf(path))
+    .map((path) => readFileSync(join(root, program, path), 'utf8'))
+    .flatMap((source) => [...source.matchAll(/\benv(?:\?\.)?\['([A-Z][A-Z0-9_]*)'\]/g)].map(([, name = '']) => name));
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The names that are asked for, also where they are put together. */
+function namesRead(read: (env: Env) => unknown): readonly string[] {
+  const names = new Set<string>();
+  read(
+    new Proxy<Env>(
+      {},
+      {
+        get: (_env, name) => {
+          if (name !== '') names.add(String(name));
+          // An endpoint is named, so that everything else is looked at too.
+          return name === 'OTEL_EXPORTER_OTLP_ENDPOINT' ? 'http://127.0.0.1:4318' : undefined;
+        },
+      },
+    ),
+  );
+  return [...names];
+}
+
+function readTelemetry(env: Env): void {
+  readTelemetrySettings(env);
+  const sampling: Env = { OTEL_TRACES_SAMPLER: 'traceidratio' };
+  // The argument is read for a sampler that takes one.
+  readTelemetrySettings(new Proxy(env, { get: (target, name) => sampling[String(name)] ?? target[String(name)] }));
+}
+
+const readHostFolders = (env: Env): readonly string[] => hosts.map((host) => hostSettings[host].folder({ env, home: '/home/ann' }));
+
+/** What the SDK reads by itself, and Node: the page of telemetry promises it. */
+const documented = (): readonly string[] =>
+  [...readFileSync(join(root, 'docs/telemetry.md'), 'utf8').matchAll(/`((?:OTEL|NODE)_[A-Z_]+)\b/g)].map(([, name = '']) => name);

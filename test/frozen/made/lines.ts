@@ -1,0 +1,8 @@
+// The form of frozen texts: sections with a heading, each of sorted lines that stand once.
+export interface Section {
+  readonly heading: string;
+  readonly lines: readonly string[];
+}
+
+export const textOf = (sections: readonly Section[]): string =>
+  sections.map(({ heading, lines }) => [`# ${heading}`, ...[...new Set(lines)].toSorted(), ''].join('\n')).join('\n');

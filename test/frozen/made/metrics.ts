@@ -1,0 +1,85 @@
+// The metrics at `/metrics` of each program, from registries that are filled by the functions that the programs fill theirs
+// with. Those of Node (`process_…`, `nodejs_…`) are those of Linux.
+import { countDecisions } from '@tollgate/sidecar/telemetry';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
+import { createEnrolMetrics } from '../../../control-plane/enrol/metrics.ts';
+import { createGrpcMetrics, exportRoster } from '../../../control-plane/grpc/metrics.ts';
+import { readSettings } from '../../../control-plane/inject/settings.ts';
+import { startInjector } from '../../../control-plane/injector/injector.ts';
+import { createExportMetrics, watchExport } from '../../../control-plane/otlp/metrics.ts';
+import { exportGovernor } from '../../../control-plane/runs/governance/metrics.ts';
+import { countRuns } from '../../../control-plane/runs/metrics.ts';
+import { countRefusedMoney } from '../../../control-plane/runs/refused-money.ts';
+import { exportExpiry } from '../../../control-plane/tls/metrics.ts';
+import { exportBounds } from '../../../sidecar/metrics/bounds.ts';
+import { exportSidecar } from '../../../sidecar/metrics/sidecar.ts';
+import type { Sidecar } from '../../../sidecar/sidecar.ts';
+import { createUnconnectedApp } from './app.ts';
+import { textOf } from './lines.ts';
+
+export const metricsText = async (): Promise<string> =>
+  textOf([
+    { heading: 'of the control plane: name, type, labels', lines: linesOf(await fillControlPlane()) },
+    { heading: 'of a sidecar: name, type, labels', lines: linesOf(fillSidecar()) },
+  ]);
+
+/** Nothing is collected: there is no program behind these registries. */
+const linesOf = (registry: Registry): readonly string[] =>
+  registry.getMetricsAsArray().map((metric: object & { readonly name: string }) => {
+    const labels: unknown = 'labelNames' in metric ? metric.labelNames : [];
+    return [metric.name, typeOf(metric), ...(Array.isArray(labels) ? labels.map(String).toSorted() : [])].join(' ');
+  });
+
+function typeOf(metric: object): string {
+  if (metric instanceof Counter) return 'counter';
+  if (metric instanceof Gauge) return 'gauge';
+  if (metric instanceof Histogram) return 'histogram';
+  if (metric instanceof Summary) return 'summary';
+  throw new Error('a metric is of no type of Prometheus');
+}
+
+const notAsked = (): never => {
+  throw new Error('no run goes on here');
+};
+
+async function fillControlPlane(): Promise<Registry> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  createGrpcMetrics(registry);
+  exportRoster(registry, () => new Map());
+  exportExpiry(registry, { current: null });
+  createEnrolMetrics(registry);
+  createExportMetrics(registry);
+  watchExport(registry, { isSending: false, lag: { records: 0, since: null } }, () => 0);
+  exportGovernor(registry, { shipping: () => new Map(), leasing: () => [], unrecorded: 0, dryDenials: 0 });
+  countDecisions(registry);
+  const money = { reserve: notAsked, settle: notAsked };
+  countRuns({ registry, find: () => null, now: () => 0 }, { money, records: { begin: notAsked, end: notAsked, update: notAsked } });
+  countRefusedMoney(registry, { money, admit: notAsked });
+  await fillInjector(registry);
+  const app = createUnconnectedApp(registry);
+  await app.ready();
+  await app.close();
+  return registry;
+}
+
+/** Without a certificate it does not listen, and has its metrics. */
+async function fillInjector(registry: Registry): Promise<void> {
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const certificate = () => Promise.reject(new Error('there is none'));
+  const settings = readSettings({ image: 'tollgate-sidecar:1', controlPlane: 'tollgate:8081' });
+  if ('problems' in settings) throw new Error(`the settings of injection are refused: ${JSON.stringify(settings.problems)}`);
+  const deps = { ...settings, ownNamespace: null, certificate, registry, log };
+  const injector = await startInjector(deps, { host: '127.0.0.1', port: 0 });
+  await injector.close(0);
+}
+
+function fillSidecar(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  // All else of a sidecar is read when somebody asks for the values.
+  const sidecar = { leasing: { onWaited: () => undefined }, linkCredentials: { expiresAt: null } } as unknown as Sidecar;
+  exportSidecar(registry, sidecar);
+  exportBounds(registry, sidecar, 0);
+  return registry;
+}
