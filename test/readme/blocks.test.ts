@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { readBlocks } from './blocks.ts';
+
+const block = (info: string, text = 'true'): string => `\`\`\`${info}\n${text}\n\`\`\`\n`;
+
+test('blocks come in the printed order, with the line of their text and what is done with them', () => {
+  const readme = `# Title\n\n${block('sh', 'echo 1\necho 2')}Prose.\n${block('ts agent.ts', 'export {};')}${block('text')}${block('sh background')}`;
+  expect(readBlocks(readme)).toEqual({
+    blocks: [
+      { kind: 'shell', line: 4, text: 'echo 1\necho 2', inBackground: false },
+      { kind: 'typescript', line: 9, text: 'export {};', file: 'agent.ts' },
+      { kind: 'text', line: 12, text: 'true' },
+      { kind: 'shell', line: 15, text: 'true', inBackground: true },
+    ],
+    problems: [],
+  });
+});
+
+test.each([
+  ['an unknown info string', block('bash'), 'README line 1: the block has the info string "bash"; known are "sh", '],
+  ['an unknown mark of a shell block', block('sh later'), 'README line 1: the block has the info string "sh later"; known are '],
+  ['a block without an info string', block(''), 'README line 1: the block has no info string; known are '],
+  ['TypeScript without a file', block('ts'), 'README line 1: the block has the info string "ts"; known are '],
+  ['no-run without a reason', block('sh no-run'), 'README line 1: the block is marked no-run without a reason; write '],
+  ['no-run with an empty reason', block('sh no-run:  '), 'README line 1: the block is marked no-run without a reason; write '],
+  ['console output without a command', block('console', 'id name'), 'README line 1: the block is marked console and does not begin '],
+  ['a block that is never closed', '\n```sh\ntrue\n', 'README line 2: the block is never closed'],
+])('%s is an error', (_name, readme, problem) => {
+  const { problems } = readBlocks(readme);
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toContain(problem);
+});
+
+test('a fourth no-run is an error, and three are none', () => {
+  const three = block('sh no-run: needs a cluster').repeat(3);
+  expect(readBlocks(three).problems).toEqual([]);
+  expect(readBlocks(three + block('sh no-run: needs a cluster')).problems).toEqual([
+    'README line 10: 4 blocks are marked no-run, 3 at most may be; make this one run',
+  ]);
+});

@@ -1,0 +1,71 @@
+// The fenced blocks of README.md in the printed order, each with what the runner does with it. The info string says that: a block
+// with another one is refused, so that no block goes unchecked. Called by `main.ts`.
+export type Block =
+  /** Shell commands; those `inBackground` stay until the end of README. */
+  | { readonly kind: 'shell'; readonly line: number; readonly text: string; readonly inBackground: boolean }
+  /** Commands behind `$ `, each followed by what it prints, of which the first line is compared. */
+  | { readonly kind: 'console'; readonly line: number; readonly text: string }
+  /** A part of the TypeScript program `file`. */
+  | { readonly kind: 'typescript'; readonly line: number; readonly text: string; readonly file: string }
+  | { readonly kind: 'text'; readonly line: number; readonly text: string }
+  | { readonly kind: 'no-run'; readonly line: number; readonly text: string; readonly reason: string };
+
+/** How many blocks may be marked `no-run`. */
+const noRunMax = 3;
+
+const knownInfos =
+  '"sh", "sh background", "sh no-run: <reason>", "console", "ts <file>" and "text"; mark a block by one of them after its opening fence';
+
+/** `line` of a block is that of its first line of text, counted from 1. `problems` name every block that is not marked as it must be. */
+export function readBlocks(readme: string): { readonly blocks: readonly Block[]; readonly problems: readonly string[] } {
+  const blocks: Block[] = [];
+  const problems: string[] = [];
+  for (const { info, line, text, isClosed } of findFences(readme)) {
+    const read = isClosed ? readBlock(info, line, text) : 'is never closed';
+    if (typeof read === 'string') problems.push(`README line ${line - 1}: the block ${read}`);
+    else blocks.push(read);
+  }
+  const noRun = blocks.filter(({ kind }) => kind === 'no-run');
+  for (const { line } of noRun.slice(noRunMax))
+    problems.push(`README line ${line - 1}: ${noRun.length} blocks are marked no-run, ${noRunMax} at most may be; make this one run`);
+  return { blocks, problems };
+}
+
+interface Fence {
+  readonly info: string;
+  readonly line: number;
+  readonly text: string;
+  readonly isClosed: boolean;
+}
+
+function findFences(readme: string): readonly Fence[] {
+  const lines = readme.split('\n');
+  const fences: Fence[] = [];
+  for (let at = 0; at < lines.length; at += 1) {
+    const opening = /^(`{3,}|~{3,})(.*)$/.exec(lines[at] ?? '');
+    if (opening === null) continue;
+    const [, mark = '', info = ''] = opening;
+    const end = lines.findIndex((line, index) => index > at && line.startsWith(mark) && line.slice(mark.length).trim() === '');
+    const text = lines.slice(at + 1, end === -1 ? undefined : end).join('\n');
+    fences.push({ info: info.trim(), line: at + 2, text, isClosed: end !== -1 });
+    if (end === -1) break;
+    at = end;
+  }
+  return fences;
+}
+
+/** A text says what is wrong with the mark. */
+function readBlock(info: string, line: number, text: string): Block | string {
+  const [language = '', ...rest] = info.split(/\s+/);
+  const mark = rest.join(' ');
+  if (language === 'sh' && /^no-run\b/.test(mark)) {
+    const reason = /^no-run:\s*(\S.*)$/.exec(mark)?.[1];
+    return reason === undefined ? 'is marked no-run without a reason; write "sh no-run: <reason>"' : { kind: 'no-run', line, text, reason };
+  }
+  if (info === 'sh' || info === 'sh background') return { kind: 'shell', line, text, inBackground: mark !== '' };
+  if (info === 'console')
+    return text.startsWith('$ ') ? { kind: 'console', line, text } : 'is marked console and does not begin with a command after "$ "';
+  if (info === 'text') return { kind: 'text', line, text };
+  if (language === 'ts' && /^[\w-]+\.ts$/.test(mark)) return { kind: 'typescript', line, text, file: mark };
+  return `${info === '' ? 'has no info string' : `has the info string "${info}"`}; known are ${knownInfos}`;
+}

@@ -1,0 +1,32 @@
+// A program of README in TypeScript: its parts so far, written where README says, and compiled as a program of a user is: against the
+// types that the packages are published with. A block of shell commands runs it. Called by `run-blocks.ts`.
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Outcome, ShellConfig } from './shell.ts';
+
+const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
+
+const strict =
+  '--noEmit --ignoreConfig --strict --exactOptionalPropertyTypes --skipLibCheck --module nodenext --target es2023 --types node';
+
+/** `parts` in the order of README; the file has their lines at the line numbers of README. */
+export async function checkTypes(
+  parts: readonly { readonly line: number; readonly text: string }[],
+  file: string,
+  { folder, env, limitMs }: ShellConfig,
+): Promise<Outcome> {
+  const lines: string[] = [];
+  for (const { line, text } of parts) {
+    while (lines.length < line - 1) lines.push('');
+    lines.push(...text.split('\n'));
+  }
+  writeFileSync(join(folder, file), `${lines.join('\n')}\n`);
+  const args = [...strict.split(' '), '--typeRoots', join(modules, '@types'), file];
+  return new Promise((resolve) => {
+    execFile(join(modules, '.bin/tsc'), args, { cwd: folder, env, timeout: limitMs }, (error, stdout, stderr) =>
+      resolve({ problem: error === null ? null : `${file} does not compile`, output: `${stdout}${stderr}` }),
+    );
+  });
+}

@@ -1,0 +1,131 @@
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { environment } from '../support/environment.ts';
+import { readBlocks } from './blocks.ts';
+import { type Check, runBlocks } from './run-blocks.ts';
+import { findTakenPorts } from './scratch.ts';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-readme-test-')));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const block = (info: string, text: string): string => `\`\`\`${info}\n${text}\n\`\`\`\n`;
+
+async function run(readme: string, limitMs = 30_000, signal = new AbortController().signal): Promise<readonly Check[]> {
+  const { blocks, problems } = readBlocks(readme);
+  expect(problems).toEqual([]);
+  return runBlocks(blocks, { folder, env: environment({}), limitMs, signal, onCheck: () => {} });
+}
+
+const problems = (checks: readonly Check[]): readonly (string | null)[] => checks.map(({ problem }) => problem);
+
+/** Whether the process whose id the file holds has ended, though its parent may not have asked yet. */
+function hasEnded(file: string): boolean {
+  const pid = Number(readFileSync(join(folder, file), 'utf8'));
+  try {
+    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return true;
+  }
+}
+
+test('a variable and a function of one block are there in the next', async () => {
+  const first = block('sh', 'WORD=seen\nsay() { echo "$WORD: $1"; }');
+  const checks = await run(`${first}${block('text', 'not run')}${block('sh', 'say next\n# seen: next')}`);
+  expect(checks).toEqual([expect.objectContaining({ problem: null }), expect.objectContaining({ problem: null, output: 'seen: next\n' })]);
+});
+
+test('a command that fails fails its block, with its line, and later blocks are not reached', async () => {
+  const checks = await run(`Prose.\n${block('sh', 'true\nls ./absent 2>&1\ntouch later')}${block('sh', 'touch later')}`);
+  expect(problems(checks)).toEqual(['line 4: `ls ./absent 2>&1` ended with 2', 'was not reached']);
+  expect(checks[0]?.output).toContain('absent');
+  expect(existsSync(join(folder, 'later'))).toBe(false);
+});
+
+test('a failure within a function is told by the line that calls it, and one within a pipe fails too', async () => {
+  expect(problems(await run(block('sh', 'ask() { false; }\ntrue\nask one')))).toEqual(['line 4: `false` ended with 1']);
+  expect(problems(await run(block('sh', 'ID=$(false | cat)')))).toEqual(['line 2: `ID=$(false | cat)` ended with 1']);
+});
+
+test('a variable that no block has set fails its block', async () => {
+  const [check] = await run(block('sh', 'echo "$NEVER_SET_BEFORE"'));
+  expect(check?.problem).not.toBeNull();
+  expect(check?.output).toContain('line 2: NEVER_SET_BEFORE: unbound variable');
+});
+
+test('a block that never ends is a failure that names its line, and its programs are ended', async () => {
+  const checks = await run(block('sh', 'true\necho $$ > pid\ntail -f /dev/null'), 2_000);
+  expect(problems(checks)).toEqual(['line 4: `tail -f /dev/null` has not ended after 2 s']);
+  expect(hasEnded('pid')).toBe(true);
+});
+
+test('a program that a block leaves running is there for the next and ended at the end', async () => {
+  const checks = await run(block('sh', 'tail -f /dev/null &\necho $! > pid') + block('sh', 'kill -0 "$(cat pid)"'));
+  expect(problems(checks)).toEqual([null, null]);
+  expect(hasEnded('pid')).toBe(true);
+});
+
+test('a block in the background must stay until the end', async () => {
+  const stays = block('sh background', 'tail -f /dev/null');
+  expect(problems(await run(stays + block('sh', 'true')))).toEqual([null, null]);
+  const ends = block('sh', 'mkfifo ended') + block('sh background', 'exec 9> ended\nfalse') + block('sh', 'cat ended');
+  expect(problems(await run(ends))).toEqual([null, null, 'line 6: `false` ended with 1']);
+});
+
+test('an answer that README shows must be printed, in its order', async () => {
+  const ask = (answer: string): string => block('sh', `echo '${answer}'\n# {"decision":"allow","reason":"allowed: …","id":"…"}`);
+  expect(problems(await run(ask('{"decision":"allow","reason":"allowed: the \\"default\\"","id":"7"}')))).toEqual([null]);
+  for (const other of [
+    '{"decision":"deny","reason":"allowed: x","id":"7"}',
+    '{"decision":"allow","reason":"allowed: x","id":"7","more":1}',
+  ])
+    expect(problems(await run(ask(other)))).toEqual([expect.stringMatching(/^README shows the answer `\{"decision":"allow",/)]);
+  expect(problems(await run(block('sh', 'printf "b\\na\\n"\n# a\n# b')))).toEqual([expect.stringContaining('`b`')]);
+});
+
+test('the first line that a console block shows must be printed, whatever the widths of its columns', async () => {
+  const table = (head: string): string => block('console', `$ printf 'id  name\\n1   ada\\n'\n${head}\n7         grace`);
+  expect(problems(await run(table('id        name')))).toEqual([null]);
+  expect(problems(await run(table('id        role')))).toEqual([expect.stringContaining('`id        role`')]);
+});
+
+test('a program in TypeScript is written in its parts and must compile', async () => {
+  const first = block('ts agent.ts', "const word: string = 'seen';");
+  expect(problems(await run(`${first}${block('ts agent.ts', 'console.log(word);\nexport {};')}`))).toEqual([null, null]);
+  expect(readFileSync(join(folder, 'agent.ts'), 'utf8')).toContain('console.log(word)');
+  const [, check] = await run(first + block('ts agent.ts', 'const count: number = word;\nexport { count };'));
+  expect(check).toMatchObject({ problem: 'agent.ts does not compile', output: expect.stringContaining('agent.ts(5,7)') });
+});
+
+test('a stop from outside ends the block that runs and its programs', async () => {
+  const stop = new AbortController();
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  server.once('connection', (socket) => {
+    stop.abort();
+    socket.destroy();
+  });
+  const commands = `echo $$ > pid\nexec 9<>/dev/tcp/127.0.0.1/${typeof address === 'object' ? address?.port : ''}\ntail -f /dev/null`;
+  const checks = await run(block('sh', commands) + block('sh', 'true'), 30_000, stop.signal);
+  server.close();
+  expect(checks.map(({ problem }) => problem !== null)).toEqual([true, true]);
+  expect(hasEnded('pid')).toBe(true);
+});
+
+test('a port of README that another program has is found', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  const { blocks } = readBlocks(block('sh', `curl http://127.0.0.1:${port}/readyz`) + block('text', '127.0.0.1:1'));
+  expect(await findTakenPorts(blocks)).toEqual([port]);
+  await new Promise((resolve) => server.close(resolve));
+  expect(await findTakenPorts(blocks)).toEqual([]);
+});

@@ -1,0 +1,78 @@
+// Runs the blocks of README in their order and says of each whether it does what README says. The first that fails ends it: what
+// follows builds on it. Called by `main.ts`.
+import type { Block } from './blocks.ts';
+import { checkTypes } from './check-types.ts';
+import { expectedOfShell, findMissing, readConsole } from './expected.ts';
+import { createShell, type Outcome, type Shell, type ShellConfig } from './shell.ts';
+
+export interface Check extends Outcome {
+  /** The block's first line of text in README. */
+  readonly line: number;
+  readonly title: string;
+}
+
+export interface Running extends ShellConfig {
+  /** Ends the block that runs, which then fails. */
+  readonly signal: AbortSignal;
+  readonly onCheck: (check: Check) => void;
+}
+
+/** A check for each block but those of text and those marked no-run; `onCheck` hears of each when it is decided. */
+export async function runBlocks(blocks: readonly Block[], { signal, onCheck, ...config }: Running): Promise<readonly Check[]> {
+  const shell = createShell(config);
+  const end = (): void => void shell.close();
+  signal.addEventListener('abort', end);
+  const checks: Check[] = [];
+  const decide = (block: Block, outcome: Outcome): void => {
+    const check = { line: block.line, title: titleOf(block), ...outcome };
+    checks.push(check);
+    onCheck(check);
+  };
+  const staying: { readonly block: Block; readonly isAlive: () => Promise<Outcome> }[] = [];
+  try {
+    for (const [at, block] of blocks.entries()) {
+      if (block.kind === 'text' || block.kind === 'no-run') continue;
+      const failed = checks.some(({ problem }) => problem !== null) || signal.aborted;
+      if (failed) decide(block, { problem: 'was not reached', output: '' });
+      else if (block.kind === 'shell' && block.inBackground)
+        staying.push({ block, isAlive: await shell.runInBackground(block.text, block.line) });
+      else decide(block, await runBlock(shell, block, blocks.slice(0, at), config));
+    }
+    for (const { block, isAlive } of staying)
+      decide(
+        block,
+        checks.some(({ problem }) => problem !== null) ? { problem: 'was not asked whether it stays', output: '' } : await isAlive(),
+      );
+  } finally {
+    signal.removeEventListener('abort', end);
+    await shell.close();
+  }
+  return checks;
+}
+
+async function runBlock(shell: Shell, block: Block, before: readonly Block[], config: ShellConfig): Promise<Outcome> {
+  switch (block.kind) {
+    case 'shell':
+      return compare(await shell.run(block.text, block.line), expectedOfShell(block.text));
+    case 'console': {
+      const { commands, expected } = readConsole(block.text);
+      return compare(await shell.run(commands, block.line), expected);
+    }
+    case 'typescript':
+      return checkTypes(
+        [...before, block].filter((one) => one.kind === 'typescript' && one.file === block.file),
+        block.file,
+        config,
+      );
+    default:
+      throw new Error(`a block of kind ${block.kind} is never run`);
+  }
+}
+
+function compare(outcome: Outcome, expected: readonly string[]): Outcome {
+  const missing = outcome.problem === null ? findMissing(expected, outcome.output) : null;
+  return missing === null ? outcome : { ...outcome, problem: `README shows the answer \`${missing}\`, and the block printed no such line` };
+}
+
+const titleOf = (block: Block): string =>
+  block.kind === 'typescript' ? block.file : (block.text.split('\n').find((line) => line.trim() !== '') ?? '').slice(0, 100);

@@ -1,0 +1,78 @@
+// Where README is run: a copy of the checkout as it is now, with a home of its own, so that the checkout keeps its files and the
+// user's settings are neither read nor changed. Called by `main.ts`.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Block } from './blocks.ts';
+
+export interface Scratch {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  remove(): void;
+}
+
+export function makeScratch(root: string): Scratch {
+  // A user's clone has no symbolic link in its path either.
+  const top = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-readme-')));
+  const folder = join(top, 'tollgate');
+  const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' });
+  for (const file of files.split('\0')) if (file !== '' && isThere(join(root, file))) copy(root, folder, file);
+  for (const name of ['proto', 'sidecar', 'control-plane'])
+    if (existsSync(join(root, name, 'dist'))) copy(root, folder, join(name, 'dist'));
+  linkModules(root, folder);
+  const home = join(top, 'home');
+  mkdirSync(home);
+  return { folder, env: environmentWith(home), remove: () => rmSync(top, { recursive: true, force: true }) };
+}
+
+/** A file that was removed and not committed is listed all the same. */
+const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
+function copy(root: string, folder: string, path: string): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  cpSync(join(root, path), join(folder, path), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+}
+
+/** Packages are those of the checkout; our own and the programs, whose links are relative, are those of the copy. */
+function linkModules(root: string, folder: string): void {
+  mkdirSync(join(folder, 'node_modules'));
+  for (const name of readdirSync(join(root, 'node_modules'))) {
+    if (name === '@tollgate' || name === '.bin') copy(root, folder, join('node_modules', name));
+    else symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+  }
+}
+
+/** Without our variables, those that `npm run` sets, and those of agents; npm keeps its settings and its cache. */
+function environmentWith(home: string): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(TOLLGATE_|OTEL_|DATABASE_URL$|npm_|XDG_|CLAUDE|CODEX|CURSOR|GEMINI|COPILOT|INIT_CWD$|NODE_OPTIONS$)/.test(name),
+  );
+  const ofUser = process.env['HOME'] ?? homedir();
+  return {
+    ...Object.fromEntries(kept),
+    HOME: home,
+    npm_config_userconfig: process.env['npm_config_userconfig'] ?? join(ofUser, '.npmrc'),
+    npm_config_cache: process.env['npm_config_cache'] ?? join(ofUser, '.npm'),
+    npm_config_update_notifier: 'false',
+    ...(process.env['npm_config_registry'] === undefined ? {} : { npm_config_registry: process.env['npm_config_registry'] }),
+  };
+}
+
+/** The ports that README's commands and programs use, and that another program has. */
+export async function findTakenPorts(blocks: readonly Block[]): Promise<readonly number[]> {
+  const run = blocks.filter(({ kind }) => kind !== 'text' && kind !== 'no-run').map(({ text }) => text);
+  const named = run.join('\n').matchAll(/127\.0\.0\.1:(\d+)|_PORT=(\d+)|listen\((\d+)/g);
+  const ports = new Set([...named].map(([, ...groups]) => Number(groups.find((group) => group !== undefined))));
+  const taken: number[] = [];
+  for (const port of ports) if (!(await isFree(port))) taken.push(port);
+  return taken;
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
