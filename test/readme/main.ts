@@ -24,7 +24,8 @@ async function main(readme: string, limitMs: number): Promise<number> {
     return refuse(taken.map((port) => `port ${port} of 127.0.0.1, which README uses, is taken; end the program that listens there`));
 
   const stop = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
+  // npm passes on a Ctrl-C that the terminal has sent here too: the second must not end the cleanup.
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => stop.abort());
   const scratch = makeScratch(root);
   try {
     for (const block of blocks) if (block.kind === 'no-run') process.stdout.write(`not run          line ${block.line}: ${block.reason}\n`);

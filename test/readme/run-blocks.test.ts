@@ -115,7 +115,7 @@ test('a stop from outside ends the block that runs and its programs', async () =
   const commands = `echo $$ > pid\nexec 9<>/dev/tcp/127.0.0.1/${typeof address === 'object' ? address?.port : ''}\ntail -f /dev/null`;
   const checks = await run(block('sh', commands) + block('sh', 'true'), 30_000, stop.signal);
   server.close();
-  expect(checks.map(({ problem }) => problem !== null)).toEqual([true, true]);
+  expect(problems(checks)).toEqual(['was stopped', 'was not reached']);
   expect(hasEnded('pid')).toBe(true);
 });
 

@@ -17,6 +17,8 @@ export interface Running extends ShellConfig {
   readonly onCheck: (check: Check) => void;
 }
 
+const notReached = 'was not reached';
+
 /** A check for each block but those of text and those marked no-run; `onCheck` hears of each when it is decided. */
 export async function runBlocks(blocks: readonly Block[], { signal, onCheck, ...config }: Running): Promise<readonly Check[]> {
   const shell = createShell(config);
@@ -24,7 +26,8 @@ export async function runBlocks(blocks: readonly Block[], { signal, onCheck, ...
   signal.addEventListener('abort', end);
   const checks: Check[] = [];
   const decide = (block: Block, outcome: Outcome): void => {
-    const check = { line: block.line, title: titleOf(block), ...outcome };
+    const stopped = signal.aborted && outcome.problem !== notReached ? { problem: 'was stopped' } : {};
+    const check = { line: block.line, title: titleOf(block), ...outcome, ...stopped };
     checks.push(check);
     onCheck(check);
   };
@@ -33,7 +36,7 @@ export async function runBlocks(blocks: readonly Block[], { signal, onCheck, ...
     for (const [at, block] of blocks.entries()) {
       if (block.kind === 'text' || block.kind === 'no-run') continue;
       const failed = checks.some(({ problem }) => problem !== null) || signal.aborted;
-      if (failed) decide(block, { problem: 'was not reached', output: '' });
+      if (failed) decide(block, { problem: notReached, output: '' });
       else if (block.kind === 'shell' && block.inBackground)
         staying.push({ block, isAlive: await shell.runInBackground(block.text, block.line) });
       else decide(block, await runBlock(shell, block, blocks.slice(0, at), config));
