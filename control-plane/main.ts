@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isLoopback, parseCommands, printableConfig, programVariables, readConfig, type RevisionName } from '@tollgate/proto/contract';
+import { systemClock } from '@tollgate/sidecar/embed';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';
@@ -105,7 +106,7 @@ export async function runControlPlane(env: Env): Promise<number> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const instance = `${hostname()}-${process.pid}`;
-  const telemetry = await startTelemetry(asked.settings, { registry, identity: { service: 'tollgate', instance } });
+  const telemetry = await startTelemetry(asked.settings, { registry, identity: { service: 'tollgate', instance }, clock: systemClock });
   const log = pino({ level: config.logLevel, serializers: { err } }, telemetry.logTo(pino.destination({ dest: 2, sync: true })));
   telemetry.sayTo(log);
   try {

@@ -48,7 +48,11 @@ async function run(): Promise<number> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const instance = config.sidecarId ?? `${hostname()}-${process.pid}`;
-  const telemetry = await startTelemetry(asked.settings, { registry, identity: { service: 'tollgate-sidecar', instance } });
+  const telemetry = await startTelemetry(asked.settings, {
+    registry,
+    identity: { service: 'tollgate-sidecar', instance },
+    clock: systemClock,
+  });
   try {
     return await serve({ ...config, key: config.key, tls: link.tls, telemetry, registry }, gateway.file, stopped.signal);
   } finally {

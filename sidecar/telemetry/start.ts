@@ -1,8 +1,8 @@
 // Telemetry of a process: off, unless the environment says where it is to be sent. Traces, metrics and logs go to a collector in
 // batches, besides the work; one that is away costs what was to be sent to it, and nothing else. Of each kind that is off, nothing
 // is loaded.
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
+import type { Clock } from '../clock.ts';
 import { createHealth, type TelemetryLog } from './health.ts';
 import type { LogStream } from './log-stream.ts';
 import type { Identity } from './resource.ts';
@@ -28,13 +28,14 @@ export interface TelemetryDeps {
   readonly registry: Registry;
   /** Who it is that tells, where the environment says nothing else. */
   readonly identity: Identity;
+  readonly clock: Pick<Clock, 'after'>;
 }
 
 const closeMs = 3_000;
 
 export async function startTelemetry(
   { on, metricIntervalMs }: TelemetrySettings,
-  { registry, identity }: TelemetryDeps,
+  { registry, identity, clock }: TelemetryDeps,
 ): Promise<Telemetry> {
   const health = createHealth();
   if (on.size === 0) return { ...off, sayTo: health.sayTo };
@@ -56,7 +57,7 @@ export async function startTelemetry(
     ...(calls === undefined ? {} : { calls }),
     logTo,
     sayTo: health.sayTo,
-    close: () => within(closeMs, Promise.allSettled(closing.map((close) => close()))),
+    close: () => within(clock, closeMs, Promise.allSettled(closing.map((close) => close()))),
   };
 }
 
@@ -68,11 +69,15 @@ const off: Telemetry = {
   close: () => Promise.resolve(true),
 };
 
-async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const late = new AbortController();
+async function within(clock: TelemetryDeps['clock'], ms: number, work: Promise<unknown>): Promise<boolean> {
+  let giveUp = (): void => {};
+  const late = new Promise<boolean>((done) => {
+    giveUp = () => done(false);
+  });
+  const timer = clock.after(ms, () => giveUp());
   try {
-    return await Promise.race([work.then(() => true), delay(ms, false, { signal: late.signal })]);
+    return await Promise.race([work.then(() => true), late]);
   } finally {
-    late.abort();
+    timer.cancel();
   }
 }

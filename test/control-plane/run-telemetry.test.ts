@@ -1,5 +1,6 @@
 // A real run as a collector sees it: its spans go out by OTLP, its trace goes on to tool servers, and what was said goes nowhere.
 import { context, propagation, trace } from '@opentelemetry/api';
+import { systemClock } from '@tollgate/sidecar/embed';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -20,7 +21,7 @@ beforeAll(async () => {
   const read = readTelemetrySettings(process.env);
   if ('problems' in read) throw new Error(read.problems.join());
   const registry = new Registry();
-  telemetry = await startTelemetry(read.settings, { registry, identity: { service: 'tollgate', instance: 'one' } });
+  telemetry = await startTelemetry(read.settings, { registry, identity: { service: 'tollgate', instance: 'one' }, clock: systemClock });
   server = await startFakeServer();
   server.pages = [[tool('read')]];
   rest = await createRunsRest({ telemetry, registry, reach: createReach({ allowPrivate: true, commands: [] }) });

@@ -3,7 +3,9 @@ import { context, propagation, trace } from '@opentelemetry/api';
 import { pino } from 'pino';
 import { Counter, Registry } from 'prom-client';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { type Clock, systemClock } from '../../../sidecar/clock.ts';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '../../../sidecar/telemetry/index.ts';
+import { createManualClock } from '../../support/manual-clock.ts';
 import { attributesOf, startTelemetryCollector, type TelemetryCollector } from '../../support/telemetry-collector.ts';
 
 afterEach(() => {
@@ -25,13 +27,13 @@ interface Started {
   readonly lines: string[];
 }
 
-async function start(url: string, env: Readonly<Record<string, string>> = {}): Promise<Started> {
+async function start(url: string, env: Readonly<Record<string, string>> = {}, clock: Pick<Clock, 'after'> = systemClock): Promise<Started> {
   // The SDK reads the process's.
   for (const [name, value] of Object.entries({ OTEL_EXPORTER_OTLP_ENDPOINT: url, ...env })) vi.stubEnv(name, value);
   const read = readTelemetrySettings(process.env);
   if ('problems' in read) throw new Error(read.problems.join());
   const registry = new Registry();
-  const telemetry = await startTelemetry(read.settings, { registry, identity: { service: 'tollgate-test', instance: 'one' } });
+  const telemetry = await startTelemetry(read.settings, { registry, identity: { service: 'tollgate-test', instance: 'one' }, clock });
   const lines: string[] = [];
   const log = pino({ level: 'info' }, telemetry.logTo({ write: (line) => void lines.push(line) }));
   telemetry.sayTo(log);
@@ -164,10 +166,15 @@ test('why a collector does not take it is said, and nothing that it repeats', as
 test('a stop waits for a collector that does not answer for three seconds at most, and work for none', async () => {
   const collector = await startCollector();
   collector.answer = () => undefined;
-  const { telemetry, log } = await start(collector.url);
+  const clock = createManualClock();
+  const { telemetry, log } = await start(collector.url, {}, clock);
   log.info('here');
   telemetry.calls?.begin('b', {}).end();
-  const before = performance.now();
-  expect(await telemetry.close()).toBe(false);
-  expect(performance.now() - before).toBeLessThan(3_500);
+  const closed = telemetry.close();
+  expect(clock.waits).toEqual([3_000]);
+  clock.advance(3_000);
+  expect(await closed).toBe(false);
+  const idle = await start((await startCollector()).url, { OTEL_METRICS_EXPORTER: 'none' }, clock);
+  expect(await idle.telemetry.close()).toBe(true);
+  expect(clock.waits).toEqual([]);
 });
