@@ -36,9 +36,11 @@ function offsetOfError(text: string): number {
 
 function skipBlanks(text: string, from: number): number {
   let at = from;
-  while (' \t\n\r'.includes(text[at] ?? 'x')) at += 1;
+  while (isBlank(text.charCodeAt(at))) at += 1;
   return at;
 }
+
+const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 
 /** What is expected after the token, or null when it may not stand here. Keeps `open`, the brackets around. */
 function step(expected: Expected, found: string, open: string[]): Expected | null {

@@ -1,9 +1,8 @@
 // The tools of registered servers, called: real MCP servers, and ones that hang, die, lie and flood.
 import { once, setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { setTimeout as wait } from 'node:timers/promises';
 import { AppError } from '@tollgate/proto/contract';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { DiscoveredTool, Target } from '../../control-plane/domain/tool-servers/tool-server.ts';
 import { discoverTools } from '../../control-plane/runs/mcp/discover.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
@@ -13,11 +12,14 @@ import { createToolbox } from '../../control-plane/runs/mcp/toolbox.ts';
 import { createSchemaProblem } from '../../control-plane/runs/tools/schema-problem.ts';
 import type { Toolbox, ToolResult } from '../../control-plane/runs/tools/tool.ts';
 import { type Asked, everything, type FakeServer, startEverything, startFakeServer } from '../support/mcp-servers.ts';
+import { eventually } from '../support/programs.ts';
 
 const reach = createReach({ allowPrivate: true, commands: [process.execPath] });
 const short = { ...reach, callMs: 400 };
 const never = new AbortController().signal;
 const json = { 'content-type': 'application/json' };
+/** A program is asked to end half a second after its input has, and ended a second after that. */
+const endsWithinMs = 1_500;
 const anySeat: TakeSeat = () => ({ leave: () => undefined });
 const toolNamed = (name: string): DiscoveredTool => ({
   name,
@@ -472,7 +474,7 @@ describe('a program that', () => {
     expect(pids.size).toBe(3);
   });
 
-  test('answers 50 MB is cut short at once, and takes no heap like that', async () => {
+  test('answers 50 MB is cut short before its end is waited for, and takes no heap like that', async () => {
     const target = greets(
       "if (name === 'read') return answer({ content: [] }); answer({ content: [{ type: 'text', text: 'x'.repeat(50 * 1048576) }] }); process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1000);",
     );
@@ -483,14 +485,16 @@ describe('a program that', () => {
     const watching = setInterval(() => {
       peak = Math.max(peak, process.memoryUsage().heapUsed - before);
     }, 5);
-    const startedAt = performance.now();
+    // Nothing that waits for time can bring the answer, and it is time that ends the program.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     expect(await call(toolbox, 'files.write')).toEqual({
       output: expect.stringContaining('answered more than 4194304 bytes'),
       isError: true,
     });
     clearInterval(watching);
-    // The transport itself would wait twice two seconds for the program to end.
-    expect(performance.now() - startedAt).toBeLessThan(3_500);
+    vi.advanceTimersByTime(endsWithinMs);
+    vi.useRealTimers();
     expect(peak).toBeLessThan(30 * 1_048_576);
     expect(await call(toolbox)).toEqual({ output: [], isError: false });
   });
@@ -518,13 +522,17 @@ describe('a program that', () => {
 
 /** Resolves when the process has ended. */
 async function gone(pid: number): Promise<void> {
-  for (;;) {
-    try {
-      process.kill(pid, 0);
-    } catch {
-      return;
-    }
-    await wait(5);
+  await eventually(
+    async () => isAlive(pid),
+    (alive) => !alive,
+  );
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
   }
 }
 
@@ -579,15 +587,22 @@ describe('a run that ends', () => {
     expect(pid).toBeGreaterThan(1);
   });
 
-  test('ends also a program that wants to go on, and does not wait for it for long', async () => {
+  test('ends also a program that wants to go on, a second and a half after its input', async () => {
     const target = greets(
       "process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1000); answer({ content: [{ type: 'text', text: String(process.pid) }] });",
     );
     const toolbox = box({ target });
     const pid = Number((await call(toolbox)).output);
-    const startedAt = performance.now();
-    await toolbox.close();
-    expect(performance.now() - startedAt).toBeLessThan(3_500);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const closed = toolbox.close();
+    // To ask it, and to end it.
+    while (vi.getTimerCount() < 2) await new Promise((turn) => setImmediate(turn));
+    vi.advanceTimersByTime(endsWithinMs - 1);
+    expect(isAlive(pid)).toBe(true);
+    vi.advanceTimersByTime(1);
+    await closed;
+    vi.useRealTimers();
     await gone(pid);
   });
 

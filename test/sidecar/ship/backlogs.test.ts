@@ -5,6 +5,7 @@ import { adoptDead } from '../../../sidecar/spool/adoption.ts';
 import { randomSpoolId } from '../../../sidecar/spool/spool.ts';
 import { diskFs } from '../../../sidecar/spool/spool-fs.ts';
 import { createManualClock } from '../../support/manual-clock.ts';
+import { eventually } from '../../support/programs.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { openTestSpool, temporaryFolder } from '../../support/spools.ts';
 
@@ -18,21 +19,43 @@ test('of many dead spools those that found no place come as soon as others are d
   }
   const { backlog: spool } = await openTestSpool({ folder });
   const deps = { fs: diskFs, clock, log: silentLog, randomId: randomSpoolId };
+  const looks: { readonly second: number; readonly found: number }[] = [];
+  let held = 0;
+  const startedAt = clock.now();
   const backlogs = createBacklogs(
     {
-      adopt: (max) => adoptDead(deps, { folder, workspace: 'acme', max }),
+      adopt: async (max) => {
+        const found = await adoptDead(deps, { folder, workspace: 'acme', max });
+        looks.push({ second: (clock.now() - startedAt) / 1_000, found: found.length });
+        held += found.length;
+        return found;
+      },
       clock,
       log: silentLog,
       onAdopted: (adopted) => void setImmediate(() => (adopted.acknowledge(adopted.last), backlogs.settle(adopted))),
-      onRetired: () => {},
+      onRetired: () => (held -= 1),
     },
     { spool, adoptEveryMs: 60_000 },
   );
-  for (let second = 0; readdirSync(folder).length > 1; second += 1) {
-    expect(second).toBeLessThan(30);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+  const hasLooked = (times: number) =>
+    eventually(
+      async () => looks.length === times && held === 0 && clock.waits.length === 1,
+      (has) => has,
+    );
+  for (const times of [1, 2]) {
+    await hasLooked(times);
     clock.advance(1_000);
   }
+  await hasLooked(3);
+  expect(looks).toEqual([
+    { second: 0, found: 16 },
+    { second: 1, found: 16 },
+    { second: 2, found: 8 },
+  ]);
+  await eventually(
+    async () => readdirSync(folder).length,
+    (left) => left === 1,
+  );
   backlogs.stopAdopting();
   await backlogs.close();
 });

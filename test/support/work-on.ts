@@ -1,0 +1,47 @@
+// What is done to texts, counted instead of timed: so that "linear" is said of work, which is the same on a busy machine.
+
+/** Methods by which code looks at a text, and what one call of each costs: what it passed over, or one. */
+const looks: readonly (readonly [keyof string & string, (text: string, result: unknown, args: readonly unknown[]) => number])[] = [
+  ['charAt', () => 1],
+  ['charCodeAt', () => 1],
+  ['codePointAt', () => 1],
+  ['slice', (_text, result) => String(result).length],
+  ['substring', (_text, result) => String(result).length],
+  ['indexOf', (text, result, [, from = 0]) => (result === -1 ? text.length : Number(result)) - Number(from)],
+  ['split', (text) => text.length],
+];
+
+/** Characters looked at by methods of texts, and matches of regular expressions, while `work` runs. It must not wait for anything. */
+export function workOn(work: () => unknown): number {
+  let units = 0;
+  const undo = looks.map(([name, cost]) =>
+    watchCalls(String.prototype, name, (text, result, args) => (units += 1 + cost(String(text), result, args))),
+  );
+  undo.push(
+    watchCalls(RegExp.prototype, 'exec', (_pattern, result) => (units += 1 + (Array.isArray(result) ? String(result[0]).length : 0))),
+  );
+  try {
+    work();
+  } finally {
+    for (const step of undo) step();
+  }
+  return units;
+}
+
+/** Tells `heard` of each call of a method; answers what puts the method back. */
+export function watchCalls(
+  prototype: object,
+  name: PropertyKey,
+  heard: (self: unknown, result: unknown, args: readonly unknown[]) => void,
+): () => void {
+  const before = Object.getOwnPropertyDescriptor(prototype, name);
+  const method: unknown = before?.value;
+  if (before === undefined || typeof method !== 'function') throw new Error(`there is no method ${String(name)}`);
+  const counted = function (this: unknown, ...args: readonly unknown[]): unknown {
+    const result: unknown = Reflect.apply(method, this, args);
+    heard(this, result, args);
+    return result;
+  };
+  Object.defineProperty(prototype, name, { ...before, value: counted });
+  return () => void Object.defineProperty(prototype, name, before);
+}
