@@ -12,6 +12,20 @@ const maxWorkers = Math.max(2, availableParallelism() - 1);
 // seconds to load, which is longer than most files take.
 const isolate = false;
 
+// Where real time is measured (test/long): a project of its own, which is there only where it is asked for, since a plain run takes all.
+const long = {
+  ...source,
+  test: {
+    name: 'long',
+    include: ['test/long/**/*.test.ts'],
+    globalSetup: ['test/support/postgres.ts'],
+    testTimeout: 300_000,
+    hookTimeout: 120_000,
+    fileParallelism: false,
+    sequence: { groupOrder: 4 },
+  },
+};
+
 export default defineConfig({
   test: {
     reporters: ['default'],
@@ -24,7 +38,7 @@ export default defineConfig({
           isolate,
           sequence: { groupOrder: 1 },
           // Whatever is nobody else's. Not by `exclude`, which would win over the one of a command line.
-          include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|chaos)/**/*.test.ts'],
+          include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|chaos|long)/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
@@ -65,6 +79,7 @@ export default defineConfig({
           sequence: { groupOrder: 3 },
         },
       },
+      ...(process.env['TOLLGATE_TEST_LONG'] === undefined ? [] : [long]),
     ],
   },
 });

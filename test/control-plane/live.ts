@@ -1,6 +1,6 @@
 // A client of the live audit stream over real HTTP, which reads when it is told to.
 import { request } from 'undici';
-import type { Rest } from './rest.ts';
+import { field, type Rest } from './rest.ts';
 
 /** A block of the stream: an event, or a comment. */
 interface Block {
@@ -80,3 +80,27 @@ function parseBlock(block: string): Block {
     data: data === undefined ? null : (JSON.parse(data) as Readonly<Record<string, unknown>>),
   };
 }
+
+/** The comments up to the end. */
+export async function drain(live: Live): Promise<readonly (string | null)[]> {
+  const comments: (string | null)[] = [];
+  for (let block = await live.next(); block !== null; block = await live.next()) comments.push(block.comment);
+  return comments;
+}
+
+const expiresAt = '2026-06-25T12:30:00.000Z';
+
+/** A key that may only watch, of a member made for it. */
+export async function makeWatcherKey(rest: Rest): Promise<{ readonly key: string; readonly id: string }> {
+  await rest.keyOf('admin');
+  const body = { name: 'watcher', scopes: ['admin.audit.read'], uid: 'admin-1', expiresAt };
+  const made = await rest.ask('POST', '/acme/admin/keys', { body });
+  return { key: field(made, 'key'), id: field(made, 'id') };
+}
+
+/** What ends that key. */
+export const keyEnds: readonly (readonly [string, (rest: Rest, id: string) => Promise<unknown>])[] = [
+  ['the key is revoked', (rest, id) => rest.ask('DELETE', `/acme/admin/keys/${id}`)],
+  ['the member is removed', (rest) => rest.ask('DELETE', '/acme/admin/members/admin-1')],
+  ['the key expires', async (rest) => (rest.clock.now = new Date(expiresAt))],
+];
