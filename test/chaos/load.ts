@@ -5,9 +5,10 @@ import { expect } from 'vitest';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
 import type { Verdict } from '../../sidecar/govern/verdict.ts';
 import type { followPlane } from '../support/plane.ts';
-import type { ControlPlane } from '../support/programs.ts';
+import type { Answer, ControlPlane } from '../support/programs.ts';
+import type { Measure } from './measure.ts';
 import type { Postgres } from './postgres.ts';
-import { askTimed, type TimedAnswer } from './world.ts';
+import { askAsOwner } from './world.ts';
 
 type Followed = Awaited<ReturnType<typeof followPlane>>;
 
@@ -34,7 +35,7 @@ export function keepDeciding(followed: Followed, sessionId: string) {
 
 export type Deciding = ReturnType<typeof keepDeciding>;
 
-interface Asked extends TimedAnswer {
+interface Asked extends Answer {
   readonly lane: number;
   /** Null for a read. */
   readonly document: object | null;
@@ -46,7 +47,7 @@ const placeOf = (lane: number): string => `chaos::api::lane-${lane}`;
 const reads = ['/api/v1/agents', '/default/admin/audit?limit=10'] as const;
 
 /** On each control plane two who write documents that are all different, each to a place of their own, and two who read. */
-export function keepAsking(planes: readonly ControlPlane[]) {
+export function keepAsking(planes: readonly ControlPlane[], measure: Measure) {
   const asked: Asked[] = [];
   let stopped = false;
   let wake = (): void => {};
@@ -59,11 +60,13 @@ export function keepAsking(planes: readonly ControlPlane[]) {
   };
   const write = async (plane: ControlPlane, lane: number, n: number): Promise<Asked> => {
     const document = { tools: { [`lane-${lane}.${n}`]: { api: { permission: 'deny' } } } };
-    const answer = await askTimed(plane, `/default/admin/agentTypePolicies/${placeOf(lane)}`, { method: 'PUT', body: document });
+    const answer = await measure('an answer', () =>
+      askAsOwner(plane, `/default/admin/agentTypePolicies/${placeOf(lane)}`, { method: 'PUT', body: document }),
+    );
     return { ...answer, lane, document };
   };
   const read = async (plane: ControlPlane, lane: number, path: string): Promise<Asked> => ({
-    ...(await askTimed(plane, path)),
+    ...(await measure('an answer', () => askAsOwner(plane, path))),
     lane,
     document: null,
   });

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { QueryResultRow } from 'pg';
 import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
 import { withClient } from '../support/database.ts';
+import { eventually } from '../support/programs.ts';
 
 export type Postgres = Awaited<ReturnType<typeof startPostgres>>;
 
@@ -53,7 +53,10 @@ export async function startPostgres() {
       running = false;
       const pid = postmaster();
       process.kill(pid, 'SIGQUIT');
-      while (isAlive(pid)) await delay(5);
+      await eventually(
+        async () => isAlive(pid),
+        (alive) => !alive,
+      );
       await server.close();
     },
     start,

@@ -1,8 +1,10 @@
 // PostgreSQL stands still under a live run: no model is called that was not paid for before, no tool without its entry, everybody
-// else is told so in time, and once it goes on, the run does too, or has ended in so many words. It has cost what it did cost.
+// else is told so (in time: test/long/runs-frozen.test.ts), and once it goes on, the run does too, or has ended in so many words. It has cost what it did cost.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ask, type ControlPlane, eventually } from '../support/programs.ts';
 import { expectOnce, expectSettled, type Lab, ownerKey, readEntries, readMoney, readRun, startLab, type Watched, watchRun } from './lab.ts';
+import { refuses, startInTool as startInToolOf } from './frozen-runs.ts';
+import { unmeasured } from './measure.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
 
 let lab: Lab;
@@ -24,34 +26,8 @@ afterAll(async () => {
   await postgres?.close();
 });
 
-const refusedWithinMs = 2_000;
-
-/** All that may be asked about runs, several times over. */
-async function expectRefusals(run: Watched): Promise<void> {
-  const questions: readonly (readonly [string, object?])[] = [
-    [`/api/v1/agents/${agent}/run`, { body: { input: 'quick' } }],
-    [`/api/v1/agents/${agent}/run`, { body: { input: 'quick', stream: true } }],
-    [`/api/v1/agents/${agent}/runs`],
-    [`/api/v1/runs/${run.id}`],
-    [`/api/v1/runs/${run.id}/cancel`, { method: 'POST' }],
-    ['/default/admin/usage'],
-  ];
-  const asked = questions.map(async ([path, question]) => {
-    const start = performance.now();
-    const { status } = await ask(`${plane.rest}${path}`, ownerKey, question);
-    return { path, status, late: performance.now() - start >= refusedWithinMs };
-  });
-  expect(await Promise.all(asked)).toEqual(questions.map(([path]) => ({ path, status: 503, late: false })));
-}
-
-/** In the middle of a tool call, with one answered. */
-async function startInTool(input = 'quick slow', agentId = agent): Promise<Watched> {
-  lab.slow.shut();
-  const run = await watchRun(plane, agentId, input);
-  await run.hears('governance', 'box.slow');
-  await lab.slow.holds(1);
-  return run;
-}
+const startInTool = (input?: string, agentId = agent): Promise<Watched> => startInToolOf(lab, plane, agentId, input);
+const expectRefusals = (run: Watched): Promise<void> => refuses({ plane, agent, run }, unmeasured);
 
 const bothEntries = ['PostToolUse box.quick', 'PostToolUse box.slow', 'PreToolUse box.quick', 'PreToolUse box.slow'];
 

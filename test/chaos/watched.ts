@@ -11,7 +11,7 @@ import { ask, type ControlPlane, eventually, startControlPlane, startSidecarProg
 import { freePort, type Prometheus, startPrometheus } from '../support/prometheus.ts';
 import { keepBusy, policyOf } from './busy.ts';
 import { type Postgres, startPostgres } from './postgres.ts';
-import { askTimed, putPolicy } from './world.ts';
+import { askAsOwner, putPolicy } from './world.ts';
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const intervalMs = 200;
@@ -80,9 +80,9 @@ async function start(undo: (() => Promise<unknown> | void)[], close: () => Promi
     );
   let plane = await launch();
   undo.push(() => plane.end('SIGKILL'));
-  const { body } = await askTimed(plane, '/default/admin/keys', { body: { name: 'edge', scopes: ['sidecar.sync', 'govern'] } });
+  const { body } = await askAsOwner(plane, '/default/admin/keys', { body: { name: 'edge', scopes: ['sidecar.sync', 'govern'] } });
   const key = String(body['key']);
-  const { authorities } = (await askTimed(plane, '/api/v1/authorities')).body;
+  const { authorities } = (await askAsOwner(plane, '/api/v1/authorities')).body;
   await putPolicy(plane, policyOf(0));
   const sidecar = await startSidecarProgram(
     {

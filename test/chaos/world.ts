@@ -45,7 +45,7 @@ export async function startWorld(): Promise<World> {
     const [a, b] = started;
     if (a.status === 'rejected') throw a.reason;
     if (b.status === 'rejected') throw b.reason;
-    const { body } = await askTimed(a.value, '/default/admin/keys', { body: { name: 'sidecar', scopes: ['sidecar.sync', 'govern'] } });
+    const { body } = await askAsOwner(a.value, '/default/admin/keys', { body: { name: 'sidecar', scopes: ['sidecar.sync', 'govern'] } });
     return { postgres, planes: [a.value, b.value], key: String(body['key']), close };
   } catch (error) {
     await close();
@@ -53,27 +53,22 @@ export async function startWorld(): Promise<World> {
   }
 }
 
-export interface TimedAnswer extends Answer {
-  readonly ms: number;
-}
-
+/** Given up after that, which no answer comes near to. */
 const hungMs = 10_000;
 
 /** As the owner. An answer that does not come has the status 0. */
-export async function askTimed(
+export async function askAsOwner(
   plane: ControlPlane,
   path: string,
   question: { readonly method?: string; readonly body?: unknown } = {},
-): Promise<TimedAnswer> {
-  const start = performance.now();
+): Promise<Answer> {
   const none: Answer = { status: 0, body: {}, etag: null };
-  const answer = await Promise.race([ask(`${plane.rest}${path}`, ownerKey, question), delay(hungMs, none, { ref: false })]);
-  return { ...answer, ms: performance.now() - start };
+  return Promise.race([ask(`${plane.rest}${path}`, ownerKey, question), delay(hungMs, none, { ref: false })]);
 }
 
 /** Writes the workspace's document; answers the revision that this made. */
 export async function putPolicy(plane: ControlPlane, document: object): Promise<number> {
-  const { status, body } = await askTimed(plane, '/default/admin/workspacePolicy', { method: 'PUT', body: document });
+  const { status, body } = await askAsOwner(plane, '/default/admin/workspacePolicy', { method: 'PUT', body: document });
   if (status !== 200) throw new Error(`the policy was not written: ${status} ${JSON.stringify(body)}`);
   return Number(body['revision']);
 }

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ask, startControlPlane, startProgram, startSidecarProgram } from '../support/programs.ts';
+import { ask, eventually, startControlPlane, startProgram, startSidecarProgram } from '../support/programs.ts';
 
 export interface Stage {
   readonly alone: string;
@@ -58,9 +58,8 @@ export async function setStage(policy: object): Promise<Stage> {
 }
 
 async function untilReady(url: string): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!(await fetch(`${url}/readyz`)).ok) {
-    if (Date.now() > deadline) throw new Error('the sidecar is not ready');
-    await new Promise((rest) => setTimeout(rest, 50));
-  }
+  await eventually(
+    async () => (await fetch(`${url}/readyz`)).status,
+    (status) => status === 200,
+  );
 }

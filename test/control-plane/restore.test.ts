@@ -50,11 +50,9 @@ function urlOf(name: string): string {
     : `postgres://${account}@${host}:${port}/${name}`;
 }
 
-const restore = (name: string, words: readonly string[] = []) =>
-  runCli(['--json', 'restore', ...words], {
-    env: { DATABASE_URL: urlOf(name) },
-    wait: (ms) => new Promise((done) => void setTimeout(done, ms)),
-  });
+/** `meanwhile`: what happens between its two looks at the heartbeats. */
+const restore = (name: string, words: readonly string[] = [], meanwhile: () => Promise<void> = async () => {}) =>
+  runCli(['--json', 'restore', ...words], { env: { DATABASE_URL: urlOf(name) }, wait: meanwhile });
 
 const countEntries = async (): Promise<number> => {
   const { rows } = await plane.pool.query<{ count: string }>('select count(*) from audit_entry');
@@ -157,14 +155,13 @@ test('every sidecar takes the new epoch whole and goes on, runs too, and what ca
 test('it is refused while a control plane runs on the database, unless it is forced; a heartbeat of the copy is none', async () => {
   await beat(plane.pool, 'stopped');
   expect((await restore(database)).code).toBe(0);
-  const beating = setInterval(() => void beat(plane.pool, 'alive'), 200);
-  onTestFinished(() => clearInterval(beating));
+  const beats = (): Promise<void> => beat(plane.pool, 'alive');
+  await beats();
   const before = (await readDeployment(plane.pool))?.epoch;
-  const refused = await restore(database);
+  const refused = await restore(database, [], beats);
   expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('a control plane runs on this database') });
   expect((await readDeployment(plane.pool))?.epoch).toBe(before);
   expect((await restore(database, ['--force'])).code).toBe(0);
-  clearInterval(beating);
 });
 
 test('what is on disk for a database goes by its first epoch, however often it was restored', async () => {

@@ -1,6 +1,5 @@
 // Runs over REST with providers over HTTP, put together as main.ts does: what a fake of them never sees is the run's own signal,
 // and a real client that listens to it.
-import { setTimeout as delay } from 'node:timers/promises';
 import { LLMock } from '@copilotkit/aimock';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
@@ -28,7 +27,7 @@ beforeAll(async () => {
     modelEndpoints: null,
   };
   providers = createProviders(settingsFrom(config, {}), {
-    wait: (ms, until) => delay(ms, undefined, { signal: until }),
+    wait: async () => undefined,
     random: Math.random,
     now: Date.now,
   });

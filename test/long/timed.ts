@@ -1,4 +1,6 @@
 // How long something takes on this machine. Only long tests and benchmarks measure that: elsewhere time is virtual, or work is counted.
+import type { Measure } from '../chaos/measure.ts';
+
 export async function timed<T>(work: () => Promise<T>): Promise<{ readonly ms: number; readonly result: T }> {
   const startedAt = performance.now();
   const result = await work();
@@ -14,3 +16,28 @@ export function cpuMsOf(work: () => unknown): number {
 }
 
 export const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+interface Measured {
+  readonly measure: Measure;
+  readonly steps: () => readonly string[];
+  readonly ms: (step: string) => readonly number[];
+}
+
+/** Measures the steps of a scenario, each as often as it is taken. */
+export function createMeasured(): Measured {
+  const taken: { readonly step: string; readonly ms: number }[] = [];
+  return {
+    measure: async (step, work) => {
+      const { ms, result } = await timed(work);
+      taken.push({ step, ms });
+      return result;
+    },
+    steps: () => [...new Set(taken.map(({ step }) => step))],
+    // A step that was never taken is none that was in time.
+    ms: (step) => {
+      const found = taken.filter((one) => one.step === step).map(({ ms }) => ms);
+      if (found.length === 0) throw new Error(`the step "${step}" was not taken`);
+      return found;
+    },
+  };
+}

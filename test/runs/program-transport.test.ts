@@ -45,7 +45,6 @@ test.each([
     async () => [own, child].map(stateOf),
     // What nobody has waited for yet is a zombie.
     (states) => states.every((state) => state === '' || state.startsWith('Z')),
-    2_000,
   );
 });
 

@@ -1,5 +1,4 @@
 // A model that says what the test has written down, one reply for each request, and keeps the requests.
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Finish, ModelRequest, Models, RequestedCall, TokenUsage } from '../../control-plane/runs/model.ts';
 
 export interface ScriptedReply {
@@ -40,6 +39,6 @@ export function createScriptedModel(script: Script): Models & { readonly request
 const used: TokenUsage = { inputTokens: 10, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 5 };
 
 async function untilAborted(signal: AbortSignal): Promise<void> {
-  await wait(86_400_000, null, { signal }).catch(() => {});
+  if (!signal.aborted) await new Promise((aborted) => signal.addEventListener('abort', aborted, { once: true }));
   signal.throwIfAborted();
 }

@@ -12,6 +12,8 @@ import type { Writing } from './writes.ts';
 
 export interface Healed {
   readonly violations: readonly Violation[];
+  /** What came back, and later than is promised: said of a machine that does nothing else. */
+  readonly late: readonly Violation[];
   /** From when nothing was broken any more until every sidecar decided by a rule written then: some were told to wait before they come again. */
   readonly reconnectedMs: number;
   /** From then until every sidecar decided by a rule written then. */
@@ -158,15 +160,13 @@ export async function heal(world: World, load: Load, writing: Writing): Promise<
   const shippingSince = performance.now();
   const shipped = await ships(world);
   return {
-    violations: [
+    late: [
       ...late('to have every sidecar back once all was healed', reconnected.ms, reconnectedMsMax),
       ...late('to be current everywhere from then on', current.ms, currentMsMax),
       ...late('to commit entries again that callers wait for', committed.ms, committedMsMax),
       ...late('to find a control plane that is back', recovered.ms, recoveredMsMax),
-      ...[reconnected, current, committed, recovered].flatMap(({ found }) => found),
-      ...shipped,
-      ...endedAlone(world),
     ],
+    violations: [...[reconnected, current, committed, recovered].flatMap(({ found }) => found), ...shipped, ...endedAlone(world)],
     reconnectedMs: reconnected.ms,
     currentMs: current.ms,
     committedMs: committed.ms,

@@ -23,4 +23,4 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 process.stdout.write(`${kills} kills within ${minutes.toFixed(1)} minutes, seed ${seed}\n`);
 const outcome = await runKills({ seed, kills, ms: minutes * 60_000 }, interrupted.signal);
 process.stdout.write(`${reportLines(outcome).join('\n')}\n`);
-process.exitCode = outcome.violations.length === 0 ? 0 : 1;
+process.exitCode = outcome.violations.length + outcome.healed.late.length === 0 ? 0 : 1;

@@ -4,7 +4,8 @@ import type { Outcome } from './run.ts';
 const shownMax = 20;
 
 export function reportLines(outcome: Outcome): readonly string[] {
-  const { options, findings, healed, chain, violations, kept } = outcome;
+  const { options, findings, healed, chain, kept } = outcome;
+  const violations = [...outcome.violations, ...healed.late];
   const { answered, entries, unrecorded, lost, duplicated, unheard, limited, limitedWithRoom } = findings;
   const ms = (value: number): string => `${Math.round(value)} ms`;
   return [

@@ -9,7 +9,7 @@ const key = `document/${changingDocument}`;
 export interface OneRuleOfMany {
   readonly first: SnapshotMessage;
   /** The delta that leads to the next revision; the n-th one, from 0, sets the rule's rate limit to n. */
-  next(): DeltaMessage;
+  readonly next: () => DeltaMessage;
 }
 
 const ruleOf = (rateLimit: number): RawEntry =>
@@ -30,7 +30,7 @@ export function createOneRuleOfMany(): OneRuleOfMany {
   let number = 1;
   return {
     first,
-    next() {
+    next: () => {
       const changed = ruleOf(number - 1);
       hash = snapshotHashAfter(hash, held, [changed]);
       held = [changed];

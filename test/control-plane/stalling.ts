@@ -1,0 +1,106 @@
+// One of fifty sidecars never reads: what it costs the control plane, and that the others have each policy all the same. Run by CI without
+// a clock, and by test/long with one.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { credentials, Metadata } from '@grpc/grpc-js';
+import { createPolicyClient, type SyncResponse__Output } from '@tollgate/proto';
+import { snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { expect, onTestFinished } from 'vitest';
+import { startGate } from '../chaos/gate.ts';
+import type { Measure } from '../chaos/measure.ts';
+import { type Plane, startPlane } from '../support/plane.ts';
+
+const sidecars = 50;
+const rounds = { before: 10, stalled: 120 };
+const bulkTools = 4_000;
+/** What other things of ours may come and go with, well below what `rounds.stalled` snapshots take. */
+const noiseBytes = 12 * 1024 * 1024;
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+function usedBytes(): number {
+  collect();
+  collect();
+  const { external, heapUsed } = process.memoryUsage();
+  return external + heapUsed;
+}
+
+/** Echoes the hash of every snapshot and keeps nothing but the newest revision, so that all memory is the control plane's. It takes no deltas. */
+function acknowledge(address: string, key: string, sidecarId: string) {
+  const metadata = new Metadata();
+  metadata.set('authorization', `Bearer ${key}`);
+  const client = createPolicyClient(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+  const stream = client.sync(metadata);
+  const acknowledger = { revision: -1, taken: 0, bytes: 0, onTaken: (): void => {}, pause: () => stream.pause() };
+  stream.on('error', () => {});
+  stream.on('data', ({ snapshot, unchanged }: SyncResponse__Output) => {
+    const taken = snapshot ?? unchanged;
+    if (taken?.revision == null) return;
+    acknowledger.revision = taken.revision.number;
+    acknowledger.taken += 1;
+    if (snapshot != null) acknowledger.bytes = snapshot.entries.reduce((sum, { key: name, value }) => sum + name.length + value.length, 0);
+    stream.write({ ack: { revision: taken.revision, hash: taken.hash } });
+    acknowledger.onTaken();
+  });
+  stream.write({ hello: { sidecarId, bootId: sidecarId, form: 'FORM_PROCESS', schemaVersion: snapshotSchemaVersion } });
+  onTestFinished(() => {
+    stream.cancel();
+    client.close();
+  });
+  return acknowledger;
+}
+
+type Acknowledger = ReturnType<typeof acknowledge>;
+
+const reaches = (of: readonly Acknowledger[], revision: number): Promise<void> =>
+  new Promise((done) => {
+    const look = (): void => {
+      if (of.every((each) => each.revision >= revision)) done();
+    };
+    for (const each of of) each.onTaken = look;
+    look();
+  });
+
+interface Pushing {
+  readonly plane: Plane;
+  readonly measure: Measure;
+  readonly to: readonly Acknowledger[];
+}
+
+/** Writes a policy so many times, each once all of them have the one before. */
+async function push({ plane, measure, to }: Pushing, step: string, times: number): Promise<void> {
+  for (let n = 0; n < times; n += 1) {
+    const revision = await plane.writePolicy({ tools: { changing: { api: { rateLimit: (await plane.revision()) + 1 } } } });
+    await measure(step, () => reaches(to, revision));
+  }
+}
+
+/** Steps: `a policy reaches all`, and once one stands still, `a policy reaches the others`. */
+export async function expectOthersServed(measure: Measure): Promise<void> {
+  const plane = await startPlane();
+  onTestFinished(() => plane.close());
+  const { key } = await plane.issueKey(['sidecar.sync', 'govern']);
+  const tools = Object.fromEntries(
+    Array.from({ length: bulkTools }, (_, n) => [`bulk.tool-${n}`, { api: { permission: 'deny', rateLimit: n } }]),
+  );
+  await plane.ask('PUT', '/acme/admin/agentTypePolicies/bulk::api::bot', { body: { tools } });
+  const gate = await startGate(plane.address());
+  onTestFinished(() => gate.close());
+  const others = Array.from({ length: sidecars - 1 }, (_, n) => acknowledge(plane.address(), key, `sidecar-${n}`));
+  const stalled = acknowledge(gate.address, key, 'stalled');
+  await reaches([...others, stalled], await plane.revision());
+  const snapshotBytes = stalled.bytes;
+  expect(snapshotBytes * rounds.stalled).toBeGreaterThan(2 * (2 * snapshotBytes + noiseBytes));
+
+  await push({ plane, measure, to: [...others, stalled] }, 'a policy reaches all', rounds.before);
+  const before = usedBytes();
+  stalled.pause();
+  gate.freeze();
+  const taken = others.map((other) => other.taken);
+  await push({ plane, measure, to: others }, 'a policy reaches the others', rounds.stalled);
+  expect(usedBytes() - before).toBeLessThan(2 * snapshotBytes + noiseBytes);
+  // Each policy came to each of the others while it was silent: whatever waited for it would still wait.
+  expect(others.map((other, at) => other.taken - (taken[at] ?? 0))).toEqual(others.map(() => rounds.stalled));
+  expect(stalled.revision).toBeLessThan((await plane.revision()) - rounds.stalled / 2);
+}

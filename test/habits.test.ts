@@ -1,0 +1,98 @@
+// What tests do not do: wait for time to pass, or hold something to a time. A test that does fails on a busy machine, and then says nothing.
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const folder = fileURLToPath(new URL('.', import.meta.url));
+/** There time is measured on purpose. */
+const measuring = /^(?:long|bench)\//;
+
+const sleeps: readonly RegExp[] = [
+  /import \{[^}]*\b(?:setTimeout|setInterval|scheduler)\b[^}]*\} from 'node:timers\/promises'/,
+  /(?<![\w'"])setTimeout\(/,
+];
+const measures: readonly RegExp[] = [
+  // A clock that is passed on, `() => performance.now()`, measures nothing.
+  /(?<!=> )\bperformance\.now\(\)/,
+  /\bhrtime\b|\bcpuUsage\(/,
+  /\bexpect\([^;]*?\bDate\.now\(\)/,
+  // `Date.now() - hourMs` is a moment, `Date.now() - startedAt` a duration.
+  /\bDate\.now\(\) - (?!\w*Ms\b)[a-z]/i,
+];
+
+/** By file, why it may. */
+const maySleep: Readonly<Record<string, string>> = {
+  'support/programs.ts': '`eventually`, by which all others wait for what has no event',
+  'chaos/world.ts': 'gives up a request that is never answered',
+  'chaos/load.ts': 'a load that pauses between two requests',
+  'chaos/busy.ts': 'a load that pauses between two requests',
+  'chaos/gate.ts': 'a connection that is slow',
+  'chaos/kills/calls.ts': 'a load that pauses between two requests',
+  'chaos/kills/writes.ts': 'a load that pauses between two requests, and gives up what is never answered',
+  'chaos/kills/faults.ts': 'faults that last for as long as their plan says',
+  'chaos/kills/healing.ts': 'a control plane that is away for a while, and what has no event',
+  'chaos/kills/supervised.ts': 'a supervisor that starts a program again after a pause',
+  'conformance/server/tools.ts': 'tools of the official suite that take time',
+};
+const mayMeasure: Readonly<Record<string, string>> = {
+  'chaos/gate.ts': 'a connection that is slow, by a clock',
+  'chaos/kills/faults.ts': 'the journal says when each fault was',
+  'chaos/kills/healing.ts': 'reported, and held to what is promised by `npm run test:chaos` alone',
+  'chaos/kills/run.ts': 'reported',
+};
+
+const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !measuring.test(path) && path !== 'habits.test.ts')
+  .map((path) => ({ path, text: readFileSync(`${folder}${path}`, 'utf8') }));
+
+/** `path:line` of each match. */
+const found = (patterns: readonly RegExp[], text: string): readonly number[] =>
+  patterns
+    .flatMap((pattern) => [...text.matchAll(new RegExp(pattern, 'g'))].map(({ index }) => text.slice(0, index).split('\n').length))
+    .toSorted((a, b) => a - b);
+
+const offending = (patterns: readonly RegExp[], allowed: Readonly<Record<string, string>>): readonly string[] =>
+  sources.flatMap(({ path, text }) => (path in allowed ? [] : found(patterns, text).map((line) => `test/${path}:${line}`)));
+
+test('no test waits for time to pass: it awaits the event, moves a clock (support/manual-clock.ts), or asks `eventually`', () => {
+  expect(offending(sleeps, maySleep)).toEqual([]);
+});
+
+test('no test measures time: it counts work, or moves a clock; what is promised in real time is a test in test/long', () => {
+  expect(offending(measures, mayMeasure)).toEqual([]);
+});
+
+test.each([
+  ['sleep', sleeps, maySleep],
+  ['measure', measures, mayMeasure],
+] as const)('files that may %s still do', (_what, patterns, allowed) => {
+  const needed = sources.filter(({ text }) => found(patterns, text).length > 0).map(({ path }) => path);
+  expect(Object.keys(allowed).filter((path) => !needed.includes(path))).toEqual([]);
+});
+
+test.each([
+  "import { setTimeout as delay } from 'node:timers/promises';",
+  'await new Promise((done) => setTimeout(done, 50));',
+  'await new Promise((done) => void globalThis.setTimeout(done, 50));',
+])('a sleep is known: %s', (line) => {
+  expect(found(sleeps, line)).toHaveLength(1);
+});
+
+test.each([
+  'const startedAt = performance.now();',
+  'expect(process.cpuUsage(startedAt).user).toBeLessThan(1_000);',
+  'const ms = Date.now() - startedAt;',
+  'expect(Date.parse(at) - Date.now()).toBeLessThan(1_000);',
+])('a measurement is known: %s', (line) => {
+  expect(found(measures, line)).toHaveLength(1);
+});
+
+test('a clock that is passed on, fake timers, and moments are none', () => {
+  const text = [
+    "vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });",
+    'const clock = { now: () => performance.now() };',
+    "import { setImmediate as turn } from 'node:timers/promises';",
+    'const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() - hourMs) };',
+  ].join('\n');
+  expect([...found(sleeps, text), ...found(measures, text)]).toEqual([]);
+});

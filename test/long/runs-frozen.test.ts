@@ -1,0 +1,27 @@
+// R5 of runs, in time: while PostgreSQL stands still, whatever is asked about runs is refused within two seconds. That it is refused, and what
+// becomes of the runs: test/chaos/runs-frozen.test.ts.
+import { expect, onTestFinished, test } from 'vitest';
+import { refuses, startInTool } from '../chaos/frozen-runs.ts';
+import { startLab } from '../chaos/lab.ts';
+import { startPostgres } from '../chaos/postgres.ts';
+import { createMeasured } from './timed.ts';
+
+test.runIf(process.platform === 'linux')('whatever is asked about runs is refused within two seconds', async () => {
+  const [lab, postgres] = await Promise.all([startLab(), startPostgres()]);
+  onTestFinished(async () => {
+    postgres.thaw();
+    await lab.close();
+    await postgres.close();
+  });
+  const plane = await lab.startPlane(lab.folder(), { DATABASE_URL: postgres.url('plane') });
+  const agent = await lab.furnish(plane);
+  const run = await startInTool(lab, plane, agent);
+  postgres.freeze();
+  lab.slow.open();
+  await run.hears('tool_result', 'box.slow');
+  const { measure, ms } = createMeasured();
+  await refuses({ plane, agent, run }, measure);
+  expect(Math.max(...ms('a refusal'))).toBeLessThan(2_000);
+  postgres.thaw();
+  await run.hears('done');
+});
