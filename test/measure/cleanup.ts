@@ -1,0 +1,34 @@
+// What must be undone at the end, also after a failure or Ctrl-C: last added, first undone, each once. Filled by
+// checkout.ts and by ways/, run by main.ts.
+
+export interface Cleanup {
+  add(undo: () => void | Promise<void>): void;
+  /** Undoes everything, even where a step fails; resolves to the messages of the steps that failed. */
+  run(): Promise<readonly string[]>;
+}
+
+export function createCleanup(): Cleanup {
+  const steps: (() => void | Promise<void>)[] = [];
+  let running: Promise<readonly string[]> | null = null;
+  const undoAll = async (): Promise<readonly string[]> => {
+    const problems: string[] = [];
+    for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+      try {
+        await step();
+      } catch (error) {
+        problems.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+    return problems;
+  };
+  return {
+    add: (undo) => void steps.push(undo),
+    run() {
+      // A signal may come while the end is under way already.
+      running ??= undoAll().finally(() => {
+        running = null;
+      });
+      return running;
+    },
+  };
+}

@@ -1,0 +1,34 @@
+// All that is measured of a tree, as `--json` prints it. Called by main.ts.
+import type { Cleanup } from './cleanup.ts';
+import { buildTree } from './build.ts';
+import { measureStructure, type Structure } from './static/structure.ts';
+import { openTree } from './static/tree.ts';
+import { countWords, type WordCounts } from './words/count.ts';
+import { readWords } from './words/list.ts';
+import { measureWays, type Ways } from './ways/ways.ts';
+
+export interface Measured {
+  /** Its full hash; null: the files as they are now. */
+  readonly commit: string | null;
+  readonly structure: Structure;
+  readonly words: WordCounts;
+  /** Null: left out by `--static`. */
+  readonly ways: Ways | null;
+}
+
+interface Asked {
+  /** Of the repository that this tool belongs to. */
+  readonly own: string;
+  /** Of the files to measure. */
+  readonly root: string;
+  readonly commit: string | null;
+  readonly staticOnly: boolean;
+}
+
+export async function measure({ own, root, commit, staticOnly }: Asked, cleanup: Cleanup): Promise<Measured> {
+  const tree = openTree(root);
+  const figures = { commit, structure: measureStructure(tree), words: countWords(tree, readWords()) };
+  if (staticOnly) return { ...figures, ways: null };
+  await buildTree(own, tree, cleanup);
+  return { ...figures, ways: await measureWays(tree, cleanup) };
+}
