@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
-/** There time is measured on purpose. */
-const measuring = /^(?:long|bench)\//;
+/** There time is measured on purpose, or intervals are kept in which work is counted. */
+const measuring = /^(?:long|bench|measure)\//;
 
 const sleeps: readonly RegExp[] = [
   /import \{[^}]*\b(?:setTimeout|setInterval|scheduler)\b[^}]*\} from 'node:timers\/promises'/,
@@ -33,12 +33,16 @@ const maySleep: Readonly<Record<string, string>> = {
   'chaos/kills/healing.ts': 'a control plane that is away for a while, and what has no event',
   'chaos/kills/supervised.ts': 'a supervisor that starts a program again after a pause',
   'conformance/server/tools.ts': 'tools of the official suite that take time',
+  'readme/end-programs.ts': 'programs that are asked to end, and then killed',
+  'readme/shell.ts': 'gives up a block of README that never ends',
 };
 const mayMeasure: Readonly<Record<string, string>> = {
   'chaos/gate.ts': 'a connection that is slow, by a clock',
   'chaos/kills/faults.ts': 'the journal says when each fault was',
   'chaos/kills/healing.ts': 'reported, and held to what is promised by `npm run test:chaos` alone',
   'chaos/kills/run.ts': 'reported',
+  'readme/end-programs.ts': 'programs that are asked to end, and then killed',
+  'readme/main.ts': 'reported',
 };
 
 const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parseArguments } from './arguments.ts';
-import { satisfies } from './build.ts';
-import { createCleanup } from './cleanup.ts';
+import { satisfies } from '../support/checkout/build.ts';
+import { createCleanup } from '../support/checkout/cleanup.ts';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const run = (...args: readonly string[]) => spawnSync(process.execPath, [folder, ...args], { encoding: 'utf8' });

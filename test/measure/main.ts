@@ -2,8 +2,8 @@
 import { realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArguments, usage } from './arguments.ts';
-import { checkOut, findCommit } from './checkout.ts';
-import { type Cleanup, createCleanup } from './cleanup.ts';
+import { checkOut, findCommit } from '../support/checkout/check-out.ts';
+import { type Cleanup, createCleanup } from '../support/checkout/cleanup.ts';
 import { type Measured, measure } from './measured.ts';
 import { formatReport } from './report.ts';
 

@@ -1,8 +1,8 @@
 // All that is measured of a tree, as `--json` prints it. Called by main.ts.
-import type { Cleanup } from './cleanup.ts';
-import { buildTree } from './build.ts';
+import type { Cleanup } from '../support/checkout/cleanup.ts';
+import { buildTree } from '../support/checkout/build.ts';
 import { measureStructure, type Structure } from './static/structure.ts';
-import { openTree } from './static/tree.ts';
+import { openTree } from '../support/checkout/tree.ts';
 import { countWords, type WordCounts } from './words/count.ts';
 import { readWords } from './words/list.ts';
 import { measureWays, type Ways } from './ways/ways.ts';

@@ -1,6 +1,6 @@
 // What was measured, as text of at most 100 columns. Called by main.ts, which prints it.
 import { functionLinesMax, smallLinesMax, type Structure } from './static/structure.ts';
-import { productDefinition } from './static/tree.ts';
+import { productDefinition } from '../support/checkout/tree.ts';
 import type { Measured } from './measured.ts';
 import { type Count, kindsIn, type WordCounts } from './words/count.ts';
 import { type Kind, kindsDefinition } from './words/texts.ts';

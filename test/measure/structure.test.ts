@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { measureStructure } from './static/structure.ts';
-import { productFiles } from './static/tree.ts';
+import { productFiles } from '../support/checkout/tree.ts';
 import { makeTree } from './support.ts';
 
 const linesOf = (count: number, line = '// filler'): string => `${line}\n`.repeat(count);

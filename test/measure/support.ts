@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { openTree, type Tree } from './static/tree.ts';
+import { openTree, type Tree } from '../support/checkout/tree.ts';
 
 /** A tree of these files, by path; with a package.json whose workspaces are `one` and `packages/*` unless they have their own. */
 export function makeTree(files: Readonly<Record<string, string>>): Tree {

@@ -9,17 +9,23 @@ import type { Running } from './contenders.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { binOf, type Tree } from './tree.ts';
 
-/** Ends what was started, the last first. */
+/** Ends what was started, the last first; also on Ctrl-C. */
 export type Closing = (() => Promise<unknown>)[];
 
 export async function withClosing<T>(work: (closing: Closing, folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-side-'));
   const closing: Closing = [];
+  const closeAll = async (): Promise<void> => {
+    for (let close = closing.pop(); close !== undefined; close = closing.pop()) await close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const interrupted = (): void => void closeAll().finally(() => process.exit(130));
+  process.once('SIGINT', interrupted);
   try {
     return await work(closing, folder);
   } finally {
-    for (const close of closing.toReversed()) await close();
-    rmSync(folder, { recursive: true, force: true });
+    process.off('SIGINT', interrupted);
+    await closeAll();
   }
 }
 

@@ -1,7 +1,7 @@
 // Which file of the tree an import means: relative paths, and packages of our own workspaces through their `exports`.
 // Called by structure.ts, and by ways/ for what was built.
 import { posix } from 'node:path';
-import { isRecord, type Tree, type Workspace } from './tree.ts';
+import { isRecord, type Tree, type Workspace } from '../../support/checkout/tree.ts';
 
 /** The condition that names sources; the others find what is built, and from that the source. */
 const sourceConditions = ['tollgate-source', 'types', 'import', 'node', 'default'];

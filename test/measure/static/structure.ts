@@ -5,7 +5,7 @@ import { listFunctions, type MeasuredFunction } from './functions.ts';
 import { listImports } from './imports.ts';
 import { createResolve } from './resolve.ts';
 import { countLines, parseSource, type Syntax } from './syntax.ts';
-import { productFiles, type Tree } from './tree.ts';
+import { productFiles, type Tree } from '../../support/checkout/tree.ts';
 
 export const functionLinesMax = 80;
 export const smallLinesMax = 60;

@@ -6,7 +6,7 @@
 // does not count: it is in both, and what becomes rarer or more frequent with time is as well. Operations follow one
 // another so slowly that entries and acknowledgements travel alone, so what runs once for a batch counts; `growthMin`
 // is below `operationCount`, so that a few which come late change nothing.
-import { isRecord } from '../static/tree.ts';
+import { isRecord } from '../../support/checkout/tree.ts';
 
 export const operationCount = 12;
 export const growthMin = 9;

@@ -1,7 +1,7 @@
 // The inspector protocol of a Node process, over its WebSocket:
 // https://chromedevtools.github.io/devtools-protocol/v8/Profiler. Called by programs.ts.
 import { WebSocket } from 'undici';
-import { isRecord } from '../static/tree.ts';
+import { isRecord } from '../../support/checkout/tree.ts';
 
 export interface Inspector {
   /** Rejects where the process refuses it, or has ended. */

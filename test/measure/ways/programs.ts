@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cleanup } from '../cleanup.ts';
+import type { Cleanup } from '../../support/checkout/cleanup.ts';
 import { type Inspector, openInspector } from './inspector.ts';
 
 const startMs = 60_000;

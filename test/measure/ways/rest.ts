@@ -1,5 +1,5 @@
 // JSON requests with a key to the programs that are measured. Called by surroundings.ts and operations.ts.
-import { isRecord } from '../static/tree.ts';
+import { isRecord } from '../../support/checkout/tree.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 

@@ -13,8 +13,8 @@
 // - run: one `POST /api/v1/agents/{id}/run` with two turns of a model and one call of a tool, in the control plane, the
 //   entries of that call included.
 import { pathToFileURL } from 'node:url';
-import type { Cleanup } from '../cleanup.ts';
-import { productFiles, type Tree } from '../static/tree.ts';
+import type { Cleanup } from '../../support/checkout/cleanup.ts';
+import { productFiles, type Tree } from '../../support/checkout/tree.ts';
 import type { Recording } from './coverage.ts';
 import { type Operation, recordOperation } from './operations.ts';
 import { nextMessage, type Program } from './programs.ts';

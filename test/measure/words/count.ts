@@ -1,6 +1,6 @@
 // Counts the listed words of a tree, tests and documents included: by word, by folder and by file. Called by main.ts.
 import { posix } from 'node:path';
-import type { Tree } from '../static/tree.ts';
+import type { Tree } from '../../support/checkout/tree.ts';
 import type { ListedWord } from './list.ts';
 import { createFindWords } from './match.ts';
 import { type Kind, kinds, listPieces, type Piece } from './texts.ts';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { isRecord } from '../static/tree.ts';
+import { isRecord } from '../../support/checkout/tree.ts';
 
 export interface ListedWord {
   readonly word: string;

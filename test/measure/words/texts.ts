@@ -3,7 +3,7 @@
 import { extname, posix } from 'node:path';
 import type { Comment } from 'oxc-parser';
 import { isNode, type Node, parseSource, walk } from '../static/syntax.ts';
-import { isCode, isGenerated, type Tree } from '../static/tree.ts';
+import { isCode, isGenerated, type Tree } from '../../support/checkout/tree.ts';
 import { listComments } from './comments.ts';
 
 export const kinds = ['comments', 'strings', 'identifiers', 'testNames', 'documents', 'scripts', 'fileNames'] as const;

@@ -1,5 +1,5 @@
 // What must be undone at the end, also after a failure or Ctrl-C: last added, first undone, each once. Filled by
-// checkout.ts and by ways/, run by main.ts.
+// check-out.ts, build.ts and what starts programs; run by the command.
 
 export interface Cleanup {
   add(undo: () => void | Promise<void>): void;

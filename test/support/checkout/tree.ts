@@ -1,5 +1,5 @@
 // The files of a tree of this repository, whatever its layout: what git knows, or would add. Which of them are product
-// sources follows from `workspaces` of package.json. Called by structure.ts, words/count.ts and ways/.
+// sources follows from `workspaces` of package.json. Called by test/measure, and by build.ts.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';

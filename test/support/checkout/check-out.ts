@@ -1,4 +1,4 @@
-// Another commit in a temporary worktree, which is removed at the end. Called by main.ts.
+// Another commit in a temporary worktree, which is removed at the end. Called by test/measure and by the bench.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,8 +15,8 @@ export function findCommit(root: string, name: string): string | null {
 }
 
 /** The files of that commit; answers their folder. */
-export function checkOut(root: string, commit: string, cleanup: Cleanup): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-measure-tree-')));
+export function checkOut(root: string, commit: string, cleanup: Pick<Cleanup, 'add'>): string {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-checkout-')));
   cleanup.add(() => rmSync(folder, { recursive: true, force: true }));
   // The embedded database runs under an account of its own, and may have to read its programs here.
   chmodSync(folder, 0o755);

@@ -1,4 +1,4 @@
-// Gives a tree its dependencies and builds it. Called by main.ts.
+// Gives a tree its dependencies and builds it. Called by test/measure and by the bench.
 //
 // A worktree borrows the installed packages of this repository where they are what its package-lock.json asks for,
 // which takes no time; else it installs its own by `npm ci`.
@@ -7,12 +7,12 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSy
 import { once } from 'node:events';
 import { join, relative } from 'node:path';
 import type { Cleanup } from './cleanup.ts';
-import { isRecord, type Tree } from './static/tree.ts';
+import { isRecord, type Tree } from './tree.ts';
 
 const locked = 'package-lock.json';
 
 /** Throws with the output of what failed. */
-export async function buildTree(own: string, tree: Tree, cleanup: Cleanup): Promise<void> {
+export async function buildTree(own: string, tree: Tree, cleanup: Pick<Cleanup, 'add'>): Promise<void> {
   if (tree.root !== own) {
     const borrows = existsSync(join(own, 'node_modules')) && satisfies(readLock(own), readLock(tree.root));
     if (borrows) borrowPackages(own, tree);
@@ -60,7 +60,7 @@ function borrowPackages(own: string, { root, workspaces }: Tree): void {
 const isWorkspaceLink = (own: string, path: string): boolean =>
   lstatSync(path).isSymbolicLink() && !relative(realpathSync(own), realpathSync(path)).includes('node_modules');
 
-async function runNpm(args: readonly string[], cwd: string, cleanup: Cleanup): Promise<void> {
+async function runNpm(args: readonly string[], cwd: string, cleanup: Pick<Cleanup, 'add'>): Promise<void> {
   const child = spawn('npm', [...args], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
