@@ -1,0 +1,89 @@
+// A temporary folder for each test of the embedded PostgreSQL, and what is asked of a server in it. Each file of tests in this
+// folder calls usePlace once. After each test no server and no process is left; a process that is left fails the test.
+import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClientConfig } from 'pg';
+import { afterEach, beforeEach, expect, vi } from 'vitest';
+import { type EmbeddedPostgres, startEmbedded } from '../../../control-plane/store/embedded/start.ts';
+import { withClient } from '../../support/database.ts';
+
+const log = () => {};
+export const isRoot = process.getuid?.() === 0;
+export const stranger = { uid: 54_321, gid: 54_321 };
+
+interface Place {
+  scratch: string;
+  dataDir: string;
+}
+
+export function usePlace() {
+  const place: Place = { scratch: '', dataDir: '' };
+  let started: EmbeddedPostgres[] = [];
+
+  beforeEach(async () => {
+    place.scratch = await realpath(await mkdtemp(join(tmpdir(), 'tollgate-test-')));
+    // The accounts under test pass through it.
+    await chmod(place.scratch, 0o755);
+    place.dataDir = join(place.scratch, '.tollgate');
+    started = [];
+  });
+
+  afterEach(async () => {
+    for (const server of started) await server.close();
+    const left = await processesLeft(place.scratch);
+    await rm(place.scratch, { recursive: true, force: true });
+    expect(left, 'processes left behind').toEqual([]);
+  });
+
+  async function start(config: Partial<Parameters<typeof startEmbedded>[0]> = {}): Promise<EmbeddedPostgres> {
+    const server = await startEmbedded({ dataDir: place.dataDir, log, ...config });
+    started.push(server);
+    return server;
+  }
+
+  const readPid = async () => Number.parseInt(await readFile(join(place.dataDir, 'postgres/data/postmaster.pid'), 'utf8'), 10);
+  return { place, start, readPid };
+}
+
+/** Those that do not end by themselves; they are killed. */
+async function processesLeft(scratch: string): Promise<readonly number[]> {
+  // What a killed process had started ends by itself, when it next looks for its files.
+  const none = async (): Promise<void> => expect(await findPostgres(scratch)).toEqual([]);
+  const left = await vi.waitFor(none, 20_000).then(
+    () => [],
+    () => findPostgres(scratch),
+  );
+  for (const pid of left) process.kill(pid, 'SIGKILL');
+  await vi.waitFor(none, 10_000);
+  return left;
+}
+
+export const query = (server: { connection: ClientConfig }, sql: string) =>
+  withClient(server.connection, async (client) => (await client.query(sql)).rows);
+
+/** The processes that work in a folder, as far as we may see it: root in a container sees its own only. */
+export async function findPostgres(folder: string): Promise<number[]> {
+  if (process.platform !== 'linux') return [];
+  const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
+  const places = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')));
+  return pids.filter((_, index) => places[index]?.startsWith(folder));
+}
+
+/** A package whose programs are shell scripts. */
+export async function createStub(scratch: string, { version = 'exit 0', postgres = 'exit 0', initdb = 'exit 0' }): Promise<string> {
+  const folder = join(scratch, 'stub');
+  await mkdir(join(folder, 'native/bin'), { recursive: true });
+  await writeFile(join(folder, 'package.json'), '{ "version": "0" }');
+  await writeFile(join(folder, 'native/pg-symlinks.json'), '[]');
+  const write = (name: string, script: string) => writeFile(join(folder, 'native/bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  await write('postgres', `[ "$1" = --version ] && { ${version}; }\n${postgres}`);
+  await write('initdb', initdb);
+  return join(folder, 'native');
+}
+
+/** Fails until initdb has got as far as this file. */
+export async function readDraft(home: string, file: string): Promise<void> {
+  const draft = (await readdir(home)).find((name) => name.startsWith('init-'));
+  await stat(join(home, draft ?? 'none', file));
+}
