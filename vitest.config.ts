@@ -28,7 +28,7 @@ const long = {
 
 export default defineConfig({
   test: {
-    reporters: ['default'],
+    reporters: ['default', './test/support/missing-programs.ts'],
     projects: [
       {
         ...source,

@@ -11,7 +11,7 @@ import { countRuns } from '../control-plane/runs/metrics.ts';
 import { exportSidecar } from '../sidecar/metrics/sidecar.ts';
 import { countDecisions } from '../sidecar/telemetry/decision-metrics.ts';
 import { createTestSidecar } from './support/governing.ts';
-import { isInstalled } from './support/installed.ts';
+import { needs } from './support/installed.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const programs = ['sidecar', 'control-plane'] as const;
@@ -118,7 +118,7 @@ async function fillRegistries(): Promise<readonly (readonly [Program, Registry])
   ];
 }
 
-test.runIf(isInstalled('promtool'))('Prometheus has nothing to say against their names, types and words', async () => {
+test('Prometheus has nothing to say against their names, types and words', needs('promtool'), async () => {
   for (const [program, registry] of await fillRegistries()) {
     const { stdout, stderr, status } = spawnSync('promtool', ['check', 'metrics'], { input: await registry.metrics(), encoding: 'utf8' });
     expect({ program, status, said: `${stdout}${stderr}` }).toEqual({ program, status: 0, said: '' });

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { mergeExported, problemsOf, readExported } from '../deploy/monitoring/promql.ts';
 import { alerts, asked, readDashboard } from '../deploy/monitoring/rules.ts';
-import { isInstalled } from '../support/installed.ts';
+import { needs } from '../support/installed.ts';
 import { eventually } from '../support/programs.ts';
 import { startWatched, type Watched } from './watched.ts';
 
@@ -22,7 +22,7 @@ const unseen = { tollgate_snapshots_refused_total: ['code'], tollgate_certificat
 /** Panels, or one of their expressions, that only trouble or what is not set up here fills. */
 const emptyHere = new Set(['Snapshots refused', 'Certificates refused']);
 
-describe.runIf(isInstalled('prometheus'))('a real Prometheus', () => {
+describe('a real Prometheus', needs('prometheus'), () => {
   beforeAll(async () => {
     watched = await startWatched();
   });

@@ -4,9 +4,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, type TestOptions } from 'vitest';
+import { needs } from '../support/installed.ts';
 import { ask, eventually, type Program, startControlPlane, startSidecarProgram } from '../support/programs.ts';
-import { canMount, mountAt, runs, unmount } from '../support/small-disk.ts';
+import { canMount, mountAt, unmount } from '../support/small-disk.ts';
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 const cleanups: (() => unknown)[] = [];
@@ -28,7 +29,7 @@ function keep<P extends Program>(program: P): P {
 
 interface Way {
   readonly what: string;
-  readonly isPossible: boolean;
+  readonly options: TestOptions;
   /** The spool folder. */
   readonly prepare: () => string;
   readonly fill: (pid: number) => void;
@@ -37,7 +38,7 @@ interface Way {
 const ways: readonly Way[] = [
   {
     what: 'a file system without room',
-    isPossible: canMount(),
+    options: { skip: !canMount() },
     prepare: () => {
       const path = folder();
       mountAt(path);
@@ -48,14 +49,14 @@ const ways: readonly Way[] = [
   },
   {
     what: 'a limit on the size of a file',
-    isPossible: runs('prlimit', '--version'),
+    options: needs('prlimit'),
     prepare: folder,
     fill: (pid) => execFileSync('prlimit', ['--pid', `${pid}`, '--fsize=100001:']),
   },
 ];
 
-for (const { what, isPossible, prepare, fill } of ways) {
-  test.skipIf(!isPossible)(`${what}: what cannot be recorded is denied, what was is there, and it goes on when there is room`, async () => {
+for (const { what, options, prepare, fill } of ways) {
+  test(`${what}: what cannot be recorded is denied, what was is there, and it goes on when there is room`, options, async () => {
     const dataDir = folder();
     const planeEnv = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey };
     const plane = keep(await startControlPlane(planeEnv, 'source'));

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isInstalled } from '../support/installed.ts';
+import { needs } from '../support/installed.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { jsonOf, run } from './cli.ts';
 
@@ -44,11 +44,11 @@ describe('bash', () => {
 });
 
 describe('other shells', () => {
-  test.runIf(isInstalled('zsh'))('the zsh script is zsh', async () => {
+  test('the zsh script is zsh', needs('zsh'), async () => {
     expect(spawnSync('zsh', ['-n'], { input: await script('zsh'), encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });
 
-  test.runIf(isInstalled('fish'))('the fish script is fish, and offers what there is', async () => {
+  test('the fish script is fish, and offers what there is', needs('fish'), async () => {
     // fish reads no script from what a spawned process gets for its input.
     const file = join(temporaryFolder(), 'tollgate.fish');
     writeFileSync(file, await script('fish'));

@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { needs } from '../support/installed.ts';
 import { type Circumstances, closedOrigin, createCli, folder, type Ran, run } from './cli.ts';
 
 const key = `gsk_acme_${'s'.repeat(40)}`;
@@ -85,7 +86,7 @@ describe('the network', () => {
     expect((await list(await serve((request) => request.socket.destroy()))).err).toContain('a TLS port');
   });
 
-  test('a certificate that nobody vouches for names the way to trust it, and TLS asked of a plain port too', async () => {
+  test('a certificate that nobody vouches for names the way to trust it, and TLS asked of a plain port too', needs('openssl'), async () => {
     const where = folder();
     const [keyFile, certFile] = [join(where, 'key.pem'), join(where, 'cert.pem')];
     execFileSync(

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { withClient } from '../support/database.ts';
-import { debianPostgresFolder, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
+import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { environment } from '../support/environment.ts';
-import { isInstalled } from '../support/installed.ts';
+import { needs } from '../support/installed.ts';
 import { ask, eventually, type Program, type SidecarProgram, startControlPlane, startSidecarProgram } from '../support/programs.ts';
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
@@ -75,106 +75,103 @@ async function readLog(postgres: DebianPostgres, database: string) {
   });
 }
 
-const hasPostgres = isInstalled(join(debianPostgresFolder, 'pg_dump'));
-
-test.runIf(hasPostgres)(
-  'a dump under load, put back into a new database: the sidecar goes on, and every entry is there once or told',
-  async () => {
-    const postgres = await startDebianPostgres();
-    cleanups.push(() => postgres.close());
-    const [dump, dataDir, spoolDir] = [join(postgres.folder, 'tollgate.dump'), folder(), folder()];
-    await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'tollgate');
-    const planeEnv = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey };
-    const plane = keep(await startControlPlane({ ...planeEnv, DATABASE_URL: postgres.url('tollgate') }));
-    const cliEnv = { TOLLGATE_URL: plane.rest, TOLLGATE_KEY: ownerKey };
-    const made = await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'edge', scopes: ['sidecar.sync'] } });
-    const edge = async (spool: string): Promise<SidecarProgram> => {
-      const started = keep(
-        await startSidecarProgram({
-          TOLLGATE_CONTROL_PLANE: plane.grpc,
-          TOLLGATE_KEY: String(made.body['key']),
-          TOLLGATE_SPOOL_DIR: spool,
-        }),
-      );
-      await eventually(
-        () => ask(`${started.url}/readyz`, ownerKey),
-        ({ status }) => status === 200,
-      );
-      return started;
-    };
-    const delivered = (database: string, ids: readonly string[]) =>
-      eventually(
-        () => readLog(postgres, database),
-        ({ times }) => ids.every((id) => times.has(id)),
-      );
-    const checkpoint = async (name: string): Promise<string> => {
-      const path = join(dataDir, name);
-      expect((await tollgate(cliEnv, 'audit', 'checkpoint', '-o', path)).code).toBe(0);
-      return path;
-    };
-
-    const living = await edge(spoolDir);
-    const before = [await call(living, 1), await call(living, 2)];
-    await delivered('tollgate', before);
-    const keptBefore = await checkpoint('before.txt');
-
-    const stop = keepCalling(living);
-    await postgres.program('pg_dump', '-h', postgres.folder, '-U', 'postgres', '--format=custom', `--file=${dump}`, 'tollgate');
-    const after = await call(living, 3);
-    const during = await stop();
-    await delivered('tollgate', [...during, after]);
-
-    // What the dump knows nothing of: a change, and a sidecar that came and went.
-    const raised = await ask(`${plane.rest}/default/admin/workspacePolicy`, ownerKey, {
-      method: 'PUT',
-      body: { tools: { 'mail.send': { api: { permission: 'deny' } } } },
-    });
-    expect(raised.status).toBe(200);
-    const brief = await edge(folder());
-    const ofBrief = [await call(brief, 4), await call(brief, 5)];
-    await delivered('tollgate', ofBrief);
-    expect(await brief.end()).toBe(0);
-    const keptAfter = await checkpoint('after.txt');
-
-    expect(await plane.end()).toBe(0);
-    const away = [await call(living, 6), await call(living, 7), await call(living, 8)];
-
-    await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'restored');
-    await postgres.program('pg_restore', '-h', postgres.folder, '-U', 'postgres', '--exit-on-error', '--dbname=restored', dump);
-    const restored = await tollgate({ DATABASE_URL: postgres.url('restored') }, 'restore');
-    expect(restored).toMatchObject({ code: 0, err: expect.stringContaining('of 1 workspaces takes its policy anew') });
-    const port = plane.grpc.split(':').at(-1) ?? '';
-    const again = keep(await startControlPlane({ ...planeEnv, DATABASE_URL: postgres.url('restored'), TOLLGATE_GRPC_PORT: port }));
-
-    const last = await call(living, 9);
-    const { times, gaps } = await delivered('restored', [...before, ...away, last]);
-    expect(Math.max(...times.values())).toBe(1);
-    const epoch = /^epoch ([0-9a-f]{32}),/.exec(restored.out)?.[1];
-    const held = await eventually(
-      () => ask(`${living.url}/healthz`, ownerKey),
-      ({ body }) => JSON.stringify(body['policy']).includes(String(epoch)),
+test('a dump under load, put back into a new database: the sidecar goes on, and every entry is there once or told', {
+  ...needs('pg_dump'),
+  timeout: 60_000,
+}, async () => {
+  const postgres = await startDebianPostgres();
+  cleanups.push(() => postgres.close());
+  const [dump, dataDir, spoolDir] = [join(postgres.folder, 'tollgate.dump'), folder(), folder()];
+  await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'tollgate');
+  const planeEnv = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey };
+  const plane = keep(await startControlPlane({ ...planeEnv, DATABASE_URL: postgres.url('tollgate') }));
+  const cliEnv = { TOLLGATE_URL: plane.rest, TOLLGATE_KEY: ownerKey };
+  const made = await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'edge', scopes: ['sidecar.sync'] } });
+  const edge = async (spool: string): Promise<SidecarProgram> => {
+    const started = keep(
+      await startSidecarProgram({
+        TOLLGATE_CONTROL_PLANE: plane.grpc,
+        TOLLGATE_KEY: String(made.body['key']),
+        TOLLGATE_SPOOL_DIR: spool,
+      }),
     );
-    expect(held.body['policy']).toMatchObject({ epoch, revision: Number(raised.body['revision']) - 1 });
-
-    // Of the spool that lives the gap is exact. Of the one that went nothing is left that could tell it.
-    const missing = [...during, after].filter((id) => !times.has(id));
-    expect(missing).toContain(after);
-    expect(gaps.map(({ reason, lost }) => ({ reason, lost: Number(lost) }))).toEqual([
-      { reason: 'newer than the backup that was restored', lost: missing.length },
-    ]);
-    expect(ofBrief.filter((id) => times.has(id))).toEqual([]);
-
-    const log = join(dataDir, 'log.ndjson');
-    const now = { TOLLGATE_URL: again.rest, TOLLGATE_KEY: ownerKey };
-    expect((await tollgate(now, 'audit', 'export', '--proof', '-o', log)).code).toBe(0);
-    expect((await tollgate({}, 'audit', 'verify', log, '--checkpoint', keptBefore)).code).toBe(0);
-    expect(await tollgate({}, 'audit', 'verify', log, '--checkpoint', keptAfter)).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/^REFUSED: /m),
-    });
-    process.stdout.write(
-      `backup: ${during.length} calls during the dump and after it, ${missing.length} of them newer than it and told as a gap, ${away.length} of the time without a control plane kept\n`,
+    await eventually(
+      () => ask(`${started.url}/readyz`, ownerKey),
+      ({ status }) => status === 200,
     );
-  },
-  60_000,
-);
+    return started;
+  };
+  const delivered = (database: string, ids: readonly string[]) =>
+    eventually(
+      () => readLog(postgres, database),
+      ({ times }) => ids.every((id) => times.has(id)),
+    );
+  const checkpoint = async (name: string): Promise<string> => {
+    const path = join(dataDir, name);
+    expect((await tollgate(cliEnv, 'audit', 'checkpoint', '-o', path)).code).toBe(0);
+    return path;
+  };
+
+  const living = await edge(spoolDir);
+  const before = [await call(living, 1), await call(living, 2)];
+  await delivered('tollgate', before);
+  const keptBefore = await checkpoint('before.txt');
+
+  const stop = keepCalling(living);
+  await postgres.program('pg_dump', '-h', postgres.folder, '-U', 'postgres', '--format=custom', `--file=${dump}`, 'tollgate');
+  const after = await call(living, 3);
+  const during = await stop();
+  await delivered('tollgate', [...during, after]);
+
+  // What the dump knows nothing of: a change, and a sidecar that came and went.
+  const raised = await ask(`${plane.rest}/default/admin/workspacePolicy`, ownerKey, {
+    method: 'PUT',
+    body: { tools: { 'mail.send': { api: { permission: 'deny' } } } },
+  });
+  expect(raised.status).toBe(200);
+  const brief = await edge(folder());
+  const ofBrief = [await call(brief, 4), await call(brief, 5)];
+  await delivered('tollgate', ofBrief);
+  expect(await brief.end()).toBe(0);
+  const keptAfter = await checkpoint('after.txt');
+
+  expect(await plane.end()).toBe(0);
+  const away = [await call(living, 6), await call(living, 7), await call(living, 8)];
+
+  await postgres.program('createdb', '-h', postgres.folder, '-U', 'postgres', 'restored');
+  await postgres.program('pg_restore', '-h', postgres.folder, '-U', 'postgres', '--exit-on-error', '--dbname=restored', dump);
+  const restored = await tollgate({ DATABASE_URL: postgres.url('restored') }, 'restore');
+  expect(restored).toMatchObject({ code: 0, err: expect.stringContaining('of 1 workspaces takes its policy anew') });
+  const port = plane.grpc.split(':').at(-1) ?? '';
+  const again = keep(await startControlPlane({ ...planeEnv, DATABASE_URL: postgres.url('restored'), TOLLGATE_GRPC_PORT: port }));
+
+  const last = await call(living, 9);
+  const { times, gaps } = await delivered('restored', [...before, ...away, last]);
+  expect(Math.max(...times.values())).toBe(1);
+  const epoch = /^epoch ([0-9a-f]{32}),/.exec(restored.out)?.[1];
+  const held = await eventually(
+    () => ask(`${living.url}/healthz`, ownerKey),
+    ({ body }) => JSON.stringify(body['policy']).includes(String(epoch)),
+  );
+  expect(held.body['policy']).toMatchObject({ epoch, revision: Number(raised.body['revision']) - 1 });
+
+  // Of the spool that lives the gap is exact. Of the one that went nothing is left that could tell it.
+  const missing = [...during, after].filter((id) => !times.has(id));
+  expect(missing).toContain(after);
+  expect(gaps.map(({ reason, lost }) => ({ reason, lost: Number(lost) }))).toEqual([
+    { reason: 'newer than the backup that was restored', lost: missing.length },
+  ]);
+  expect(ofBrief.filter((id) => times.has(id))).toEqual([]);
+
+  const log = join(dataDir, 'log.ndjson');
+  const now = { TOLLGATE_URL: again.rest, TOLLGATE_KEY: ownerKey };
+  expect((await tollgate(now, 'audit', 'export', '--proof', '-o', log)).code).toBe(0);
+  expect((await tollgate({}, 'audit', 'verify', log, '--checkpoint', keptBefore)).code).toBe(0);
+  expect(await tollgate({}, 'audit', 'verify', log, '--checkpoint', keptAfter)).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^REFUSED: /m),
+  });
+  process.stdout.write(
+    `backup: ${during.length} calls during the dump and after it, ${missing.length} of them newer than it and told as a gap, ${away.length} of the time without a control plane kept\n`,
+  );
+});

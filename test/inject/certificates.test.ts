@@ -18,6 +18,7 @@ import { makeAuthority, makeServer, type Pair } from '../../control-plane/x509/c
 import { readCertificates } from '../../control-plane/x509/given-certificates.ts';
 import { type FakeKubernetes, startFakeKubernetes } from './fake-kubernetes.ts';
 import { ask, reviewOf, serviceName } from './reviewing.ts';
+import { needs } from '../support/installed.ts';
 
 const hourMs = 3_600_000;
 const name = 'tollgate-injector';
@@ -80,7 +81,7 @@ const allowedBy = async ({ injector }: Plane, ca: string, agent?: Agent): Promis
   return (body['response'] as { readonly allowed?: unknown }).allowed;
 };
 
-test('certificates are of the form that OpenSSL and Node hold strict', () => {
+test('certificates are of the form that OpenSSL and Node hold strict', needs('openssl'), () => {
   const folder = temporary();
   const validity = { from: new Date(began - hourMs), until: new Date(began + hourMs) };
   for (const round of [1, 2, 3, 4, 5]) {

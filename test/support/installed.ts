@@ -1,5 +1,34 @@
-// Which programs of the system are here. What needs one that is not is left out, and said to be; where everything is checked that counts
-// as a failure (.ci/run).
+// Which programs of the system are here. A test that needs one is skipped where it is missing, and says which it was: `npm test` lists
+// them at its end (missing-programs.ts). Where everything is checked a skipped test counts as a failure (.ci/run).
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { debianPostgresFolder } from './debian-postgres.ts';
 
-export const isInstalled = (program: string): boolean => spawnSync(program, ['--version']).status === 0;
+/** The package of Debian 12 that has it, and where it lies if not on the path. */
+export const programs = {
+  fish: { package: 'fish' },
+  openssl: { package: 'openssl' },
+  pg_dump: { package: 'postgresql-15', path: join(debianPostgresFolder, 'pg_dump') },
+  prlimit: { package: 'util-linux' },
+  prometheus: { package: 'prometheus' },
+  promtool: { package: 'prometheus' },
+  zsh: { package: 'zsh' },
+} as const satisfies Readonly<Record<string, { readonly package: string; readonly path?: string }>>;
+
+export type ProgramName = keyof typeof programs;
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** It is skipped because this program is not here. */
+    missingProgram?: ProgramName;
+  }
+}
+
+const isInstalled = (name: ProgramName): boolean => {
+  const program: { readonly package: string; readonly path?: string } = programs[name];
+  // openssl has no --version, so any answer will do.
+  return spawnSync(program.path ?? name, ['--version']).error === undefined;
+};
+
+/** The options of a test, or of a group of tests, that starts this program. */
+export const needs = (program: ProgramName) => (isInstalled(program) ? {} : { skip: true, meta: { missingProgram: program } });

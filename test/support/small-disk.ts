@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export function runs(program: string, ...args: readonly string[]): boolean {
+function runs(program: string, ...args: readonly string[]): boolean {
   try {
     execFileSync(program, args, { stdio: 'ignore' });
     return true;

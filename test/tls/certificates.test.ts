@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeAuthority, makeClient, makeServer } from '../../control-plane/x509/certificate.ts';
 import { ipOctets } from '../../control-plane/x509/ip-octets.ts';
+import { needs } from '../support/installed.ts';
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
 const authority = makeAuthority('Tollgate 2026-01-01T00:00:00.000Z', validity);
@@ -24,7 +25,7 @@ function verify(certificate: string, ...words: readonly string[]): string {
   });
 }
 
-test('a client certificate holds in OpenSSL, strict, for clients and for nothing else', () => {
+test('a client certificate holds in OpenSSL, strict, for clients and for nothing else', needs('openssl'), () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const certificate = makeClient(authority, { publicKey, uri, validity });
   expect(verify(certificate, '-purpose', 'sslclient')).toContain('leaf.pem: OK');
@@ -33,7 +34,7 @@ test('a client certificate holds in OpenSSL, strict, for clients and for nothing
   expect([read.subjectAltName, read.ca, read.checkPrivateKey(privateKey)]).toEqual([`URI:${uri}`, false, true]);
 });
 
-test('a server certificate holds for its DNS names and addresses, of both families, and for no others', () => {
+test('a server certificate holds for its DNS names and addresses, of both families, and for no others', needs('openssl'), () => {
   const { certificate, key } = makeServer(authority, { dnsNames: ['tollgate.svc'], ipAddresses: ['10.1.2.3', 'fd00::1:0'], validity });
   expect(verify(certificate, '-purpose', 'sslserver', '-verify_hostname', 'tollgate.svc')).toContain('OK');
   for (const address of ['10.1.2.3', 'fd00::1:0', 'fd00:0:0:0:0:0:1:0']) expect(verify(certificate, '-verify_ip', address)).toContain('OK');

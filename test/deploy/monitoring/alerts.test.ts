@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { isInstalled } from '../../support/installed.ts';
+import { needs } from '../../support/installed.ts';
 import { alerts, rulesPath } from './rules.ts';
 
 const run = promisify(execFile);
@@ -64,13 +64,11 @@ function written(of: readonly Case[]): string {
   return path;
 }
 
-const hasPromtool = isInstalled('promtool');
-
-test.runIf(hasPromtool)('promtool takes the rules', async () => {
+test('promtool takes the rules', needs('promtool'), async () => {
   expect(await problemOf(['check', 'rules', '--lint=all', '--lint-fatal', rulesPath])).toBeNull();
 });
 
-describe.runIf(hasPromtool)('an alert fires when it should, and nothing else does', () => {
+describe('an alert fires when it should, and nothing else does', needs('promtool'), () => {
   let said: string | null = null;
   beforeAll(async () => {
     said = await problemOf(['test', 'rules', written(cases)]);

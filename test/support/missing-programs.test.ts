@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { linesOf } from './missing-programs.ts';
+
+test('where nothing was skipped nothing is said', () => {
+  expect(linesOf(new Map())).toEqual([]);
+});
+
+test('each missing program is named with its tests, and one line installs each package once', () => {
+  expect(
+    linesOf(
+      new Map([
+        ['zsh', 1],
+        ['promtool', 73],
+        ['prometheus', 6],
+      ]),
+    ),
+  ).toEqual([
+    'Skipped, because a program is not installed:',
+    '  prometheus  6 tests',
+    '  promtool    73 tests',
+    '  zsh         1 test',
+    'On Debian this installs what is missing:',
+    '  apt-get install --no-install-recommends prometheus zsh',
+  ]);
+});

@@ -1,0 +1,35 @@
+// Says at the end of a test run which tests were skipped because a program of Debian is missing, and the line that installs all that is
+// missing. vitest.config.ts names it as a reporter; installed.ts marks the tests.
+import type { Reporter, TestModule } from 'vitest/node';
+import { type ProgramName, programs } from './installed.ts';
+
+export default class MissingPrograms implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const lines = linesOf(countSkipped(modules));
+    if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n\n`);
+  }
+}
+
+type Skipped = ReadonlyMap<ProgramName, number>;
+
+function countSkipped(modules: readonly TestModule[]): Skipped {
+  const skipped = new Map<ProgramName, number>();
+  for (const module of modules)
+    for (const test of module.children.allTests('skipped')) {
+      const { missingProgram } = test.meta();
+      if (missingProgram !== undefined) skipped.set(missingProgram, (skipped.get(missingProgram) ?? 0) + 1);
+    }
+  return skipped;
+}
+
+export function linesOf(skipped: Skipped): readonly string[] {
+  if (skipped.size === 0) return [];
+  const rows = [...skipped].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const packages = [...new Set(rows.map(([program]) => programs[program].package))].toSorted();
+  return [
+    'Skipped, because a program is not installed:',
+    ...rows.map(([program, tests]) => `  ${program.padEnd(12)}${tests} ${tests === 1 ? 'test' : 'tests'}`),
+    'On Debian this installs what is missing:',
+    `  apt-get install --no-install-recommends ${packages.join(' ')}`,
+  ];
+}
