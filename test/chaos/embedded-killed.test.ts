@@ -10,13 +10,14 @@ const ownerKey = `gsk_default_${'k'.repeat(40)}`;
 test('goes on with what was committed, follows policy again, and takes entries in', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-embedded-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const plane = await startControlPlane({ TOLLGATE_DATA_DIR: folder, TOLLGATE_OWNER_KEY: ownerKey }, 'source');
+  const plane = await startControlPlane({ TOLLGATE_DATA_DIR: folder, TOLLGATE_OWNER_KEY: ownerKey });
   onTestFinished(() => plane.end('SIGTERM').then(() => undefined));
   const made = await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'test', scopes: ['sidecar.sync'] } });
-  const sidecar = await startSidecarProgram(
-    { TOLLGATE_CONTROL_PLANE: plane.grpc, TOLLGATE_KEY: String(made.body['key']), TOLLGATE_SPOOL_DIR: join(folder, 'spool') },
-    'source',
-  );
+  const sidecar = await startSidecarProgram({
+    TOLLGATE_CONTROL_PLANE: plane.grpc,
+    TOLLGATE_KEY: String(made.body['key']),
+    TOLLGATE_SPOOL_DIR: join(folder, 'spool'),
+  });
   onTestFinished(() => sidecar.end('SIGKILL').then(() => undefined));
   const isReady = ({ status }: { readonly status: number }): boolean => status === 200;
   await eventually(() => ask(`${sidecar.url}/readyz`, ownerKey), isReady);

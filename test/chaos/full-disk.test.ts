@@ -59,12 +59,12 @@ for (const { what, options, prepare, fill } of ways) {
   test(`${what}: what cannot be recorded is denied, what was is there, and it goes on when there is room`, options, async () => {
     const dataDir = folder();
     const planeEnv = { TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey };
-    const plane = keep(await startControlPlane(planeEnv, 'source'));
+    const plane = keep(await startControlPlane(planeEnv));
     const key = String(
       (await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'test', scopes: ['sidecar.sync'] } })).body['key'],
     );
     const sidecar = keep(
-      await startSidecarProgram({ TOLLGATE_CONTROL_PLANE: plane.grpc, TOLLGATE_KEY: key, TOLLGATE_SPOOL_DIR: prepare() }, 'source'),
+      await startSidecarProgram({ TOLLGATE_CONTROL_PLANE: plane.grpc, TOLLGATE_KEY: key, TOLLGATE_SPOOL_DIR: prepare() }),
     );
     await eventually(
       () => ask(`${sidecar.url}/readyz`, ownerKey),
@@ -92,7 +92,7 @@ for (const { what, options, prepare, fill } of ways) {
     expect({ denied, some: recorded.length > 10 }).toEqual({ denied: 30, some: true });
     expect((await ask(`${sidecar.url}/readyz`, ownerKey)).status).toBe(503);
 
-    const again = keep(await startControlPlane({ ...planeEnv, TOLLGATE_GRPC_PORT: plane.grpc.split(':').at(-1) ?? '' }, 'source'));
+    const again = keep(await startControlPlane({ ...planeEnv, TOLLGATE_GRPC_PORT: plane.grpc.split(':').at(-1) ?? '' }));
     const known = async (): Promise<readonly unknown[]> => {
       const { body } = await ask(`${again.rest}/default/admin/audit?session=full&limit=1000`, ownerKey);
       return Array.isArray(body['entries']) ? body['entries'].map(({ input }: { input?: { n?: number } }) => input?.n) : [];

@@ -37,15 +37,12 @@ export async function startScene(): Promise<Scene> {
     let plane = await launch();
     started.push(plane);
     const { body } = await askAsOwner(plane, '/default/admin/keys', { body: { name: 'edge', scopes: ['sidecar.sync', 'govern'] } });
-    const sidecar = await startSidecarProgram(
-      {
-        TOLLGATE_CONTROL_PLANE: plane.grpc,
-        TOLLGATE_KEY: String(body['key']),
-        TOLLGATE_SPOOL_DIR: join(folder, 'sidecar'),
-        TOLLGATE_SIDECAR_ID: 'edge',
-      },
-      'source',
-    );
+    const sidecar = await startSidecarProgram({
+      TOLLGATE_CONTROL_PLANE: plane.grpc,
+      TOLLGATE_KEY: String(body['key']),
+      TOLLGATE_SPOOL_DIR: join(folder, 'sidecar'),
+      TOLLGATE_SIDECAR_ID: 'edge',
+    });
     started.push(sidecar);
     return {
       sidecar,
@@ -71,7 +68,7 @@ async function launching(postgres: Postgres, folder: string): Promise<() => Prom
     TOLLGATE_OWNER_KEY: ownerKey,
     TOLLGATE_GRPC_PORT: grpcPort,
   };
-  return () => startControlPlane(env, 'source');
+  return () => startControlPlane(env);
 }
 
 interface Policy {

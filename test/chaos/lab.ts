@@ -98,17 +98,14 @@ export async function startLab() {
     slow,
     folder,
     startPlane: async (dataDir: string, env: Readonly<Record<string, string>> = {}): Promise<ControlPlane> => {
-      const plane = await startControlPlane(
-        {
-          TOLLGATE_OWNER_KEY: ownerKey,
-          TOLLGATE_DATA_DIR: dataDir,
-          TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS: 'true',
-          TOLLGATE_MODEL_ENDPOINTS: JSON.stringify([{ provider: 'fake', baseUrl: `${mock.url}/v1`, models }]),
-          TOLLGATE_DAILY_CAP_CENTS: String(dailyCapCents),
-          ...env,
-        },
-        'source',
-      );
+      const plane = await startControlPlane({
+        TOLLGATE_OWNER_KEY: ownerKey,
+        TOLLGATE_DATA_DIR: dataDir,
+        TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS: 'true',
+        TOLLGATE_MODEL_ENDPOINTS: JSON.stringify([{ provider: 'fake', baseUrl: `${mock.url}/v1`, models }]),
+        TOLLGATE_DAILY_CAP_CENTS: String(dailyCapCents),
+        ...env,
+      });
       planes.push(plane);
       return plane;
     },

@@ -32,7 +32,7 @@ async function startFleet(size: number): Promise<Fleet> {
   const start = async (controlPlane: string): Promise<SidecarProgram> => {
     const spool = join(folder, `${programs.length}`);
     const env = { TOLLGATE_KEY: world.key, TOLLGATE_CONTROL_PLANE: controlPlane, TOLLGATE_SPOOL_DIR: spool };
-    const program = await startSidecarProgram(env, 'source');
+    const program = await startSidecarProgram(env);
     programs.push(program);
     return program;
   };

@@ -34,15 +34,12 @@ export async function startExporting(): Promise<Exporting> {
     pool,
     planes,
     startPlane: async (name) => {
-      const plane = await startControlPlane(
-        {
-          DATABASE_URL: postgres.url(name),
-          TOLLGATE_DATA_DIR: join(folder, name),
-          TOLLGATE_AUDIT_EXPORT_ENDPOINT: collector.url,
-          TOLLGATE_AUDIT_EXPORT_HEADERS: 'authorization=Bearer%20of-the-test',
-        },
-        'source',
-      );
+      const plane = await startControlPlane({
+        DATABASE_URL: postgres.url(name),
+        TOLLGATE_DATA_DIR: join(folder, name),
+        TOLLGATE_AUDIT_EXPORT_ENDPOINT: collector.url,
+        TOLLGATE_AUDIT_EXPORT_HEADERS: 'authorization=Bearer%20of-the-test',
+      });
       planes.add(plane);
       return plane;
     },

@@ -29,18 +29,15 @@ interface ShownEntry {
 /** Steps: `a call`, `one of a hundred`, and without a control plane `the first` and `a later one`. */
 export async function waitsForTheLog(measure: Measure): Promise<void> {
   const planeEnv = { TOLLGATE_DATA_DIR: folder(), TOLLGATE_OWNER_KEY: ownerKey };
-  const plane = keep(await startControlPlane(planeEnv, 'source'));
+  const plane = keep(await startControlPlane(planeEnv));
   const made = await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: 'test', scopes: ['sidecar.sync'] } });
   const sidecar = keep(
-    await startSidecarProgram(
-      {
-        TOLLGATE_CONTROL_PLANE: plane.grpc,
-        TOLLGATE_KEY: String(made.body['key']),
-        TOLLGATE_SPOOL_DIR: folder(),
-        TOLLGATE_DURABILITY: 'remote',
-      },
-      'source',
-    ),
+    await startSidecarProgram({
+      TOLLGATE_CONTROL_PLANE: plane.grpc,
+      TOLLGATE_KEY: String(made.body['key']),
+      TOLLGATE_SPOOL_DIR: folder(),
+      TOLLGATE_DURABILITY: 'remote',
+    }),
   );
   await eventually(
     () => ask(`${sidecar.url}/readyz`, ownerKey),
@@ -72,7 +69,7 @@ export async function waitsForTheLog(measure: Measure): Promise<void> {
   for (const { decision, reason } of denied)
     expect({ decision, reason }).toEqual({ decision: 'deny', reason: expect.stringMatching(/^audit_unavailable/) });
 
-  const again = keep(await startControlPlane({ ...planeEnv, TOLLGATE_GRPC_PORT: plane.grpc.split(':').at(-1) ?? '' }, 'source'));
+  const again = keep(await startControlPlane({ ...planeEnv, TOLLGATE_GRPC_PORT: plane.grpc.split(':').at(-1) ?? '' }));
   const passed = await eventually(
     () => call(2_000),
     ({ decision }) => decision === 'allow',

@@ -64,38 +64,32 @@ async function start(undo: (() => Promise<unknown> | void)[], close: () => Promi
   const collector = await startCollector();
   undo.push(() => collector.close());
   const launch = (): Promise<ControlPlane> =>
-    startControlPlane(
-      {
-        DATABASE_URL: postgres.url('watched'),
-        TOLLGATE_DATA_DIR: join(folder, 'plane'),
-        TOLLGATE_OWNER_KEY: ownerKey,
-        TOLLGATE_PORT: String(restPort),
-        TOLLGATE_GRPC_PORT: String(grpcPort),
-        TOLLGATE_SECRET_KEY: 's'.repeat(40),
-        TOLLGATE_ENROL_PORT: String(enrolPort),
-        TOLLGATE_AUDIT_EXPORT_ENDPOINT: collector.url,
-        ...writeInjecting(folder),
-      },
-      'source',
-    );
+    startControlPlane({
+      DATABASE_URL: postgres.url('watched'),
+      TOLLGATE_DATA_DIR: join(folder, 'plane'),
+      TOLLGATE_OWNER_KEY: ownerKey,
+      TOLLGATE_PORT: String(restPort),
+      TOLLGATE_GRPC_PORT: String(grpcPort),
+      TOLLGATE_SECRET_KEY: 's'.repeat(40),
+      TOLLGATE_ENROL_PORT: String(enrolPort),
+      TOLLGATE_AUDIT_EXPORT_ENDPOINT: collector.url,
+      ...writeInjecting(folder),
+    });
   let plane = await launch();
   undo.push(() => plane.end('SIGKILL'));
   const { body } = await askAsOwner(plane, '/default/admin/keys', { body: { name: 'edge', scopes: ['sidecar.sync', 'govern'] } });
   const key = String(body['key']);
   const { authorities } = (await askAsOwner(plane, '/api/v1/authorities')).body;
   await putPolicy(plane, policyOf(0));
-  const sidecar = await startSidecarProgram(
-    {
-      TOLLGATE_CONTROL_PLANE: plane.grpc,
-      TOLLGATE_KEY: key,
-      TOLLGATE_SPOOL_DIR: join(folder, 'sidecar'),
-      TOLLGATE_SIDECAR_ID: 'edge',
-      TOLLGATE_METRICS_PORT: String(metricsPort),
-      TOLLGATE_CA: String(authorities),
-      TOLLGATE_ENROL: `127.0.0.1:${enrolPort}`,
-    },
-    'source',
-  );
+  const sidecar = await startSidecarProgram({
+    TOLLGATE_CONTROL_PLANE: plane.grpc,
+    TOLLGATE_KEY: key,
+    TOLLGATE_SPOOL_DIR: join(folder, 'sidecar'),
+    TOLLGATE_SIDECAR_ID: 'edge',
+    TOLLGATE_METRICS_PORT: String(metricsPort),
+    TOLLGATE_CA: String(authorities),
+    TOLLGATE_ENROL: `127.0.0.1:${enrolPort}`,
+  });
   undo.push(() => sidecar.end('SIGKILL'));
   await eventually(
     () => ask(`${sidecar.url}/readyz`, key),

@@ -33,10 +33,7 @@ export async function startWorld(): Promise<World> {
     }
   };
   const startPlane = async (name: string): Promise<ControlPlane> => {
-    const plane = await startControlPlane(
-      { DATABASE_URL: postgres.url(name), TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey },
-      'source',
-    );
+    const plane = await startControlPlane({ DATABASE_URL: postgres.url(name), TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OWNER_KEY: ownerKey });
     running.push(plane);
     return plane;
   };

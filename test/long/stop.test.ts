@@ -14,15 +14,12 @@ test('a collector that never answers holds up a stop for its three seconds only'
   const collector = await startTelemetryCollector();
   onTestFinished(() => collector.close());
   collector.answer = () => undefined;
-  const sidecar = await startSidecarProgram(
-    {
-      TOLLGATE_KEY: `gsk_default_${'s'.repeat(40)}`,
-      TOLLGATE_CONTROL_PLANE: '127.0.0.1:1',
-      TOLLGATE_SPOOL_DIR: folder,
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    },
-    'source',
-  );
+  const sidecar = await startSidecarProgram({
+    TOLLGATE_KEY: `gsk_default_${'s'.repeat(40)}`,
+    TOLLGATE_CONTROL_PLANE: '127.0.0.1:1',
+    TOLLGATE_SPOOL_DIR: folder,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  });
   onTestFinished(async () => void (await sidecar.end('SIGKILL')));
   await collector.until(() => collector.received.length > 0);
   const { ms, result } = await timed(() => sidecar.end('SIGTERM'));
