@@ -43,7 +43,7 @@ export interface World {
   start(name: ProgramName, elsewhere?: boolean): Promise<void>;
   /** When the disk of a sidecar was lost, by the wall clock. */
   readonly lostDisks: ReadonlyMap<Agents, readonly number[]>;
-  /** Spool folders that a process was started with, and that nobody is in now. */
+  /** Spool folders that a sidecar may have been started with, and that it does not use now. */
   leftFolders(): readonly string[];
   startAdopter(folder: string): Promise<Supervised>;
   close(): Promise<void>;
@@ -161,13 +161,8 @@ export async function createWorld({ key }: { readonly key: () => string }): Prom
       await programs.get(name)?.start();
     },
     lostDisks: new Map([[remote, lostAt]]),
-    leftFolders: () => {
-      const inUse = new Set(folderOf.values());
-      return Object.values(spoolFolders)
-        .flat()
-        .filter((each) => !inUse.has(each))
-        .map(spoolDir);
-    },
+    // Another sidecar may be in one of them: it takes over what is left there once a minute, for which no run waits.
+    leftFolders: () => agentNames.flatMap((name) => spoolFolders[name].filter((each) => each !== folderOf.get(name))).map(spoolDir),
     startAdopter: async (spools) => {
       const adopter = supervise('adopter', { launch: (kill) => launchSidecar('adopter', spools, kill), logFile: logFile('adopter') });
       extra.push(adopter);
