@@ -1,18 +1,41 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import LongestFirst from './test/support/longest-first.ts';
 
 // Tests run on the sources, so that a failure points at the line that was written;
-// the e2e project starts the built programs, as a user does.
+// e2e, chaos and kills start the built programs, as a user does.
 const source = { resolve: { conditions: ['tollgate-source'] }, ssr: { resolve: { conditions: ['tollgate-source'] } } };
 
-// Most files wait for a database or for other programs, so two at a time are quicker on two cores as well.
-const maxWorkers = Math.max(2, availableParallelism() - 1);
+// Many files wait for a database or for other programs, so one file more than there are cores keeps the cores busy. More than six
+// would take the connections of the one PostgreSQL.
+const maxWorkers = Math.min(6, availableParallelism() + 1);
 
 // Nothing of ours works on import or keeps state of its own, so files share what they import: a control plane takes two
 // seconds to load, which is longer than most files take.
 const isolate = false;
 
-// Where real time is measured (test/long): a project of its own, which is there only where it is asked for, since a plain run takes all.
+// Each test here has several processes of its own, which keep two cores busy.
+const ofPrograms = {
+  isolate,
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  globalSetup: ['test/support/build.ts'],
+};
+
+// Kills at random under load: only where CI, or somebody by hand, says how many by TOLLGATE_TEST_KILLS. Alone, since the load is to
+// meet the kills and no other test.
+const kills = {
+  ...source,
+  test: {
+    ...ofPrograms,
+    name: 'kills',
+    include: ['test/chaos/kills.test.ts'],
+    fileParallelism: false,
+    sequence: { groupOrder: 3 },
+  },
+};
+
+// Where real time is measured: only where TOLLGATE_TEST_LONG is set, as `npm run test:long` does. One file at a time.
 const long = {
   ...source,
   test: {
@@ -29,6 +52,8 @@ const long = {
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/missing-programs.ts'],
+    globalSetup: ['test/support/temporary-folder.ts'],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         ...source,
@@ -59,26 +84,24 @@ export default defineConfig({
       {
         ...source,
         test: {
+          ...ofPrograms,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          maxWorkers,
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },
       {
         ...source,
         test: {
+          ...ofPrograms,
           name: 'chaos',
-          include: ['test/chaos/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          // What happens within a second or two must not wait for a neighbour.
-          fileParallelism: false,
-          sequence: { groupOrder: 3 },
+          include: ['test/chaos/!(kills).test.ts'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
         },
       },
+      ...(process.env['TOLLGATE_TEST_KILLS'] === undefined ? [] : [kills]),
       ...(process.env['TOLLGATE_TEST_LONG'] === undefined ? [] : [long]),
     ],
   },

@@ -95,7 +95,7 @@ interface Kept {
 /** What is needed to understand it, out of what is removed in a moment. */
 async function keepLogs(world: World, { seed, journal, violations }: Kept): Promise<string> {
   for (const program of world.programs.values()) await program.end();
-  const folder = join(tmpdir(), `tollgate-kills-failed-${seed}`);
+  const folder = join(process.env['TOLLGATE_TEST_KEPT'] ?? tmpdir(), `tollgate-kills-failed-${seed}`);
   cpSync(join(world.folder, 'logs'), folder, { recursive: true });
   writeFileSync(join(folder, 'journal'), `${journal.join('\n')}\n`);
   writeFileSync(join(folder, 'violations'), `${violations.map(({ invariant, what }) => `${invariant}: ${what}`).join('\n')}\n`);

@@ -1,0 +1,11 @@
+// Builds the programs before tests that start them as a user does, so that no test runs an older build than the sources.
+// vitest.config.ts names it as a global setup.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export default function build(): void {
+  const { status } = spawnSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
+  if (status !== 0) throw new Error('the programs cannot be built: see what npm run build says');
+}
