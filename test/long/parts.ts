@@ -1,0 +1,78 @@
+// What `npm run test:long` consists of: its parts, which of them a command line asks for, and how their results are shown. run.ts runs them.
+
+interface Need {
+  /** Ends with 0 where the need is met. */
+  readonly check: Command;
+  /** What to do where it is not. */
+  readonly remedy: string;
+}
+
+type Command = readonly [program: string, ...words: readonly string[]];
+
+export interface Part {
+  readonly name: string;
+  readonly about: string;
+  readonly command: Command;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What the command does not install by itself. */
+  readonly needs?: readonly Need[];
+}
+
+export const parts: readonly Part[] = [
+  {
+    name: 'cases',
+    about: 'the properties of the semantics over a million generated cases',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'unit', 'test/semantics'],
+    env: { TOLLGATE_TEST_CASES: '1000000' },
+  },
+  {
+    name: 'kills',
+    about: '200 kills of the built programs at random, under load',
+    command: ['npm', 'run', '--silent', 'test:chaos', '--', '--kills', '200'],
+  },
+  {
+    name: 'times',
+    about: 'what takes real time: the tests of test/long',
+    command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long', '--passWithNoTests'],
+    env: { TOLLGATE_TEST_LONG: '1' },
+  },
+  {
+    name: 'cluster',
+    about: 'the chart on a Kubernetes of one node (deploy/test/cluster.sh); the first run compiles Kubernetes',
+    command: ['bash', 'deploy/test/cluster.sh'],
+    needs: [
+      { check: ['sh', '-c', '[ "$(id -u)" = 0 ]'], remedy: 'run it as root: it makes a Debian, and containers' },
+      { check: ['apt-get', '--version'], remedy: 'run it on Debian 12: it installs packages by apt-get' },
+      { check: ['python3', '-m', 'pip', '--version'], remedy: 'apt-get install --no-install-recommends python3-pip' },
+    ],
+  },
+];
+
+export type Asked =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'run'; readonly parts: readonly Part[] }
+  | { readonly kind: 'refused'; readonly problem: string };
+
+/** Without a name all parts are asked for; names keep the order of the parts. */
+export function readArguments(words: readonly string[], all: readonly Part[] = parts): Asked {
+  if (words.length === 1 && words[0] === '--list') return { kind: 'list' };
+  const unknown = words.filter((word) => all.every(({ name }) => name !== word));
+  if (unknown.length > 0) {
+    const known = all.map(({ name }) => name).join(', ');
+    return { kind: 'refused', problem: `test:long has no part ${unknown.join(', ')}: it has ${known}, and takes --list alone` };
+  }
+  return { kind: 'run', parts: words.length === 0 ? all : all.filter(({ name }) => words.includes(name)) };
+}
+
+export const listOf = (all: readonly Part[]): readonly string[] => all.map(({ name, about }) => `${name.padEnd(10)}${about}`);
+
+export interface Result {
+  readonly name: string;
+  readonly outcome: 'passed' | 'failed' | 'not run';
+  readonly seconds: number;
+}
+
+export const tableOf = (results: readonly Result[]): readonly string[] =>
+  results.map(({ name, outcome, seconds }) => `${name.padEnd(10)}${outcome.padEnd(8)}${String(Math.round(seconds)).padStart(6)} s`);
+
+export const hasPassed = (results: readonly Result[]): boolean => results.every(({ outcome }) => outcome === 'passed');
