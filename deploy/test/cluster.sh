@@ -2,7 +2,7 @@
 # shellcheck disable=SC2016,SC2086 # programs for node; addresses
 # cluster.sh: the chart on a real Kubernetes of one node: installed as its notes say, pods with sidecars that enrol by the token of their
 # account, calls that go on while the control plane is replaced, moved and away, pods and Jobs that end. Then the agent's own record is held against the
-# audit log. Not part of CI: the first run compiles Kubernetes. What it is run by is said in deploy/README.md, "Tests".
+# audit log. Part of `npm run test:long`, not of CI: the first run compiles Kubernetes. What it is run by is said in deploy/README.md, "Tests".
 set -euo pipefail
 more_packages=(etcd-server=/usr/bin/etcd containerd=/usr/bin/containerd runc=/usr/sbin/runc openssl=/usr/bin/openssl)
 case ${TEST_APART:-} in
