@@ -258,7 +258,11 @@ describe('whatever the collector answers', () => {
     const exporter = exporting({ answerMs: reply === 'hang' ? 700 : 20_000 });
     await reaches(3);
     expect(exporter.counted.failed).toEqual([kind, kind]);
-    expect(exporter.counted.exported).toBe(3);
+    // Counted once the cursor has moved.
+    await eventually(
+      async () => exporter.counted.exported,
+      (exported) => exported === 3,
+    );
     expect(exporter.said.filter(({ level }) => level === (kind === 'refused' ? 'error' : 'warn'))).toHaveLength(2);
     expect(copyOf(collector.held, 'acme').map(positionOf)).toEqual([1, 2, 3]);
     await eventually(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { findNative } from '../../../control-plane/store/embedded/binaries.ts';
 import { startProcess } from '../../support/control-plane-process.ts';
-import { createStub, findPostgres, readDraft, usePlace } from './place.ts';
+import { createStub, noneWorkIn, readDraft, usePlace } from './place.ts';
 
 const { place, start } = usePlace();
 
@@ -14,7 +14,7 @@ describe('signals and failures', () => {
     await controlPlane.event('started');
     await controlPlane.signalGroup('SIGINT');
     expect(await controlPlane.event('drained')).toMatchObject({ answer: 42 });
-    expect(await findPostgres(place.scratch)).toEqual([]);
+    await noneWorkIn(place.scratch);
   });
 
   test('a server that cannot start says why and what to do, and frees the data directory', async () => {
@@ -35,7 +35,7 @@ describe('signals and failures', () => {
     await vi.waitFor(() => readDraft(join(place.dataDir, 'postgres'), 'began'), 5_000);
     abort.abort();
     await failure;
-    await vi.waitFor(async () => expect(await findPostgres(place.scratch)).toEqual([]), 5_000);
+    await noneWorkIn(place.scratch);
     expect((await readdir(join(place.dataDir, 'postgres'))).filter((name) => name.startsWith('init-'))).toEqual([]);
     await start();
   });
@@ -48,7 +48,7 @@ describe('signals and failures', () => {
     await vi.waitFor(() => stat(join(place.dataDir, 'postgres/data/began')), 5_000);
     abort.abort();
     await failure;
-    await vi.waitFor(async () => expect(await findPostgres(place.scratch)).toEqual([]), 5_000);
+    await noneWorkIn(place.scratch);
     await start();
   });
 

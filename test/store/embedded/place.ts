@@ -48,22 +48,28 @@ export function usePlace() {
 
 /** Those that do not end by themselves; they are killed. */
 async function processesLeft(scratch: string): Promise<readonly number[]> {
-  // What a killed process had started ends by itself, when it next looks for its files.
-  const none = async (): Promise<void> => expect(await findPostgres(scratch)).toEqual([]);
-  const left = await vi.waitFor(none, 20_000).then(
+  const left = await noneWorkIn(scratch).then(
     () => [],
     () => findPostgres(scratch),
   );
   for (const pid of left) process.kill(pid, 'SIGKILL');
-  await vi.waitFor(none, 10_000);
+  await noneWorkIn(scratch);
   return left;
+}
+
+/**
+ * Rejects where processes stay in the folder. One that has ended keeps it for a moment: the kernel takes its command line first. What a
+ * killed process had started ends by itself, when it next looks for its files.
+ */
+export async function noneWorkIn(folder: string): Promise<void> {
+  await vi.waitFor(async () => expect(await findPostgres(folder)).toEqual([]), 20_000);
 }
 
 export const query = (server: { connection: ClientConfig }, sql: string) =>
   withClient(server.connection, async (client) => (await client.query(sql)).rows);
 
 /** The processes that work in a folder, as far as we may see it: root in a container sees its own only. */
-export async function findPostgres(folder: string): Promise<number[]> {
+async function findPostgres(folder: string): Promise<number[]> {
   if (process.platform !== 'linux') return [];
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
   const places = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/cwd`).catch(() => '')));

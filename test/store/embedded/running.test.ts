@@ -7,7 +7,7 @@ import { Client, type ClientConfig, Pool } from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { EmbeddedPostgres } from '../../../control-plane/store/embedded/start.ts';
 import { startProcess } from '../../support/control-plane-process.ts';
-import { findPostgres, isRoot, query, stranger, usePlace } from './place.ts';
+import { noneWorkIn, isRoot, query, stranger, usePlace } from './place.ts';
 
 const { place, start, readPid } = usePlace();
 
@@ -40,7 +40,7 @@ describe('a running server', () => {
     await Promise.all([server.close(), server.close()]);
     await server.close();
     await lost;
-    expect(await findPostgres(place.scratch)).toEqual([]);
+    await noneWorkIn(place.scratch);
     expect(await query(await start(), 'SELECT * FROM numbers')).toEqual([]);
   });
 
@@ -98,7 +98,7 @@ describe('a server that is killed', () => {
       }
     });
     await server.close();
-    expect(await findPostgres(place.scratch)).toEqual([]);
+    await noneWorkIn(place.scratch);
   });
 
   test('is started again where it was adopted', async () => {
