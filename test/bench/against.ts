@@ -1,14 +1,12 @@
 // `npm run bench -- <names> --against <commit>`: builds that commit in a worktree, runs both trees in turn, five pairs, and prints the
 // median ratio of each figure, above 1 where this tree is slower or larger. "No slower" is a median of at most 1.05. The parts of
 // `side` measure the programs of either tree by this tree's code; the other benches reach into the sources, so each tree runs its own.
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { spawn } from 'node:child_process';
 import { median } from './measure.ts';
-import { lookAtOthers, othersCoresMax } from './side/others.ts';
+import { othersCoresMax, watchOthers } from './side/others.ts';
 import { withClosing } from './side/stage.ts';
 import { buildCommit, type Tree, thisTree } from './side/tree.ts';
 
-const run = promisify(execFile);
 const pairs = 5;
 const ratioMax = 1.05;
 
@@ -24,30 +22,43 @@ export interface Compared {
   readonly unit: string;
   readonly here: number;
   readonly there: number;
-  /** Null: not a number above zero on both sides. */
-  readonly ratio: number | null;
+  /** Above 1: this tree is slower, or takes more. */
+  readonly ratio: number;
 }
 
-/** Answers the exit code: 1 where a figure is slower, or nothing could be compared. */
+export interface Pair {
+  readonly here: readonly Figure[];
+  readonly there: readonly Figure[];
+}
+
+/** Answers the exit code: 1 where a figure is slower, or could not be compared. */
 export async function compareTrees(names: readonly string[], commit: string): Promise<number> {
-  const others = await lookAtOthers();
-  if (others.cores > othersCoresMax) {
-    console.log(`# not measured: other processes take ${others.cores.toFixed(2)} of a core: ${others.names}`);
-    return 1;
-  }
   return withClosing(async (closing) => {
     const there = await buildCommit(commit, closing);
-    const seen: { readonly here: readonly Figure[]; readonly there: readonly Figure[] }[] = [];
+    const seen: Pair[] = [];
     for (let pair = 1; pair <= pairs; pair += 1) {
       // Which tree begins changes, so that neither always has the colder machine.
       const order = pair % 2 === 1 ? [thisTree, there] : [there, thisTree];
       const figures = new Map<Tree, readonly Figure[]>();
-      for (const tree of order) figures.set(tree, await figuresOf(tree, names));
+      for (const tree of order) figures.set(tree, await undisturbed(() => figuresOf(tree, names)));
       seen.push({ here: figures.get(thisTree) ?? [], there: figures.get(there) ?? [] });
       console.log(`# pair ${pair} of ${pairs} is done`);
     }
-    return report(compareFigures(seen), commit);
+    return report(compareFigures(seen), namesOf(seen), commit);
   });
+}
+
+/** Once more where other processes disturbed it; the third time it is given up. */
+async function undisturbed(work: () => Promise<readonly Figure[]>): Promise<readonly Figure[]> {
+  for (let tries = 1; ; tries += 1) {
+    const watched = watchOthers();
+    const figures = await work();
+    const others = watched();
+    if (others.cores <= othersCoresMax) return figures;
+    const what = `other processes took ${others.cores.toFixed(2)} of a core, and at most ${othersCoresMax} may be taken: ${others.names}`;
+    console.log(`# disturbed: ${what}`);
+    if (tries === 3) throw new Error(what);
+  }
 }
 
 async function figuresOf(tree: Tree, names: readonly string[]): Promise<readonly Figure[]> {
@@ -59,14 +70,20 @@ async function figuresOf(tree: Tree, names: readonly string[]): Promise<readonly
   return figures;
 }
 
+/** Its figures; a part that it could not measure has none, and is missing from the pair. */
 async function benched({ root, name }: Tree, args: readonly string[]): Promise<readonly Figure[]> {
-  const { stdout } = await run(process.execPath, ['--import', 'tsx', 'test/bench/main.ts', ...args], {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/bench/main.ts', ...args], {
     cwd: root,
-    maxBuffer: 2 ** 26,
-  }).catch((error: unknown) => {
-    throw new Error(`the bench of ${name} failed`, { cause: error });
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  return figuresIn(stdout);
+  let text = '';
+  child.stdout.setEncoding('utf8').on('data', (more: string) => {
+    text += more;
+  });
+  const code = await new Promise<number | null>((done, fail) => child.once('close', done).once('error', fail));
+  if (code !== 0 && code !== 1) throw new Error(`the bench of ${name} ended with ${code}: ${text.slice(-1_000)}`);
+  for (const line of text.split('\n')) if (line.startsWith('# not measured')) console.log(`# ${name}: ${line.slice(2)}`);
+  return figuresIn(text);
 }
 
 /** The lines of JSON that name a figure. */
@@ -81,32 +98,47 @@ export function figuresIn(text: string): readonly Figure[] {
 /** More of it is better: something in a time, or calls that were admitted. */
 const isRate = (unit: string): boolean => unit.includes('/s') || unit.includes('admitted');
 
-/** Figures that both trees have, by the median of the pairs. */
-export function compareFigures(
-  seen: readonly { readonly here: readonly Figure[]; readonly there: readonly Figure[] }[],
-): readonly Compared[] {
-  const valuesOf = (name: string, side: 'here' | 'there'): readonly number[] =>
+/** Figures that both trees have in every pair, by the median of the pairs. */
+export function compareFigures(seen: readonly Pair[]): readonly Compared[] {
+  const valuesOf = (name: string, side: keyof Pair): readonly number[] =>
     seen.map((pair) => pair[side].find((figure) => figure.name === name)?.value ?? Number.NaN);
   return (seen[0]?.here ?? []).flatMap(({ name, unit }) => {
     const [here, there] = [valuesOf(name, 'here'), valuesOf(name, 'there')];
     if ([...here, ...there].some(Number.isNaN)) return [];
-    const ratios = here.map((value, at) => (isRate(unit) ? (there[at] ?? 0) / value : value / (there[at] ?? 0)));
-    const isComparable = [...here, ...there].every((value) => value > 0);
-    return [{ name, unit, here: median(here), there: median(there), ratio: isComparable ? median(ratios) : null }];
+    const ratios = here.map((value, at) => (isRate(unit) ? ratioOf(there[at] ?? 0, value) : ratioOf(value, there[at] ?? 0)));
+    return [{ name, unit, here: median(here), there: median(there), ratio: median(ratios) }];
   });
 }
 
-function report(compared: readonly Compared[], commit: string): number {
-  for (const line of compared) console.log(JSON.stringify({ ...line, ok: line.ratio === null || line.ratio <= ratioMax }));
-  if (compared.length === 0) {
-    console.log(`# nothing was compared: ${commit} has none of these figures`);
-    return 1;
-  }
-  const slower = compared.filter(({ ratio }) => ratio !== null && ratio > ratioMax);
-  console.log(
-    slower.length === 0
-      ? `# no slower than ${commit}: every median ratio is at most ${ratioMax}`
-      : `# slower than ${commit}: ${slower.map(({ name, ratio }) => `${name} (${ratio?.toFixed(2)})`).join('; ')}`,
-  );
-  return slower.length === 0 ? 0 : 1;
+/** What is below zero, as memory that was freed, counts as nothing; nothing beside nothing is the same. */
+function ratioOf(worse: number, better: number): number {
+  const [above, below] = [Math.max(0, worse), Math.max(0, better)];
+  return above === below ? 1 : above / below;
+}
+
+/** Every figure that any run had, and on which side. */
+function namesOf(seen: readonly Pair[]): ReadonlyMap<string, ReadonlySet<keyof Pair>> {
+  const sides = new Map<string, Set<keyof Pair>>();
+  for (const pair of seen)
+    for (const side of ['here', 'there'] as const)
+      for (const { name } of pair[side]) sides.set(name, (sides.get(name) ?? new Set()).add(side));
+  return sides;
+}
+
+function report(compared: readonly Compared[], names: ReturnType<typeof namesOf>, commit: string): number {
+  for (const line of compared) console.log(JSON.stringify({ ...line, ok: line.ratio <= ratioMax }));
+  const isCompared = new Set(compared.map(({ name }) => name));
+  const left = [...names].filter(([name]) => !isCompared.has(name));
+  // A figure that is new here has nothing to be held against.
+  const fresh = left.filter(([, sides]) => !sides.has('there')).map(([name]) => name);
+  const lost = left.filter(([, sides]) => sides.has('there')).map(([name]) => name);
+  if (fresh.length > 0) console.log(`# only in this tree: ${fresh.join('; ')}`);
+  if (lost.length > 0) console.log(`# not compared, since a run lacks them: ${lost.join('; ')}`);
+  const slower = compared.filter(({ ratio }) => ratio > ratioMax);
+  if (slower.length > 0)
+    console.log(`# slower than ${commit}: ${slower.map(({ name, ratio }) => `${name} (${ratio.toFixed(2)})`).join('; ')}`);
+  if (compared.length === 0) console.log(`# nothing was compared with ${commit}`);
+  const isWhole = compared.length > 0 && lost.length === 0;
+  if (isWhole && slower.length === 0) console.log(`# no slower than ${commit}: every median ratio is at most ${ratioMax}`);
+  return isWhole && slower.length === 0 ? 0 : 1;
 }

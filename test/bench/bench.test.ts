@@ -16,18 +16,42 @@ test('a ratio is judged by the bound of its target, and an amount by its share o
   expect(orient({ ...fields, ratio: 99 })).toMatchObject({ ok: true, target: null });
 });
 
-const processTable = (...rows: readonly (readonly [pid: number, parent: number, cpu: number, startedAt?: number])[]): ProcessTable =>
-  new Map(rows.map(([pid, parent, cpu, startedAt = 0]) => [pid, { pid, parent, name: `p${pid}`, cpu, startedAt }]));
+interface Given {
+  readonly parent?: number;
+  readonly own: number;
+  readonly ended?: number;
+  readonly startedAt?: number;
+}
+const processTable = (rows: Readonly<Record<number, Given>>): ProcessTable =>
+  new Map(
+    Object.entries(rows).map(([pid, { parent = 1, own, ended = 0, startedAt = 0 }]) => [
+      Number(pid),
+      { pid: Number(pid), parent, name: `p${pid}`, own, ended, startedAt },
+    ]),
+  );
 
 test('CPU of other processes counts: not that of our own tree, nor of threads of the kernel', () => {
-  const before = processTable([1, 0, 10], [50, 1, 5], [60, 50, 5], [2, 0, 1], [3, 2, 1], [70, 1, 4]);
-  const after = processTable([1, 0, 10], [50, 1, 9], [60, 50, 9], [61, 60, 9], [2, 0, 2], [3, 2, 9], [70, 1, 5]);
+  const before = processTable({ 50: { own: 5 }, 60: { parent: 50, own: 5 }, 2: { own: 1 }, 3: { parent: 2, own: 1 }, 70: { own: 4 } });
+  const after = processTable({
+    50: { own: 9 },
+    60: { parent: 50, own: 9 },
+    61: { parent: 60, own: 9 },
+    2: { own: 2 },
+    3: { parent: 2, own: 9 },
+    70: { own: 5 },
+  });
   expect(othersBetween(before, after, { own: 50, seconds: 10 })).toEqual({ cores: 0.1, names: 'p70 (70) 0.10' });
 });
 
 test('a process that took the id of an ended one counts from its own start', () => {
-  const others = othersBetween(processTable([70, 1, 4, 100]), processTable([70, 1, 2, 200]), { own: 50, seconds: 10 });
-  expect(others.cores).toBe(0.2);
+  const before = processTable({ 70: { own: 4, startedAt: 100 } });
+  expect(othersBetween(before, processTable({ 70: { own: 2, startedAt: 200 } }), { own: 50, seconds: 10 }).cores).toBe(0.2);
+});
+
+test('of a child that ended meanwhile only what it took meanwhile counts', () => {
+  const before = processTable({ 70: { own: 1, ended: 3 }, 71: { parent: 70, own: 100 } });
+  const after = processTable({ 70: { own: 1, ended: 104 } });
+  expect(othersBetween(before, after, { own: 50, seconds: 10 })).toEqual({ cores: 0.1, names: 'p70 (70) 0.10' });
 });
 
 test('two runs differ where a ratio differs by 10 % or more, or a row is in one alone', () => {
@@ -53,14 +77,26 @@ test('trees are compared by the median of the pairs, above 1 where this one is s
   ]);
 });
 
-test('a figure of one tree alone is not compared, and one that is not above zero has no ratio', () => {
-  const here = [
-    { name: 'both', unit: 'B', value: 0 },
-    { name: 'here', unit: 'B', value: 1 },
-  ];
-  expect(compareFigures([{ here, there: [{ name: 'both', unit: 'B', value: 0 }] }])).toEqual([
-    { name: 'both', unit: 'B', here: 0, there: 0, ratio: null },
-  ]);
+test('a figure that a run lacks is not compared', () => {
+  const both = [{ name: 'both', unit: 'B', value: 1 }];
+  const here = [...both, { name: 'here', unit: 'B', value: 1 }];
+  expect(compareFigures([{ here, there: both }]).map(({ name }) => name)).toEqual(['both']);
+  expect(
+    compareFigures([
+      { here: both, there: both },
+      { here: both, there: [] },
+    ]),
+  ).toEqual([]);
+});
+
+test('nothing beside nothing is the same, and something beside nothing is slower without bounds', () => {
+  const ratio = (unit: string, here: number, there: number) =>
+    compareFigures([{ here: [{ name: 'a', unit, value: here }], there: [{ name: 'a', unit, value: there }] }])[0]?.ratio;
+  expect(ratio('bytes', 0, 0)).toBe(1);
+  expect(ratio('bytes', 40_960, 0)).toBe(Infinity);
+  expect(ratio('bytes', 0, 40_960)).toBe(0);
+  expect(ratio('MB above', -3, -1)).toBe(1);
+  expect(ratio('/s', 0, 100)).toBe(Infinity);
 });
 
 test('figures are the lines of JSON with a value', () => {

@@ -92,7 +92,7 @@ async function measureAll(): Promise<number> {
   const again = options.twice ? await measureOnce(side) : null;
   const differences = again === null ? [] : differencesOf([...first.results.values()].flat(), [...again.results.values()].flat());
   if (options.write) for (const [name, results] of first.results) writeSeen(name, results, again?.results.get(name) ?? null);
-  const short = [...first.results.values()].flat().filter(({ ok }) => !ok);
+  const short = [first, again].flatMap((seen) => [...(seen?.results.values() ?? [])].flat()).filter(({ ok }) => !ok);
   console.log(
     short.length === 0
       ? '# every target that was measured is met'
@@ -140,8 +140,9 @@ async function measureBench(name: string, side: SideOptions): Promise<readonly R
       if (!isSide) print(row);
     }
   } catch (error) {
-    if (!(error instanceof Missing)) throw error;
-    rows.push({ name, notMeasured: error.message });
+    // The other parts go on.
+    if (!(error instanceof Missing)) console.error(error);
+    rows.push({ name, notMeasured: error instanceof Error ? error.message : String(error) });
   }
   if (!isSide) return rows;
   const others = watched();

@@ -1,5 +1,6 @@
 // The targets that the bench judges by, in one place: each row's target as the design states it, and the numbers that the code
-// compares with. test/bench/targets.test.ts fails where a number is not the one that its row states.
+// compares with. test/bench/targets.test.ts fails where a number is not the one that its row states. The design is not part of this
+// repository: who changes a target there copies its words here.
 
 /** The column "target" of the design's tables, word for word; a row without one there is described. */
 export const rows = {
@@ -24,6 +25,7 @@ export const rows = {
   S8: '≥ 99 % of the calls with room admitted, never more than the limit',
   R9: "memory + ≤ 2 snapshots, the others' latency unchanged (judged as ≤ 1.5 × the latency without it)",
   R10: 'linear, ≤ 50 ms',
+  denied: 'not in the design: 0 of the calls that have room are denied',
   export: 'not in the design: the last 5,000 entries of a long log ≤ 5 × those of a short one',
   redaction:
     '≥ 97 % recall of secrets with a form, ≥ 95 % of structured personal data, look-alikes changed ≤ 1 %; in the bench what is missed: ≤ 3 %, ≤ 10 % where only a name says it, ≤ 5 %',
@@ -81,6 +83,7 @@ export const targets = {
   'S6 from disk': atMost('S6', '≤ 12 ×', 12),
   'S6 without': atMost('S6', '≤ 18 ×', 18),
   'S8 admitted': atLeast('S8', '≥ 99 %', 0.99),
+  denied: atMost('denied', '0 of the calls', 0),
   R9: atMost('R9', '≤ 1.5 ×', 1.5),
   export: atMost('export', '≤ 5 ×', 5),
   'redaction, missed secrets': atMost('redaction', '≤ 3 %', 0.03),

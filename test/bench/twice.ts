@@ -9,10 +9,10 @@ function differenceOf(first: number, second: number): number {
   return low === high ? 0 : (high - low) / Math.abs(low);
 }
 
-/** Rows with a target whose ratios differ by 10 % or more, and rows of one run alone; in words. */
+/** Rows with a target above zero whose ratios differ by 10 % or more, and rows of one run alone; in words. */
 export function differencesOf(first: readonly Result[], second: readonly Result[]): readonly string[] {
   const judged = (results: readonly Result[]) =>
-    new Map(results.filter(({ target }) => target !== null).map((one) => [one.name, one.ratio]));
+    new Map(results.filter(({ target }) => target !== null && target !== 0).map((one) => [one.name, one.ratio]));
   const [one, two] = [judged(first), judged(second)];
   const differing = [...one].flatMap(([name, ratio]) => {
     const again = two.get(name);

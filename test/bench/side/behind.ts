@@ -41,7 +41,7 @@ interface Started {
 async function startLoaded(tree: Tree, folder: string, closing: Closing): Promise<Started> {
   const plane = await startControlPlane(tree, folder, closing);
   const sidecar = await startSidecar({ tree, plane, folder }, closing);
-  const program = { gateway: sidecar.pid, behind: [plane.pid], rest: sidecar.delivered };
+  const program = { gateway: sidecar.pid, behind: [plane.pid], rest: sidecar.delivered, log: { entries: plane.entries, perCall: 1 } };
   return { sidecar, loaded: (agent) => ({ ...program, request: hookRequest(sidecar, agent) }) };
 }
 
@@ -64,6 +64,7 @@ for (const [at, gate] of gates.entries()) {
     calls += 1;
   }, ${callEveryMs}), (at * ${callEveryMs}) / ${fleetSize});
 }
+process.on('unhandledRejection', (error) => { console.error(error); process.exit(1); });
 setInterval(() => process.stdout.write('  calls  ' + calls + '\\n'), 100);
 process.stdout.write('  fleet  connected\\n');
 process.on('SIGTERM', () => process.exit(0));
@@ -74,7 +75,7 @@ async function manySidecars(tree: Tree, folder: string, closing: Closing): Promi
   const key = await plane.keyWith(['sidecar.sync', 'govern']);
   const args = ['--input-type=module', '--eval', fleetProgram(plane.grpc, key, folder)];
   const fleet = await startProgram(args, { cwd: tree.root, env: {}, until: 'fleet' });
-  closing.push(() => fleet.end());
+  closing.add(() => fleet.end());
   // Until leases, connections and code are warm.
   await delay(10_000);
   // Each writes one entry, which is shipped soon.
@@ -82,6 +83,8 @@ async function manySidecars(tree: Tree, folder: string, closing: Closing): Promi
   const [callsBefore, cpuBefore] = [callsNow(), cpuSecondsOf(plane.pid)];
   await delay(watchedMs);
   const [entries, cpu] = [callsNow() - callsBefore, cpuSecondsOf(plane.pid) - cpuBefore];
+  const wanted = (fleetSize * watchedMs) / callEveryMs;
+  if (entries < wanted * 0.95) throw new Error(`the fleet made ${entries} calls, and ${wanted} were due: ${fleet.log()}`);
   const value = (cpu / entries) * 1000;
   const baseline = `${entries} entries in ${watchedMs / 1000} s; the ratio is the value`;
   return judge('S2 200 sidecars', {

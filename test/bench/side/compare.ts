@@ -12,8 +12,10 @@ export interface Loaded {
   readonly gateway: number;
   /** Programs that work for it. */
   readonly behind?: readonly number[];
-  /** Resolves once those have nothing left to do. */
+  /** Resolves once nothing is left to ship. */
   readonly rest?: () => Promise<void>;
+  /** How many entries the log has, and how many each call adds: fewer would mean that something else was measured. */
+  readonly log?: { readonly entries: () => Promise<number>; readonly perCall: number };
 }
 
 /** What one load showed; CPU in seconds a 1,000 calls, times in ms. */
@@ -25,9 +27,17 @@ export interface Figures {
   readonly p90: number;
 }
 
-async function loadOnce({ request, gateway, behind = [], rest }: Loaded, load: Load, folder: string): Promise<Figures> {
+async function loadOnce({ request, gateway, behind = [], rest, log }: Loaded, load: Load, folder: string): Promise<Figures> {
+  const entriesBefore = await log?.entries();
   const { answer, ...cpu } = await cpuDuring({ gateway, behind }, () => loadBy(request, load, folder), rest);
   const { requests, perSecond, p50, p90 } = answer;
+  if (log !== undefined) {
+    const entries = (await log.entries()) - (entriesBefore ?? 0);
+    // wrk does not count those that were under way when it ended.
+    const most = (requests + load.connections) * log.perCall;
+    if (entries < requests * log.perCall || entries > most)
+      throw new Error(`${requests} calls of ${request.url} left ${entries} entries, and each leaves ${log.perCall}`);
+  }
   return { cpu: (cpu.gateway / requests) * 1000, behind: (cpu.behind / requests) * 1000, perSecond, p50, p90 };
 }
 

@@ -175,7 +175,7 @@ interface Starting {
 function start({ command, args, own, port }: Starting, closing: Closing): Running {
   const output = openSync(join(own, 'output.log'), 'a');
   const child = spawn(command, args, { cwd: own, stdio: ['ignore', output, output] });
-  closing.push(async () => {
+  closing.add(async () => {
     if (child.exitCode !== null) return;
     const ended = new Promise((done) => child.once('exit', done));
     child.kill('SIGTERM');

@@ -13,7 +13,13 @@ export const benchHookDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
   withClosing(async (closing, folder) => {
     const plane = await startControlPlane(tree, folder, closing);
     const sidecar = await startSidecar({ tree, plane, folder }, closing);
-    const ours = { request: hookRequest(sidecar, 'worker'), gateway: sidecar.pid, behind: [plane.pid], rest: sidecar.delivered };
+    const ours = {
+      request: hookRequest(sidecar, 'worker'),
+      gateway: sidecar.pid,
+      behind: [plane.pid],
+      rest: sidecar.delivered,
+      log: { entries: plane.entries, perCall: 1 },
+    };
     const contenders = alone ? noContenders : await startContenders(folder, closing);
     const at = (connections: number) => ({ load: { connections, seconds: 4 }, rounds, folder });
     const many = await loadInTurn(ours, contenders, at(64));

@@ -7,7 +7,7 @@ import { type Figures, loadInTurn, type Loaded, rowOf, type Seen, unlessMissing 
 import { type Running, startEnvoy, startNginx } from './contenders.ts';
 import { httpBody } from './questions.ts';
 import type { SideOptions } from './side.ts';
-import { type Closing, startBare, startControlPlane, startSidecar, withClosing } from './stage.ts';
+import { type Closing, deniedRow, startBare, startControlPlane, startSidecar, withClosing } from './stage.ts';
 
 const cpuUnit = 's of CPU a 1,000 calls';
 
@@ -23,6 +23,7 @@ export const benchHttpDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
       request: { url: `${sidecar.url}/tools/orders/tool`, headers: own, body: httpBody },
       gateway: sidecar.pid,
       rest: sidecar.delivered,
+      log: { entries: plane.entries, perCall: 2 },
     };
     const loaded = ({ url, pid }: Running): Loaded => ({
       request: { url: `${url}/tool`, headers: { 'x-tollgate-agent': 'free' }, body: httpBody },
@@ -39,7 +40,7 @@ export const benchHttpDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
       if (connections === 1) row('S3 p50', `S3 HTTP door at ${connections}, p50`, 'ms', 'p50', seen);
     }
     if (!alone) results.push(...(await orientation(ours, loaded, { upstream: upstream.url, folder, closing })));
-    return results;
+    return [...results, await deniedRow('S3 calls denied though all had room', sidecar)];
   });
 
 interface Around {

@@ -5,7 +5,7 @@ import type { Row } from '../measure.ts';
 import { loadInTurn, rowOf } from './compare.ts';
 import { initializeBody, type McpRevision, mcpBody, mcpHeaders, mcpRevisions } from './questions.ts';
 import type { SideOptions } from './side.ts';
-import { startBare, startControlPlane, startSidecar, withClosing } from './stage.ts';
+import { deniedRow, startBare, startControlPlane, startSidecar, withClosing } from './stage.ts';
 import type { Request } from './wrk.ts';
 
 const cpuUnit = 's of CPU a 1,000 calls';
@@ -33,6 +33,7 @@ export const benchMcpDoor = ({ tree, rounds, alone }: SideOptions): Promise<read
         request: await requestFor(revision, `${sidecar.url}/mcp/${server.name}`, own),
         gateway: sidecar.pid,
         rest: sidecar.delivered,
+        log: { entries: plane.entries, perCall: 2 },
       };
       const bare = proxy === null ? null : { request: await requestFor(revision, `${proxy.url}${server.path}`, {}), gateway: proxy.pid };
       const seen = await loadInTurn(ours, { bare }, { load: { connections: 64, seconds: 4 }, rounds, folder });
@@ -43,7 +44,7 @@ export const benchMcpDoor = ({ tree, rounds, alone }: SideOptions): Promise<read
         rowOf({ id: 'S4 calls', name: `${name}, calls`, unit: '/s', figure: 'perSecond', against }, seen.ours, seen.others.bare),
       );
     }
-    return results;
+    return [...results, await deniedRow('S4 calls denied though all had room', sidecar)];
   });
 
 /** After the handshake of the older revision, and one call that is answered as it should be. */

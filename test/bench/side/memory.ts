@@ -74,37 +74,36 @@ interface Once {
 async function measureOnce({ tree, alone, folder }: Once, closing: Closing): Promise<Seen> {
   const plane = await startControlPlane(tree, folder, closing);
   const sidecar = await startSidecar({ tree, plane, folder }, closing);
+  // The same programs run at every reading: pages that several share are divided among them.
   const imports = alone ? null : await startImports(closing);
   const bare = alone ? null : await startBare('hooks', '', closing);
   await delay(settleMs);
-  const atRest = {
-    sidecar: mb(pssBytesOf(sidecar.pid)),
-    plane: mb(pssBytesOf(plane.pid)),
-    imports: imports === null ? 0 : mb(pssBytesOf(imports)),
-  };
+  const [sidecarAtRest, planeAtRest] = [mb(pssBytesOf(sidecar.pid)), mb(pssBytesOf(plane.pid))];
+  const importsAtRest = imports === null ? 0 : mb(pssBytesOf(imports));
   const denied = await askInSessions(sidecar.url, sidecar.key);
   await sidecar.delivered();
+  await delay(settleMs);
+  const [sidecarAfter, planeAfter] = [mb(pssBytesOf(sidecar.pid)), mb(pssBytesOf(plane.pid))];
   if (bare !== null) await askInSessions(bare.url, sidecar.key);
-  return {
-    ...atRest,
-    denied,
-    sidecarAfter: mb(pssBytesOf(sidecar.pid)),
-    bareAfter: bare === null ? 0 : mb(pssBytesOf(bare.pid)),
-    planeAfter: mb(pssBytesOf(plane.pid)),
-  };
+  await delay(settleMs);
+  const bareAfter = bare === null ? 0 : mb(pssBytesOf(bare.pid));
+  return { sidecar: sidecarAtRest, plane: planeAtRest, imports: importsAtRest, denied, sidecarAfter, planeAfter, bareAfter };
 }
 
+/** At rest, with the same programs running as at the reading of ours. */
 async function firstPlane(folder: string, closing: Closing): Promise<number> {
   const tree = await buildCommit(firstVersion, closing);
   const plane = await startControlPlane(tree, folder, closing);
   await startSidecar({ tree, plane, folder }, closing);
+  await startImports(closing);
+  await startBare('hooks', '', closing);
   await delay(settleMs);
   return mb(pssBytesOf(plane.pid));
 }
 
 async function startImports(closing: Closing): Promise<number> {
   const program = await startProgram(['test/bench/gateway/imports.js'], { cwd: thisTree.root, env: {}, until: 'port' });
-  closing.push(() => program.end());
+  closing.add(() => program.end());
   return program.pid;
 }
 

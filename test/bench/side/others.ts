@@ -1,9 +1,10 @@
-// Whether the machine is quiet: how much CPU processes take that this run did not start. A figure that others disturbed is not reported.
+// Whether the machine is quiet: how much CPU processes take that this run did not start. A figure that they disturbed is not reported.
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ProcessTable, readProcesses, treeOf } from './processes.ts';
 
 /** Of one core. */
 export const othersCoresMax = 0.1;
+const windowMs = 5_000;
 const looksMs = 3_000;
 
 export interface Others {
@@ -12,11 +13,23 @@ export interface Others {
   readonly names: string;
 }
 
-/** Begins to watch; each call of the answer says what others took since the begin. */
+/** Begins to watch; the answer ends it and says what others took in the worst window of five seconds since. */
 export function watchOthers(): () => Others {
-  const before = readProcesses();
-  const startedAt = performance.now();
-  return () => othersBetween(before, readProcesses(), { own: process.pid, seconds: (performance.now() - startedAt) / 1000 });
+  let from = { table: readProcesses(), at: performance.now() };
+  let worst: Others = { cores: 0, names: '' };
+  const look = (): void => {
+    const to = { table: readProcesses(), at: performance.now() };
+    const seen = othersBetween(from.table, to.table, { own: process.pid, seconds: (to.at - from.at) / 1000 });
+    if (seen.cores > worst.cores) worst = seen;
+    from = to;
+  };
+  const timer = setInterval(look, windowMs);
+  return () => {
+    clearInterval(timer);
+    // What remains of a window would exaggerate a moment.
+    if (performance.now() - from.at > windowMs / 2) look();
+    return worst;
+  };
 }
 
 /** The same for three seconds from now. */
@@ -34,11 +47,7 @@ export function othersBetween(
   const ours = treeOf(own, after);
   const taken = [...after.values()]
     .filter(({ pid, parent }) => !ours.has(pid) && !isKernel(pid, parent))
-    .map(({ pid, name, cpu, startedAt }) => {
-      const earlier = before.get(pid);
-      const cpuBefore = earlier?.startedAt === startedAt ? earlier.cpu : 0;
-      return { name: `${name} (${pid})`, cores: (cpu - cpuBefore) / seconds };
-    })
+    .map((row) => ({ name: `${row.name} (${row.pid})`, cores: takenBy(row, before, after) / seconds }))
     .toSorted((a, b) => b.cores - a.cores);
   return {
     cores: taken.reduce((sum, { cores }) => sum + cores, 0),
@@ -50,5 +59,18 @@ export function othersBetween(
   };
 }
 
-/** Threads of the kernel work for whoever asks it, us included. */
+type ProcessRow = ProcessTable extends ReadonlyMap<number, infer Row> ? Row : never;
+
+/** CPU seconds since `before`: its own, and that of children which ended since, less what they had taken before. */
+function takenBy(row: ProcessRow, before: ProcessTable, after: ProcessTable): number {
+  const known = before.get(row.pid);
+  const earlier = known?.startedAt === row.startedAt ? known : { own: 0, ended: 0 };
+  const endedChildren = [...before.values()].filter(
+    ({ pid, parent, startedAt }) => parent === row.pid && after.get(pid)?.startedAt !== startedAt,
+  );
+  const theirs = endedChildren.reduce((sum, child) => sum + child.own + child.ended, 0);
+  return row.own - earlier.own + Math.max(0, row.ended - earlier.ended - theirs);
+}
+
+/** Threads of the kernel work for whoever asks, this run included. */
 const isKernel = (pid: number, parent: number): boolean => pid === 2 || parent === 2;

@@ -8,8 +8,10 @@ interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
   readonly name: string;
-  /** In seconds, with that of its ended children. */
-  readonly cpu: number;
+  /** In seconds, its own. */
+  readonly own: number;
+  /** In seconds, that of its ended children, which is added when they end. */
+  readonly ended: number;
   /** In ticks since the machine started: with the pid it names a process for good. */
   readonly startedAt: number;
 }
@@ -31,8 +33,15 @@ function readRow(pid: number): ProcessRow | null {
   const [begin, end] = [stat.indexOf('('), stat.lastIndexOf(')')];
   const fields = stat.slice(end + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
-  const ticks = field(14) + field(15) + field(16) + field(17);
-  return { pid, parent: field(4), name: stat.slice(begin + 1, end), cpu: ticks / ticksPerSecond, startedAt: field(22) };
+  const seconds = (ticks: number): number => ticks / ticksPerSecond;
+  return {
+    pid,
+    parent: field(4),
+    name: stat.slice(begin + 1, end),
+    own: seconds(field(14) + field(15)),
+    ended: seconds(field(16) + field(17)),
+    startedAt: field(22),
+  };
 }
 
 /** That process and everything below it. */
@@ -49,7 +58,8 @@ export function treeOf(pid: number, table: ProcessTable): ReadonlySet<number> {
 /** CPU seconds that the process and everything below it have taken so far. */
 export function cpuSecondsOf(pid: number): number {
   const table = readProcesses();
-  return [...treeOf(pid, table)].reduce((sum, each) => sum + (table.get(each)?.cpu ?? 0), 0);
+  const rows = [...treeOf(pid, table)].flatMap((each) => table.get(each) ?? []);
+  return rows.reduce((sum, { own, ended }) => sum + own + ended, 0);
 }
 
 /** Bytes of memory of the process and everything below it; what several share is divided among them (PSS). */
@@ -58,8 +68,12 @@ export function pssBytesOf(pid: number): number {
 }
 
 function pssOfOne(pid: number): number {
-  const rollup = readOrNull(`/proc/${pid}/smaps_rollup`) ?? '';
-  return Number(/^Pss: +(\d+) kB$/m.exec(rollup)?.[1] ?? 0) * 1024;
+  const rollup = readOrNull(`/proc/${pid}/smaps_rollup`);
+  const kilobytes = rollup === null ? null : /^Pss: +(\d+) kB$/m.exec(rollup)?.[1];
+  // One that has ended meanwhile takes nothing.
+  if (kilobytes === null && readOrNull(`/proc/${pid}/stat`) === null) return 0;
+  if (kilobytes == null) throw new Error(`the memory of process ${pid} cannot be read: /proc/${pid}/smaps_rollup (as root it can)`);
+  return Number(kilobytes) * 1024;
 }
 
 /** Null: the process has ended. */

@@ -16,7 +16,7 @@ export async function startRelay(target: string, roundTripMs: number, closing: C
     for (const socket of [inner, outer]) sockets.add(socket.once('close', () => sockets.delete(socket)));
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  closing.push(async () => {
+  closing.add(async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise((done) => server.close(done));
   });

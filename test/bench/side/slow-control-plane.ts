@@ -15,6 +15,8 @@ const orders = ['in turn', 'at once'] as const;
 const callsPerCell = 1_000;
 // Tools that are called at the same time.
 const countersAtOnce = 20;
+// The default of the control plane; so long a counter keeps what it admitted.
+const windowSeconds = 60;
 const waitVariable = 'TOLLGATE_LEASE_WAIT_MS';
 
 type Order = (typeof orders)[number];
@@ -30,8 +32,8 @@ async function* cells(tree: Tree): AsyncGenerator<Result> {
       const key = await plane.keyWith(['govern']);
       const sidecars: Sidecar[] = [];
       for (let at = 0; at < 3; at += 1) sidecars.push(await startFar({ tree, plane, folder, roundTripMs }, closing));
-      const pools = sidecars.map(({ url }) => new Pool(url, { connections: 128 }));
-      closing.push(() => Promise.all(pools.map((pool) => pool.close())));
+      const pools = sidecars.map(({ url }) => new Pool(url, { connections: 512 }));
+      closing.add(() => Promise.all(pools.map((pool) => pool.close())));
       const ask = asker(key, pools);
       const results: Result[] = [];
       for (const limit of limits)
@@ -54,7 +56,7 @@ async function startFar({ tree, plane, folder, roundTripMs }: Far, closing: Clos
 }
 
 /** A quarter more than the limit, so that some have none left. */
-const callsOf = (limit: number): number => limit + Math.max(2, limit / 4);
+const callsOf = (limit: number): number => limit + Math.max(2, Math.ceil(limit / 4));
 const countersOf = (limit: number): number => Math.ceil(callsPerCell / callsOf(limit));
 const toolOf = (limit: number, order: Order, at: number): string => `limit${limit}.${order.replace(' ', '_')}_${at}`;
 
@@ -94,7 +96,11 @@ async function measureCell(limit: number, order: Order, ask: Ask): Promise<Cell>
     while (next < countersOf(limit)) {
       const tool = toolOf(limit, order, next);
       next += 1;
+      const startedAt = performance.now();
       seen.push(order === 'in turn' ? await callInTurn(limit, tool, ask) : await callAtOnce(limit, tool, ask));
+      const seconds = (performance.now() - startedAt) / 1000;
+      if (seconds > windowSeconds - 1)
+        throw new Error(`the calls of one tool took ${seconds.toFixed(0)} s, and their window is ${windowSeconds} s`);
     }
   };
   await Promise.all(Array.from({ length: countersAtOnce }, work));
@@ -128,13 +134,13 @@ interface Place {
 }
 
 function resultOf({ roundTripMs, limit, order }: Place, { withRoom, admittedWithRoom, beyond }: Cell): Result {
-  const share = admittedWithRoom / withRoom;
-  const result = judge('S8 admitted', {
+  // One call too many is worth nothing, however many were admitted.
+  const share = beyond === 0 ? admittedWithRoom / withRoom : 0;
+  return judge('S8 admitted', {
     name: `S8 ${roundTripMs} ms to the control plane, limit ${limit}, ${order}`,
     value: share * 100,
     unit: '% of calls with room admitted',
     baseline: `${withRoom} calls with room; ${beyond} admitted beyond the limit`,
     ratio: share,
   });
-  return beyond === 0 ? result : { ...result, ok: false };
 }

@@ -3,29 +3,31 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createCleanup } from '../../support/checkout/cleanup.ts';
 import { type Answer, ask, eventually, type Program, startProgram } from '../../support/programs.ts';
-import { orient, type Row } from '../measure.ts';
+import { judge, type Row } from '../measure.ts';
 import type { Running } from './contenders.ts';
 import { cpuSecondsOf } from './processes.ts';
 import { binOf, type Tree } from './tree.ts';
 
-/** Ends what was started, the last first; also on Ctrl-C. */
-export type Closing = (() => Promise<unknown>)[];
+/** Takes what ends something that was started. */
+export interface Closing {
+  add(undo: () => unknown): void;
+}
 
+/** What was started is ended, the last first: at the end, after a failure and on Ctrl-C. */
 export async function withClosing<T>(work: (closing: Closing, folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-side-'));
-  const closing: Closing = [];
-  const closeAll = async (): Promise<void> => {
-    for (let close = closing.pop(); close !== undefined; close = closing.pop()) await close();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  const interrupted = (): void => void closeAll().finally(() => process.exit(130));
-  process.once('SIGINT', interrupted);
+  const cleanup = createCleanup();
+  cleanup.add(() => rmSync(folder, { recursive: true, force: true }));
+  const interrupted = (): void => void cleanup.run().finally(() => process.exit(130));
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.once(signal, interrupted);
   try {
-    return await work(closing, folder);
+    return await work({ add: (undo) => cleanup.add(async () => void (await undo())) }, folder);
   } finally {
-    process.off('SIGINT', interrupted);
-    await closeAll();
+    for (const problem of await cleanup.run()) console.error(`# not ended: ${problem}`);
+    for (const signal of signals) process.off(signal, interrupted);
   }
 }
 
@@ -38,6 +40,8 @@ export interface ControlPlane extends Program {
   ask(path: string, question?: Parameters<typeof ask>[2]): Promise<Answer>;
   /** A key of those scopes. */
   keyWith(scopes: readonly string[]): Promise<string>;
+  /** How many items the log has. */
+  readonly entries: () => Promise<number>;
 }
 
 /** Agents `worker`, whose caps are never reached, and `free`, which has none; and a policy of some rules. */
@@ -55,7 +59,7 @@ export async function startControlPlane(tree: Tree, folder: string, closing: Clo
       TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS: 'true',
     },
   });
-  closing.push(() => program.end());
+  closing.add(() => program.end());
   const rest = program.announced.get('REST') ?? '';
   const asOwner = async (url: string, question: Parameters<typeof ask>[2]): Promise<Answer> => {
     const answer = await ask(url, ownerKey, question);
@@ -67,6 +71,7 @@ export async function startControlPlane(tree: Tree, folder: string, closing: Clo
     rest,
     grpc: program.announced.get('gRPC') ?? '',
     ask: (path, question) => asOwner(`${rest}/default/admin/${path}`, question),
+    entries: async () => Number((await plane.ask('audit/checkpoint', { method: 'POST' })).body['size']),
     keyWith: async (scopes) => String((await plane.ask('keys', { body: { name: 'side', scopes } })).body['key']),
   };
   const caps = { maxToolCalls: 10_000, maxToolRounds: 1_000, maxDurationMs: 86_400_000 };
@@ -114,7 +119,7 @@ export async function startSidecar({ tree, plane, folder, env = {} }: SidecarOpt
       ...env,
     },
   });
-  closing.push(() => program.end());
+  closing.add(() => program.end());
   const url = new URL(program.announced.get('hooks') ?? '').origin;
   await eventually(
     () => fetch(`${url}/readyz`),
@@ -144,13 +149,13 @@ export async function startSidecar({ tree, plane, folder, env = {} }: SidecarOpt
   };
 }
 
-/** How many calls were denied, of loads in which every call has room: what is denied is not what was measured. */
+/** How many calls were denied, of loads in which every call has room: what is denied is not what was to be measured. */
 export async function deniedRow(name: string, { decided }: Sidecar): Promise<Row> {
   const { all, denied } = await decided();
-  return orient({ name, value: (denied / all) * 100, unit: '% of calls', baseline: `${denied} of ${all}`, ratio: denied / all });
+  return judge('denied', { name, value: (denied / all) * 100, unit: '% of calls', baseline: `${denied} of ${all}`, ratio: denied / all });
 }
 
-/** CPU seconds that programs take while work is done: of the first, and of all behind it until that has come to rest. */
+/** CPU seconds that programs take while work is done, until nothing is left to do: of the first, and of all behind it. */
 export async function cpuDuring<T>(
   { gateway, behind }: { readonly gateway: number; readonly behind: readonly number[] },
   work: () => Promise<T>,
@@ -159,14 +164,14 @@ export async function cpuDuring<T>(
   const behindNow = (): number => behind.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
   const before = { gateway: cpuSecondsOf(gateway), behind: behindNow() };
   const answer = await work();
-  const gatewayAfter = cpuSecondsOf(gateway);
+  // What is left to ship belongs to the work.
   await rest();
-  return { answer, gateway: gatewayAfter - before.gateway, behind: behindNow() - before.behind };
+  return { answer, gateway: cpuSecondsOf(gateway) - before.gateway, behind: behindNow() - before.behind };
 }
 
 /** A program of bare.js. */
 export async function startBare(role: 'upstream' | 'proxy' | 'hooks', argument: string, closing: Closing): Promise<Running> {
   const program = await startProgram(['test/bench/side/bare.js', role, argument], { env: {}, until: 'port' });
-  closing.push(() => program.end());
+  closing.add(() => program.end());
   return { pid: program.pid, url: `http://127.0.0.1:${program.announced.get('port')}` };
 }

@@ -24,9 +24,8 @@ export const firstVersion = 'dd0685b';
 export async function buildCommit(commit: string, closing: Closing): Promise<Tree> {
   const id = findCommit(thisTree.root, commit);
   if (id === null) throw new Missing(`there is no commit ${commit} in this clone; a shallow clone needs \`git fetch --unshallow\``);
-  const cleanup = { add: (undo: () => void | Promise<void>) => void closing.push(async () => undo()) };
-  const root = checkOut(thisTree.root, id, cleanup);
-  await buildTree(thisTree.root, openTree(root), cleanup);
+  const root = checkOut(thisTree.root, id, closing);
+  await buildTree(thisTree.root, openTree(root), closing);
   return { root, name: commit };
 }
 

@@ -30,7 +30,7 @@ export interface Answered {
   readonly p90: number;
 }
 
-/** Fails where any request was not answered with 2xx. `folder` is for the script. */
+/** Fails where any request was not answered, or with a status of 400 or above. `folder` is for the script. */
 export async function loadBy(request: Request, { connections, seconds }: Load, folder: string): Promise<Answered> {
   const script = join(folder, `load-${randomBytes(6).toString('hex')}.lua`);
   writeFileSync(script, luaFor(request));
