@@ -3,8 +3,9 @@ import type { Result } from './measure.ts';
 
 const differenceMax = 0.1;
 
-/** How far the two ratios are apart, as a share of the smaller. */
-function differenceOf(first: number, second: number): number {
+/** How far the two ratios are apart, as a share of the smaller; of two shares of all calls, the points between them. */
+function differenceOf(first: number, second: number, unit: string): number {
+  if (unit.startsWith('%')) return Math.abs(first - second);
   const [low, high] = [Math.min(first, second), Math.max(first, second)];
   return low === high ? 0 : (high - low) / Math.abs(low);
 }
@@ -12,12 +13,12 @@ function differenceOf(first: number, second: number): number {
 /** Rows with a target above zero whose ratios differ by 10 % or more, and rows of one run alone; in words. */
 export function differencesOf(first: readonly Result[], second: readonly Result[]): readonly string[] {
   const judged = (results: readonly Result[]) =>
-    new Map(results.filter(({ target }) => target !== null && target !== 0).map((one) => [one.name, one.ratio]));
+    new Map(results.filter(({ target }) => target !== null && target !== 0).map((one) => [one.name, one]));
   const [one, two] = [judged(first), judged(second)];
-  const differing = [...one].flatMap(([name, ratio]) => {
-    const again = two.get(name);
+  const differing = [...one].flatMap(([name, { ratio, unit }]) => {
+    const again = two.get(name)?.ratio;
     if (again === undefined) return [`${name}: only in the first run`];
-    const difference = differenceOf(ratio, again);
+    const difference = differenceOf(ratio, again, unit);
     return difference < differenceMax ? [] : [`${name}: ${ratio} and ${again} (${(difference * 100).toFixed(0)} %)`];
   });
   return [...differing, ...[...two.keys()].filter((name) => !one.has(name)).map((name) => `${name}: only in the second run`)];

@@ -28,6 +28,8 @@ export interface Figures {
 }
 
 async function loadOnce({ request, gateway, behind = [], rest, log }: Loaded, load: Load, folder: string): Promise<Figures> {
+  // What came before has left its entries.
+  await rest?.();
   const entriesBefore = await log?.entries();
   const { answer, ...cpu } = await cpuDuring({ gateway, behind }, () => loadBy(request, load, folder), rest);
   const { requests, perSecond, p50, p90 } = answer;
