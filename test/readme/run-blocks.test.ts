@@ -71,6 +71,45 @@ test('a program that a block leaves running is there for the next and ended at t
   expect(hasEnded('pid')).toBe(true);
 });
 
+test.each([
+  ['in a command substitution of an argument', 'export WORD=$(false)', 'line 2: `false` ended with 1'],
+  [
+    'of a program that is not there, started with &',
+    'no-such-program > no.log &',
+    'line 2: `no-such-program > no.log &` has ended; it must',
+  ],
+  ['of the first of two programs', 'no-such-program > no.log &\ntail -f /dev/null &', 'line 2: `no-such-program > no.log &` has ended; '],
+])('a failure %s fails the block', async (_name, text, problem) => {
+  const { blocks } = readBlocks(block('sh', 'true'));
+  const [first] = blocks;
+  if (first?.kind !== 'shell') throw new Error('the block is no shell block');
+  const checks = await runBlocks([{ ...first, text }], {
+    folder,
+    env: environment({}),
+    limitMs: 30_000,
+    signal: new AbortController().signal,
+    onCheck: () => {},
+  });
+  expect(problems(checks)).toEqual([expect.stringContaining(problem)]);
+});
+
+test('a program started with & that ends in a later block fails that one, and one that README ends does not', async () => {
+  const start = block('sh', 'mkfifo gate\ncat gate > got &');
+  expect(problems(await run(start + block('sh', 'echo go > gate\ntail --pid=$! -f /dev/null')))).toEqual([
+    null,
+    'line 3: `cat gate > got &` has ended; it must stay, or README must end it by kill or wait for it',
+  ]);
+  for (const end of ['kill %1', 'kill "$!"', 'kill $!\nwait $! || [ $? = 143 ]'])
+    expect(problems(await run(block('sh', 'tail -f /dev/null &') + block('sh', end)))).toEqual([null, null]);
+  expect(problems(await run(block('sh', 'true &\nwait $!')))).toEqual([null]);
+});
+
+test('a failure that a block looks at is none', async () => {
+  const commands =
+    'seq 3 > numbers\nuntil sed -i 1d numbers; [ ! -s numbers ] | grep -c x || [ ! -s numbers ]; do true; done\n(exit 2) || [ $? = 2 ]';
+  expect(problems(await run(block('sh', commands)))).toEqual([null]);
+});
+
 test('a block in the background must stay until the end', async () => {
   const stays = block('sh background', 'tail -f /dev/null');
   expect(problems(await run(stays + block('sh', 'true')))).toEqual([null, null]);

@@ -46,6 +46,14 @@ export async function runBlocks(blocks: readonly Block[], { signal, onCheck, ...
         block,
         checks.some(({ problem }) => problem !== null) ? { problem: 'was not asked whether it stays', output: '' } : await isAlive(),
       );
+    if (!signal.aborted && checks.every(({ problem }) => problem === null)) {
+      const problem = await shell.findEnded();
+      if (problem !== null) {
+        const check = { line: Number(/^line (\d+)/.exec(problem)?.[1] ?? 0), title: 'programs started with &', problem, output: '' };
+        checks.push(check);
+        onCheck(check);
+      }
+    }
   } finally {
     signal.removeEventListener('abort', end);
     await shell.close();

@@ -27,6 +27,8 @@ export interface Shell {
   run(commands: string, firstLine: number): Promise<Outcome>;
   /** Returns at once; the answer, at the end of README, is whether the commands still run. */
   runInBackground(commands: string, firstLine: number): Promise<() => Promise<Outcome>>;
+  /** At the end of README: a program that a block started with `&` and that has ended, or null. */
+  findEnded(): Promise<string | null>;
   close(): Promise<void>;
 }
 
@@ -69,7 +71,8 @@ export function createShell({ folder, env, limitMs }: ShellConfig): Shell {
     return name;
   };
   const problemOf = (answer: Answer, name: string): string | null => {
-    if (answer === 'done') return null;
+    // A failure within `$(…)` or a program that has ended does not end the shell.
+    if (answer === 'done') return lastFailure(read(`${name}.out.failures`));
     if (answer === 'late') return `${lastTraced(read('trace'))} has not ended after ${limitMs / 1000} s`;
     return lastFailure(read(`${name}.out.failures`)) ?? 'the block ended the shell; leave out its exit';
   };
@@ -91,6 +94,10 @@ export function createShell({ folder, env, limitMs }: ShellConfig): Shell {
         return { problem, output: read(`${name}.out`) };
       };
     },
+    async findEnded() {
+      const name = `block-${(count += 1)}`;
+      return problemOf(await ask('programs', name), name);
+    },
     close: () => (closing ??= close()),
   };
 
@@ -104,6 +111,8 @@ export function createShell({ folder, env, limitMs }: ShellConfig): Shell {
 
 function lastFailure(failures: string): string | null {
   const [line, code, command] = failures.trimEnd().split('\n').at(-1)?.split('\t') ?? [];
+  if (command !== undefined && code === 'program')
+    return `line ${line}: \`${command} &\` has ended; it must stay, or README must end it by kill or wait for it`;
   return command === undefined ? null : `line ${line}: \`${command}\` ended with ${code}`;
 }
 
