@@ -24,11 +24,36 @@ test.each([
   ['no-run without a reason', block('sh no-run'), 'README line 1: the block is marked no-run without a reason; write '],
   ['no-run with an empty reason', block('sh no-run:  '), 'README line 1: the block is marked no-run without a reason; write '],
   ['console output without a command', block('console', 'id name'), 'README line 1: the block is marked console and does not begin '],
+  [
+    'a block within a list',
+    '- a point\n\n  ```sh\n  true\n  ```\n',
+    'README line 3: the block is indented and would not be run; begin its ',
+  ],
+  ['a block behind the mark of a point', '1. ```sh\n   true\n   ```\n', 'README line 1: the block is indented and would not be run; '],
+  ['a block within a quote', '> ```sh\n> true\n> ```\n', 'README line 1: the block is indented and would not be run; '],
+  ['&&', block('sh', 'true\ntest -f "a b" && echo never'), 'README line 3: the command has `&&`, which hides '],
+  ['&& in a console block', block('console', '$ false && true'), 'README line 2: the command has `&&`, which hides '],
+  ['a command in export', block('sh', 'export A=1 X=$(false)'), 'README line 2: the command has `export NAME=$(…)`, which hides '],
+  ['a quoted command in export', block('sh', 'export X="a $(false)"'), 'README line 2: the command has `export NAME=$(…)`, which hides '],
+  ['a process substitution', block('sh', 'cat <(false)'), 'README line 2: the command has `<(…)`, which hides '],
   ['a block that is never closed', '\n```sh\ntrue\n', 'README line 2: the block is never closed'],
 ])('%s is an error', (_name, readme, problem) => {
   const { problems } = readBlocks(readme);
   expect(problems).toHaveLength(1);
   expect(problems[0]).toContain(problem);
+});
+
+test('what is quoted, in a comment or in a here-document is no command', () => {
+  const text = [
+    'echo \'a && b\' "c && <(d)" # e && f',
+    "cat > file <<'EOF'\na && b <(c)\nEOF",
+    'X=$(true); export X Y=1',
+    'auth "$API/a?b=c&d=e" <<<"$KEY"',
+    'echo $((1 << 2)) || [ $? = 2 ]',
+  ].join('\n');
+  expect(readBlocks(block('sh', text)).problems).toEqual([]);
+  expect(readBlocks(block('sh', `${text}\ntrue && true`)).problems).toEqual([expect.stringContaining('README line 9: ')]);
+  expect(readBlocks(block('sh no-run: needs a cluster', 'a && b')).problems).toEqual([]);
 });
 
 test('a fourth no-run is an error, and three are none', () => {

@@ -1,5 +1,7 @@
 // The fenced blocks of README.md in the printed order, each with what the runner does with it. The info string says that: a block
 // with another one is refused, so that no block goes unchecked. Called by `main.ts`.
+import { findRefusedForm } from './refused-forms.ts';
+
 export type Block =
   /** Shell commands; those `inBackground` stay until the end of README. */
   | { readonly kind: 'shell'; readonly line: number; readonly text: string; readonly inBackground: boolean }
@@ -20,10 +22,18 @@ const knownInfos =
 export function readBlocks(readme: string): { readonly blocks: readonly Block[]; readonly problems: readonly string[] } {
   const blocks: Block[] = [];
   const problems: string[] = [];
-  for (const { info, line, text, isClosed } of findFences(readme)) {
+  for (const { info, line, text, isClosed, isIndented } of findFences(readme)) {
+    if (isIndented) {
+      problems.push(`README line ${line - 1}: the block is indented and would not be run; begin its fence at the start of the line`);
+      continue;
+    }
     const read = isClosed ? readBlock(info, line, text) : 'is never closed';
     if (typeof read === 'string') problems.push(`README line ${line - 1}: the block ${read}`);
-    else blocks.push(read);
+    else {
+      blocks.push(read);
+      const refused = read.kind === 'shell' || read.kind === 'console' ? findRefusedForm(text) : null;
+      if (refused !== null) problems.push(`README line ${line + refused.at}: the command ${refused.problem}`);
+    }
   }
   const noRun = blocks.filter(({ kind }) => kind === 'no-run');
   for (const { line } of noRun.slice(noRunMax))
@@ -36,18 +46,22 @@ interface Fence {
   readonly line: number;
   readonly text: string;
   readonly isClosed: boolean;
+  /** Within a list or a quote. */
+  readonly isIndented: boolean;
 }
 
 function findFences(readme: string): readonly Fence[] {
   const lines = readme.split('\n');
   const fences: Fence[] = [];
   for (let at = 0; at < lines.length; at += 1) {
-    const opening = /^(`{3,}|~{3,})(.*)$/.exec(lines[at] ?? '');
+    const opening = /^((?:[\s>]|[-*+]\s|\d+[.)]\s)*)(`{3,}|~{3,})(.*)$/.exec(lines[at] ?? '');
     if (opening === null) continue;
-    const [, mark = '', info = ''] = opening;
-    const end = lines.findIndex((line, index) => index > at && line.startsWith(mark) && line.slice(mark.length).trim() === '');
+    const [, indent = '', mark = '', info = ''] = opening;
+    const isIndented = indent !== '';
+    const isEnd = (line: string): boolean => line.startsWith(mark) && line.slice(mark.length).trim() === '';
+    const end = lines.findIndex((line, index) => index > at && isEnd(isIndented ? line.replace(/^[\s>]+/, '') : line));
     const text = lines.slice(at + 1, end === -1 ? undefined : end).join('\n');
-    fences.push({ info: info.trim(), line: at + 2, text, isClosed: end !== -1 });
+    fences.push({ info: info.trim(), line: at + 2, text, isClosed: end !== -1, isIndented });
     if (end === -1) break;
     at = end;
   }
