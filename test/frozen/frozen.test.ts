@@ -2,9 +2,11 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { cliVariables } from '../../control-plane/cli/connect.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { describeDifferences, findDifferences, frozenFolder, readFrozen, whatToDo } from './compare.ts';
 import { makeContracts } from './contracts.ts';
+import { variablesOfCli } from './made/environment.ts';
 import { writtenFields } from './made/entry-fields.ts';
 import { sectionOf } from './made/proto.ts';
 
@@ -77,6 +79,10 @@ test('metrics of both programs are those of docs/telemetry.md', () => {
   const documented = [...page.matchAll(/^\| `(tollgate_\w+)` +\|/gm)].map(([, name = '']) => name);
   const exported = (made.get('metrics.txt') ?? '').split('\n').filter((line) => line.startsWith('tollgate_'));
   expect(exported.map((line) => line.replace(/ .*/, '')).toSorted()).toEqual(documented.toSorted());
+});
+
+test('the variables that the command line lists are those that it reads', () => {
+  expect(variablesOfCli().toSorted()).toEqual(cliVariables.toSorted());
 });
 
 test('every field that a sidecar writes is one that REST says it answers', () => {

@@ -1,11 +1,10 @@
-// The environment variables of each program: from their schemas, from the lists of the command line and of injection, and,
-// for variables of others, from what the programs read of the environment.
+// The environment variables of each program: from their schemas, from the list of injection, and, for those of the
+// command line and of others, from what the programs read of the environment.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ConfigSchema, hosts, type Variable } from '@tollgate/proto/contract';
 import { readTelemetrySettings } from '@tollgate/sidecar/telemetry';
-import { cliVariables } from '../../../control-plane/cli/connect.ts';
 import { hostSettings } from '../../../control-plane/cli/hooks/host-settings.ts';
 import { configSchema } from '../../../control-plane/config.ts';
 import { variablesForApps } from '../../../control-plane/inject/app-environment.ts';
@@ -17,7 +16,7 @@ export const environmentText = (): string =>
   textOf([
     { heading: 'of the control plane: name, type, default', lines: schemaLines(configSchema) },
     { heading: 'of a sidecar: name, type, default', lines: schemaLines(sidecarSchema) },
-    { heading: 'of the command line', lines: cliVariables },
+    { heading: 'of the command line', lines: variablesOfCli() },
     { heading: 'that injection gives to an app', lines: variablesForApps },
     { heading: 'of others, that the control plane reads', lines: foreign(readIn('control-plane', (path) => !path.startsWith('cli/'))) },
     {
@@ -30,6 +29,11 @@ export const environmentText = (): string =>
     },
     { heading: 'of OpenTelemetry, that the control plane and a sidecar read', lines: [...namesRead(readTelemetry), ...documented()] },
   ]);
+
+/** Ours that commands other than `start` read. */
+export const variablesOfCli = (): readonly string[] => [
+  ...new Set(readIn('control-plane', (path) => path.startsWith('cli/')).filter((name) => name.startsWith('TOLLGATE_'))),
+];
 
 const schemaLines = (schema: ConfigSchema): readonly string[] => Object.values(schema).map(variableLine);
 
