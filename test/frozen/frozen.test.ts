@@ -8,6 +8,7 @@ import { describeDifferences, findDifferences, frozenFolder, readFrozen, whatToD
 import { makeContracts } from './contracts.ts';
 import { variablesOfCli } from './made/environment.ts';
 import { writtenFields } from './made/entry-fields.ts';
+import { metricNames, metricsInSources } from './made/metrics.ts';
 import { sectionOf } from './made/proto.ts';
 
 const frozen = readFrozen(frozenFolder);
@@ -83,6 +84,30 @@ test('metrics of both programs are those of docs/telemetry.md', () => {
 
 test('the variables that the command line lists are those that it reads', () => {
   expect(variablesOfCli().toSorted()).toEqual(cliVariables.toSorted());
+});
+
+test('every metric that a source of the programs names is frozen', () => {
+  const exported = new Set((made.get('metrics.txt') ?? '').split('\n').map((line) => line.replace(/ .*/, '')));
+  const named = metricsInSources();
+  expect(named.length).toBeGreaterThan(60);
+  expect(named.filter(({ name }) => !exported.has(name))).toEqual([]);
+});
+
+test('the names of metrics are read from their sources; one that cannot be read is an error', () => {
+  const from = "import { Counter, Gauge } from 'prom-client';\n";
+  expect(
+    metricNames('a.ts', `${from}new Counter({\n  name: 'one', help });\nnew Gauge<'x'>({ name, help });\ngauge('tollgate_two');`),
+  ).toEqual(['one', 'tollgate_two']);
+  expect(() => metricNames('a.ts', `${from}new Gauge({ name: \`tollgate_\${x}\`, help });`)).toThrow(
+    'a.ts: the name of a metric cannot be read',
+  );
+  expect(metricNames('a.ts', "const cookie = 'tollgate_sign_in';")).toEqual([]);
+});
+
+test('buckets of histograms are frozen', () => {
+  const lines = (made.get('metrics.txt') ?? '').split('\n').filter((line) => line.split(' ')[1] === 'histogram');
+  expect(lines.length).toBeGreaterThan(5);
+  for (const line of lines) expect(line).toMatch(/ le=[\d.]+(?:,[\d.]+)+$/);
 });
 
 test('every field that a sidecar writes is one that REST says it answers', () => {

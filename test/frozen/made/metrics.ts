@@ -1,5 +1,8 @@
 // The metrics at `/metrics` of each program, from registries that are filled by the functions that the programs fill theirs
 // with. Those of Node (`process_…`, `nodejs_…`) are those of Linux.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { countDecisions } from '@tollgate/sidecar/telemetry';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, Summary } from 'prom-client';
 import { createEnrolMetrics } from '../../../control-plane/enrol/metrics.ts';
@@ -19,16 +22,24 @@ import { textOf } from './lines.ts';
 
 export const metricsText = async (): Promise<string> =>
   textOf([
-    { heading: 'of the control plane: name, type, labels', lines: linesOf(await fillControlPlane()) },
-    { heading: 'of a sidecar: name, type, labels', lines: linesOf(fillSidecar()) },
+    { heading: 'of the control plane: name, type, labels, buckets', lines: linesOf(await fillControlPlane()) },
+    { heading: 'of a sidecar: name, type, labels, buckets', lines: linesOf(fillSidecar()) },
   ]);
 
 /** Nothing is collected: there is no program behind these registries. */
 const linesOf = (registry: Registry): readonly string[] =>
   registry.getMetricsAsArray().map((metric: object & { readonly name: string }) => {
     const labels: unknown = 'labelNames' in metric ? metric.labelNames : [];
-    return [metric.name, typeOf(metric), ...(Array.isArray(labels) ? labels.map(String).toSorted() : [])].join(' ');
+    return [metric.name, typeOf(metric), ...(Array.isArray(labels) ? labels.map(String).toSorted() : []), ...bucketsOf(metric)].join(' ');
   });
+
+/** Alerts and the dashboard select them by `le`. */
+function bucketsOf(metric: object): readonly string[] {
+  if (!(metric instanceof Histogram)) return [];
+  const bounds: unknown = 'upperBounds' in metric ? metric.upperBounds : undefined;
+  if (!Array.isArray(bounds)) throw new Error('a histogram does not say its buckets as `upperBounds`; see what prom-client has changed');
+  return [`le=${bounds.map(String).join(',')}`];
+}
 
 function typeOf(metric: object): string {
   if (metric instanceof Counter) return 'counter';
@@ -82,4 +93,26 @@ function fillSidecar(): Registry {
   exportSidecar(registry, sidecar);
   exportBounds(registry, sidecar, 0);
   return registry;
+}
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The names that sources of the programs give to metrics, each with its file. */
+export const metricsInSources = (): readonly { readonly name: string; readonly path: string }[] =>
+  ['control-plane', 'sidecar'].flatMap((program) =>
+    readdirSync(join(root, program), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !/(?:^|\/)(?:node_modules|dist|examples)\//.test(path))
+      .map((path) => `${program}/${path}`)
+      .flatMap((path) => metricNames(path, readFileSync(join(root, path), 'utf8')).map((name) => ({ name, path }))),
+  );
+
+/** What is made with the shorthand `name` is named by a call in a file that imports from prom-client too. */
+export function metricNames(path: string, source: string): readonly string[] {
+  const made = /\bnew (?:Counter|Gauge|Histogram|Summary)\b(?:<[^>]*>)?\(/g;
+  if (!source.includes("from 'prom-client'")) return [];
+  for (const { index } of source.matchAll(made))
+    if (!/^new \w+(?:<[^>]*>)?\(\{\s*name(?:,|: '\w+',)/.test(source.slice(index)))
+      throw new Error(`${path}: the name of a metric cannot be read; begin its fields with name: '<name>'`);
+  const own = [...source.matchAll(/\bnew (?:Counter|Gauge|Histogram|Summary)\b(?:<[^>]*>)?\(\{\s*name: '(\w+)'/g)];
+  return [...own, ...source.matchAll(/'(tollgate_\w+)'/g)].map(([, name = '']) => name);
 }
