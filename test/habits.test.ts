@@ -8,8 +8,14 @@ const folder = fileURLToPath(new URL('.', import.meta.url));
 const measuring = /^(?:long|bench|measure)\//;
 
 const sleeps: readonly RegExp[] = [
-  /import \{[^}]*\b(?:setTimeout|setInterval|scheduler)\b[^}]*\} from 'node:timers\/promises'/,
+  /import \{[^}]*\b(?:setTimeout|setInterval|scheduler)\b[^}]*\} from '(?:node:)?timers(?:\/promises)?'/,
+  /import (?:\* as )?\w+ from '(?:node:)?timers(?:\/promises)?'|\b(?:import|require)\('(?:node:)?timers(?:\/promises)?'\)/,
   /(?<![\w'"])setTimeout\(/,
+  // One that samples or repeats is kept, to be cleared; without that it is in the text of a program that stays.
+  /= setInterval\(/,
+  /\bpromisify\((?:\w+\.)?setTimeout\b/,
+  /\bAtomics\.wait(?:Async)?\(|\bscheduler\.wait\(|\bpg_sleep/,
+  /\b(?:exec|spawn|execFile)Sync\(\s*['"`]sleep\b/,
 ];
 const measures: readonly RegExp[] = [
   // A clock that is passed on, `() => performance.now()`, measures nothing.
@@ -18,6 +24,11 @@ const measures: readonly RegExp[] = [
   /\bexpect\([^;]*?\bDate\.now\(\)/,
   // `Date.now() - hourMs` is a moment, `Date.now() - startedAt` a duration.
   /\bDate\.now\(\) - (?!\w*Ms\b)[a-z]/i,
+  // The same through two variables, whatever their names.
+  /\b(?:const|let) (\w+) = (?:Date\.now\(\)|\+?new Date\(\))(?=;)(?=[\s\S]*?\b(?:const|let) (\w+) = (?:Date\.now\(\)|\+?new Date\(\));[\s\S]*?\b\2 - \1\b)/,
+  /\bnew Date\(\)(?:\.getTime\(\)|\.valueOf\(\)) - (?!\w*Ms\b)[a-z]/i,
+  /\+ ?new Date\(\) - (?!\w*Ms\b)[a-z]/i,
+  /\bprocess\.uptime\(\)/,
 ];
 
 /** By file, why it may. */
@@ -33,7 +44,9 @@ const maySleep: Readonly<Record<string, string>> = {
   'chaos/kills/healing.ts': 'a control plane that is away for a while, and what has no event',
   'chaos/kills/supervised.ts': 'a supervisor that starts a program again after a pause',
   'conformance/server/tools.ts': 'tools of the official suite that take time',
+  'control-plane/tool-servers.test.ts': 'a server that speaks again and again and never answers',
   'readme/end-programs.ts': 'programs that are asked to end, and then killed',
+  'runs/toolbox.test.ts': 'a server that speaks again and again and never answers, and samples of memory',
   'readme/shell.ts': 'gives up a block of README that never ends',
 };
 const mayMeasure: Readonly<Record<string, string>> = {
@@ -78,6 +91,16 @@ test.each([
   "import { setTimeout as delay } from 'node:timers/promises';",
   'await new Promise((done) => setTimeout(done, 50));',
   'await new Promise((done) => void globalThis.setTimeout(done, 50));',
+  "import { setTimeout as delay } from 'timers/promises';",
+  "import * as timers from 'node:timers/promises';",
+  "import timers from 'timers/promises';",
+  "const { setTimeout: delay } = await import('node:timers/promises');",
+  'const delay = promisify(setTimeout);',
+  'Atomics.wait(cell, 0, 0, 50);',
+  'await scheduler.wait(50);',
+  "await pool.query('SELECT pg_sleep(1)');",
+  'const timer = setInterval(() => ask(), 50);',
+  "execFileSync('sleep', ['1']);",
 ])('a sleep is known: %s', (line) => {
   expect(found(sleeps, line)).toHaveLength(1);
 });
@@ -87,6 +110,11 @@ test.each([
   'expect(process.cpuUsage(startedAt).user).toBeLessThan(1_000);',
   'const ms = Date.now() - startedAt;',
   'expect(Date.parse(at) - Date.now()).toBeLessThan(1_000);',
+  'const a = Date.now();\nawait call();\nconst ms = Date.now() - a;',
+  'const a = Date.now();\nawait call();\nconst b = Date.now();\nexpect(b - a).toBeLessThan(50);',
+  'const ms = new Date().getTime() - began;',
+  'const ms = +new Date() - began;',
+  'const seconds = process.uptime();',
 ])('a measurement is known: %s', (line) => {
   expect(found(measures, line)).toHaveLength(1);
 });
@@ -96,6 +124,8 @@ test('a clock that is passed on, fake timers, and moments are none', () => {
     "vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });",
     'const clock = { now: () => performance.now() };',
     "import { setImmediate as turn } from 'node:timers/promises';",
+    "const child = spawn(node, ['-e', 'setInterval(() => {}, 1000)']);",
+    'const a = Date.now();\nconst b = Date.now();\nexpect(b).toBeGreaterThanOrEqual(a - 1_000);',
     'const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() - hourMs) };',
   ].join('\n');
   expect([...found(sleeps, text), ...found(measures, text)]).toEqual([]);
