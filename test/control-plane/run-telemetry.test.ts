@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
+import { eventually } from '../support/programs.ts';
 import { attributesOf, startTelemetryCollector, type TelemetryCollector } from '../support/telemetry-collector.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
@@ -76,8 +77,11 @@ test('its spans are those of the conventions, in the trace of the request, and h
 
   const entered = named('execute_tool files.read');
   expect(entered === undefined ? null : attributesOf(entered)).toMatchObject({ 'tollgate.decision': 'allow', 'tollgate.code': 'allowed' });
-  const { body: audit } = await rest.ask('GET', '/acme/admin/audit');
-  const entries = Object(audit).entries as readonly Readonly<Record<string, unknown>>[];
+  // They are delivered in batches: the run's answer does not wait for them.
+  const entries = await eventually(
+    async () => Object((await rest.ask('GET', '/acme/admin/audit')).body).entries as readonly Readonly<Record<string, unknown>>[],
+    (listed) => listed.length === 2,
+  );
   for (const { requestId } of entries) expect(requestId).toBe(entered === undefined ? null : attributesOf(entered)['tollgate.request_id']);
   expect(entries.map(({ hookEvent, traceId: of, spanId }) => ({ hookEvent, of, spanId }))).toEqual([
     { hookEvent: 'PostToolUse', of: traceId, spanId: named('execute_tool files.read')?.spanId },
