@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { readSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { ingestedQuery } from '../../control-plane/store/audit.ts';
@@ -122,6 +124,20 @@ function skipAhead(ms: number): void {
   vi.spyOn(performance, 'now').mockImplementation(() => now() + ms);
 }
 
+/** What the system says once all has been read. Node takes a reset for an end where the read before it was not full. */
+async function endOf(socket: Socket): Promise<unknown> {
+  const fd = Number(Object(socket)._handle.fd);
+  const bytes = Buffer.alloc(65_536);
+  for (;;) {
+    try {
+      if (readSync(fd, bytes) === 0) return 'end';
+    } catch (error) {
+      if (Object(error).code !== 'EAGAIN') return Object(error).code;
+      await turn();
+    }
+  }
+}
+
 describe('an export that cannot be completed is cut', () => {
   test('when the key is revoked', async () => {
     await fill();
@@ -141,9 +157,7 @@ describe('an export that cannot be completed is cut', () => {
     expect(String(socket.read(12))).toBe('HTTP/1.1 200');
     await rest.ask('DELETE', '/acme/admin/members/admin-1');
     skipAhead(2_001);
-    const ended = once(socket, 'end');
-    socket.resume();
-    await expect(ended).rejects.toThrow('ECONNRESET');
+    expect(await endOf(socket)).toBe('ECONNRESET');
   });
 
   test('when the database goes away', async () => {

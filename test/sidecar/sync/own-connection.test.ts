@@ -17,25 +17,27 @@ function openAt(port: number, patienceMs: number) {
 }
 
 /** How the stream ends of which nobody takes notice, and its connection. */
-async function unanswered() {
+async function unanswered(patienceMs: number) {
   const silent = createServer(() => undefined);
   await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
   onTestFinished(() => void silent.close());
   const address = silent.address();
-  const { client, stream } = openAt(typeof address === 'object' && address !== null ? address.port : 0, 20);
+  const { client, stream } = openAt(typeof address === 'object' && address !== null ? address.port : 0, patienceMs);
   const ended = await new Promise((done) => stream.on('status', done));
   return { client, ended };
 }
 
 test('a stream whose connection is not answered ends as unavailable, and takes the connection along', async () => {
-  const { client, ended } = await unanswered();
+  const { client, ended } = await unanswered(20);
   expect(ended).toMatchObject({ code: status.UNAVAILABLE, details: 'no connection within 0.02 s' });
   expect(client.getChannel().getConnectivityState(false)).toBe(connectivityState.SHUTDOWN);
 });
 
 test('one that is answered goes on, however long it lasts', async () => {
   const server = await startAuditServer();
-  const { stream } = openAt(server.port, 20);
+  // Long enough to be answered in, whatever else the machine does.
+  const patienceMs = 1_000;
+  const { stream } = openAt(server.port, patienceMs);
   await new Promise((done) => {
     stream.once('data', done);
     stream.write({ hello: { sidecarId: 's' } });
@@ -45,7 +47,7 @@ test('one that is answered goes on, however long it lasts', async () => {
     hasEnded = true;
   });
   // Begun later, and over: the patience with the first has passed too.
-  await unanswered();
+  await unanswered(patienceMs);
   expect(hasEnded).toBe(false);
   stream.cancel();
 });
