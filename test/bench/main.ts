@@ -1,7 +1,7 @@
 // `npm run bench [-- name …] [--write] [--twice] [--against <commit>]`: measures what targets are about, one JSON line each as it comes, and
 // says which fall short. `redact` and `side` stand for all of their parts. `--write` puts what was seen into docs/performance.md.
-// `--twice` measures all of it again and fails where a ratio differs by 10 % or more. `--against` compares this tree with another
-// commit: against.ts. What is imported as a package is what was built, as users have it.
+// `--twice` measures each a second time, right after the first, and fails where a ratio differs by 10 % or more. `--against` compares this
+// tree with another commit: against.ts. What is imported as a package is what was built, as users have it.
 // Ends with 1 where something was not measured, and with 2 where the arguments are wrong.
 import { parseArgs } from 'node:util';
 import { compareTrees } from './against.ts';
@@ -88,8 +88,7 @@ async function measureAll(): Promise<number> {
     rounds: Number(options.rounds),
     alone: options.alone,
   };
-  const first = await measureOnce(side);
-  const again = options.twice ? await measureOnce(side) : null;
+  const [first = nothing, again = null] = await measureTimes(options.twice ? 2 : 1, side);
   const differences = again === null ? [] : differencesOf([...first.results.values()].flat(), [...again.results.values()].flat());
   if (options.write) for (const [name, results] of first.results) writeSeen(name, results, again?.results.get(name) ?? null);
   const short = [first, again].flatMap((seen) => [...(seen?.results.values() ?? [])].flat()).filter(({ ok }) => !ok);
@@ -109,20 +108,23 @@ interface Seen {
   readonly missing: readonly string[];
 }
 
-async function measureOnce(side: SideOptions): Promise<Seen> {
-  const results = new Map<string, readonly Result[]>();
-  const missing: string[] = [];
+const nothing: Seen = { results: new Map(), missing: [] };
+
+/** So many runs, of which each bench's follow each other: what a machine does besides is nearly the same for all of them. */
+async function measureTimes(times: number, side: SideOptions): Promise<readonly Seen[]> {
+  const runs = Array.from({ length: times }, () => ({ results: new Map<string, readonly Result[]>(), missing: new Array<string>() }));
   const wantsQuiet = names.some((name) => name in sideBenches);
   const others = wantsQuiet ? await lookAtOthers() : null;
-  if (others !== null && others.cores > othersCoresMax) return { results, missing: [`anything: ${wordsOf(others)}`] };
-  for (const name of names) {
-    const rows = await measureBench(name, side);
-    missing.push(...rows.flatMap((row) => (isMeasured(row) ? [] : [`${row.name}: ${row.notMeasured}`])));
-    const measured = rows.filter(isMeasured);
-    // A table of a part of its rows would pass for the whole.
-    if (measured.length === rows.length) results.set(name, measured);
-  }
-  return { results, missing };
+  if (others !== null && others.cores > othersCoresMax) return [{ ...nothing, missing: [`anything: ${wordsOf(others)}`] }];
+  for (const name of names)
+    for (const { results, missing } of runs) {
+      const rows = await measureBench(name, side);
+      missing.push(...rows.flatMap((row) => (isMeasured(row) ? [] : [`${row.name}: ${row.notMeasured}`])));
+      const measured = rows.filter(isMeasured);
+      // A table of a part of its rows would pass for the whole.
+      if (measured.length === rows.length) results.set(name, measured);
+    }
+  return runs;
 }
 
 function wordsOf({ cores, names: who }: Others): string {

@@ -23,7 +23,7 @@ export async function* benchBehind({ tree, rounds, alone }: SideOptions): AsyncG
       for (const at of connections) {
         const agent = withCaps ? 'worker' : 'free';
         const others = { first: first === null || first instanceof Missing ? first : first.loaded(agent) };
-        const seen = await loadInTurn(ours.loaded(agent), others, { load: { connections: at, seconds: 4 }, rounds, folder });
+        const seen = await loadInTurn(ours.loaded(agent), others, { connections: at, rounds, folder });
         const name = `S2 behind the hook endpoint at ${at}${withCaps ? ', with caps' : ''}`;
         const row = { name, unit, figure: 'behind', against: 'the first version' } as const;
         results.push(rowOf({ id: `S2 ${withCaps ? 'with caps ' : ''}at ${at}`, ...row }, seen.ours, seen.others.first));

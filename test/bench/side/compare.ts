@@ -1,10 +1,10 @@
-// Loads programs in turn, round after round, so that a machine whose speed drifts slows all of them; what is judged is the median of the
-// ratios of each round.
+// Loads programs in turn, two seconds each, so that a machine whose speed drifts slows all of them; what is judged is the median of the
+// ratios of all turns.
 import { judge, median, orient, type Row } from '../measure.ts';
 import type { TargetId } from '../targets.ts';
 import { Missing } from './missing.ts';
 import { cpuDuring } from './stage.ts';
-import { type Load, loadBy, type Request } from './wrk.ts';
+import { loadBy, type Request } from './wrk.ts';
 
 export interface Loaded {
   readonly request: Request;
@@ -27,16 +27,23 @@ export interface Figures {
   readonly p90: number;
 }
 
-async function loadOnce({ request, gateway, behind = [], rest, log }: Loaded, load: Load, folder: string): Promise<Figures> {
+async function loadOnce(
+  { request, gateway, behind = [], rest, log }: Loaded,
+  { connections, folder }: Pick<Rounds, 'connections' | 'folder'>,
+): Promise<Figures> {
   // What came before has left its entries.
   await rest?.();
   const entriesBefore = await log?.entries();
-  const { answer, ...cpu } = await cpuDuring({ gateway, behind }, () => loadBy(request, load, folder), rest);
+  const { answer, ...cpu } = await cpuDuring(
+    { gateway, behind },
+    () => loadBy(request, { connections, seconds: turnSeconds }, folder),
+    rest,
+  );
   const { requests, perSecond, p50, p90 } = answer;
   if (log !== undefined) {
     const entries = (await log.entries()) - (entriesBefore ?? 0);
     // wrk does not count those that were under way when it ended.
-    const most = (requests + load.connections) * log.perCall;
+    const most = (requests + connections) * log.perCall;
     if (entries < requests * log.perCall || entries > most)
       throw new Error(`${requests} calls of ${request.url} left ${entries} entries, and each leaves ${log.perCall}`);
   }
@@ -44,7 +51,7 @@ async function loadOnce({ request, gateway, behind = [], rest, log }: Loaded, lo
 }
 
 export interface Rounds {
-  readonly load: Load;
+  readonly connections: number;
   readonly rounds: number;
   readonly folder: string;
 }
@@ -52,7 +59,7 @@ export interface Rounds {
 /** A program to compare with. Null: none is wanted. */
 export type Contender = Loaded | Missing | null;
 
-/** What each round showed, in place of the program. */
+/** What each turn showed, in place of the program. */
 export interface Seen<Name extends string> {
   readonly ours: readonly Figures[];
   readonly others: Readonly<Record<Name, readonly Figures[] | Missing | null>>;
@@ -68,20 +75,23 @@ export async function unlessMissing<T>(start: () => Promise<T>): Promise<T | Mis
   }
 }
 
-/** Figures of each program in each round; one round before is not counted. */
+const turnSeconds = 2;
+const turnsOfRound = 2;
+
+/** Figures of each program in each turn; those of one round before are not counted. */
 export async function loadInTurn<Name extends string>(
   ours: Loaded,
   others: Readonly<Record<Name, Contender>>,
-  { load, rounds, folder }: Rounds,
+  { rounds, ...how }: Rounds,
 ): Promise<Seen<Name>> {
   const contenders = Object.entries<Contender>(others);
   const programs = new Map<string, Loaded>([['ours', ours]]);
   for (const [name, one] of contenders) if (one !== null && !(one instanceof Missing)) programs.set(name, one);
   const seen = new Map<string, Figures[]>([...programs.keys()].map((name) => [name, []]));
-  for (let round = -1; round < rounds; round += 1)
+  for (let turn = -turnsOfRound; turn < rounds * turnsOfRound; turn += 1)
     for (const [name, program] of programs) {
-      const figures = await loadOnce(program, load, folder);
-      if (round >= 0) seen.get(name)?.push(figures);
+      const figures = await loadOnce(program, how);
+      if (turn >= 0) seen.get(name)?.push(figures);
     }
   const inOthers = contenders.map(([name, one]) => [name, seen.get(name) ?? one]);
   return { ours: seen.get('ours') ?? [], others: Object.fromEntries(inOthers) };
@@ -107,6 +117,6 @@ export function rowOf(
   const value = median(ours.map((each) => each[figure]));
   if (theirs === null) return orient({ name, value, unit, baseline: 'measured alone', ratio: 1 });
   const baseline = `${against}: ${median(theirs.map((each) => each[figure])).toPrecision(3)}`;
-  const ratio = median(ours.map((each, round) => each[figure] / (theirs[round]?.[figure] ?? Number.NaN)));
+  const ratio = median(ours.map((each, turn) => each[figure] / (theirs[turn]?.[figure] ?? Number.NaN)));
   return id === null ? orient({ name, value, unit, baseline, ratio }) : judge(id, { name, value, unit, baseline, ratio });
 }

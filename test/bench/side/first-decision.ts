@@ -7,7 +7,7 @@ import { judge, median, orient, type Result } from '../measure.ts';
 import { freePort } from './contenders.ts';
 import { hookBody } from './questions.ts';
 import type { SideOptions } from './side.ts';
-import { startControlPlane, withClosing } from './stage.ts';
+import { type Closing, startControlPlane, withClosing } from './stage.ts';
 import { binOf, type Tree } from './tree.ts';
 
 const askAgainMs = 2;
@@ -18,7 +18,7 @@ export const benchFirstDecision = ({ tree, rounds, alone }: SideOptions): Promis
     const plane = await startControlPlane(tree, folder, closing);
     const key = await plane.keyWith(['sidecar.sync', 'govern']);
     const kept = mkdtempSync(join(folder, 'kept-'));
-    const start = (spool: string): Promise<number> => firstDecisionMs(tree, { grpc: plane.grpc, key, spool });
+    const start = (spool: string): Promise<number> => firstDecisionMs(tree, { grpc: plane.grpc, key, spool }, closing);
     // It brings the policy to the disk.
     await start(kept);
     const pairs: { readonly bare: number; readonly fromDisk: number; readonly without: number }[] = [];
@@ -50,6 +50,7 @@ function bareMs(): number {
 async function firstDecisionMs(
   tree: Tree,
   { grpc, key, spool }: { readonly grpc: string; readonly key: string; readonly spool: string },
+  closing: Closing,
 ): Promise<number> {
   const port = await freePort();
   const env = { TOLLGATE_CONTROL_PLANE: grpc, TOLLGATE_KEY: key, TOLLGATE_SPOOL_DIR: spool, TOLLGATE_SIDECAR_PORT: `${port}` };
@@ -59,6 +60,14 @@ async function firstDecisionMs(
     env: { PATH: process.env['PATH'], ...env },
     stdio: 'ignore',
   });
+  const end = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill('SIGTERM');
+    await exit;
+  };
+  // Also where this is interrupted before it has decided.
+  closing.add(end);
   try {
     while (!(await isAllowed(port, key))) {
       if (performance.now() - startedAt > givesUpMs || child.exitCode !== null) throw new Error('the sidecar decided nothing');
@@ -66,8 +75,7 @@ async function firstDecisionMs(
     }
     return performance.now() - startedAt;
   } finally {
-    child.kill('SIGTERM');
-    if (child.exitCode === null) await once(child, 'exit');
+    await end();
   }
 }
 

@@ -21,7 +21,7 @@ export const benchHookDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
       log: { entries: plane.entries, perCall: 1 },
     };
     const contenders = alone ? noContenders : await startContenders(folder, closing);
-    const at = (connections: number) => ({ load: { connections, seconds: 4 }, rounds, folder });
+    const at = (connections: number) => ({ connections, rounds, folder });
     const many = await loadInTurn(ours, contenders, at(64));
     const one = await loadInTurn(ours, { opa: contenders.opa }, at(1));
     const opa = 'OPA, decision log to a file';

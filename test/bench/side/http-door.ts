@@ -34,7 +34,7 @@ export const benchHttpDoor = ({ tree, rounds, alone }: SideOptions): Promise<rea
     const row = (id: TargetId, name: string, unit: string, figure: keyof Figures, seen: Seen<'proxy'>): number =>
       results.push(rowOf({ id, name, unit, figure, against: 'bare @fastify/http-proxy' }, seen.ours, seen.others.proxy));
     for (const connections of [1, 16, 64]) {
-      const seen = await loadInTurn(ours, { proxy }, { load: { connections, seconds: 3 }, rounds, folder });
+      const seen = await loadInTurn(ours, { proxy }, { connections, rounds, folder });
       row('S3 CPU', `S3 HTTP door at ${connections}, CPU`, cpuUnit, 'cpu', seen);
       if (connections === 64) row('S3 calls', `S3 HTTP door at ${connections}, calls`, '/s', 'perSecond', seen);
       if (connections === 1) row('S3 p50', `S3 HTTP door at ${connections}, p50`, 'ms', 'p50', seen);
@@ -56,7 +56,7 @@ async function orientation(
 ): Promise<readonly Row[]> {
   const nginx = await unlessMissing(async () => loaded(await startNginx(folder, upstream, closing)));
   const envoy = await unlessMissing(async () => loaded(await startEnvoy(folder, upstream, closing)));
-  const seen = await loadInTurn(ours, { nginx, envoy }, { load: { connections: 64, seconds: 3 }, rounds: 1, folder });
+  const seen = await loadInTurn(ours, { nginx, envoy }, { connections: 64, rounds: 1, folder });
   const beside = (against: string, theirs: Parameters<typeof rowOf>[2]): Row =>
     rowOf({ id: null, name: `S3 beside ${against} at 64, CPU`, unit: cpuUnit, figure: 'cpu', against }, seen.ours, theirs);
   return [beside('nginx, access log', seen.others.nginx), beside('Envoy, RBAC and access log', seen.others.envoy)];

@@ -36,7 +36,7 @@ export const benchMcpDoor = ({ tree, rounds, alone }: SideOptions): Promise<read
         log: { entries: plane.entries, perCall: 2 },
       };
       const bare = proxy === null ? null : { request: await requestFor(revision, `${proxy.url}${server.path}`, {}), gateway: proxy.pid };
-      const seen = await loadInTurn(ours, { bare }, { load: { connections: 64, seconds: 4 }, rounds, folder });
+      const seen = await loadInTurn(ours, { bare }, { connections: 64, rounds, folder });
       const name = `S4 MCP door at 64, ${revision}, ${server.answers}`;
       const against = 'bare @fastify/http-proxy';
       results.push(

@@ -21,7 +21,7 @@ const mb = (bytes: number): number => bytes / 1024 ** 2;
 
 export async function* benchMemory({ tree, alone, rounds }: SideOptions): AsyncGenerator<Row> {
   const seen: Seen[] = [];
-  for (let round = 0; round < Math.min(rounds, 3); round += 1)
+  for (let round = 0; round < 2 * rounds - 1; round += 1)
     seen.push(await withClosing((closing, folder) => measureOnce({ tree, alone, folder }, closing)));
   const middle = (of: (one: Seen) => number): number => median(seen.map(of));
   const unit = 'MB';

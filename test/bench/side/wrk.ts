@@ -17,7 +17,7 @@ export interface Request {
   readonly callsPerSession?: number;
 }
 
-export interface Load {
+interface Load {
   readonly connections: number;
   readonly seconds: number;
 }
