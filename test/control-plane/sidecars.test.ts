@@ -328,6 +328,30 @@ test('what could not be written is part of the next batch; of a workspace that i
   await Promise.all([a.close(), b.close()]);
 });
 
+test('who waits for a write finds written what another write has taken', async () => {
+  const { a, b } = rosters();
+  const known = a.enters(await entering('taken'));
+  await a.write();
+  known.left();
+  const query = plane.pool.query.bind(plane.pool);
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  Object.assign(plane.pool, { query: (...args: Parameters<typeof query>) => held.then(() => query(...args)) });
+  const ended: string[] = [];
+  const first = a.write().then(() => ended.push('first'));
+  const second = a.write().then(() => ended.push('second'));
+  await new Promise((resolve) => void setImmediate(resolve));
+  expect(ended).toEqual([]);
+  Object.assign(plane.pool, { query });
+  release();
+  await Promise.all([first, second]);
+  expect(ended).toEqual(['first', 'second']);
+  expect(await shown('taken')).toMatchObject({ connected: false });
+  await Promise.all([a.close(), b.close()]);
+});
+
 test('ten thousand starts of one that lies leave a thousand rows, and who is connected stays', async () => {
   const { a, b } = rosters();
   const honest = await entering('honest-boot', 'honest');

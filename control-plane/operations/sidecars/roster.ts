@@ -73,7 +73,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
   /** Those that have left and of whom something is written. */
   let gone: Known[] = [];
   /** Workspaces in which somebody has left since those that left were counted. */
-  const crowded = new Set<number>();
+  let crowded = new Set<number>();
   const closing = new AbortController();
 
   const isDue = ({ changed, writtenAt }: Known): boolean => changed || writtenAt === null || now() - writtenAt >= presence.refreshMs;
@@ -92,7 +92,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
     }
     for (const known of batch) known.writtenAt = now();
   };
-  const write = async (): Promise<void> => {
+  const writeOnce = async (): Promise<void> => {
     const leaving = gone;
     gone = [];
     // One that is back since counts by its newer stream: a statement takes each start of a sidecar once.
@@ -105,10 +105,22 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
         throw error;
       });
     }
-    for (const workspaceId of crowded) {
-      await deleteGoneSidecars(pool, workspaceId, sidecarBounds.left);
-      crowded.delete(workspaceId);
+    // One that leaves meanwhile may not be among those that the statement counts.
+    const counted = crowded;
+    crowded = new Set();
+    for (const workspaceId of counted) {
+      await deleteGoneSidecars(pool, workspaceId, sidecarBounds.left).catch((error: unknown) => {
+        crowded = new Set([...counted, ...crowded]);
+        throw error;
+      });
+      counted.delete(workspaceId);
     }
+  };
+  let lastWrite = Promise.resolve();
+  /** One after the other: whoever waits for a write finds all written that was said before it. */
+  const write = (): Promise<void> => {
+    lastWrite = lastWrite.catch(() => undefined).then(writeOnce);
+    return lastWrite;
   };
   const writeCalmly = (): Promise<void> =>
     write().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'which sidecars there are could not be written'));
