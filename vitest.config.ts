@@ -63,7 +63,7 @@ export default defineConfig({
           isolate,
           sequence: { groupOrder: 1 },
           // Whatever is nobody else's. Not by `exclude`, which would win over the one of a command line.
-          include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|chaos|long)/**/*.test.ts'],
+          include: ['test/*.test.ts', 'test/!(store|control-plane|cli|spec|e2e|trust|chaos|long)/**/*.test.ts'],
           testTimeout: 30_000,
           hookTimeout: 60_000,
         },
@@ -86,7 +86,7 @@ export default defineConfig({
         test: {
           ...ofPrograms,
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          include: ['test/{e2e,trust}/**/*.test.ts'],
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },

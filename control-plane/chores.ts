@@ -8,6 +8,7 @@ import { tendChanges } from './operations/deployment/tend-changes.ts';
 import type { SealTending } from './operations/deployment/tend-sealed.ts';
 import type { Deps } from './operations/operation.ts';
 import { tendQuota } from './operations/quota/tend-quota.ts';
+import { type CrowdedKeys, tendShares } from './operations/quota/tend-shares.ts';
 import { tendRuns } from './operations/runs/liveness/tend-runs.ts';
 import { tendSidecars } from './operations/sidecars/tend-sidecars.ts';
 import type { Undo } from './undo.ts';
@@ -19,6 +20,7 @@ interface ChoreDeps extends Deps {
   /** Audit entries are exported: they are kept a while longer until they were. */
   readonly isExporting: boolean;
   readonly sealTending: Pick<SealTending, 'tend'>;
+  readonly crowded: CrowdedKeys;
   readonly log: Parameters<typeof tendPartitions>[0]['log'] & Parameters<typeof tendCheckpoints>[0]['log'];
 }
 
@@ -50,6 +52,7 @@ export async function startChores(deps: ChoreDeps, retentionDays: number, undo: 
   every(minuteMs, [
     [() => tendCheckpoints(deps), 'checkpoints were not made'],
     [() => tendStatistics(deps), 'statistics were not tended'],
+    [() => tendShares(deps), 'counters beyond the share of a key were not removed'],
     sealed,
   ]);
 }

@@ -4,7 +4,15 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isLoopback, parseCommands, printableConfig, programVariables, readConfig, type RevisionName } from '@tollgate/proto/contract';
+import {
+  isLoopback,
+  parseCommands,
+  policyNeeds,
+  printableConfig,
+  programVariables,
+  readConfig,
+  type RevisionName,
+} from '@tollgate/proto/contract';
 import { systemClock } from '@tollgate/sidecar/embed';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { pino } from 'pino';
@@ -43,6 +51,7 @@ import { createSealTending } from './operations/deployment/tend-sealed.ts';
 import type { Deps } from './operations/operation.ts';
 import { createLedger } from './operations/quota/ledger.ts';
 import { createRecalls } from './operations/quota/recalls.ts';
+import { createCrowdedKeys } from './operations/quota/tend-shares.ts';
 import { createRoster } from './operations/sidecars/roster.ts';
 import { seedFirstWorkspace } from './operations/workspaces/seed-first-workspace.ts';
 import { createSeats } from './operations/turns.ts';
@@ -167,6 +176,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     clock: () => new Date(),
     random: (size) => randomBytes(size),
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
+    needs: policyNeeds,
     reach,
     catalogue: createCatalogue(parseModelEndpoints(config.modelEndpoints)),
     discover: createDiscover(reach),
@@ -179,13 +189,23 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
   if (seeded.kind === 'refused') return seeded.reason;
   const sealTending = createSealTending({ ...deps, log });
-  await startChores({ ...deps, log, sealTending, isExporting: config.auditExportEndpoint !== null }, config.auditRetentionDays, undo);
+  const crowded = createCrowdedKeys();
+  await startChores(
+    { ...deps, log, sealTending, crowded, isExporting: config.auditExportEndpoint !== null },
+    config.auditRetentionDays,
+    undo,
+  );
 
   const tls = await wireTls({ ...deps, config, env, authenticate: (header) => authenticate(deps, header), registry, log }, undo).catch(
     explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'),
   );
   const auditExport = wireAuditExport({ ...deps, config, registry, log }, undo);
-  const publisher = createPublisher({ read: (id, since) => readWorkspace(pool, id, since), defaults: deps.defaults, log });
+  const publisher = createPublisher({
+    read: (id, since) => readWorkspace(pool, id, since),
+    defaults: deps.defaults,
+    needs: deps.needs,
+    log,
+  });
   undo.push(() => publisher.close());
   const recalls = createRecalls({ pool, now: () => performance.now(), log });
   const watch = watchRevisions({ pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
@@ -203,6 +223,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     watchPolicy: (workspaceId) => watchQuotaPolicy({ publisher, defaults: deps.defaults }, workspaceId),
     recalls,
     metrics: metrics.quota,
+    crowded,
     now: () => performance.now(),
   });
   const { startRun, hooks, runner } = await wireRuns(
@@ -227,6 +248,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   const grpc = await startGrpcServer(
     {
       publisher,
+      needs: deps.needs,
       roster,
       wall: Date.now,
       random: Math.random,

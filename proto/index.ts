@@ -18,7 +18,7 @@ export type { LeaseRequest, LeaseRequest__Output } from './gen/tollgate/v1/Lease
 export type { LeaseResponse, LeaseResponse__Output } from './gen/tollgate/v1/LeaseResponse.ts';
 export type { Batch, Batch__Output } from './gen/tollgate/v1/Batch.ts';
 export type { Delta, Delta__Output } from './gen/tollgate/v1/Delta.ts';
-export type { Form__Output } from './gen/tollgate/v1/Form.ts';
+export type { Hello__Output } from './gen/tollgate/v1/Hello.ts';
 export type { Entry, Entry__Output } from './gen/tollgate/v1/Entry.ts';
 export type { PolicyServiceClient, PolicyServiceHandlers } from './gen/tollgate/v1/PolicyService.ts';
 export type { QuotaServiceClient, QuotaServiceHandlers } from './gen/tollgate/v1/QuotaService.ts';

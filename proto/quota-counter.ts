@@ -1,15 +1,26 @@
 // The counter of an ask, as a message and as a plain value: both programs read and write it.
-import type { QuotaCounter } from './contract/index.ts';
+import type { QuotaCounter, RunOf } from './contract/index.ts';
 import type { Counter, Counter__Output } from './gen/tollgate/v1/Counter.ts';
+import type { SharedRun__Output } from './gen/tollgate/v1/SharedRun.ts';
 
 export const counterOf = (counter: QuotaCounter): Counter =>
   counter.kind === 'limit'
     ? { limit: { originSub: counter.originSub, id: counter.id } }
-    : { run: { id: counter.id, agentId: counter.agentId } };
+    : {
+        run: {
+          id: counter.id,
+          agentId: counter.agentId,
+          ...(counter.of === null ? {} : { ...counter.of, agents: [...counter.of.agents] }),
+        },
+      };
 
 /** Null where it names none. */
 export function counterFrom(message: Counter__Output | null | undefined): QuotaCounter | null {
   if (message?.limit != null) return { kind: 'limit', originSub: message.limit.originSub, id: message.limit.id };
-  if (message?.run != null) return { kind: 'run', id: message.run.id, agentId: message.run.agentId };
+  if (message?.run != null) return { kind: 'run', id: message.run.id, agentId: message.run.agentId, of: runFrom(message.run) };
   return null;
 }
+
+/** Null where it is left out. */
+const runFrom = ({ keyId, sub, sessionId, agents }: SharedRun__Output): RunOf | null =>
+  agents.length === 0 ? null : { keyId, sub, sessionId, agents };

@@ -16,7 +16,7 @@ export { childOf, type GovernedRun, openRun, rebind } from './govern/run.ts';
 export { type Denial, denialOf, denialText, type Permit, type Verdict } from './govern/verdict.ts';
 export { createLeasedCounters } from './limits/leased-counters.ts';
 export type { Log } from './log.ts';
-export { openDirectStream } from './ship/direct-stream.ts';
+export { type DirectBatch, openDirectStream } from './ship/direct-stream.ts';
 export { openWithRoom } from './ship/make-room.ts';
 export { createShipper, type Shipper, type ShipperStatus } from './ship/shipper.ts';
 export { createPolicyCell, type PolicyCell } from './snapshot/cell.ts';

@@ -21,7 +21,7 @@ export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from '
 export interface ConnectOptions {
   /** `host:port` of the control plane's gRPC. */
   readonly controlPlane: string;
-  /** A key with the scopes `sidecar.sync` and `govern`; `govern.impersonate` too, to name other users. */
+  /** A key with the scopes `sidecar.library` and `govern`; `govern.impersonate` too, to name other users. */
   readonly key: string;
   /** Folder of the spool and the last good snapshot. Default `./.tollgate/sidecar`. */
   readonly spoolDir?: string;

@@ -15,7 +15,9 @@ import type { ShipStream } from './ship/shipment.ts';
 import { createShipper, type Shipper } from './ship/shipper.ts';
 import type { Sidecar } from './sidecar.ts';
 import { createPolicyCell } from './snapshot/cell.ts';
+import { holdsKey } from './snapshot/holds-key.ts';
 import { keepOnDisk } from './snapshot/keep.ts';
+import type { SnapshotMessage } from './snapshot/verify.ts';
 import { adoptDead } from './spool/adoption.ts';
 import type { Durability } from './spool/append.ts';
 import type { Backlog } from './spool/backlog.ts';
@@ -73,7 +75,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     clock,
     random: Math.random,
     soon: (run) => void setImmediate(run),
-    open: openQuotaStream(channel, { sidecarId, bootId }),
+    open: openQuotaStream(channel, { sidecarId, holderSecret: randomBytes(32) }),
     log,
   });
   const counters = createLeasedCounters(leaseKeeper.leases, 60);
@@ -91,7 +93,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     createShipper(
       {
         ...audit,
-        adopt: (max) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max }),
+        adopt: (max, isLeft) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max, isLeft }),
         random: Math.random,
         openStream: openAudit,
         onStatus: () => undefined,
@@ -107,7 +109,10 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AppError({ code: 'unavailable', publicMessage: `no spool can be made in ${folder}: ${why}`, cause });
   });
-  const keeper = await keepOnDisk({ cell, clock, log }, join(folder, snapshotName(options, workspace)));
+  cell.onSwap(({ settings }) => spool.belongTo(settings.workspaceId));
+  // That of a library is named by its key.
+  const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wall());
+  const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
   const shipper = startShipper(spool.backlog);
   shipping = shipper;
   const listeners = new Set<() => void>();
@@ -120,9 +125,10 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       log,
       onTaken: () => keeper.save(),
       readStatus: () => {
-        const { records, bytes, oldestAgeMs } = shipper.status();
+        const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = shipper.status();
         const { unrecorded, outageDecisions } = sidecar;
-        return { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs), unrecorded, outageDecisions, version };
+        const ofSpool = { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs) };
+        return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
       },
       onRefused: () => keeper.drop(),
       // Not to wait out what it waits because the control plane was away.

@@ -43,7 +43,7 @@ type Stated = ReadonlyMap<string, string>;
 
 /**
  * Canonical JSON of the fields and what is `stated`, and of the fields save those named `apart`, in one pass; null
- * where one is too deep, or a number is none. `stated` always has the same keys, all of them `apart`.
+ * where one is too deep, or a number is none. `stated` always has the same keys, and goes before fields of the same name.
  */
 export function writeTwice(
   fields: Fields,
@@ -53,12 +53,11 @@ export function writeTwice(
   let all = '';
   let kept = '';
   for (const { key, prefix } of orderOf(Object.keys(fields), stated)) {
-    const isApart = apart.has(key);
-    const written = (isApart ? stated.get(key) : undefined) ?? write(fields[key], depthMax - 1);
+    const written = stated.get(key) ?? write(fields[key], depthMax - 1);
     if (written === null) return null;
     const member = prefix + written;
     all += all === '' ? member : `,${member}`;
-    if (!isApart) kept += kept === '' ? member : `,${member}`;
+    if (!apart.has(key)) kept += kept === '' ? member : `,${member}`;
   }
   return { all: `{${all}}`, kept: `{${kept}}` };
 }

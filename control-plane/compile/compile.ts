@@ -3,6 +3,7 @@
 // from what it is of alone, but for two: the settings and, of servers, what is admitted, which the workspace document bears on.
 import {
   bounds,
+  capabilities,
   type CompiledAgent,
   type CompiledDocument,
   type CompiledKey,
@@ -13,7 +14,9 @@ import {
   type DocumentId,
   documentKey,
   hosts,
+  loweredRule,
   plainRedaction,
+  policyNeeds,
   redactionKinds,
   type Rule,
   type Tier,
@@ -72,13 +75,14 @@ const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buff
 export const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
 /** Of the documents, that of the workspace alone bears on them. */
-type SettingsState = Pick<WorkspaceState, 'workspace' | 'frozen' | 'documents'>;
+type SettingsState = Pick<WorkspaceState, 'workspace' | 'workspaceId' | 'frozen' | 'documents'>;
 
 export function compileSettings(state: SettingsState, defaults: PolicyDefaults): CompiledSettings {
   const document = workspaceDocument(state);
   const then = (tier: Tier) => document.outage?.then?.[tier] ?? outageDefaults.then;
   return {
     workspace: state.workspace,
+    workspaceId: state.workspaceId,
     frozen: state.frozen,
     defaultPermission: defaults.defaultPermission,
     windowSeconds: defaults.windowSeconds,
@@ -144,8 +148,10 @@ function compileTiers(rules: TierRulesDocument): TierRules {
 }
 
 /** Null where the rule says nothing: an `override` covers only fields that its rule sets. */
-function compileRule(rule: Rule | undefined): Rule | null {
-  const { permission, rateLimit, transform, override } = rule ?? {};
+function compileRule(stored: Rule | undefined): Rule | null {
+  // What a later version has written, and what it says of it is not known here.
+  const rule = stored === undefined ? {} : loweredRule(stored, (need) => !capabilities.includes(need), policyNeeds);
+  const { permission, rateLimit, transform, override } = rule;
   if (permission === undefined && rateLimit === undefined && transform === undefined) return null;
   return {
     ...(permission === undefined ? {} : { permission }),

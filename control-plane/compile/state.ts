@@ -5,6 +5,8 @@ import type { StoredDocument } from '../domain/policies/policy.ts';
 
 export interface WorkspaceState {
   readonly workspace: string;
+  /** Its random id: 32 hex digits. */
+  readonly workspaceId: string;
   readonly epoch: string;
   readonly revision: number;
   readonly frozen: boolean;

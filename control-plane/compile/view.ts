@@ -1,14 +1,18 @@
 // Which entries of a workspace one sidecar may hold. A process decides for any caller and holds everything. A library
 // lives inside the agent: it holds no key hashes, its own key only, of the members those its key may name, and no address
 // of a tool server.
-import { hasScope } from '@tollgate/proto/contract';
+import { type CompiledDocument, hasScope, isEntryKnown, loweredDocument, type Needs } from '@tollgate/proto/contract';
 import type { SnapshotEntry } from './compile.ts';
 import type { WorkspaceKey, WorkspaceServer } from './state.ts';
 
-export type View = { readonly form: 'process' } | { readonly form: 'library'; readonly keyId: string };
+export type View = ({ readonly form: 'process' } | { readonly form: 'library'; readonly keyId: string }) & {
+  /** Capabilities that policy may need and its sidecar has not; absent: none. */
+  readonly lacks?: readonly string[];
+};
 
 /** A name for the view: sidecars with the same one hold the same bytes. */
-export const viewKey = (view: View): string => (view.form === 'process' ? 'process' : `library/${view.keyId}`);
+export const viewKey = (view: View): string =>
+  [view.form === 'process' ? 'process' : `library/${view.keyId}`, ...(view.lacks ?? [])].join(' ');
 
 /** Entries are seen by part: a library sees some parts whole, and of others single entries. */
 export type ViewPart = 'common' | 'people' | 'keys' | 'servers';
@@ -40,4 +44,13 @@ export function keyForLibrary(entry: SnapshotEntry, id: string): SnapshotEntry {
     key: entry.key,
     value: Buffer.from(JSON.stringify({ ...(typeof compiled === 'object' ? compiled : {}), id, hash: '' }), 'utf8'),
   };
+}
+
+/** An entry for who lacks some capabilities; null: it is not sent. */
+export function loweredEntry(entry: SnapshotEntry, lacks: ReadonlySet<string>, needs: Needs): SnapshotEntry | null {
+  if (!isEntryKnown(entry.key, lacks, needs)) return null;
+  if (!entry.key.startsWith('document/')) return entry;
+  // Our own: `compileDocument` has written it.
+  const document = JSON.parse(entry.value.toString('utf8')) as CompiledDocument;
+  return { key: entry.key, value: Buffer.from(JSON.stringify(loweredDocument(document, lacks, needs)), 'utf8') };
 }

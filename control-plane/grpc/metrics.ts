@@ -1,5 +1,6 @@
 // What the gRPC edge counts, for `/metrics`.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { type RefusedCode, refusedCodes } from '@tollgate/proto/contract';
 import { lags } from '../domain/sidecars/sidecar.ts';
 import type { QuotaMetrics } from '../operations/quota/ledger.ts';
 
@@ -12,6 +13,8 @@ export interface GrpcMetrics {
   refused(code: string): void;
   /** Records that the log had not. */
   ingested(records: number): void;
+  /** A batch of which nothing was taken. */
+  batchRefused(code: RefusedCode): void;
   /** How many streams of leases came, or went. */
   leaseStreams(change: 1 | -1): void;
   /** The same of connections. */
@@ -54,6 +57,12 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
     registers,
   });
   const records = new Counter({ name: 'tollgate_audit_records_total', help: 'Audit records that were committed', registers });
+  const batches = new Counter({
+    name: 'tollgate_audit_batches_refused_total',
+    help: `Batches of which nothing was taken, by code: ${refusedCodes.join(', ')}`,
+    labelNames: ['code'],
+    registers,
+  });
   const leases = new Gauge({ name: 'tollgate_lease_streams', help: 'Sidecars with an open stream of leases', registers });
   const connections = new Gauge({ name: 'tollgate_grpc_connections', help: 'Open connections of gRPC', registers });
   const refusedConnections = new Counter({
@@ -75,6 +84,7 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
       nacks.inc({ code: known ? code : 'other' });
     },
     ingested: (count) => records.inc(count),
+    batchRefused: (code) => batches.inc({ code }),
     leaseStreams: (change) => leases.inc(change),
     connections: (change) => connections.inc(change),
     connectionRefused: (why) => refusedConnections.inc({ why }),
@@ -91,6 +101,11 @@ function createQuotaMetrics(registers: Registry[]): QuotaMetrics {
   });
   const tokens = new Counter({ name: 'tollgate_lease_tokens_granted_total', help: 'Calls that grants were made for', registers });
   const lies = new Counter({ name: 'tollgate_lease_lies_total', help: 'Messages of asks that could not be true', registers });
+  const demands = new Counter({
+    name: 'tollgate_lease_demands_total',
+    help: 'Asks for what who asked may not ask for: another subject, one that there is not, or more counters than a key may have',
+    registers,
+  });
   const transactions = new Histogram({
     name: 'tollgate_lease_transaction_seconds',
     help: 'A transaction of the ledger, which may answer several sidecars',
@@ -106,5 +121,6 @@ function createQuotaMetrics(registers: Registry[]): QuotaMetrics {
     },
     lied: () => lies.inc(),
     committed: (ms) => transactions.observe(ms / 1000),
+    demanded: (asks) => demands.inc(asks),
   };
 }

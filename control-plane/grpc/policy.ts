@@ -3,10 +3,11 @@
 // States: greeted (hello read, followed) → waiting (a push is unanswered; newer revisions replace `next`) ⇄ answered.
 // Sent and acknowledged are tracked apart (`pushes.ts`). A stream whose key no longer stands is ended with UNAUTHENTICATED.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
-import { type Form__Output, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
-import { bounds, hasScope, type RevisionName } from '@tollgate/proto/contract';
+import { type Hello__Output, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
+import { bounds, needable, type Needs, type RevisionName } from '@tollgate/proto/contract';
 import type { View } from '../compile/view.ts';
 import type { Actor } from '../domain/access/actor.ts';
+import { type Form as SidecarForm, mayServe } from '../domain/sidecars/forms.ts';
 import { helloProblem, nackCodeOf } from '../domain/sidecars/sidecar.ts';
 import type { Present, Roster } from '../operations/sidecars/roster.ts';
 import type { Seats } from '../operations/turns.ts';
@@ -21,6 +22,7 @@ export const policyStreamsMax = 10_000;
 
 export interface PolicyEdgeDeps {
   readonly publisher: Publisher;
+  readonly needs: Needs;
   readonly roster: Pick<Roster, 'enters'>;
   readonly wall: () => number;
   readonly random: () => number;
@@ -52,6 +54,7 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
   let unfollow: (() => void) | null = null;
   let heartbeat: NodeJS.Timeout | null = null;
   let sidecarId = '';
+  let form: SidecarForm = 'process';
   let present: Present | null = null;
   let pushes: Pushes | null = null;
   /** Of the revision that the key was recognised by, and then of what was offered. */
@@ -90,8 +93,8 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
     // Older than what the key was recognised by: it may not hold the key yet, and a newer one follows.
     else if (epoch === actor.epoch && published.revision < actor.revision) return;
     const key = live.keyOf(actor.keyId);
-    if (key === undefined || key.hash !== actor.credential.hash || !hasScope(key.scopes, 'sidecar.sync')) {
-      end(status.UNAUTHENTICATED, 'this key was revoked or rotated, or lost the scope sidecar.sync');
+    if (key === undefined || key.hash !== actor.credential.hash || !mayServe(key, form)) {
+      end(status.UNAUTHENTICATED, `this key was revoked or rotated, or lost the scope that a ${form} needs`);
       return;
     }
     expiresAt = key.expiresAt?.getTime() ?? null;
@@ -126,15 +129,29 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
   };
   const greet = (hello: NonNullable<SyncRequest__Output['hello']>): void => {
     if (unfollow !== null) return end(status.INVALID_ARGUMENT, 'hello is sent once');
-    const view = viewFor(hello.form, actor);
+    const view = viewFor(hello, actor, deps.needs);
     if (view === null) return end(status.INVALID_ARGUMENT, 'hello.form must be FORM_PROCESS or FORM_LIBRARY');
+    if (!mayServe(actor, view.form))
+      return end(
+        status.PERMISSION_DENIED,
+        'the key lacks the scope sidecar.sync, which a process needs: sidecar.library serves libraries alone',
+      );
     const problem = helloProblem(hello);
     if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
+    ({ form } = view);
     const { workspaceId, keyId } = actor;
     const { bootId, held } = hello;
     holds = held ?? null;
     ({ sidecarId } = hello);
-    present = deps.roster.enters({ workspaceId, keyId, sidecarId, bootId, form: view.form, held: held ?? null });
+    present = deps.roster.enters({
+      workspaceId,
+      keyId,
+      sidecarId,
+      bootId,
+      form: view.form,
+      held: held ?? null,
+      capabilities: hello.capabilities,
+    });
     pushes = createPushes(hello, (response, { raisedAt }) => {
       const ms = sinceRaised(raisedAt);
       if (ms !== null) metrics.sent(ms);
@@ -195,7 +212,8 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
   stream.on('error', stop);
 }
 
-function viewFor(form: Form__Output, actor: Actor): View | null {
-  if (form === 'FORM_PROCESS') return { form: 'process' };
-  return form === 'FORM_LIBRARY' ? { form: 'library', keyId: actor.keyId } : null;
+function viewFor({ form, capabilities }: Pick<Hello__Output, 'form' | 'capabilities'>, actor: Actor, needs: Needs): View | null {
+  const lacks = needable(needs).filter((need) => !capabilities.includes(need));
+  if (form === 'FORM_PROCESS') return { form: 'process', lacks };
+  return form === 'FORM_LIBRARY' ? { form: 'library', keyId: actor.keyId, lacks } : null;
 }

@@ -12,7 +12,7 @@ import type { Encodable } from './policy.ts';
 /** Of an ack, its hash; of a nack, its code. */
 export type Answer = { readonly revision: Revision__Output | null | undefined } & ({ readonly hash: Buffer } | { readonly code: string });
 
-type Held = Pick<NonNullable<SyncRequest__Output['hello']>, 'held' | 'heldHash' | 'takesDeltas'>;
+type Held = Pick<NonNullable<SyncRequest__Output['hello']>, 'held' | 'heldHash' | 'capabilities'>;
 
 export interface Pushes {
   /** Whether anything was offered yet. */
@@ -31,7 +31,7 @@ interface Sent extends RevisionName {
 }
 
 export function createPushes(
-  { held, heldHash, takesDeltas }: Held,
+  { held, heldHash, capabilities }: Held,
   write: (response: Encodable, of: Pick<Sent, 'raisedAt'>) => void,
 ): Pushes {
   /** What the sidecar holds; null where only the whole will do. */
@@ -42,6 +42,7 @@ export function createPushes(
   /** The last that was offered. */
   let newest: Published | null = null;
   let offered = false;
+  const takesDeltas = capabilities.includes('deltas');
 
   const send = (published: Published, wholly: boolean): void => {
     const { epoch, revision: number, raisedAt } = published;

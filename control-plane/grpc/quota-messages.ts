@@ -15,10 +15,15 @@ function askFrom({ counter, number, waiting, onlySettles, revision, settled }: A
   return { counter: counted, number, waiting, onlySettles, revision, settled };
 }
 
-export const recallOf = (counters: readonly QuotaCounter[]): LeaseResponse => ({ recall: { counters: counters.map(counterOf) } });
+/** Whoever asked knows what its run is of. */
+const named = (counter: QuotaCounter): QuotaCounter => (counter.kind === 'run' ? { ...counter, of: null } : counter);
+
+export const recallOf = (counters: readonly QuotaCounter[]): LeaseResponse => ({
+  recall: { counters: counters.map((counter) => counterOf(named(counter))) },
+});
 
 export const answersOf = (answers: readonly QuotaAnswer[]): LeaseResponse => ({
-  answers: { answers: answers.map(({ counter, number, result }) => ({ counter: counterOf(counter), number, ...resultOf(result) })) },
+  answers: { answers: answers.map(({ counter, number, result }) => ({ counter: counterOf(named(counter)), number, ...resultOf(result) })) },
 });
 
 function resultOf(result: QuotaResult): Pick<Answer, 'grant' | 'full' | 'later' | 'none' | 'taken'> {

@@ -4,11 +4,13 @@
 // written and has left). A message of bad form, or one that cannot be true, ends the stream with INVALID_ARGUMENT and
 // changes nothing; a database that is away ends it with UNAVAILABLE, and a key that no longer stands with
 // UNAUTHENTICATED. So many streams a workspace, and no more.
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import type { LeaseRequest__Output, LeaseResponse } from '@tollgate/proto';
-import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
+import { capabilitiesProblem, type OnRecall, type QuotaLink } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
+import { onlySubOf } from '../domain/sidecars/forms.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
 import type { Ledger } from '../operations/quota/ledger.ts';
@@ -26,6 +28,7 @@ export interface QuotaEdgeDeps extends KeyWatch {
 
 /** Streams that one control plane keeps open for a workspace. */
 export const leaseStreamsMax = 10_000;
+const holderBytes = 32;
 
 export type LeaseStream = ServerDuplexStream<LeaseRequest__Output, LeaseResponse>;
 
@@ -92,7 +95,12 @@ export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEd
   };
   const greet = (hello: NonNullable<LeaseRequest__Output['hello']>): void => {
     try {
-      link = ledger.open({ workspaceId: actor.workspaceId, bootId: hello.bootId }, recall);
+      const problem = capabilitiesProblem(hello.capabilities);
+      if (problem !== null) return end(status.INVALID_ARGUMENT, problem);
+      const { length } = hello.holderSecret;
+      if (length !== holderBytes) return end(status.INVALID_ARGUMENT, `hello.holder_secret must be ${holderBytes} bytes, is ${length}`);
+      const { workspaceId, keyId } = actor;
+      link = ledger.open({ workspaceId, keyId, onlySub: onlySubOf(actor), holder: hash('sha256', hello.holderSecret) }, recall);
       // So that the sidecar knows that its asks will be read, before it has any.
       stream.sendMetadata(new Metadata());
     } catch (error) {

@@ -11,8 +11,9 @@ import {
   type ShipResponse,
   type SyncRequest__Output,
 } from '@tollgate/proto';
-import { bounds, hasScope } from '@tollgate/proto/contract';
+import { bounds } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
+import { mayServe } from '../domain/sidecars/forms.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { type AuditEdgeDeps, serveShip } from './audit.ts';
 import { type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
@@ -128,8 +129,10 @@ function authenticated<Request, Response>(
       .then((actor) => {
         // It has said so already, and will not again.
         if (stream.cancelled || stream.destroyed) return;
-        if (!hasScope(actor.scopes, 'sidecar.sync'))
-          return void stream.emit('error', { code: status.PERMISSION_DENIED, details: 'the key lacks the scope sidecar.sync' });
+        if (!mayServe(actor, 'library')) {
+          const details = 'the key lacks the scope sidecar.sync, or for a library sidecar.library';
+          return void stream.emit('error', { code: status.PERMISSION_DENIED, details });
+        }
         const problem = isTls ? peerProblem(stream, actor.slug) : null;
         if (problem !== null) return void stream.emit('error', problem);
         if (isTls)

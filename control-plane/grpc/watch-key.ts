@@ -1,5 +1,6 @@
-// A stream ends soon after the key that opened it is revoked, rotated or expired, whatever else it waits for.
+// A stream ends soon after the key that opened it is revoked, rotated, narrowed or expired, whatever else it waits for.
 import type { Actor } from '../domain/access/actor.ts';
+import { mayServe, onlySubOf } from '../domain/sidecars/forms.ts';
 import { loggable } from '../loggable.ts';
 
 export interface KeyWatch {
@@ -15,7 +16,10 @@ const lookMs = 2_500;
 export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen: (details: string) => void): () => void {
   const look = async (): Promise<void> => {
     try {
-      if ((await stillStands(actor)) === null) onFallen('this key was revoked or rotated, or has expired');
+      const now = await stillStands(actor);
+      if (now === null) onFallen('this key was revoked or rotated, or has expired');
+      else if (!mayServe(now, 'library') || onlySubOf(now) !== onlySubOf(actor))
+        onFallen('this key may do less, or more, than it could; connect again');
     } catch (error) {
       // A database that is away takes nothing in and grants nothing; the next look will tell.
       log.warn({ err: loggable(error), workspace: actor.slug }, 'whether a key still stands could not be read');

@@ -42,6 +42,9 @@ interface Route<S extends RouteSchema, I, R> extends Asking<S, I, R> {
   readonly answer: (result: R) => object;
 }
 
+/** Only routes of `forceQuery` take it. */
+const isForced = (query: unknown): boolean => Object(query)['force'] === 'true';
+
 const security = [{ key: [] }, { session: [] }] as const;
 
 export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance, deps: AppDeps, route: Route<S, I, R>): void {
@@ -54,7 +57,7 @@ export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance
     handler: async (request, reply) => {
       const actor = actorOf(request);
       const ifMatch = method === 'GET' ? null : conditionOf(request.headers['if-match']);
-      const result = answer(await operation(deps, actor, input(asked(request)), { ifMatch }));
+      const result = answer(await operation(deps, actor, input(asked(request)), { ifMatch, force: isForced(request.query) }));
       // What was read is at least as new as the revision at which the actor was recognised.
       if (method === 'GET') void reply.header('ETag', `"${actor.revision}"`);
       return result;

@@ -37,6 +37,20 @@ export const pageQuery = Type.Object(
 
 const path = { workspace: Type.String({ description: 'the slug in the key' }) };
 export const inWorkspace = Type.Object(path);
+
+/** Of writes of policy. */
+export const forceQuery = Type.Object(
+  {
+    force: Type.Optional(
+      Type.Unsafe<'true' | 'false'>({
+        type: 'string',
+        enum: ['true', 'false'],
+        description: 'true: write also what connected sidecars of an older version do not understand; they deny what it is about',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
 export const workspaceAnd = <const K extends string>(name: K, shown?: JsonSchema) =>
   Type.Unsafe<{ readonly workspace: string } & { readonly [P in K]: string }>(
     Type.Object({ ...path, [name]: shown === undefined ? Type.String() : shownAs(shown) }),
@@ -196,6 +210,13 @@ const entry = named('AuditEntry', {
         { isError: flag, durationMs: { type: 'number' } },
         { outputDigest: text, action: word(['pass', 'redact', 'block']), code: text },
       ),
+      recordedBy: {
+        ...orNull(text),
+        description:
+          'the key that the spool of the entry was begun with; `control-plane` for its own runs; null: not known, as of spools older than this field',
+      },
+      deliveredBy: { ...text, description: 'the key that it came with: another one where a process has adopted the spool of a dead one' },
+      subClaimed: { ...text, description: 'the subject that a library claimed, where its key may not name it; `sub` is that of the key' },
       tsClaimed: { ...text, description: 'the time that a sidecar claimed, where it cannot be right' },
       raw: { ...text, description: 'what was recorded, where it is no entry' },
       mended: { ...texts, description: 'fields of the record that were not as promised' },

@@ -3,7 +3,7 @@
 // (which also keeps other writes of the workspace out), the change is made, and an admin event says who made it. Only
 // `writeOperation` leaves a revision and an admin event; `readOperation` and `previewOperation` change nothing, and `effectOperation`
 // changes what has no revision (runs, tool servers beyond us), or asks a write for the rest.
-import { AppError } from '@tollgate/proto/contract';
+import { AppError, type Needs } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import type { PolicyDefaults } from '../compile/state.ts';
 import { type Action, requireAccess } from '../domain/access/access.ts';
@@ -31,6 +31,8 @@ export interface Deps {
   readonly clock: () => Date;
   readonly random: RandomBytes;
   readonly defaults: PolicyDefaults;
+  /** What it takes to understand policy. */
+  readonly needs: Needs;
   /** The models that agents may run on. */
   readonly catalogue: ModelCatalogue;
   /** How far we go for tool servers. */
@@ -55,6 +57,8 @@ export interface Operation<I, R> {
 interface Circumstances {
   /** A write holds only while nothing that it changes was changed after this revision. */
   readonly ifMatch?: number | null;
+  /** Whoever asked accepts that sidecars of an older version deny what the write is about. */
+  readonly force?: boolean;
   /** Whoever asked has gone, or this program is stopping. */
   readonly signal?: AbortSignal;
 }
@@ -68,6 +72,8 @@ export interface Write {
   readonly now: Date;
   /** The revision this write makes. */
   readonly revision: number;
+  /** As `Circumstances` says. */
+  readonly force: boolean;
 }
 
 /** For the history of what it writes. */
@@ -107,14 +113,14 @@ export function writeOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<Written<R>>,
 ): Operation<I, R & { readonly revision: number }> {
-  return checkedOperation(action, async (deps, asker, input, { ifMatch = null }) => {
+  return checkedOperation(action, async (deps, asker, input, { ifMatch = null, force = false }) => {
     const write = async (client: pg.PoolClient) => {
       const revision = await raiseRevision(client, asker.workspaceId);
       const now = deps.clock();
       const actor = await stillActor(client, asker, now);
       requireAccess(actor, action);
       const { workspaceId, sub, keyId } = actor;
-      const { result, target, detail = {}, kept = true } = await run({ client, deps, actor, workspaceId, now, revision }, input);
+      const { result, target, detail = {}, kept = true } = await run({ client, deps, actor, workspaceId, now, revision, force }, input);
       const targets = [target].flat();
       if (ifMatch !== null) await requireUnchanged(client, workspaceId, targets, { since: ifMatch, present: revision - 1 });
       if (kept) await insertEvents(client, workspaceId, { at: now, sub, keyId, action, targets, revision, detail });
@@ -129,13 +135,13 @@ export function previewOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<Written<R>>,
 ): Operation<I, R & { readonly revision: number }> {
-  return checkedOperation(action, (deps, asker, input, { ifMatch = null }) => {
+  return checkedOperation(action, (deps, asker, input, { ifMatch = null, force = false }) => {
     const preview = async (client: pg.PoolClient) => {
       const now = deps.clock();
       const actor = await stillActor(client, asker, now);
       requireAccess(actor, action);
       const { workspaceId, revision: present } = actor;
-      const { result, target } = await run({ client, deps, actor, workspaceId, now, revision: present + 1 }, input);
+      const { result, target } = await run({ client, deps, actor, workspaceId, now, revision: present + 1, force }, input);
       if (ifMatch !== null) await requireUnchanged(client, workspaceId, [target].flat(), { since: ifMatch, present });
       return { ...result, revision: present };
     };

@@ -22,6 +22,7 @@ export interface LiveWorkspace {
   agentOf(id: string): Agent | undefined;
   /** A key that stands. */
   keyOf(id: string): WorkspaceKey | undefined;
+  hasMember(uid: string): boolean;
 }
 
 type Parts = Readonly<Record<ViewPart | 'serversForLibrary', Omit<EntrySet, 'replace'>>>;
@@ -117,6 +118,7 @@ export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: 
     documentOf: (key) => documents.get(key)?.document,
     agentOf: agents.get,
     keyOf: (id) => keys.get(id),
+    hasMember: (uid) => sets.people.entries.has(`member/${uid}`),
     parts: sets,
     keysAfter: (revision) => log.keysAfter(revision),
     change: ({ state, touched }) => {

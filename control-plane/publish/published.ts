@@ -1,6 +1,6 @@
 // A revision as one view has it, on the wire: whole, or as what is different from an earlier one. Encoded when first asked for, once.
 import { policyService, type SyncResponse } from '@tollgate/proto';
-import { type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { policyNeeds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import type { View } from '../compile/view.ts';
 import type { Holding } from './holding.ts';
 import { viewPartsOf } from './view-parts.ts';
@@ -21,9 +21,9 @@ export interface Published {
 /** More sidecars than these, each at a revision of its own, and some deltas are encoded again; so it is where all of them are longer than the whole. */
 const deltasMax = 100;
 
-export function publishView(holding: Holding, view: View, raisedAt: number): Published {
+export function publishView(holding: Holding, view: View, raisedAt: number, needs = policyNeeds): Published {
   const { epoch, revision, workspace } = holding;
-  const parts = viewPartsOf(holding, view);
+  const parts = viewPartsOf(holding, view, needs);
   const head = { workspace, schemaVersion: snapshotSchemaVersion, hash: parts.hash };
   const to = { epoch, number: revision };
   const deltas = new Map<number, Buffer | null>();

@@ -5,7 +5,7 @@
 // States of a board: idle (newest is held), reading (a read is under way), and reading again (a revision was raised
 // meanwhile, so another read follows). A failed read is tried again after a second.
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RevisionName } from '@tollgate/proto/contract';
+import { type Needs, policyNeeds, type RevisionName } from '@tollgate/proto/contract';
 import type { PolicyDefaults, WorkspaceRead } from '../compile/state.ts';
 import { type View, viewKey } from '../compile/view.ts';
 import { loggable } from '../loggable.ts';
@@ -35,6 +35,7 @@ interface Deps {
   /** What there is to know for who holds `since`, or nothing. Null where the workspace is gone. */
   readonly read: (workspaceId: number, since: RevisionName | null) => Promise<WorkspaceRead | null>;
   readonly defaults: PolicyDefaults;
+  readonly needs?: Needs;
   readonly log: { warn(fields: object, message: string): void };
 }
 
@@ -54,7 +55,7 @@ const retryMs = 1_000;
 /** More views of one revision than these, and some are put together again. */
 const viewsMax = 200;
 
-export function createPublisher({ read, defaults, log }: Deps): Publisher {
+export function createPublisher({ read, defaults, needs = policyNeeds, log }: Deps): Publisher {
   const boards = new Map<number, Board>();
   const closing = new AbortController();
 
@@ -89,7 +90,7 @@ export function createPublisher({ read, defaults, log }: Deps): Publisher {
     board.views = new Map();
     if (now.kind === 'changes') holding?.change(now);
     board.holding = now.kind === 'whole' ? holdWorkspace(now, defaults) : holding;
-    for (const follower of board.followers) offerTo(follower, board);
+    for (const follower of board.followers) offerTo(follower, board, needs);
     return true;
   };
   const refresh = async (workspaceId: number, board: Board): Promise<void> => {
@@ -112,7 +113,7 @@ export function createPublisher({ read, defaults, log }: Deps): Publisher {
       boards.set(workspaceId, board);
       board.followers.add(follower);
       if (board.holding === null) void refresh(workspaceId, board);
-      else offerTo(follower, board);
+      else offerTo(follower, board, needs);
       return () => {
         board.followers.delete(follower);
         if (board.followers.size === 0 && boards.get(workspaceId) === board) boards.delete(workspaceId);
@@ -148,10 +149,10 @@ const createBoard = (): Board => ({
   reading: false,
 });
 
-function offerTo(follower: Follower, { holding, views, raisedAt }: Board): void {
+function offerTo(follower: Follower, { holding, views, raisedAt }: Board, needs: Needs): void {
   if (holding === null) return;
   const key = viewKey(follower.view);
-  const published = views.get(key) ?? publishView(holding, follower.view, raisedAt);
+  const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs);
   if (!views.has(key) && views.size >= viewsMax) views.clear();
   views.set(key, published);
   follower.offer(published, holding);

@@ -3,6 +3,7 @@
 import type { RevisionName } from '@tollgate/proto/contract';
 import { compileAgent } from '../compile/compile.ts';
 import type { PolicyDefaults } from '../compile/state.ts';
+import { subjectOf } from '../domain/access/key.ts';
 import { limitMaxOf } from '../domain/quota/limit-place.ts';
 import type { LiveWorkspace, Publisher } from './publisher.ts';
 
@@ -13,6 +14,9 @@ export interface QuotaPolicy {
   limitMax(id: string): number | null;
   /** Tool calls of a run of that agent; null where there is no such agent. */
   capOf(agentId: string): number | null;
+  /** Whether there is such a member, or for `apikey:<id>` such a key. */
+  hasSubject(sub: string): boolean;
+  hasKey(id: string): boolean;
 }
 
 export interface QuotaPolicyWatch {
@@ -51,6 +55,9 @@ export function watchQuotaPolicy({ publisher, defaults }: Deps, workspaceId: num
   };
 }
 
+/** What the subject of a service key begins with. */
+const serviceSubject = subjectOf('', null);
+
 function policyOf(live: LiveWorkspace, { windowSeconds }: PolicyDefaults): QuotaPolicy {
   return {
     get revision() {
@@ -62,5 +69,8 @@ function policyOf(live: LiveWorkspace, { windowSeconds }: PolicyDefaults): Quota
       const agent = live.agentOf(agentId);
       return agent === undefined ? null : compileAgent(agent).maxToolCalls;
     },
+    hasSubject: (sub) =>
+      live.hasMember(sub) || (sub.startsWith(serviceSubject) && live.keyOf(sub.slice(serviceSubject.length)) !== undefined),
+    hasKey: (id) => live.keyOf(id) !== undefined,
   };
 }

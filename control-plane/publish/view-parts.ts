@@ -1,7 +1,7 @@
 // What sidecars of one view hold of a workspace, put together from its parts: whatever there is, its hash and its size cost a few sums.
-import { snapshotHash, snapshotHashOfParts } from '@tollgate/proto/contract';
+import { isEntryKnown, type Needs, policyNeeds, snapshotHash, snapshotHashOfParts } from '@tollgate/proto/contract';
 import { byKey, type SnapshotEntry } from '../compile/compile.ts';
-import { keyForLibrary, ownPeople, seesPeople, type View, viewPartOf } from '../compile/view.ts';
+import { keyForLibrary, loweredEntry, ownPeople, seesPeople, type View, viewPartOf } from '../compile/view.ts';
 import { wireBytes } from './entry-set.ts';
 import type { Holding } from './holding.ts';
 
@@ -20,8 +20,25 @@ export interface ViewParts {
 
 type Part = Holding['parts']['common'];
 
-export const viewPartsOf = (holding: Holding, view: View): ViewParts =>
-  view.form === 'process' ? processParts(holding) : libraryParts(holding, view.keyId);
+export function viewPartsOf(holding: Holding, view: View, needs = policyNeeds): ViewParts {
+  const parts = view.form === 'process' ? processParts(holding) : libraryParts(holding, view.keyId);
+  const { lacks = [] } = view;
+  return lacks.length === 0 ? parts : loweredParts(parts, new Set(lacks), needs);
+}
+
+/** For sidecars of an older version: rare enough to be put together from all entries at each revision. */
+function loweredParts(parts: ViewParts, lacks: ReadonlySet<string>, needs: Needs): ViewParts {
+  const entries = parts.entries().flatMap((entry) => loweredEntry(entry, lacks, needs) ?? []);
+  const byName = new Map(entries.map((entry) => [entry.key, entry]));
+  return {
+    hash: snapshotHash(entries),
+    bytes: entries.reduce((sum, entry) => sum + wireBytes(entry), 0),
+    entries: () => entries,
+    mayHold: (key) => parts.mayHold(key) && isEntryKnown(key, lacks, needs),
+    get: (key) => byName.get(key),
+    decisive: parts.decisive,
+  };
+}
 
 function processParts({ parts: { common, people, keys, servers } }: Holding): ViewParts {
   const parts = { common, people, keys, servers };

@@ -53,5 +53,11 @@ export async function deleteBeforeKept(db: Queryable, instant: Date): Promise<vo
 
 /** Spools that have brought nothing since: whatever they might still bring would be taken for new. */
 export async function deleteSpoolsBefore(db: Queryable, instant: Date): Promise<void> {
-  await db.query(patientQuery('delete from audit_stream where seen_at < $1', [instant]));
+  await db.query(
+    patientQuery(
+      `with gone as (delete from audit_stream where seen_at < $1 returning workspace_id, spool_id)
+       delete from audit_sent using gone where audit_sent.workspace_id = gone.workspace_id and audit_sent.spool_id = gone.spool_id`,
+      [instant],
+    ),
+  );
 }

@@ -8,6 +8,8 @@ export interface Deployment {
   /** The one it began with: what is on disk for this database goes by it. */
   readonly firstEpoch: string;
   readonly ownerKeyHash: string;
+  /** Capabilities that programs must have to work on it. */
+  readonly needs: readonly string[];
 }
 
 /** For a database of any version, or of somebody else. */
@@ -24,10 +26,12 @@ export async function lockStart(client: pg.PoolClient): Promise<void> {
 }
 
 export async function readDeployment(db: Queryable): Promise<Deployment | null> {
-  const { rows } = await db.query<{ epoch: string; first_epoch: string; owner_key_hash: string }>(
-    'select epoch, coalesce(first_epoch, epoch) as first_epoch, owner_key_hash from deployment',
+  const { rows } = await db.query<{ epoch: string; first_epoch: string; owner_key_hash: string; needs: readonly string[] }>(
+    'select epoch, coalesce(first_epoch, epoch) as first_epoch, owner_key_hash, needs from deployment',
   );
-  return rows[0] === undefined ? null : { epoch: rows[0].epoch, firstEpoch: rows[0].first_epoch, ownerKeyHash: rows[0].owner_key_hash };
+  const [row] = rows;
+  if (row === undefined) return null;
+  return { epoch: row.epoch, firstEpoch: row.first_epoch, ownerKeyHash: row.owner_key_hash, needs: row.needs };
 }
 
 export async function insertDeployment(
@@ -40,4 +44,12 @@ export async function insertDeployment(
 
 export async function updateEpoch(db: Queryable, epoch: string): Promise<void> {
   await db.query('update deployment set first_epoch = coalesce(first_epoch, epoch), epoch = $1', [epoch]);
+}
+
+/** From now on programs without these capabilities do not start on this database. */
+export async function raiseNeeds(db: Queryable, needs: readonly string[]): Promise<void> {
+  await db.query(
+    `update deployment set needs = array(select distinct unnest(needs || $1::text[]) order by 1) where not needs @> $1::text[]`,
+    [needs],
+  );
 }

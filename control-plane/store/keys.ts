@@ -76,6 +76,10 @@ export async function replaceSecret(db: Queryable, workspaceId: number, id: stri
   ]);
 }
 
+export async function replaceScopes(db: Queryable, workspaceId: number, id: string, scopes: readonly string[]): Promise<void> {
+  await db.query('update api_key set scopes = $3 where workspace_id = $1 and id = $2', [workspaceId, id, scopes]);
+}
+
 export async function revokeKey(db: Queryable, workspaceId: number, id: string, at: Date): Promise<void> {
   await db.query('update api_key set revoked_at = $3 where workspace_id = $1 and id = $2 and revoked_at is null', [workspaceId, id, at]);
 }

@@ -34,15 +34,56 @@ export async function lockCounters(client: pg.PoolClient, workspaceId: number, k
   return { rows, nowMs: Math.max(0, ...rows.map(({ now_ms: ms }) => Number(ms))) };
 }
 
-/** Rows for keys that have none, where there is such a workspace. */
-export async function insertCounters(db: Queryable, workspaceId: number, keys: readonly string[]): Promise<void> {
+/** Rows for counters that have none, each with the id of the key in whose share it is, or null, where there is such a workspace. */
+export async function insertCounters(
+  db: Queryable,
+  workspaceId: number,
+  counters: readonly (readonly [string, string | null])[],
+): Promise<void> {
   await db.query(
-    `insert into quota_counter (workspace_id, key, kept_until)
-     select workspace.id, wanted.key, clock_timestamp() + interval '1 minute'
-     from workspace cross join unnest($2::text[]) as wanted(key) where workspace.id = $1 order by wanted.key
+    `insert into quota_counter (workspace_id, key, key_id, kept_until)
+     select workspace.id, wanted.key, wanted.key_id, clock_timestamp() + interval '1 minute'
+     from workspace cross join unnest($2::text[], $3::text[]) as wanted(key, key_id) where workspace.id = $1 order by wanted.key
      on conflict (workspace_id, key) do nothing`,
-    [workspaceId, keys],
+    [workspaceId, counters.map(([key]) => key), counters.map(([, keyId]) => keyId)],
   );
+}
+
+/** A key of API, in its workspace. */
+export interface KeyPlace {
+  readonly workspaceId: number;
+  readonly keyId: string;
+}
+
+/** Those that have asked for as many counters as they may have, or more. */
+export async function listCrowdedKeys(db: Queryable, max: number): Promise<readonly (KeyPlace & { readonly counters: number })[]> {
+  const { rows } = await db.query<{ workspace: string; key: string; counters: string }>(
+    `select workspace_id as workspace, key_id as key, count(*) as counters from quota_counter
+     where key_id is not null group by workspace_id, key_id having count(*) >= $1`,
+    [max],
+  );
+  return rows.map(({ workspace, key, counters }) => ({ workspaceId: Number(workspace), keyId: key, counters: Number(counters) }));
+}
+
+/**
+ * Removes at most so many of the counters in a key's share, longest unused first; of those with a grant, and of those that would be kept
+ * for longer than `spareMs`, none. Answers how many went.
+ */
+export async function deleteUnusedCounters(
+  db: Queryable,
+  { workspaceId, keyId }: KeyPlace,
+  { limit, spareMs }: { readonly limit: number; readonly spareMs: number },
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `delete from quota_counter using (
+       select workspace_id, key from quota_counter
+       where workspace_id = $1 and key_id = $2 and kept_until < clock_timestamp() + $4 * interval '1 millisecond'
+         and coalesce(jsonb_array_length(state->'grants'), 0) = 0
+       order by kept_until limit $3 for update skip locked
+     ) as unused where quota_counter.workspace_id = unused.workspace_id and quota_counter.key = unused.key`,
+    [workspaceId, keyId, limit, spareMs],
+  );
+  return rowCount ?? 0;
 }
 
 export interface WrittenCounter {

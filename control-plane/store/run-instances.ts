@@ -1,14 +1,26 @@
 // The control planes that run agents, by their heartbeats: who lives, whose runs must stop, and whose were left behind. Time is the
 // database's, which all of them share.
+import { capabilities } from '@tollgate/proto/contract';
 import type { RunHalt, RunRef } from '../domain/runs/run.ts';
 import type { Queryable } from './transaction.ts';
 
+const isLive = (silenceMs: string): string => `heartbeat_at > clock_timestamp() - ${silenceMs} * interval '1 millisecond'`;
+
 export async function beat(db: Queryable, instance: string): Promise<void> {
   await db.query(
-    `insert into run_instance (id, heartbeat_at) values ($1, clock_timestamp())
+    `insert into run_instance (id, heartbeat_at, capabilities) values ($1, clock_timestamp(), $2)
      on conflict (id) do update set heartbeat_at = excluded.heartbeat_at`,
-    [instance],
+    [instance, capabilities],
   );
+}
+
+/** How many of those that live lack one of the capabilities. */
+export async function countLackingInstances(db: Queryable, needs: readonly string[], silenceMs: number): Promise<number> {
+  const { rows } = await db.query<{ count: string }>(
+    `select count(*) from run_instance where ${isLive('$2')} and not capabilities @> $1::text[]`,
+    [needs, silenceMs],
+  );
+  return Number(rows[0]?.count);
 }
 
 export async function deleteInstance(db: Queryable, instance: string): Promise<void> {
@@ -33,8 +45,6 @@ export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise
   );
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id, why: row.cancelled ? 'cancelled' : 'ended' }));
 }
-
-const isLive = (silenceMs: string): string => `heartbeat_at > clock_timestamp() - ${silenceMs} * interval '1 millisecond'`;
 
 /** Runs that go on as far as is written, while nobody has heard of their control plane for so long. */
 export async function findOrphans(db: Queryable, silenceMs: number, limit: number): Promise<readonly RunRef[]> {

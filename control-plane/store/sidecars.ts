@@ -14,6 +14,8 @@ const columns = [
   ['sidecar_id', 'text'],
   ['form', 'text'],
   ['control_plane', 'text'],
+  // As JSON: an array of arrays is no list of lists.
+  ['capabilities', 'jsonb'],
   ['connected_at', 'timestamptz'],
   ['left_at', 'timestamptz'],
   ['epoch', 'text'],
@@ -27,6 +29,8 @@ const columns = [
   ['spool_age_ms', 'bigint'],
   ['unrecorded', 'bigint'],
   ['outage_decisions', 'bigint'],
+  ['refused_spools', 'bigint'],
+  ['refused_records', 'bigint'],
 ] as const;
 
 const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly unknown[] => [
@@ -37,6 +41,7 @@ const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly un
   seen.sidecarId,
   seen.form,
   seen.controlPlane,
+  JSON.stringify(seen.capabilities),
   seen.connectedAt,
   seen.leftAt,
   held?.epoch,
@@ -50,6 +55,8 @@ const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly un
   status?.spoolAgeMs,
   status?.unrecorded,
   status?.outageDecisions,
+  status?.refusedSpools,
+  status?.refusedRecords,
 ];
 
 const names = columns.map(([name]) => name).join(', ');
@@ -95,12 +102,22 @@ export async function deleteSidecarsUnseen(db: Queryable, days: number): Promise
   await db.query("delete from sidecar where seen_at < clock_timestamp() - $1 * interval '1 day'", [days]);
 }
 
+/** Those that are connected and lack one of the capabilities, by name. */
+export async function listLackingSidecars(db: Queryable, workspaceId: number, needs: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await db.query<{ sidecar_id: string }>(
+    `select distinct sidecar_id from sidecar where workspace_id = $1 and ${isThere('$3')} and not capabilities ?& $2::text[] order by 1`,
+    [workspaceId, needs, presence.believedMs],
+  );
+  return rows.map((row) => row.sidecar_id);
+}
+
 interface SidecarRow {
   readonly key_id: string;
   readonly boot_id: string;
   readonly sidecar_id: string;
   readonly form: string;
   readonly control_plane: string;
+  readonly lacks: readonly string[];
   readonly connected_at: Date;
   readonly seen_at: Date;
   readonly connected: boolean;
@@ -117,6 +134,8 @@ interface SidecarRow {
   readonly spool_age_ms: string | null;
   readonly unrecorded: string | null;
   readonly outage_decisions: string | null;
+  readonly refused_spools: string | null;
+  readonly refused_records: string | null;
 }
 
 export interface SidecarList {
@@ -146,7 +165,7 @@ export async function listSidecars(db: Queryable, workspaceId: number, { limit, 
          where $4::boolean is null
            or (${order}) > (not $4::boolean, $5::text, -extract(epoch from $6::timestamptz), $7::text, $8::text)
          order by ${order} limit $3)
-     select s.*, case when s.epoch = d.epoch and s.revision <= w.revision then w.revision - s.revision end as lag,
+     select s.*, array(select need from unnest(d.needs) as need where not s.capabilities ? need) as lacks, case when s.epoch = d.epoch and s.revision <= w.revision then w.revision - s.revision end as lag,
        (extract(epoch from clock_timestamp() - (select at from admin_event e
          where e.workspace_id = $1 and e.revision > s.revision order by e.revision, e.position limit 1)) * 1000)::float8 as behind_ms
      from page s join workspace w on w.id = s.workspace_id cross join deployment d order by ${order}`,
@@ -168,6 +187,7 @@ function sidecarFromRow(row: SidecarRow): ListedSidecar {
     sidecarId: row.sidecar_id,
     form: rowIs(isForm, row.form),
     controlPlane: row.control_plane,
+    lacks: row.lacks,
     connectedAt: row.connected_at,
     connected: row.connected,
     lastSeen: row.seen_at,
@@ -184,6 +204,8 @@ function sidecarFromRow(row: SidecarRow): ListedSidecar {
             spoolAgeMs: Number(row.spool_age_ms),
             unrecorded: Number(row.unrecorded),
             outageDecisions: Number(row.outage_decisions),
+            refusedSpools: Number(row.refused_spools),
+            refusedRecords: Number(row.refused_records),
           },
   };
 }

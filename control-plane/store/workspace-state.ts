@@ -43,7 +43,7 @@ export function readWorkspace(pool: pg.Pool, workspaceId: number, since: Revisio
   });
 }
 
-type Head = Pick<WorkspaceState, 'workspace' | 'epoch' | 'revision' | 'frozen'>;
+type Head = Pick<WorkspaceState, 'workspace' | 'workspaceId' | 'epoch' | 'revision' | 'frozen'>;
 
 async function findSince(db: Queryable, workspaceId: number, since: RevisionName | null): Promise<WorkspaceRead | null> {
   const head = await findHead(db, workspaceId);
@@ -60,8 +60,8 @@ async function findHead(db: Queryable, workspaceId: number): Promise<(Head & { r
   if (workspace === null) return null;
   const deployment = await readDeployment(db);
   if (deployment === null) throw new Error('the database holds workspaces and no epoch');
-  const { slug, revision, frozen, changesFrom } = workspace;
-  return { workspace: slug, epoch: deployment.epoch, revision, frozen, known: changesFrom };
+  const { slug, randomId, revision, frozen, changesFrom } = workspace;
+  return { workspace: slug, workspaceId: randomId, epoch: deployment.epoch, revision, frozen, known: changesFrom };
 }
 
 async function findState(db: Queryable, workspaceId: number): Promise<WorkspaceState | null> {

@@ -4,6 +4,8 @@ import { patientQuery, type Queryable } from './transaction.ts';
 export interface Workspace {
   readonly id: number;
   readonly slug: string;
+  /** 32 hex digits that are never used again, where the slug may be. */
+  readonly randomId: string;
   readonly revision: number;
   readonly frozen: boolean;
   /** Whoever holds this revision, or a later one, can be told what changed since (`workspace-changes.ts`). */
@@ -14,17 +16,19 @@ export interface Workspace {
 interface WorkspaceRow {
   readonly id: string;
   readonly slug: string;
+  readonly random_id: string;
   readonly revision: string;
   readonly frozen: boolean;
   readonly changes_from: string;
   readonly created_at: Date;
 }
 
-const columns = 'id, slug, revision, frozen, changes_from, created_at';
+const columns = 'id, slug, random_id, revision, frozen, changes_from, created_at';
 
 const workspaceFromRow = (row: WorkspaceRow): Workspace => ({
   id: Number(row.id),
   slug: row.slug,
+  randomId: row.random_id,
   revision: Number(row.revision),
   frozen: row.frozen,
   changesFrom: Number(row.changes_from),

@@ -1,6 +1,17 @@
 // Pure, and shared by both programs: no clock, no I/O, no logger, nothing asynchronous.
 export { isLoopback } from './address.ts';
 export { bounds } from './bounds.ts';
+export {
+  capabilities,
+  capabilitiesProblem,
+  isEntryKnown,
+  loweredDocument,
+  loweredRule,
+  needable,
+  type Needs,
+  needsOfRule,
+  policyNeeds,
+} from './capabilities.ts';
 export { AppError, codes, type ErrorCode } from './codes.ts';
 export { snapshotEntryDigest, snapshotHash, snapshotHashAfter, snapshotHashOfParts } from './digest.ts';
 export type { AuditEntry, EntryRule, Finding, TraceIds } from './entry.ts';
@@ -29,6 +40,8 @@ export {
   type QuotaGrant,
   type QuotaLink,
   type QuotaResult,
+  type RunOf,
+  runIdOf,
   type SettledGrant,
   type UsedTokens,
 } from './quota.ts';
@@ -43,6 +56,7 @@ export {
   type RedactionKind,
   redactionKinds,
 } from './redaction.ts';
+export { isRefusedCode, type RefusedCode, refusedCodes } from './refused.ts';
 export type { RevisionName } from './revision.ts';
 export {
   type CompiledAgent,

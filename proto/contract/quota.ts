@@ -1,11 +1,25 @@
 // What a sidecar asks the ledger of leases, and what it is answered: the messages of `proto/tollgate/v1/quota.proto` as
 // plain values. What each field means stands there. Both edges translate; the ledger and its holders know only these.
+import { digestText } from './canonical.ts';
 import type { RevisionName } from './revision.ts';
+
+/** Which run is counted: the calls of one key, subject, session and chain of agents. */
+export interface RunOf {
+  readonly keyId: string;
+  readonly sub: string;
+  readonly sessionId: string;
+  /** By id, or where there is no such agent by name; root to caller. */
+  readonly agents: readonly string[];
+}
+
+/** 64 hex digits. */
+export const runIdOf = ({ keyId, sub, sessionId, agents }: RunOf): string => digestText(JSON.stringify([keyId, sub, sessionId, agents]));
 
 /** What is counted, within one workspace. */
 export type QuotaCounter =
   | { readonly kind: 'limit'; readonly originSub: string; readonly id: string }
-  | { readonly kind: 'run'; readonly id: string; readonly agentId: string };
+  /** `of` is told by who asks; null in answers. */
+  | { readonly kind: 'run'; readonly id: string; readonly agentId: string; readonly of: RunOf | null };
 
 export interface UsedTokens {
   readonly ageMs: number;

@@ -39,6 +39,8 @@ export interface CompiledDocument {
 /** Entry key `settings`; always there. */
 export interface CompiledSettings {
   readonly workspace: string;
+  /** 32 hex digits that are never used again, where the slug may be. */
+  readonly workspaceId: string;
   readonly frozen: boolean;
   readonly defaultPermission: Permission;
   /** Length of a rate limit's window, in seconds. */

@@ -27,6 +27,7 @@ export const scopes = [
   'keys.write',
   'govern',
   'govern.impersonate',
+  'sidecar.library',
   'sidecar.sync',
 ] as const;
 export type Scope = (typeof scopes)[number];
@@ -35,8 +36,9 @@ export const isTier = (value: unknown): value is Tier => (tiers as readonly unkn
 export const isRole = (value: unknown): value is Role => (roles as readonly unknown[]).includes(value);
 export const isScope = (value: unknown): value is Scope => (scopes as readonly unknown[]).includes(value);
 
-/** Whether a key of these scopes may do what `scope` names. */
-export const hasScope = (granted: readonly string[], scope: Scope): boolean => granted.includes('*') || granted.includes(scope);
+/** Whether a key of these scopes may do what `scope` names. A process may do all that a library may. */
+export const hasScope = (granted: readonly string[], scope: Scope): boolean =>
+  granted.includes('*') || granted.includes(scope) || (scope === 'sidecar.library' && granted.includes('sidecar.sync'));
 
 /** For the end of a `switch` over a union: it does not compile while a case is missing. */
 export function unreachable(value: never): never {

@@ -6,7 +6,7 @@
 //
 // States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
 // caps and numbers begin anew then.
-import { digestText, intersectTools, type Tier } from '@tollgate/proto/contract';
+import { intersectTools, type RunOf, runIdOf, type Tier } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
@@ -70,10 +70,10 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
     return isHeld && sessions.get(key) === session ? session : undefined;
   };
 
-  const usageOf = (key: string, originSub: string, agentId: string | null): RunUsage => {
+  const usageOf = (key: string, of: RunOf, agentId: string | null): RunUsage => {
     const make = (): RunUsage => {
-      const shared = agentId === null ? null : { id: digestText(key), agentId };
-      return createRunUsage(counters, { originSub, shared, startedAt: govern.clock.now() });
+      const shared = agentId === null ? null : { id: runIdOf(of), agentId, of };
+      return createRunUsage(counters, { originSub: of.sub, shared, startedAt: govern.clock.now() });
     };
     const usage = usages.get(key) ?? make();
     usages.set(key, usage);
@@ -112,7 +112,8 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const claim: Claim = { identity, hops };
       const key = JSON.stringify([claim, sessionId, client]);
       const usageKey = JSON.stringify([...of, agents]);
-      const usage = usageOf(usageKey, identity.sub, sessionId === identity.keyId ? null : (profile?.id ?? null));
+      const runOf = { keyId: identity.keyId, sub: identity.sub, sessionId, agents };
+      const usage = usageOf(usageKey, runOf, sessionId === identity.keyId ? null : (profile?.id ?? null));
       const numbersKey = JSON.stringify(of);
       const numbers = numbersFor(numbersKey);
       const remember = (session: Session): Session => {

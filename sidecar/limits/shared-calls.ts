@@ -1,15 +1,17 @@
 // The calls of one run that other processes may serve as well, `maxToolCalls` of them together. Where nobody can be asked,
 // a run that nobody else is known to serve is counted here alone: what it used is told as soon as somebody can be.
+import type { RunOf } from '@tollgate/proto/contract';
 import type { LeasedCounter, SharedCalls } from '../decide/decision.ts';
 import type { Lease } from './lease.ts';
 import type { Leases } from './leases.ts';
 
 /** A run that a caller names. */
 export interface SharedRun {
-  /** 64 hex digits. */
+  /** `runIdOf(of)`. */
   readonly id: string;
-  /** The agent whose cap it is. */
+  /** The agent whose cap it is, the last of `of.agents`. */
   readonly agentId: string;
+  readonly of: RunOf;
 }
 
 export class SharedRunCalls implements SharedCalls {

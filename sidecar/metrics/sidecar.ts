@@ -20,6 +20,7 @@ export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMet
   gauge('tollgate_policy_connected', '1 while the policy stream is open', () => Number(sidecar.cell.status().connected));
   gauge('tollgate_policy_outage', '1 while the outage rule of the workspace decides', () => Number(sidecar.cell.status().outage));
   total('tollgate_outage_decisions_total', 'Decisions made by a policy older than the outage rule allows', () => sidecar.outageDecisions);
+  gauge('tollgate_spools_refused', 'Spools that the control plane does not take', () => sidecar.shipping().refusedSpools);
   gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);
   gauge('tollgate_spool_bytes', 'Bytes of the spool on disk', () => sidecar.shipping().bytes);
   const oldest = (): number => sidecar.shipping().oldestAgeMs / 1000;

@@ -6,11 +6,14 @@ import type { Log } from '../log.ts';
 import type { Backlog, BacklogStatus } from '../spool/backlog.ts';
 
 export interface Backlogs {
-  readonly all: readonly Backlog[];
+  /** Those that are not refused. */
+  readonly open: readonly Backlog[];
   /** Nothing is left to ship. */
   readonly isShipped: boolean;
   /** Something of this one was acknowledged. */
   settle(backlog: Backlog): void;
+  /** The control plane takes nothing of this one: it stays on disk, and is tried again later. */
+  refuse(backlog: Backlog, code: string): void;
   status(): BacklogsStatus;
   /** What dead processes left, on disk. */
   readonly adoptedBytes: number;
@@ -21,11 +24,14 @@ export interface Backlogs {
 interface BacklogsStatus extends BacklogStatus {
   /** Spools of dead processes. */
   readonly adopted: number;
+  /** Spools that the control plane does not take, and what is unacknowledged in them; they are in no other figure, but for the own one. */
+  readonly refusedSpools: number;
+  readonly refusedRecords: number;
 }
 
 export interface BacklogsDeps {
-  /** Finds spools of dead processes, at most `max`. */
-  readonly adopt: (max: number) => Promise<readonly Backlog[]>;
+  /** Finds spools of dead processes, at most `max`, but those that are left alone for now. */
+  readonly adopt: (max: number, isLeft: (id: string) => boolean) => Promise<readonly Backlog[]>;
   readonly clock: Clock;
   readonly log: Log;
   readonly onAdopted: (backlog: Backlog) => void;
@@ -36,6 +42,8 @@ export interface BacklogsDeps {
 const adoptedMax = 16;
 /** Where there may be more than could be taken. */
 const adoptSoonMs = 1_000;
+/** What is refused is so until somebody has done something about it, such as a restore; the own one is needed. */
+const refusedMs = { own: 30_000, adopted: 600_000 };
 
 export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { spool: Backlog; adoptEveryMs: number }): Backlogs {
   const { clock, log } = deps;
@@ -43,6 +51,8 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
   let lostBefore = 0;
   // Asked for at each write, and changes at an acknowledgement only.
   let adoptedBytes = 0;
+  /** Records that are not acknowledged, by the ids of spools that were refused. */
+  const refused = new Map<string, number>();
   let isStopped = false;
   let timer: Timer | undefined;
   let retiring = Promise.resolve();
@@ -50,7 +60,7 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
 
   async function adopt(): Promise<void> {
     const room = adoptedMax - (all.length - 1);
-    const found = room > 0 ? await deps.adopt(room).catch(adoptionFailed) : [];
+    const found = room > 0 ? await deps.adopt(room, (id) => refused.has(id)).catch(adoptionFailed) : [];
     for (const backlog of found) {
       all = [...all, backlog];
       deps.onAdopted(backlog);
@@ -76,12 +86,30 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
   function settle(backlog: Backlog): void {
     if (backlog === spool) return;
     countAdopted();
-    if (!isShipped(backlog) || !all.includes(backlog)) return;
+    if (isShipped(backlog) && all.includes(backlog)) retire(backlog);
+  }
+
+  function retire(backlog: Backlog): void {
     all = all.filter((other) => other !== backlog);
     countAdopted();
-    lostBefore += backlog.status().lost;
+    // What is refused will be read again.
+    if (isShipped(backlog)) lostBefore += backlog.status().lost;
     deps.onRetired(backlog);
     retiring = retiring.then(() => close(backlog));
+  }
+
+  function refuse(backlog: Backlog, code: string): void {
+    const { id } = backlog;
+    const { records } = backlog.status();
+    const againMs = backlog === spool ? refusedMs.own : refusedMs.adopted;
+    refused.set(id, records);
+    log.warn({ spool: id, code, records, againMs }, 'the control plane does not take this spool; it is kept on disk');
+    if (backlog !== spool) retire(backlog);
+    const again = clock.after(againMs, () => {
+      refused.delete(id);
+      if (backlog === spool) deps.onAdopted(spool);
+    });
+    again.unref();
   }
 
   async function close(backlog: Backlog): Promise<void> {
@@ -97,17 +125,20 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
       oldestAt: oldest.length > 0 ? Math.min(...oldest) : undefined,
       lost: each.reduce((sum, { lost }) => sum + lost, lostBefore),
       adopted: all.length - 1,
+      refusedSpools: refused.size,
+      refusedRecords: [...refused.values()].reduce((sum, records) => sum + records, 0),
     };
   }
 
   return {
-    get all() {
-      return all;
+    get open() {
+      return all.filter(({ id }) => !refused.has(id));
     },
     get isShipped() {
-      return all.every(isShipped);
+      return all.every((backlog) => isShipped(backlog) || refused.has(backlog.id));
     },
     settle,
+    refuse,
     status,
     get adoptedBytes() {
       return adoptedBytes;

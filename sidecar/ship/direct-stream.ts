@@ -1,21 +1,19 @@
 // A stream to an audit log in this very process: what `AuditService.Ship` is over the network. Batches are committed one after
 // the other and acknowledged after their commit; a commit that fails ends the stream, and the shipper comes back.
 import { EventEmitter } from 'node:events';
-import { bounds } from '@tollgate/proto/contract';
-import type { SpoolRecord } from '../spool/record.ts';
+import { bounds, type RefusedCode } from '@tollgate/proto/contract';
 import type { ShipMessage, ShipStream } from './shipment.ts';
 
 /** The records of one spool, as they follow each other. */
-export interface DirectBatch {
-  readonly spoolId: string;
-  readonly records: readonly SpoolRecord[];
-}
+export type DirectBatch = NonNullable<ShipMessage['batch']>;
+
+/** Everything of the spool up to the sequence is committed, or nothing of the batch was taken. */
+export type Committed = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
 
 /** As gRPC says it. */
 const codes = { ok: 0, cancelled: 1, unavailable: 14 } as const;
 
-/** `commit` answers the sequence up to which everything of the spool is committed. */
-export function openDirectStream(commit: (batch: DirectBatch) => Promise<number>): ShipStream {
+export function openDirectStream(commit: (batch: DirectBatch) => Promise<Committed>): ShipStream {
   const stream = new EventEmitter();
   let hasEnded = false;
   let committing = Promise.resolve();
@@ -28,8 +26,11 @@ export function openDirectStream(commit: (batch: DirectBatch) => Promise<number>
   const take = async (batch: DirectBatch): Promise<void> => {
     if (hasEnded) return;
     try {
-      const sequence = await commit(batch);
-      if (!hasEnded) stream.emit('data', { acknowledged: { spoolId: batch.spoolId, sequence } });
+      const { spoolId } = batch;
+      const committed = await commit(batch);
+      if (hasEnded) return;
+      if ('refused' in committed) stream.emit('data', { refused: { spoolId, code: committed.refused, expected: committed.expected } });
+      else stream.emit('data', { acknowledged: { spoolId, sequence: committed.acknowledged } });
     } catch (error) {
       end(codes.unavailable, error instanceof Error ? error.message : String(error));
     }

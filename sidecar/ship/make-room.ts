@@ -41,6 +41,7 @@ export async function openWithRoom<Spool>({ open, ship, clock, log }: MakeRoomDe
 /** Stands for the spool that is not there yet. */
 const nothing: Backlog = {
   id: '',
+  owned: { secret: Buffer.alloc(0), workspaceId: '' },
   last: 0,
   acknowledged: 0,
   sent: 0,

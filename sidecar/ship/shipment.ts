@@ -9,10 +9,10 @@
 // The server is not believed more than it can know: nothing is acknowledged that was never sent. A stream on which
 // nothing comes to anything for `progressMs`, no credit, or no acknowledgement of what was sent, is given up.
 import type { ShipResponse__Output } from '@tollgate/proto';
-import { bounds } from '@tollgate/proto/contract';
+import { bounds, capabilities } from '@tollgate/proto/contract';
 import type { Clock, Timer } from '../clock.ts';
 import type { Backlog } from '../spool/backlog.ts';
-import type { SpoolRecord } from '../spool/record.ts';
+import { lastIn, type SpoolRecord } from '../spool/record.ts';
 import { createLanes, type Lane } from './lanes.ts';
 
 /** A call of `AuditService.Ship`, or what stands for one where the control plane is this process. */
@@ -28,8 +28,13 @@ export interface ShipStream {
 }
 
 export interface ShipMessage {
-  readonly hello?: { readonly sidecarId: string };
-  readonly batch?: { readonly spoolId: string; readonly records: SpoolRecord[] };
+  readonly hello?: { readonly sidecarId: string; readonly capabilities: string[] };
+  readonly batch?: {
+    readonly spoolId: string;
+    readonly spoolSecret: Buffer;
+    readonly workspaceId: string;
+    readonly records: SpoolRecord[];
+  };
 }
 
 interface ShipStatus {
@@ -65,6 +70,8 @@ export interface ShipmentDeps {
   readonly onOpen: () => void;
   readonly onAcknowledged: (backlog: Backlog) => void;
   readonly onUnreadable: (backlog: Backlog, error: unknown) => void;
+  /** Nothing of it is taken; it is no part of this shipment any more. */
+  readonly onRefused: (backlog: Backlog, code: string) => void;
 }
 
 export interface ShipmentConfig {
@@ -78,7 +85,10 @@ export interface ShipmentConfig {
   readonly isAwaited: boolean;
 }
 
-export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnreadable }: ShipmentDeps, config: ShipmentConfig): Shipment {
+export function createShipment(
+  { stream, clock, onOpen, onAcknowledged, onUnreadable, onRefused }: ShipmentDeps,
+  config: ShipmentConfig,
+): Shipment {
   const lanes = createLanes(config.backlogs, config);
   let hasEnded = false;
   let hasProgressed = false;
@@ -102,7 +112,7 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnread
   stream.on('error', () => {});
   stream.on('drain', () => unblock());
   stream.on('data', receive);
-  stream.write({ hello: { sidecarId: config.sidecarId } });
+  stream.write({ hello: { sidecarId: config.sidecarId, capabilities: [...capabilities] } });
   awaitProgress();
 
   function awaitProgress(): void {
@@ -116,7 +126,7 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnread
     progressTimer.unref();
   }
 
-  function receive({ credit, acknowledged }: ShipResponse__Output): void {
+  function receive({ credit, acknowledged, refused }: ShipResponse__Output): void {
     if (credit) {
       const isFirst = lanes.credit === 0;
       // What is under way has a bound of its own, whatever the server says.
@@ -127,6 +137,7 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnread
       }
     }
     if (acknowledged) acknowledge(acknowledged.spoolId, acknowledged.sequence);
+    if (refused) refuse(refused.spoolId, refused.code);
     pump();
   }
 
@@ -142,6 +153,14 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnread
     hasProgressed = true;
     awaitProgress();
     onAcknowledged(lane.backlog);
+  }
+
+  /** Of several batches that are under way each is refused: the first says it. */
+  function refuse(spoolId: string, code: string): void {
+    const lane = lanes.find(spoolId);
+    if (!lane) return;
+    lanes.remove(lane.backlog);
+    onRefused(lane.backlog, code);
   }
 
   function pump(): void {
@@ -165,13 +184,17 @@ export function createShipment({ stream, clock, onOpen, onAcknowledged, onUnread
       const { lane, recordsMax } = next;
       const records = await read(lane, recordsMax);
       if (records === undefined) continue;
-      const last = records.at(-1);
-      if (hasEnded || !last) return;
+      const last = lastIn(records);
+      if (hasEnded || last === undefined) return;
+      // Refused meanwhile.
+      if (lanes.find(lane.backlog.id) !== lane) continue;
       // Nobody owed anything until now.
       if (lanes.inFlight === 0) awaitProgress();
-      lane.sent = Math.max(lane.sent, last.sequence);
-      lane.backlog.noteSent(last.sequence);
-      const hasRoom = stream.write({ batch: { spoolId: lane.backlog.id, records: [...records] } });
+      lane.sent = Math.max(lane.sent, last);
+      lane.backlog.noteSent(last);
+      const { id: spoolId, owned } = lane.backlog;
+      const { secret: spoolSecret, workspaceId } = owned;
+      const hasRoom = stream.write({ batch: { spoolId, spoolSecret, workspaceId, records: [...records] } });
       if (!hasRoom) await drained();
       if (hasEnded) return;
     }

@@ -34,6 +34,9 @@ export interface ShipperStatus {
   readonly lost: number;
   /** Spools of dead processes that are being shipped. */
   readonly adopted: number;
+  /** Spools that the control plane does not take, and what is unacknowledged in them. */
+  readonly refusedSpools: number;
+  readonly refusedRecords: number;
   /** Why the last stream ended; undefined once another is open. */
   readonly lastError: string | undefined;
 }
@@ -121,8 +124,8 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
     try {
       const stream = deps.openStream();
       shipment = createShipment(
-        { stream, clock, onOpen, onAcknowledged: settle, onUnreadable },
-        { sidecarId, backlogs: backlogs.all, own: spool, flushMs, isAwaited, progressMs },
+        { stream, clock, onOpen, onAcknowledged: settle, onUnreadable, onRefused },
+        { sidecarId, backlogs: backlogs.open, own: spool, flushMs, isAwaited, progressMs },
       );
       return await shipment.ended;
     } catch (error) {
@@ -143,8 +146,17 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
     log.info({ records: status().records }, 'audit stream open');
   }
 
+  function onRefused(backlog: Backlog, code: string): void {
+    backlogs.refuse(backlog, code);
+    finishIfShipped();
+  }
+
   function settle(backlog: Backlog): void {
     backlogs.settle(backlog);
+    finishIfShipped();
+  }
+
+  function finishIfShipped(): void {
     if (closing !== 'no' && backlogs.isShipped) shipment?.finish();
   }
 

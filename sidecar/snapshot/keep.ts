@@ -8,11 +8,14 @@ import type { Clock, Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { PolicyCell } from './cell.ts';
 import { readSnapshotFile, touchSnapshotFile, writeSnapshotFile } from './disk.ts';
+import type { SnapshotMessage } from './verify.ts';
 
 interface Deps {
   readonly cell: PolicyCell;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
+  /** Whether what is on disk was given to this sidecar's key. */
+  readonly isOurs: (message: SnapshotMessage) => boolean;
 }
 
 export interface Keeper {
@@ -30,7 +33,7 @@ const touchMs = 1_000;
 const writeEveryMs = 1_000;
 
 /** Offers the file's snapshot to the cell, if there is one, and keeps the file up to date from then on. */
-export async function keepOnDisk({ cell, clock, log }: Deps, path: string): Promise<Keeper> {
+export async function keepOnDisk({ cell, clock, log, isOurs }: Deps, path: string): Promise<Keeper> {
   let pending = false;
   let writing: Promise<void> | null = null;
   let resting: Timer | null = null;
@@ -38,6 +41,7 @@ export async function keepOnDisk({ cell, clock, log }: Deps, path: string): Prom
   const restore = async (): Promise<void> => {
     const stored = await readSnapshotFile(path);
     if (stored === null) return;
+    if (!isOurs(stored.message)) return log.warn({ path }, 'the snapshot on disk is not used: it does not hold the key of this sidecar');
     const age = Math.max(0, clock.wall() - stored.heardAt);
     const offered = cell.restore(stored.message, clock.now() - age);
     if (!offered.ok) log.warn({ path, code: offered.code, problem: offered.message }, 'the snapshot on disk is not used');

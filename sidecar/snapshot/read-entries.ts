@@ -91,6 +91,8 @@ function readSettings(json: Fields): CompiledSettings {
   const onOutage = oneOf('deny', 'last_known');
   return {
     workspace: json.read('workspace', string),
+    // A snapshot on disk may be older than it is.
+    workspaceId: json.optional('workspaceId', string) ?? '',
     frozen: json.read('frozen', boolean),
     defaultPermission: json.read('defaultPermission', permission),
     windowSeconds: json.read('windowSeconds', integer(1, 86_400)),

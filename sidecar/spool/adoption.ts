@@ -6,6 +6,7 @@ import { readAcknowledgedMark } from './acknowledged-mark.ts';
 import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
 import { readTail } from './damage.ts';
 import { type Hold, isErrno, takeHold } from './hold.ts';
+import { readOwnership } from './ownership.ts';
 import { createSegments, firstOfSegment, type Segment, type Segments } from './segments.ts';
 import { type FoundSpool, listSpools, removeRemnants } from './spool-folder.ts';
 import { readRange, type SpoolFs } from './spool-fs.ts';
@@ -20,13 +21,19 @@ export interface AdoptionConfig {
   readonly workspace: string;
   /** How many to take at most; the others are there for the next time, or for another process. */
   readonly max: number;
+  /** Spools that are left alone for now. */
+  readonly isLeft?: (id: string) => boolean;
 }
 
-export async function adoptDead(deps: AdoptionDeps, { folder, workspace, max }: AdoptionConfig): Promise<readonly Backlog[]> {
+export async function adoptDead(
+  deps: AdoptionDeps,
+  { folder, workspace, max, isLeft = () => false }: AdoptionConfig,
+): Promise<readonly Backlog[]> {
   for (const path of await removeRemnants(folder, deps.clock.wall())) deps.log.warn({ path }, 'what is left of a spool cannot be removed');
   const adopted: Backlog[] = [];
   for (const spool of listSpools(folder)) {
     if (adopted.length >= max) break;
+    if (isLeft(spool.id)) continue;
     const found = spool.workspace;
     if (found === undefined) deps.log.warn({ folder: spool.folder }, 'a spool is not understood');
     if (found !== workspace) continue;
@@ -44,10 +51,11 @@ async function adopt(deps: AdoptionDeps, { id, folder }: FoundSpool): Promise<Ba
   const hold = await takeHold(folder, deps.randomId);
   if (!hold) return undefined;
   try {
+    const owned = readOwnership(folder);
     const list = listSegments(folder);
     const segments = await readSegments(deps, hold, list);
     const [oldest] = list;
-    const backlog = createBacklog(deps, { id, hold, segments, ...(oldest && { since: statSync(oldest.path).birthtimeMs }) });
+    const backlog = createBacklog(deps, { id, hold, owned, segments, ...(oldest && { since: statSync(oldest.path).birthtimeMs }) });
     deps.log.info({ spool: id, ...backlog.status() }, 'a spool was adopted');
     return backlog;
   } catch (error) {

@@ -10,13 +10,16 @@ import { createAges } from './ages.ts';
 import type { Hold } from './hold.ts';
 import { createLosses } from './losses.ts';
 import { type BatchLimits, createReader } from './reader.ts';
-import type { SpoolRecord } from './record.ts';
+import type { Ownership } from './ownership.ts';
+import { lastIn, type SpoolRecord } from './record.ts';
 import type { Segments } from './segments.ts';
 import { removeSpoolFolder } from './spool-folder.ts';
 import type { SpoolFs } from './spool-fs.ts';
 
 export interface Backlog {
   readonly id: string;
+  /** Whose it is: without the secret the control plane takes nothing of it. */
+  readonly owned: Pick<Ownership, 'secret' | 'workspaceId'>;
   /** The last sequence there is to ship. */
   readonly last: number;
   readonly acknowledged: number;
@@ -52,6 +55,7 @@ export interface BacklogDeps {
 export interface BacklogConfig {
   readonly id: string;
   readonly hold: Hold;
+  readonly owned: Ownership;
   readonly segments: Segments;
   /** When the oldest of the records that are there already was appended, or before. */
   readonly since?: number;
@@ -64,7 +68,7 @@ export interface BacklogConfig {
 /** A backlog, and what its own writer says to it: that something was committed. */
 export function createBacklog(
   { fs, clock, log }: BacklogDeps,
-  { id, hold, segments, since, onAcknowledged, stopWriting }: BacklogConfig,
+  { id, hold, owned, segments, since, onAcknowledged, stopWriting }: BacklogConfig,
 ): Backlog & { readonly noteAppended: () => void } {
   const mark = createAcknowledgedMark({ fs, clock }, hold.folder);
   const losses = createLosses({ fs, log }, { id, folder: hold.folder });
@@ -100,7 +104,7 @@ export function createBacklog(
     reading = batchRead.catch(() => {});
     const batch = await batchRead;
     // What was acknowledged meanwhile is not read any more.
-    isCaughtUp = Math.max(batch.at(-1)?.sequence ?? after, segments.acknowledged) >= segments.last;
+    isCaughtUp = Math.max(lastIn(batch) ?? after, segments.acknowledged) >= segments.last;
     return batch;
   }
 
@@ -119,6 +123,7 @@ export function createBacklog(
 
   return {
     id,
+    owned,
     get last() {
       return segments.last;
     },

@@ -68,7 +68,7 @@ export function createReader(
     if (place?.due !== after + 1 || place.segment.bytes === 0) seek(after + 1);
     const batch: SpoolRecord[] = [];
     let bytes = 0;
-    while (place && place.due <= segments.last && batch.length < recordsMax) {
+    while (place && place.due <= segments.last && place.due - after <= recordsMax) {
       if (place.due <= segments.acknowledged) {
         // Meanwhile the server told that it has these from an earlier stream; their segments may be gone.
         if (batch.length > 0) break;
@@ -89,7 +89,7 @@ export function createReader(
         continue;
       }
       if (found.kind === 'end' || found.sequence > place.due) {
-        batch.push(lose(place));
+        addLost(batch, lose(place));
         continue;
       }
       // A sequence below the due one was acknowledged before this reader came here.
@@ -139,11 +139,11 @@ export function createReader(
     at.offset = found < 0 ? at.windowStart + at.window.length : at.windowStart + found;
   }
 
-  function lose(at: Place): SpoolRecord {
+  function lose(at: Place): number {
     const sequence = at.due;
     onLost(at.segment, sequence);
     at.due += 1;
-    return { sequence, lost: 'unreadable on disk' };
+    return sequence;
   }
 
   function close(): void {
@@ -158,6 +158,14 @@ export function createReader(
   }
 
   return { readBatch, release, close };
+}
+
+/** Losses that follow each other are told as one. */
+function addLost(batch: SpoolRecord[], sequence: number): void {
+  const before = batch.at(-1);
+  const first = before !== undefined && 'lost' in before ? before.sequence : sequence;
+  if (first < sequence) batch.pop();
+  batch.push({ sequence: first, lost: { last: sequence, reason: 'unreadable on disk' } });
 }
 
 function look({ segment, offset, window, windowStart }: Place): Look {

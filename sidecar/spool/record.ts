@@ -12,7 +12,16 @@ export const headerBytes = 16;
 /** Of JSON. Above what any entry may be, so that mending an oversized one is left to the control plane. */
 export const recordBytesMax = 4 * bounds.auditEntryBytes;
 
-export type SpoolRecord = { readonly sequence: number; readonly entry: Buffer } | { readonly sequence: number; readonly lost: string };
+/** As it is shipped. Of what is lost, `sequence` is the first. */
+export type SpoolRecord =
+  | { readonly sequence: number; readonly entry: Buffer }
+  | { readonly sequence: number; readonly lost: { readonly last: number; readonly reason: string } };
+
+/** The last sequence of records that follow each other; undefined: there are none. */
+export function lastIn(records: readonly SpoolRecord[]): number | undefined {
+  const record = records.at(-1);
+  return record !== undefined && 'lost' in record ? record.lost.last : record?.sequence;
+}
 
 /** Above what `recordBytesMax` can reach, below the highest byte. */
 const goesOnBit = 0x80_0000;

@@ -1,18 +1,15 @@
 // The subfolders of the spool folder, one for each process that wrote entries there: how they appear, what they say
 // about themselves, how they vanish. All three at one instant, by a rename:
 //   <id>.new   being made; nobody looks at it
-//   <id>       a spool, with its meta file and, from its first moment, its owner's socket
+//   <id>       a spool, with what says whose it is and, from its first moment, its owner's socket
 //   <id>.gone  acknowledged to the end; whoever sees it may delete it
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Hold, isErrno, takeHold } from './hold.ts';
 import { makeFolder } from './make-folder.ts';
+import { readWorkspace, writeOwnership } from './ownership.ts';
 import type { SpoolFs } from './spool-fs.ts';
-
-/** 2 since records say whether their group goes on. */
-const format = 2;
-const readableFormats: readonly unknown[] = [1, format];
 
 /** Makes the spool folder too, if need be. */
 export async function makeSpoolFolder(
@@ -26,7 +23,7 @@ export async function makeSpoolFolder(
   refuseIfThere(making, () => mkdirSync(making, { mode: 0o700 }));
   let hold: Hold | undefined;
   try {
-    writeFileSync(metaIn(making), JSON.stringify({ format, workspace }), { flush: true });
+    writeOwnership(making, workspace);
     hold = await takeHold(making, randomId);
     if (!hold) throw new Error(`the new spool ${making} is held by another process`);
     refuseIfThere(folder, () => fs.renameSync(making, folder));
@@ -91,18 +88,4 @@ export async function removeRemnants(root: string, now: number): Promise<readonl
 
 function namesIn(root: string): readonly string[] {
   return readdirSync(root);
-}
-
-function readWorkspace(folder: string): string | undefined {
-  try {
-    const meta: unknown = JSON.parse(readFileSync(metaIn(folder), 'utf8'));
-    if (typeof meta !== 'object' || meta === null || !('format' in meta) || !('workspace' in meta)) return undefined;
-    return readableFormats.includes(meta.format) && typeof meta.workspace === 'string' ? meta.workspace : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function metaIn(folder: string): string {
-  return join(folder, 'spool.json');
 }

@@ -9,7 +9,9 @@ import type { Log } from '../log.ts';
 import { type Appending, createAppending, type Durability } from './append.ts';
 import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
 import { createConfirmations } from './confirmations.ts';
+import { type Ownership, readOwnership } from './ownership.ts';
 import { createSegments } from './segments.ts';
+import type { Hold } from './hold.ts';
 import { makeSpoolFolder } from './spool-folder.ts';
 import { diskFs, type SpoolFs } from './spool-fs.ts';
 import { createWriter } from './writer.ts';
@@ -40,6 +42,8 @@ export interface SpoolConfig {
 export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
   /** What the shipper reads. */
   readonly backlog: Backlog;
+  /** Says for which workspace this spool is, by its random id, where that was not known yet. Where that cannot be written, the next call tries it again. */
+  readonly belongTo: (workspaceId: string) => void;
   /** Why the last write failed; undefined while writing works. */
   readonly failure: string | undefined;
   /** The backlog's: closed by either, both are. */
@@ -61,18 +65,17 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
   const id = randomId();
   const hold = await makeSpoolFolder(fs, folder, { id, workspace, randomId });
   const survivesPowerLoss = durability === 'disk';
-  try {
+  const prepare = (): Ownership => {
     if (survivesPowerLoss) syncFolder(folder);
-  } catch (error) {
-    hold.release();
-    throw error;
-  }
+    return readOwnership(hold.folder);
+  };
+  const owned = orRelease(hold, prepare);
 
   const backlogDeps: BacklogDeps = { fs, clock, log };
   const segments = createSegments(backlogDeps, { folder: hold.folder, list: [], last: 0, acknowledged: 0 });
   const confirmations = durability === 'remote' ? createConfirmations({ clock, log }, { waitMs: confirmMs, acknowledged: 0 }) : undefined;
   const onAcknowledged = (sequence: number): void => confirmations?.acknowledge(sequence);
-  const backlog = createBacklog(backlogDeps, { id, hold, segments, onAcknowledged, stopWriting });
+  const backlog = createBacklog(backlogDeps, { id, hold, owned, segments, onAcknowledged, stopWriting });
   const writer = createWriter(fs, {
     segments,
     segmentBytes: Math.min(segmentBytes, Math.ceil(bytesMax / segmentsMin)),
@@ -84,6 +87,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
 
   return {
     backlog,
+    belongTo,
     append: appending.append,
     appendAsync: appending.appendAsync,
     get failure() {
@@ -91,6 +95,14 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
     },
     close: backlog.close,
   };
+
+  function belongTo(workspaceId: string): void {
+    try {
+      owned.belongTo(workspaceId);
+    } catch (error) {
+      log.warn({ folder: hold.folder, error: String(error) }, 'the spool could not be told its workspace');
+    }
+  }
 
   async function stopWriting(): Promise<void> {
     await appending.close();
@@ -104,5 +116,14 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
     } finally {
       fs.closeSync(fd);
     }
+  }
+}
+
+function orRelease<T>(hold: Hold, prepare: () => T): T {
+  try {
+    return prepare();
+  } catch (error) {
+    hold.release();
+    throw error;
   }
 }

@@ -6,7 +6,7 @@
 // and the cell is told: a sidecar without a good key of its own must not decide.
 import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
-import { bounds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { capabilities, bounds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { barredMs, createBackoff } from '../backoff.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Offered, PolicyCell } from '../snapshot/cell.ts';
@@ -191,7 +191,7 @@ const helloOf = (held: Index | null, { sidecarId, bootId, form }: FollowConfig):
   bootId: bootId,
   form,
   schemaVersion: snapshotSchemaVersion,
-  takesDeltas: true,
+  capabilities: [...capabilities],
   ...(held === null ? {} : { held: { epoch: held.epoch, number: held.revision }, heldHash: held.hash }),
 });
 

@@ -2,7 +2,7 @@
 // the control plane has taken the greeting.
 import { status, type ServiceError } from '@grpc/grpc-js';
 import { createQuotaClient, type LeaseResponse__Output } from '@tollgate/proto';
-import type { QuotaAnswer } from '@tollgate/proto/contract';
+import { capabilities, type QuotaAnswer } from '@tollgate/proto/contract';
 import type { Channel } from './channel.ts';
 import type { OpenQuota } from './lease-keeper.ts';
 import { endTogether, ownConnection } from './own-connection.ts';
@@ -10,7 +10,8 @@ import { answersFrom, asksOf, recalledFrom } from './quota-messages.ts';
 
 export interface QuotaStreamConfig {
   readonly sidecarId: string;
-  readonly bootId: string;
+  /** 32 bytes, told to nobody else. */
+  readonly holderSecret: Buffer;
 }
 
 interface Asked {
@@ -22,7 +23,7 @@ interface Asked {
 const passing: readonly status[] = [status.UNAVAILABLE, status.CANCELLED];
 
 export const openQuotaStream =
-  (channel: Channel, { sidecarId, bootId }: QuotaStreamConfig): OpenQuota =>
+  (channel: Channel, { sidecarId, holderSecret }: QuotaStreamConfig): OpenQuota =>
   (hearing) => {
     const client = createQuotaClient(channel.address, channel.credentials(), ownConnection(channel));
     const stream = endTogether(client, client.lease(channel.metadata()));
@@ -46,7 +47,7 @@ export const openQuotaStream =
       stream.end();
       over('the control plane ended the stream', null);
     });
-    stream.write({ hello: { sidecarId, bootId } });
+    stream.write({ hello: { sidecarId, holderSecret, capabilities: [...capabilities] } });
 
     return {
       ask: (asks) =>

@@ -1,6 +1,7 @@
 // P10: the newest 200 of a long log against the same of a short one, through the operation that answers
 // `GET …/audit`, on a real PostgreSQL. P9: taking batches in against COPY and INSERT of the same rows.
 // TOLLGATE_BENCH_ENTRIES makes the long log shorter than its ten million.
+import { policyNeeds } from '@tollgate/proto/contract';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,7 +26,7 @@ import { daysBetween, ensureDays } from '../../control-plane/store/partitions.ts
 import { createPool } from '../../control-plane/store/pool.ts';
 import { inTransaction } from '../../control-plane/store/transaction.ts';
 import { watchHeads } from '../../control-plane/store/watch-heads.ts';
-import { entry, records } from '../control-plane/spool.ts';
+import { acknowledgedOf, batchOf, entry, records } from '../control-plane/spool.ts';
 import { withClient } from '../support/database.ts';
 import { judge, orient, percentile, type Result } from './measure.ts';
 
@@ -69,6 +70,7 @@ async function openLog(server: EmbeddedPostgres, database: string, entries: numb
     clock: () => end,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
+    needs: policyNeeds,
     reach,
     catalogue: createCatalogue([]),
     discover: createDiscover(reach),
@@ -156,7 +158,7 @@ async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<rea
   const ingest = createIngest(deps);
   let ingestNumber = 10_000_000_000;
   const shipped = (): readonly ShippedRecord[] => records(1, batchRows, () => entry({ ts: end.toISOString() }));
-  const arrival = { ingest: 0, id: 'a', receivedAt: end.toISOString() };
+  const arrival = { ingest: 0, id: 'a', receivedAt: end.toISOString(), recordedBy: 'key', deliveredBy: 'key', onlySub: null };
   const prepared = (): readonly NumberedEntry[] =>
     shipped().flatMap(({ sequence, content }) =>
       'entry' in content
@@ -172,7 +174,8 @@ async function compareIngest({ deps, actor: { workspaceId } }: Log): Promise<rea
         : [],
     );
   const spoolId = (): string => randomBytes(16).toString('hex');
-  const byIngest = async (): Promise<void> => void (await ingest({ workspaceId, spoolId: spoolId(), records: batch }));
+  const byIngest = async (): Promise<void> =>
+    void acknowledgedOf(await ingest(batchOf({ workspaceId, spoolId: spoolId(), records: batch })));
   const batch = shipped();
   const entries = prepared();
   const inOne = (run: (client: PoolClient, spool: string) => Promise<void>) => () =>

@@ -6,6 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { loadavg } from 'node:os';
 import type { QuotaAsk, SettledGrant } from '@tollgate/proto/contract';
 import { Pool } from 'pg';
+import { holderOf } from '../support/lease-names.ts';
+import { batchOf } from '../control-plane/spool.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
 import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
@@ -70,7 +72,7 @@ async function takeIn({ entries, batch, workspaces, streams, replicas = 1 }: Loa
   const startedAt = performance.now();
   await Promise.all(
     batches.map(async ({ lane: { ingest, workspaceId, spoolId }, records: all }) => {
-      for (const records of all) await ingest?.({ workspaceId, spoolId, records });
+      for (const records of all) await ingest?.(batchOf({ workspaceId, spoolId, records }));
     }),
   );
   const seconds = (performance.now() - startedAt) / 1000;
@@ -111,7 +113,14 @@ async function sayBytes(): Promise<void> {
   });
 }
 
-const policy = { revision: { epoch: 'e', number: 1 }, windowSeconds: 60, limitMax: () => 1_000_000, capOf: () => null };
+const policy = {
+  revision: { epoch: 'e', number: 1 },
+  windowSeconds: 60,
+  limitMax: () => 1_000_000,
+  capOf: () => null,
+  hasSubject: () => true,
+  hasKey: () => true,
+};
 
 const askOf = (n: number): Omit<QuotaAsk, 'number' | 'settled'> => ({
   counter: { kind: 'limit', originSub: `user-${n}`, id: 'a' },
@@ -136,7 +145,8 @@ async function lease({ counters, holders, replicas = 1 }: Leasing): Promise<void
       pool: own,
       watchPolicy: () => ({ current: policy, first: Promise.resolve(policy), close: () => undefined }),
       recalls: createRecalls({ pool: own, now: () => performance.now(), log }),
-      metrics: { answered: () => undefined, lied: () => undefined, committed: () => void (transactions += 1) },
+      metrics: { answered: () => undefined, lied: () => undefined, demanded: () => undefined, committed: () => void (transactions += 1) },
+      crowded: { has: () => false },
       now: () => performance.now(),
     }),
   );
@@ -145,7 +155,7 @@ async function lease({ counters, holders, replicas = 1 }: Leasing): Promise<void
   const startedAt = performance.now();
   await Promise.all(
     Array.from({ length: holders }, async (_, at) => {
-      const link = ledgers[at % replicas]?.open({ workspaceId, bootId: `boot-${at}` }, () => undefined);
+      const link = ledgers[at % replicas]?.open({ workspaceId, keyId: 'key', onlySub: null, holder: holderOf(`${at}`) }, () => undefined);
       const settled = new Map<number, readonly SettledGrant[]>();
       for (let number = 1; performance.now() < until; number += 1) {
         const asks = Array.from({ length: counters }, (__, n): QuotaAsk => ({ ...askOf(n), number, settled: settled.get(n) ?? [] }));

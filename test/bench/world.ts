@@ -51,6 +51,7 @@ const agentOf = (tools: number): CompiledAgent => ({
 
 const settings: CompiledSettings = {
   workspace: 'bench',
+  workspaceId: '0'.repeat(32),
   frozen: false,
   defaultPermission: 'allow',
   windowSeconds: 60,

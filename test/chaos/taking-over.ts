@@ -7,7 +7,7 @@ import { Pool } from 'pg';
 import { expect } from 'vitest';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import { expectWhole, positionOf } from '../control-plane/exporting.ts';
-import { records, spool } from '../control-plane/spool.ts';
+import { acknowledgedOf, batchOf, records, spool } from '../control-plane/spool.ts';
 import { type Collector, startCollector } from '../support/collector.ts';
 import { type ControlPlane, eventually, startControlPlane } from '../support/programs.ts';
 import type { Measure } from './measure.ts';
@@ -65,11 +65,15 @@ function ingesting(pool: Pool): Exporting['ingest'] {
     const take = createIngest({ pool, clock: () => new Date() });
     const until = from + count;
     for (; from < until; from += 500)
-      await take({
-        workspaceId: Number(rows[0]?.id),
-        spoolId: spool('a'),
-        records: records(from, Math.min(until, from + 500) - 1, sequenced),
-      });
+      acknowledgedOf(
+        await take(
+          batchOf({
+            workspaceId: Number(rows[0]?.id),
+            spoolId: spool('a'),
+            records: records(from, Math.min(until, from + 500) - 1, sequenced),
+          }),
+        ),
+      );
     from = until;
     return until - 1;
   };

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRest, type Rest } from '../control-plane/rest.ts';
-import { entry, records, ship, spool } from '../control-plane/spool.ts';
+import { entry, lost, records, ship, spool } from '../control-plane/spool.ts';
 import { createCli, folder, jsonOf, run } from './cli.ts';
 
 let rest: Rest;
@@ -36,7 +36,7 @@ test('what was kept proves an export: whole, from a checkpoint on, and offline',
     out: '',
     err: expect.stringContaining('a checkpoint of 3 items'),
   });
-  await ship(rest, spool('a'), records(6, 9));
+  await ship(rest, spool('a'), [lost(4, 'never arrived', 5), ...records(6, 9)]);
   const printed = await tollgate(['audit', 'checkpoint']);
   expect(printed.out).toMatch(/^tollgate\.audit\/acme\/[0-9a-f]{32}\n8\n/);
   writeFileSync(late, printed.out);

@@ -36,7 +36,7 @@ describe('bash', () => {
   });
 
   test('offers the values an option or argument can have, and files where it takes one', async () => {
-    expect(await offered('keys', 'create', '--scope', 'si')).toEqual(['sidecar.sync']);
+    expect(await offered('keys', 'create', '--scope', 'si')).toEqual(['sidecar.library', 'sidecar.sync']);
     expect(await offered('audit', 'query', '--decision', '')).toEqual(['allow', 'deny']);
     expect(await offered('completion', 'f')).toEqual(['fish']);
     expect(await offered('policy', 'apply', '-f', 'et')).toEqual(['etc']);
@@ -56,7 +56,7 @@ describe('other shells', () => {
       spawnSync('fish', ['--no-config', '-c', `source ${file}; complete -C ${JSON.stringify(line)}`], { encoding: 'utf8', cwd: '/' });
     expect(spawnSync('fish', ['-n', file], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
     expect(asked('tollgate policy ap')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^apply\b/) });
-    expect(asked('tollgate keys create --scope sidecar').stdout).toMatch(/^sidecar\.sync\b/);
+    expect(asked('tollgate keys create --scope sidecar').stdout).toMatch(/^sidecar\.library\b/);
   });
 
   test.each(['zsh', 'fish'])('the %s script knows every command and option', async (shell) => {

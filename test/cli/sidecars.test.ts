@@ -26,6 +26,7 @@ async function connect() {
       bootId: `${sidecarId}-boot`,
       form: 'library',
       held: { epoch, number },
+      capabilities: ['deltas'],
     });
   return { roster, enters, newest: Number(revision) };
 }
@@ -43,6 +44,8 @@ test('each sidecar is a row, with what it holds, how far it is behind and how it
     spoolAgeMs: 1_500,
     unrecorded: 1,
     outageDecisions: 2,
+    refusedSpools: 1,
+    refusedRecords: 4,
     version: '0.1.0',
   });
   enters('edge-b', newest - 1).refused('hash_mismatch', 'the entries hash as something else');
@@ -53,8 +56,8 @@ test('each sidecar is a row, with what it holds, how far it is behind and how it
   const { code, out, err } = await tollgate(['sidecars', 'list']);
   expect({ code, err }).toEqual({ code: 0, err: `the newest revision is ${newest}\n` });
   const [head, a, b, c, ...more] = out.trimEnd().split('\n');
-  expect(head).toMatch(/^id +form +version +connected +revision +behind +spool +unrecorded +outage +refused$/);
-  expect(a).toMatch(new RegExp(`^edge-a +library +0\\.1\\.0 +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ +${newest} +0 +3 +1 +2$`));
+  expect(head).toMatch(/^id +form +version +connected +revision +behind +spool +unrecorded +outage +lacks +not taken +refused$/);
+  expect(a).toMatch(new RegExp(`^edge-a +library +0\\.1\\.0 +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\dZ +${newest} +0 +3 +1 +2 +1$`));
   expect(b).toMatch(new RegExp(`^edge-b +library +\\d{4}-.*Z +${newest - 1} +1 \\(\\d+ s\\) +hash_mismatch$`));
   expect(c).toMatch(/^edge-c +library +no, seen \d{4}-/);
   expect(more).toEqual([]);
@@ -79,6 +82,44 @@ test('sidecars of more than one page are all shown, and once', async () => {
   const whole = jsonOf(await tollgate(['sidecars', '--json']));
   expect(shown(whole)).toEqual(names);
   expect(whole).not.toHaveProperty('next');
+  await roster.close();
+});
+
+test('keys that libraries alone use are named, and narrowed to what libraries need', async () => {
+  const { roster, newest } = await connect();
+  const { rows } = await rest.pool.query<{ id: string }>("select id from workspace where slug = 'acme'");
+  const make = async (name: string, ...scopes: readonly string[]): Promise<string> =>
+    String(jsonOf(await tollgate(['keys', 'create', name, ...scopes.flatMap((scope) => ['--scope', scope]), '--json']))['id']);
+  const follow = (keyId: string, form: 'process' | 'library'): void =>
+    void roster.enters({
+      workspaceId: Number(rows[0]?.id),
+      keyId,
+      sidecarId: `of-${keyId}`,
+      bootId: keyId + form,
+      form,
+      held: { epoch: 'e', number: newest },
+      capabilities: ['deltas'],
+    });
+  const library = await make('library', 'sidecar.sync', 'govern');
+  const both = await make('both', 'sidecar.sync');
+  const narrow = await make('narrow', 'sidecar.library');
+  await make('unused', 'sidecar.sync');
+  for (const key of [library, both, narrow]) follow(key, 'library');
+  follow(both, 'process');
+  await roster.write();
+  const named = async (): Promise<readonly string[]> =>
+    [...(await tollgate(['keys', 'list'])).err.matchAll(/key (\w+) \((\w+)\) is used by libraries alone/g)].map(([, , name]) => name ?? '');
+  expect(await named()).toEqual(['library']);
+  expect((await tollgate(['doctor'])).out).toContain(`tollgate keys narrow ${library}`);
+  expect(await tollgate(['keys', 'narrow', library])).toMatchObject({
+    code: 0,
+    out: '',
+    err: `key ${library} has the scopes sidecar.library, govern now; its secret is as it was\n`,
+  });
+  expect(await named()).toEqual([]);
+  expect(await tollgate(['keys', 'narrow', library])).toMatchObject({ code: 1, err: expect.stringContaining('has no scope sidecar.sync') });
+  expect(await tollgate(['keys', 'narrow', library, '--scope', 'govern'])).toMatchObject({ code: 0 });
+  expect(await tollgate(['keys', 'narrow', 'nothing'])).toMatchObject({ code: 1, err: expect.stringContaining('there is no key nothing') });
   await roster.close();
 });
 

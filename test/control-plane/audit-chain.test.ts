@@ -10,7 +10,7 @@ import { createNotary, newNotaryKey } from '../../control-plane/operations/audit
 import { tendPartitions, tendStatistics } from '../../control-plane/operations/audit/tend-partitions.ts';
 import { noteFrom, verify } from '../chain/log.ts';
 import { createRest, field, type Rest } from './rest.ts';
-import { entry, record, records, ship, spool, workspaceIdOf } from './spool.ts';
+import { entry, lost, record, records, ship, spool, workspaceIdOf } from './spool.ts';
 
 let rest: Rest;
 beforeEach(async () => {
@@ -58,11 +58,11 @@ describe('what is exported', () => {
       poisoned.map((one, index) => record(index + 1, one)),
     );
     kept.push(await checkpoint());
-    await ship(rest, spool('a'), [record(401, entry()), { sequence: 402, content: { lost: 'crc\0 \ud800' } }, record(403, entry())]);
+    await ship(rest, spool('a'), [lost(301, 'never arrived', 400), record(401, entry()), lost(402, 'crc\0 \ud800'), record(403, entry())]);
     await ship(
       rest,
       spool('c'),
-      [1, 2, 3].map((sequence) => ({ sequence, content: { lost: 'torn' } })),
+      [1, 2, 3].map((sequence) => lost(sequence, 'torn')),
     );
     kept.push(await checkpoint());
     const given = { keys: await keys() };
@@ -172,7 +172,7 @@ describe('whoever writes to the database', () => {
 
   test.each(tampering)('%s: the export shows where', async (_, sql, words) => {
     await ship(rest, spool('a'), records(1, 9));
-    await ship(rest, spool('a'), records(12, 21));
+    await ship(rest, spool('a'), [lost(10, 'never arrived', 11), ...records(12, 21)]);
     await ship(rest, spool('d'), records(1, 3), 'other');
     const kept = await checkpoint();
     await rest.pool.query(sql);
@@ -314,7 +314,7 @@ describe('retention', () => {
       // A sidecar that was away for two days.
       const late = new Date(rest.clock.now.getTime() - 2 * dayMs).toISOString();
       await ship(rest, spool('b'), records(day * 2 - 1, day * 2, at(late)));
-      await ship(rest, spool('c'), [{ sequence: day, content: { lost: `${day}` } }]);
+      await ship(rest, spool('c'), [lost(day, `${day}`)]);
       await tend();
       kept.push(await checkpoint());
       passDays(1);

@@ -8,7 +8,7 @@ import { type Collector, type Posted, type Reply, startCollector } from '../supp
 import { eventually } from '../support/programs.ts';
 import { copyOf, cursorOf, expectWhole, headOf, positionOf, startExporter, workspaceOf } from './exporting.ts';
 import { createRest, type Rest } from './rest.ts';
-import { entry, record, records, ship, spool, workspaceIdOf } from './spool.ts';
+import { entry, lost, record, records, ship, spool, workspaceIdOf } from './spool.ts';
 
 let rest: Rest;
 let collector: Collector;
@@ -88,7 +88,7 @@ describe('what is sent', () => {
   });
 
   test('covers gaps, and entries that came in damaged', async () => {
-    await ship(rest, spool('a'), [record(1, 'no json'), record(5, entry()), { sequence: 6, content: { lost: 'crc\0 \ud800' } }]);
+    await ship(rest, spool('a'), [record(1, 'no json'), lost(2, 'never arrived', 4), record(5, entry()), lost(6, 'crc\0 \ud800')]);
     await ship(rest, spool('b'), [
       record(1, '{"tool":"x\\u0000y","n":1.0,"m":1e400,"traceId":"none"}'),
       record(2, { ...entry(), big: 1e300 }),

@@ -2,12 +2,13 @@
 import { type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { batchProblem } from '../../control-plane/domain/audit/audit-batch.ts';
 import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
 import { deleteWorkspace } from '../../control-plane/operations/workspaces/delete-workspace.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { followPlane, openShip, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
 import { temporaryFolder } from '../support/spools.ts';
-import { entry, spool } from './spool.ts';
+import { entry, shipped, spool } from './spool.ts';
 
 let plane: Plane;
 let ingest: Plane['ingest'];
@@ -88,7 +89,7 @@ test.each([
   policy.write(hello);
   const audit = openShip(plane, key);
   audit.write(shipHello);
-  audit.write({ batch: { spoolId: spool('f'), records: recordsOf(1, 1) } });
+  audit.write({ batch: { ...shipped(spool('f')), records: recordsOf(1, 1) } });
   const [policyEnd, auditEnd] = await Promise.all([policy.ended, audit.ended]);
   expect(policyEnd).toMatch(/^UNAUTHENTICATED: /);
   expect(auditEnd).toMatch(/^UNAUTHENTICATED: /);
@@ -99,8 +100,12 @@ test.each([
 
 test('a key without the scope sidecar.sync: both services answer PERMISSION_DENIED', async () => {
   const { key } = await plane.issueKey(['govern', 'policies.read', 'admin.audit.read']);
-  expect(await openSync(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync');
-  expect(await openShip(plane, key).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync');
+  expect(await openSync(plane, key).ended).toBe(
+    'PERMISSION_DENIED: the key lacks the scope sidecar.sync, or for a library sidecar.library',
+  );
+  expect(await openShip(plane, key).ended).toBe(
+    'PERMISSION_DENIED: the key lacks the scope sidecar.sync, or for a library sidecar.library',
+  );
 });
 
 test('with the database away both services answer UNAVAILABLE', async () => {
@@ -225,20 +230,21 @@ async function shipping(key = sync.key) {
 
 test('a batch is acknowledged after it is committed, and a replay adds nothing', async () => {
   const wire = await shipping();
-  const batch = { spoolId: spool('a'), records: recordsOf(1, 100) };
+  const all = recordsOf(1, 150);
+  const batch = { ...shipped(spool('a')), records: all.slice(0, 100) };
   wire.write({ batch });
   expect(await wire.next()).toMatchObject({ acknowledged: { spoolId: spool('a'), sequence: 100 } });
   expect(await stored(spool('a'))).toEqual(from1To(100));
   wire.write({ batch });
-  wire.write({ batch: { spoolId: spool('a'), records: recordsOf(51, 100) } });
+  wire.write({ batch: { ...shipped(spool('a')), records: all.slice(50) } });
   expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 100 } });
   expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 150 } });
   expect(await stored(spool('a'))).toEqual(from1To(150));
 });
 
-const [one] = recordsOf(1, 1);
+let goodSpools = 0;
 const badBatches = [
-  ['a hole', { spoolId: spool('b'), records: [...recordsOf(1, 2), ...recordsOf(4, 1)] }, /without holes/],
+  ['a hole within it', { spoolId: spool('b'), records: [...recordsOf(1, 2), ...recordsOf(4, 1)] }, /without holes/],
   ['a sequence twice', { spoolId: spool('b'), records: [...recordsOf(1, 1), ...recordsOf(1, 1)] }, /without holes/],
   ['records backwards', { spoolId: spool('b'), records: recordsOf(1, 3).toReversed() }, /without holes/],
   ['sequence 0', { spoolId: spool('b'), records: recordsOf(0, 2) }, /without holes/],
@@ -246,24 +252,53 @@ const badBatches = [
   ['a record without content', { spoolId: spool('b'), records: [{ sequence: 1 }] }, /an entry or a loss/],
   ['no records', { spoolId: spool('b'), records: [] }, /1 to 1000 records/],
   ['1,001 records', { spoolId: spool('b'), records: recordsOf(1, 1_001) }, /1 to 1000 records/],
-  ['no spool', { spoolId: '', records: one === undefined ? [] : [one] }, /spool_id/],
-  ['a spool in upper case', { spoolId: 'B'.repeat(32), records: recordsOf(1, 1) }, /spool_id/],
-  ['a spool of 33 digits', { spoolId: 'b'.repeat(33), records: recordsOf(1, 1) }, /spool_id/],
-  ['a spool with a newline after it', { spoolId: `${'b'.repeat(32)}\n`, records: recordsOf(1, 1) }, /spool_id/],
+  ['a loss that ends before it begins', { spoolId: spool('b'), records: [{ sequence: 2, lost: { last: 1, reason: 'torn' } }] }, /holes/],
+  ['a loss of more than there can be', { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 2e9, reason: 'torn' } }] }, /holes/],
+  [
+    'a hole after a loss',
+    { spoolId: spool('b'), records: [{ sequence: 1, lost: { last: 3, reason: 'torn' } }, ...recordsOf(5, 1)] },
+    /without holes/,
+  ],
 ] as const;
 
-test.each(badBatches)('%s costs the stream, and nothing of the batch is stored', async (_, { spoolId, records }, words) => {
+test.each(badBatches)(
+  '%s is refused as malformed, nothing of the batch is stored, and the stream goes on',
+  async (_, { spoolId, records }, words) => {
+    const wire = await shipping();
+    wire.write({ batch: { ...shipped(spoolId), records: [...records] } });
+    expect(await wire.next()).toMatchObject({ refused: { spoolId, code: 'malformed', expected: 0 } });
+    const claimed = [...records].map((one) => ({ content: 'entry' in one ? 'entry' : 'lost' in one ? 'lost' : undefined, ...one }));
+    expect(batchProblem({ ...shipped(spoolId), workspaceId: '', records: claimed })).toMatch(words);
+    expect(await stored(spool('b'))).toEqual([]);
+    wire.write({ batch: { ...shipped((goodSpools += 1).toString(16).padStart(32, '7')), records: recordsOf(1, 1) } });
+    expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 1 } });
+  },
+);
+
+test.each([
+  ['without a secret', { ...shipped(spool('b')), spoolSecret: Buffer.alloc(0) }],
+  ['with a secret of 31 bytes', { ...shipped(spool('b')), spoolSecret: Buffer.alloc(31) }],
+  ['of a workspace in upper case', { ...shipped(spool('b')), workspaceId: 'A'.repeat(32) }],
+])('a batch %s is refused as malformed', async (_, batch) => {
   const wire = await shipping();
-  wire.write({ batch: { spoolId, records: [...records] } });
-  const end = await wire.ended;
-  expect(end).toMatch(/^INVALID_ARGUMENT: /);
-  expect(end).toMatch(words);
-  expect(await stored(spool('b'))).toEqual([]);
+  wire.write({ batch: { ...batch, records: recordsOf(1, 1) } });
+  expect(await wire.next()).toMatchObject({ refused: { code: 'malformed' } });
+});
+
+test.each([
+  ['no spool', ''],
+  ['a spool in upper case', 'B'.repeat(32)],
+  ['a spool of 33 digits', 'b'.repeat(33)],
+  ['a spool with a newline after it', `${'b'.repeat(32)}\n`],
+])('a batch of %s is none, and costs the stream', async (_, spoolId) => {
+  const wire = await shipping();
+  wire.write({ batch: { ...shipped(spoolId), records: recordsOf(1, 1) } });
+  expect(await wire.ended).toBe('INVALID_ARGUMENT: batch.spool_id must be 32 hex digits');
 });
 
 test('an audit stream that begins with a batch, or says hello twice, is ended', async () => {
   const early = openShip(plane, sync.key);
-  early.write({ batch: { spoolId: spool('b'), records: recordsOf(1, 1) } });
+  early.write({ batch: { ...shipped(spool('b')), records: recordsOf(1, 1) } });
   expect(await early.ended).toBe('INVALID_ARGUMENT: the first message must be hello');
   const twice = await shipping();
   twice.write(shipHello);
@@ -281,9 +316,12 @@ test('more unacknowledged records than the credit cost the stream; what was comm
     return ingest(batch);
   };
   const wire = await shipping();
-  for (let from = 1; from <= 4_001; from += 1_000)
-    wire.write({ batch: { spoolId: spool('c'), records: recordsOf(from, Math.min(1_000, 4_002 - from)) } });
-  expect(await wire.ended).toBe('INVALID_ARGUMENT: more than 4000 records are unacknowledged');
+  wire.write({ batch: { ...shipped(spool('c')), records: recordsOf(1, 1_000) } });
+  // Small, so that it is their number that counts.
+  const lost = (sequence: number) => ({ sequence, lost: { last: sequence, reason: 'torn' } });
+  for (let from = 1_001; from <= 8_001; from += 1_000)
+    wire.write({ batch: { ...shipped(spool('c')), records: Array.from({ length: 1_000 }, (_, at) => lost(from + at)) } });
+  expect(await wire.ended).toBe('INVALID_ARGUMENT: more than 8000 records are unacknowledged');
   release();
   await expect.poll(() => stored(spool('c'))).toEqual(from1To(1_000));
 });
@@ -291,14 +329,14 @@ test('more unacknowledged records than the credit cost the stream; what was comm
 test('a database that goes away while taking in ends the stream with UNAVAILABLE', async () => {
   plane.ingest = () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }));
   const wire = await shipping();
-  wire.write({ batch: { spoolId: spool('d'), records: recordsOf(1, 1) } });
+  wire.write({ batch: { ...shipped(spool('d')), records: recordsOf(1, 1) } });
   expect(await wire.ended).toMatch(/^UNAVAILABLE: the database /);
 });
 
 test('a bug of ours while taking in ends the stream without its words', async () => {
   plane.ingest = () => Promise.reject(new TypeError('secret.of is not a function'));
   const wire = await shipping();
-  wire.write({ batch: { spoolId: spool('d'), records: recordsOf(1, 1) } });
+  wire.write({ batch: { ...shipped(spool('d')), records: recordsOf(1, 1) } });
   expect(await wire.ended).toBe('INTERNAL: internal error');
 });
 
@@ -306,7 +344,7 @@ test('two workspaces with the same spool id do not meet', async () => {
   const theirs = await plane.ask('POST', '/other/admin/keys', { key: plane.other, body: { name: 'k', scopes: ['sidecar.sync'] } });
   const key = String(Object.entries(theirs.body ?? {}).find(([name]) => name === 'key')?.[1]);
   for (const wire of [await shipping(), await shipping(key)]) {
-    wire.write({ batch: { spoolId: spool('e'), records: recordsOf(1, 10) } });
+    wire.write({ batch: { ...shipped(spool('e')), records: recordsOf(1, 10) } });
     expect(await wire.next()).toMatchObject({ acknowledged: { sequence: 10 } });
   }
   const { rows } = await plane.pool.query<{ count: string }>('select count(*) from audit_entry where spool_id = $1 group by workspace_id', [

@@ -78,6 +78,36 @@ describe('keys', () => {
     expect((await rest.ask('DELETE', `${keys}/${id}`, { key })).status).toBe(200);
   });
 
+  test('a narrowed key keeps its secret, and loses what it is not left', async () => {
+    const made = await rest.ask('POST', keys, { body: { name: 'x', scopes: ['sidecar.sync', 'agents.read', 'govern'] } });
+    const [id, key] = [field(made, 'id'), field(made, 'key')];
+    const scopes = ['sidecar.library', 'govern'];
+    expect(await rest.ask('PATCH', `${keys}/${id}`, { body: { scopes } })).toMatchObject({ status: 200, body: { ok: true, id, scopes } });
+    expect(await shown(id)).toMatchObject({ scopes, last4: key.slice(-4) });
+    expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(403);
+    expect(Object((await rest.ask('GET', '/acme/admin/events')).body).events[0]).toMatchObject({
+      action: 'key.narrow',
+      target: `key/${id}`,
+    });
+  });
+
+  test('no key is widened by it, whoever asks; that of an owner is narrowed by owners, and one that is revoked by nobody', async () => {
+    const made = await rest.ask('POST', keys, { body: { name: 'x', scopes: ['sidecar.library', 'govern'] } });
+    const one = `${keys}/${field(made, 'id')}`;
+    for (const scopes of [['sidecar.sync'], ['govern', 'agents.read'], ['*']]) {
+      const answer = await rest.ask('PATCH', one, { body: { scopes } });
+      expect(answer.status).toBe(400);
+      expect(errorOf(answer)).toContain(`lacks the scope ${scopes.at(-1)}`);
+    }
+    expect((await rest.ask('PATCH', one, { body: { scopes: [] } })).status).toBe(400);
+    expect((await rest.ask('PATCH', one, { key: await rest.keyOf('admin'), body: { scopes: ['govern'] } })).status).toBe(403);
+    expect((await rest.ask('PATCH', one, { key: await rest.keyOf('owner', ['agents.read']), body: { scopes: ['govern'] } })).status).toBe(
+      403,
+    );
+    await rest.ask('DELETE', one);
+    expect((await rest.ask('PATCH', one, { body: { scopes: ['govern'] } })).status).toBe(404);
+  });
+
   test('of one rotated twice at once one secret stands', async () => {
     const id = field(await rest.ask('POST', keys, { body: { name: 'x', scopes: ['agents.read'] } }), 'id');
     const both = await Promise.all([rest.ask('POST', `${keys}/${id}/rotate`), rest.ask('POST', `${keys}/${id}/rotate`)]);

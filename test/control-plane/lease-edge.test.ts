@@ -3,13 +3,14 @@ import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { credentials, Metadata } from '@grpc/grpc-js';
 import { type Ask, createQuotaClient, type LeaseRequest, type LeaseResponse__Output } from '@tollgate/proto';
-import { bounds, type QuotaAsk } from '@tollgate/proto/contract';
+import { bounds, type QuotaAsk, type RunOf } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { type LeaseStream, serveLease } from '../../control-plane/grpc/quota.ts';
 import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
 import { createSeats } from '../../control-plane/operations/turns.ts';
+import { holderSecret, runOf } from '../support/lease-names.ts';
 import { leaseStreams, openLease, type Plane, startPlane, type Wire } from '../support/plane.ts';
 import { field } from './rest.ts';
 
@@ -18,12 +19,18 @@ type Answer = NonNullable<LeaseResponse__Output['answers']>['answers'][number];
 
 let plane: Plane;
 let key = '';
+let keyId = '';
 let epoch = '';
 let written = 0;
 
 beforeAll(async () => {
   plane = await startPlane();
-  ({ key } = await plane.issueKey(['sidecar.sync']));
+  ({ key, id: keyId } = await plane.issueKey(['sidecar.sync']));
+  await plane.pool.query(
+    `insert into member (workspace_id, uid, email, role, created_at)
+     select id, uid, uid || '@acme.test', 'member', now() from workspace cross join unnest($1::text[]) as uid where slug in ('acme', 'other')`,
+    [subjects],
+  );
   written = await plane.writePolicy({
     defaults: { api: { rateLimit: 60 } },
     tools: { 'a b."c"': { background: { rateLimit: 4 } }, none: { api: { permission: 'deny' } } },
@@ -34,8 +41,22 @@ beforeAll(async () => {
 
 afterAll(() => plane.close());
 
+/** Limits are asked for subjects that there are. */
+const subjects = [
+  ...Array.from({ length: 200 }, (_, at) => `sub-${at}`),
+  's',
+  ...Array.from({ length: 7 }, (_, at) => `burst-${at}`),
+  'liar',
+  'recalled',
+];
+
 let holders = 0;
-const greet = (bootId = `boot-${(holders += 1)}`): LeaseRequest => ({ hello: { sidecarId: 'by-hand', bootId } });
+const greet = (name = `boot-${(holders += 1)}`): LeaseRequest => ({ hello: { sidecarId: 'by-hand', holderSecret: holderSecret(name) } });
+/** As it is on the wire. */
+const sharedRun = (agentId: string, of: Partial<RunOf> = {}) => {
+  const { id, of: run } = runOf(agentId, { keyId, sub: 'sub-1', ...of });
+  return { id, agentId, ...run, agents: [...run.agents] };
+};
 
 const limitOf = (id: string, originSub = `sub-${holders}`) => ({ limit: { originSub, id } });
 const everything = 'workspace defaults.api';
@@ -98,7 +119,7 @@ test('a change of a limit is felt by the next ask', async () => {
 test('the cap of a run is that of its agent, clamped as for every run', async () => {
   const created = await plane.ask('POST', '/api/v1/agents', { body: { name: 'capped', model: 'demo/echo', maxToolCalls: 7 } });
   const lease = open();
-  const counter = { run: { id: 'ab'.repeat(32), agentId: field(created, 'id') } };
+  const counter = { run: sharedRun(field(created, 'id')) };
   const revision = { epoch, number: await plane.revision() };
   let answer = await answerOf(lease, ask({ counter, revision, waiting: 0 }));
   while (answer.result === 'later') answer = await answerOf(lease, ask({ counter, revision, waiting: 0 }));
@@ -140,7 +161,8 @@ const settledBy = (grantId: number, count: number) => [{ grantId, used: [{ ageMs
 test.each<readonly [string, (grant: number) => readonly LeaseRequest[], RegExp]>([
   ['no hello first', () => [asks(ask())], /the first message must be hello/],
   ['a second hello', () => [greet(), greet()], /hello is sent once/],
-  ['a boot id that is none', () => [greet('a b')], /boot_id must be/],
+  ['a secret of 31 bytes', () => [{ hello: { holderSecret: Buffer.alloc(31) } }], /hello\.holder_secret must be 32 bytes, is 31/],
+  ['no secret', () => [{ hello: { sidecarId: 's' } }], /hello\.holder_secret must be 32 bytes, is 0/],
   ['an empty message', () => [greet(), {}], /a message holds asks/],
   ['no asks', () => [greet(), asks()], /a message holds 1 to 1000 asks/],
   [
@@ -152,9 +174,29 @@ test.each<readonly [string, (grant: number) => readonly LeaseRequest[], RegExp]>
   ['an ask without a counter', () => [greet(), asks({ number: 1, revision: { epoch, number: 1 } })], /each with a counter and a revision/],
   ['an ask without a revision', () => [greet(), asks({ counter: limitOf(everything), number: 1 })], /each with a counter and a revision/],
   [
-    'a run that is no digest',
-    () => [greet(), asks(ask({ counter: { run: { id: 'x', agentId: 'a' } } }))],
-    /asks\[0\]\.counter\.run\.id must be 64 hex digits/,
+    'a run that says nothing of itself',
+    () => [greet(), asks(ask({ counter: { run: { id: 'ab'.repeat(32), agentId: 'a' } } }))],
+    /asks\[0\]\.counter\.run must say its key_id/,
+  ],
+  [
+    'a run under the id of another',
+    () => [greet(), asks(ask({ counter: { run: { ...sharedRun('a'), id: sharedRun('a', { sessionId: 'other' }).id } } }))],
+    /asks\[0\]\.counter\.run\.id must be the SHA-256 of what the run is of/,
+  ],
+  [
+    'a run with the cap of another agent',
+    () => [greet(), asks(ask({ counter: { run: { ...sharedRun('a'), agentId: 'b' } } }))],
+    /asks\[0\]\.counter\.run\.agent_id must be the last of its agents/,
+  ],
+  [
+    'a run of a session without an end',
+    () => [greet(), asks(ask({ counter: { run: sharedRun('a', { sessionId: 'x'.repeat(201) }) } }))],
+    /session_id must be 1 to 200 characters/,
+  ],
+  [
+    'a run of more agents than there are hops',
+    () => [greet(), asks(ask({ counter: { run: sharedRun('a', { agents: Array.from({ length: 65 }, () => 'a') }) } }))],
+    /agents must be at most 64/,
   ],
   [
     'a subject without an end',
@@ -242,7 +284,7 @@ test('a sidecar that does not read what it is answered is not read from either',
     lease,
     actor,
   );
-  stream.push(greet());
+  stream.push({ hello: { sidecarId: 'by-hand', holderSecret: holderSecret('unread'), capabilities: [] } });
   const message = {
     asks: {
       asks: [{ ...ask(), counter: { limit: { originSub: 's', id: 'i' } }, onlySettles: true, settled: [], revision: { epoch, number: 0 } }],
@@ -284,7 +326,9 @@ test('a workspace has so many streams; one more is refused until one has gone', 
 test('who does not get in: no key, a key without the scope', async () => {
   expect(await openLease(plane, null).ended).toMatch(/^UNAUTHENTICATED: /);
   const { key: unscoped } = await plane.issueKey(['govern']);
-  expect(await openLease(plane, unscoped).ended).toBe('PERMISSION_DENIED: the key lacks the scope sidecar.sync');
+  expect(await openLease(plane, unscoped).ended).toBe(
+    'PERMISSION_DENIED: the key lacks the scope sidecar.sync, or for a library sidecar.library',
+  );
 });
 
 test('a stream whose key is revoked is ended', async () => {
@@ -326,4 +370,20 @@ test('what was answered is counted, by results and without a name', async () => 
   expect(text).toMatch(/tollgate_lease_tokens_granted_total [1-9]/);
   expect(text).toMatch(/tollgate_lease_lies_total 3\n/);
   expect(text).toMatch(/tollgate_lease_transaction_seconds_count [1-9]/);
+});
+
+test('a library is answered for its own subject, and heard of no other', async () => {
+  const { key: own } = await plane.issueKey(['sidecar.library', 'govern'], { uid: 'sub-2' });
+  const lease = openLease(plane, own);
+  lease.write(greet());
+  const revision = { epoch, number: await plane.revision() };
+  const asked = async (sub: string): Promise<unknown> => {
+    let answer = await answerOf(lease, ask({ counter: limitOf(everything, sub), revision }));
+    for (let tries = 0; answer.result === 'later' && tries < 50; tries += 1)
+      answer = await answerOf(lease, ask({ counter: limitOf(everything, sub), revision }));
+    return answer.result;
+  };
+  expect(await asked('sub-2')).toBe('grant');
+  expect(await asked('sub-3')).toBe('later');
+  expect(await plane.registry.metrics()).toMatch(/tollgate_lease_demands_total [1-9]/);
 });

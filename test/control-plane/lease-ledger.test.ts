@@ -1,14 +1,25 @@
 // The ledger of leases over a real PostgreSQL, by several control planes at once.
-import { type OnRecall, type QuotaAsk, type QuotaAnswer, type QuotaCounter, type QuotaLink } from '@tollgate/proto/contract';
+import {
+  digestText,
+  type OnRecall,
+  type QuotaAsk,
+  type QuotaAnswer,
+  type QuotaCounter,
+  quotaCounterKey,
+  type QuotaLink,
+} from '@tollgate/proto/contract';
 import { Client, Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
+import type { Asker } from '../../control-plane/operations/quota/plan-ask.ts';
 import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
 import { tendQuota } from '../../control-plane/operations/quota/tend-quota.ts';
+import { createCrowdedKeys, type CrowdedKeys, tendShares } from '../../control-plane/operations/quota/tend-shares.ts';
 import type { QuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import { recallChannel } from '../../control-plane/store/quota.ts';
 import { watchRevisions } from '../../control-plane/store/watch-revisions.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { holderOf, runOf } from '../support/lease-names.ts';
 import { eventually } from '../support/programs.ts';
 
 const max = 60;
@@ -18,6 +29,8 @@ const policy: QuotaPolicy = {
   windowSeconds: 60,
   limitMax: (id) => (id === 'gone' ? null : max),
   capOf: (agentId) => (agentId === 'agent' ? 10 : null),
+  hasSubject: (sub) => sub !== 'nobody',
+  hasKey: (id) => id === 'key-1',
 };
 
 let database: TestDatabase;
@@ -34,12 +47,13 @@ beforeEach(async () => {
 });
 
 interface Replica {
-  open(holder: string, onRecall?: OnRecall): QuotaLink;
+  open(holder: string, onRecall?: OnRecall, asker?: Partial<Asker>): QuotaLink;
+  readonly demanded: () => number;
   readonly watch: ReturnType<typeof watchRevisions>;
 }
 
 /** A control plane, as far as leases know it. */
-function startReplica(): Replica {
+function startReplica(crowded: CrowdedKeys = createCrowdedKeys()): Replica {
   const log = { warn: () => undefined };
   const pool = new Pool(database.connection);
   const recalls = createRecalls({ pool, now: () => performance.now(), log });
@@ -47,18 +61,22 @@ function startReplica(): Replica {
   const watch = watchRevisions({ pool, connection: database.connection, log }, told, {
     [recallChannel]: (payload) => recalls.heard(payload),
   });
+  let demanded = 0;
   const ledger = createLedger({
     pool,
     recalls,
     watchPolicy: () => ({ current: policy, first: Promise.resolve(policy), close: () => undefined }),
-    metrics: { answered: () => undefined, lied: () => undefined, committed: () => undefined },
+    metrics: { answered: () => undefined, lied: () => undefined, committed: () => undefined, demanded: (asks) => void (demanded += asks) },
+    crowded,
     now: () => performance.now(),
   });
+  const open: Replica['open'] = (name, onRecall = () => undefined, asker = {}) =>
+    ledger.open({ workspaceId, keyId: 'key-1', onlySub: null, ...asker, holder: holderOf(name) }, onRecall);
   onTestFinished(async () => {
     await watch.close();
     await pool.end();
   });
-  return { watch, open: (bootId, onRecall = () => undefined) => ledger.open({ workspaceId, bootId }, onRecall) };
+  return { watch, open, demanded: () => demanded };
 }
 
 const limit = (id = 'a', originSub = 'ann'): QuotaCounter => ({ kind: 'limit', originSub, id });
@@ -168,14 +186,13 @@ test('the answers of a message stand in the order of its asks, and repeat their 
 
 test('counters are apart by subject, limit, run and workspace', async () => {
   const replica = startReplica();
-  const run = { kind: 'run', id: 'a'.repeat(64), agentId: 'agent' } as const;
   const link = replica.open('s');
   const waiting = { waiting: max };
   expect(
     tokensOf(await link.ask([ask(limit('a', 'ann'), waiting), ask(limit('a', 'bob'), waiting), ask(limit('b', 'ann'), waiting)])),
   ).toBe(3 * max);
-  expect(await resultOf(link, ask(run))).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null });
-  expect(await resultOf(link, ask({ ...run, agentId: 'nobody' }))).toEqual({ kind: 'none' });
+  expect(await resultOf(link, ask(runOf('agent')))).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null });
+  expect(await resultOf(link, ask(runOf('nobody')))).toEqual({ kind: 'none' });
   await database.pool.query(
     "insert into workspace (slug, frozen, revision, created_at, raised_at) values ('apart', false, 1, now(), now())",
   );
@@ -286,4 +303,75 @@ test('of a workspace that is gone nothing is granted', async () => {
   const link = startReplica().open('s');
   await database.pool.query('delete from workspace where id = $1', [workspaceId]);
   await expect(link.ask([ask()])).rejects.toMatchObject({ code: 'unauthenticated' });
+});
+
+test('nobody is granted more than the limit at once, however many it says that wait', async () => {
+  const replica = startReplica();
+  const greedy = replica.open('greedy');
+  expect(await resultOf(greedy, ask(limit(), { waiting: 4_000_000_000 }))).toMatchObject({ kind: 'grant', tokens: max });
+  expect(await resultOf(greedy, ask(runOf('agent'), { waiting: 4_000_000_000 }))).toMatchObject({ kind: 'grant', tokens: 10 });
+});
+
+test('a library asks for its own subject alone, and a process for subjects and keys that there are', async () => {
+  const replica = startReplica();
+  const library = replica.open('library', undefined, { onlySub: 'ann' });
+  const process = replica.open('process');
+  expect(await resultOf(library, ask(limit('a', 'ann')))).toMatchObject({ kind: 'grant' });
+  expect(await resultOf(library, ask(runOf('agent', { sessionId: 'own' })))).toMatchObject({ kind: 'grant' });
+  const beyond = [limit('a', 'bob'), runOf('agent', { sub: 'bob' })];
+  for (const counter of beyond) expect(await resultOf(library, ask(counter, { waiting: max }))).toMatchObject({ kind: 'later' });
+  for (const counter of beyond) expect(await resultOf(process, ask(counter, { waiting: max }))).toMatchObject({ kind: 'grant' });
+  const absent = [limit('a', 'nobody'), runOf('agent', { sub: 'nobody' }), runOf('agent', { keyId: 'key-2' })];
+  for (const counter of absent) expect(await resultOf(process, ask(counter))).toMatchObject({ kind: 'later' });
+  expect(replica.demanded()).toBe(5);
+  const { rows } = await database.pool.query('select count(*)::int as counters from quota_counter where workspace_id = $1', [workspaceId]);
+  expect(rows).toEqual([{ counters: 4 }]);
+});
+
+test('what is given back is taken, also of a subject that is gone since', async () => {
+  const replica = startReplica();
+  const granted = await grantOf(replica.open('s'), ask(limit(), { waiting: max }));
+  const narrowed = replica.open('s', undefined, { onlySub: 'bob' });
+  const settled = [{ grantId: granted.id, used: [] }];
+  expect(await resultOf(narrowed, ask(limit(), { settled }))).toMatchObject({ kind: 'later' });
+  expect(await resultOf(replica.open('other'), ask(limit(), { waiting: max }))).toMatchObject({ kind: 'grant', tokens: max });
+});
+
+test('a key that has all the counters of runs that it may have begins none; others do, and its own go on', async () => {
+  const crowded = createCrowdedKeys();
+  const replica = startReplica(crowded);
+  const [flood, other] = [replica.open('flood'), replica.open('other', undefined, { keyId: 'key-2' })];
+  for (let n = 0; n < 5; n += 1) await flood.ask([ask(runOf('agent', { sessionId: `s${n}` }), { waiting: 1 })]);
+  await tendShares({ pool: database.pool, crowded }, 5);
+  const fresh = ask(runOf('agent', { sessionId: 'new' }));
+  expect(await resultOf(flood, fresh)).toMatchObject({ kind: 'later' });
+  expect(await resultOf(flood, ask(runOf('agent', { sessionId: 's1' }), { number: 2, waiting: 3 }))).toMatchObject({ kind: 'grant' });
+  expect(await resultOf(flood, ask(limit()))).toMatchObject({ kind: 'grant' });
+  expect(await resultOf(other, fresh)).toMatchObject({ kind: 'grant' });
+  expect(replica.demanded()).toBe(1);
+});
+
+test('of a share that is full, what was not used for an hour goes first, and nothing that somebody holds', async () => {
+  const crowded = createCrowdedKeys();
+  const link = startReplica(crowded).open('flood');
+  for (let n = 0; n < 6; n += 1) {
+    const counter = runOf('agent', { sessionId: `s${n}` });
+    const { id } = await grantOf(link, ask(counter));
+    if (n > 0) await link.ask([ask(counter, { onlySettles: true, settled: [{ grantId: id, used: [{ ageMs: 0, count: 1 }] }] })]);
+  }
+  await database.pool.query(`update quota_counter set kept_until = kept_until - interval '2 hours' where workspace_id = $1 and key <> $2`, [
+    workspaceId,
+    digestText(quotaCounterKey(runOf('agent', { sessionId: 's5' }))),
+  ]);
+  const left = async (): Promise<number> =>
+    (await database.pool.query('select 1 from quota_counter where workspace_id = $1', [workspaceId])).rowCount ?? 0;
+  const spent = await grantOf(link, ask(limit(), { waiting: max }));
+  await link.ask([ask(limit(), { onlySettles: true, settled: [{ grantId: spent.id, used: [{ ageMs: 0, count: max }] }] })]);
+  await tendShares({ pool: database.pool, crowded }, 6);
+  expect(await left()).toBe(6);
+  await tendShares({ pool: database.pool, crowded }, 2);
+  // The one that is held, the one of this hour, and that of a limit, which is in no share.
+  expect(await left()).toBe(3);
+  expect(await resultOf(link, ask(limit(), { waiting: 1 }))).toMatchObject({ kind: 'full' });
+  expect(crowded.has({ workspaceId, keyId: 'key-1' })).toBe(true);
 });

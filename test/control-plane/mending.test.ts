@@ -101,6 +101,8 @@ describe('a poisoned entry is mended, marked, and holds up nobody', () => {
       ts: '2026-06-25T11:59:59.123Z',
     });
     await ship(rest, spool('a'), [record(1, full)]);
-    expect(await shown(spool('a'))).toEqual([{ ...full, id: `${spool('a')}-1`, receivedAt: now }]);
+    expect(await shown(spool('a'))).toEqual([
+      { ...full, id: `${spool('a')}-1`, receivedAt: now, recordedBy: 'key-1', deliveredBy: 'key-1' },
+    ]);
   });
 });

@@ -5,7 +5,7 @@ import { createIngest } from '../../control-plane/operations/audit/ingest-batch.
 import { watchIngest } from '../../control-plane/operations/audit/watch-ingest.ts';
 import { createCutApp, createWire, lockWorkspace, readAndWrite, unreachable, type Wire } from './cut-database.ts';
 import { createRest, type Rest } from './rest.ts';
-import { records, spool, workspaceIdOf } from './spool.ts';
+import { acknowledgedOf, batchOf, records, spool, workspaceIdOf } from './spool.ts';
 
 let rest: Rest;
 let wire: Wire;
@@ -75,7 +75,8 @@ test.each([
 
   let now = 0;
   const intake = watchIngest(createIngest(rest.deps), () => now);
-  const take = async () => intake.ingest({ workspaceId: await workspaceIdOf(rest), spoolId: spool('a'), records: records(1, 1) });
+  const take = async () =>
+    acknowledgedOf(await intake.ingest(batchOf({ workspaceId: await workspaceIdOf(rest), spoolId: spool('a'), records: records(1, 1) })));
   await expect(take()).rejects.toThrow(words);
   expect(intake.problems()).toEqual([`entries are not taken in: ${words}`]);
   // Who came with it has not come again.

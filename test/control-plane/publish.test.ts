@@ -8,6 +8,7 @@ import { authenticate } from '../../control-plane/operations/access/authenticate
 import { createPublisher, type Published } from '../../control-plane/publish/publisher.ts';
 import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
+import { emptyState } from '../publish/workspace.ts';
 import { followPlane, openSync, type Plane, startPlane } from '../support/plane.ts';
 import { field } from './rest.ts';
 
@@ -32,7 +33,7 @@ function snapshotOf({ snapshot }: SyncResponse__Output): SnapshotOut {
 
 const hello = (
   form: 'FORM_PROCESS' | 'FORM_LIBRARY' = 'FORM_PROCESS',
-  held: Partial<Pick<Hello__Output, 'held' | 'heldHash' | 'takesDeltas'>> = {},
+  held: Partial<Pick<Hello__Output, 'held' | 'heldHash' | 'capabilities'>> = {},
 ) => ({
   hello: { sidecarId: 'by-hand', bootId: 'b', form, schemaVersion: snapshotSchemaVersion, ...held },
 });
@@ -175,7 +176,7 @@ function hashAfter(entries: SnapshotOut['entries'], { changed, removed }: DeltaO
 
 test('a sidecar that takes deltas is sent what changed, also after it was away', async () => {
   const wire = openSync(plane, sync.key);
-  wire.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  wire.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   const first = snapshotOf(await wire.next());
   wire.write(ackOf(first));
   const written = await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 31 } } } });
@@ -187,7 +188,7 @@ test('a sidecar that takes deltas is sent what changed, also after it was away',
   const { id } = await plane.issueKey(['govern']);
   const newest = await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 32 } } } });
   const again = openSync(plane, sync.key);
-  again.write(hello('FORM_PROCESS', { takesDeltas: true, held: first.revision, heldHash: first.hash }));
+  again.write(hello('FORM_PROCESS', { capabilities: ['deltas'], held: first.revision, heldHash: first.hash }));
   const both = deltaOf(await again.next());
   expect(both).toMatchObject({ from: first.revision, to: { number: newest } });
   // Where it leapt over a revision it tells the settings too: they might have been others between.
@@ -197,7 +198,7 @@ test('a sidecar that takes deltas is sent what changed, also after it was away',
 
 test('a control plane that has just begun leads on from a revision that it never held', async () => {
   const wire = openSync(plane, sync.key);
-  wire.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  wire.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   const first = snapshotOf(await wire.next());
   await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 33 } } } });
   const fresh = createPublisher({ read: (id, since) => readWorkspace(plane.pool, id, since), defaults, log: silent });
@@ -213,7 +214,7 @@ test('a control plane that has just begun leads on from a revision that it never
 
 test('who refuses a delta is sent the whole, once', async () => {
   const wire = openSync(plane, sync.key);
-  wire.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  wire.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   wire.write(ackOf(snapshotOf(await wire.next())));
   await plane.writePolicy({ tools: { 'mail.send': { api: { rateLimit: 34 } } } });
   const { to } = deltaOf(await wire.next());
@@ -232,7 +233,7 @@ test('reconnects at the current revision are sent no byte of it', async () => {
   const { revision, hash } = snapshotOf(await first.next());
   for (let n = 0; n < 30; n += 1) {
     const again = openSync(plane, sync.key);
-    again.write(hello('FORM_PROCESS', { takesDeltas: true, held: revision, heldHash: hash }));
+    again.write(hello('FORM_PROCESS', { capabilities: ['deltas'], held: revision, heldHash: hash }));
     expect((await again.next()).message).toBe('unchanged');
     expect(again.received.filter(({ message }) => message === 'snapshot' || message === 'delta')).toEqual([]);
     again.close();
@@ -241,7 +242,7 @@ test('reconnects at the current revision are sent no byte of it', async () => {
 
 test('a sidecar that never answers is sent one push, however much is written, and the others go on', async () => {
   const stalled = openSync(plane, sync.key);
-  stalled.write(hello('FORM_PROCESS', { takesDeltas: true }));
+  stalled.write(hello('FORM_PROCESS', { capabilities: ['deltas'] }));
   await stalled.next();
   const { reaches, events } = await followPlane(plane, { key: sync.key });
   for (let limit = 40; limit < 60; limit += 1)
@@ -285,7 +286,7 @@ test('a lost listener costs a poll and no revision', async () => {
 
 const state = (revision: number): WorkspaceRead => ({
   kind: 'whole',
-  state: { workspace: 'acme', epoch: 'e1', revision, frozen: false, documents: [], agents: [], members: [], keys: [], servers: [] },
+  state: emptyState({ revision }),
   touchedSince: revision,
   touched: [],
 });

@@ -1,7 +1,7 @@
 // The REST surface over a database of its own, with a clock that the test holds.
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import { AppError, type Role, type Scope } from '@tollgate/proto/contract';
+import { AppError, policyNeeds, type Role, type Scope } from '@tollgate/proto/contract';
 import { noPolicy } from '@tollgate/sidecar/hooks';
 import { Pool } from 'pg';
 import { pino } from 'pino';
@@ -75,6 +75,7 @@ export async function createRest(
     clock: () => clock.now,
     random: randomBytes,
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
+    needs: policyNeeds,
     catalogue: createCatalogue([]),
     reach,
     discover: createDiscover(reach),

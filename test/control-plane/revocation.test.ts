@@ -1,6 +1,7 @@
 // What is revoked is felt: at sidecars with the next revision they acknowledge, and in open streams (within five
 // seconds: test/long/revocation.test.ts).
 // On the next request at any control plane: sessions.test.ts.
+import { policyNeeds } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
@@ -15,7 +16,7 @@ import { silentLog } from '../support/silent-log.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { field } from './rest.ts';
 import { hello, openForEach, waysToRevoke } from './revoking.ts';
-import { entry, spool } from './spool.ts';
+import { entry, shipped, spool } from './spool.ts';
 
 let plane: Plane;
 let began: Date;
@@ -44,7 +45,7 @@ test('a batch that comes with the revocation is taken in whole or not at all, an
   audit.write({ hello: { sidecarId: 'by-hand' } });
   await audit.next();
   const records = [1, 2, 3].map((sequence) => ({ sequence, entry: Buffer.from(JSON.stringify(entry({ ts: new Date().toISOString() }))) }));
-  audit.write({ batch: { spoolId: spool('a'), records } });
+  audit.write({ batch: { ...shipped(spool('a')), records } });
   await plane.ask('DELETE', `/acme/admin/keys/${id}`);
   expect(await audit.ended).toMatch(/^UNAUTHENTICATED: /);
   const { rowCount } = await plane.pool.query('select 1 from audit_entry where spool_id = $1', [spool('a')]);
@@ -74,7 +75,7 @@ test('a stream whose key still stands stays open while others end, and while the
   }
   await plane.ask('DELETE', `/acme/admin/keys/${other.id}`);
   expect(await ends.ended).toMatch(/^UNAUTHENTICATED: /);
-  stays.write({ batch: { spoolId: spool('b'), records: [{ sequence: 1, entry: Buffer.from(JSON.stringify(entry())) }] } });
+  stays.write({ batch: { ...shipped(spool('b')), records: [{ sequence: 1, entry: Buffer.from(JSON.stringify(entry())) }] } });
   expect(await stays.next()).toMatchObject({ acknowledged: { sequence: 1 } });
 });
 
@@ -87,6 +88,7 @@ test('a key that this control plane has not heard of yet is waited for, not refu
   const grpc = await startGrpcServer(
     {
       publisher: late,
+      needs: policyNeeds,
       roster: plane.roster,
       wall: Date.now,
       random: Math.random,

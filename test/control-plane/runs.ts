@@ -14,6 +14,7 @@ import { tendPartitions } from '../../control-plane/operations/audit/tend-partit
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
 import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
+import { createCrowdedKeys } from '../../control-plane/operations/quota/tend-shares.ts';
 import type { StartRun } from '../../control-plane/operations/runs/start-run.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { watchQuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
@@ -81,7 +82,7 @@ export async function createRunsRest({
   const watch = watchRevisions({ pool: rest.pool, connection: rest.pool.options, log }, publisher, heard);
   const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults: rest.deps.defaults }, workspaceId);
   const metrics = createGrpcMetrics(new Registry()).quota;
-  const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics, now });
+  const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics, crowded: createCrowdedKeys(), now });
   const spoolFolder = mkdtempSync(join(tmpdir(), 'tollgate-runs-'));
   const undo: Undo = [];
   const tracing = telemetry?.tracing ?? untraced;

@@ -82,7 +82,14 @@ test('a sidecar is listed with what it holds and how it is, follows the newest r
     held: { epoch: expect.any(String), number: newest },
     lag: { revisions: 0, seconds: 0 },
     lastNack: null,
-    status: { version: '0.1.0', spool: { records: 0, bytes: expect.any(Number), ageSeconds: 0 }, unrecorded: 0, outageDecisions: 0 },
+    lacks: [],
+    status: {
+      version: '0.1.0',
+      spool: { records: 0, bytes: expect.any(Number), ageSeconds: 0 },
+      unrecorded: 0,
+      outageDecisions: 0,
+      refused: { spools: 0, records: 0 },
+    },
   });
   const next = await plane.writePolicy({ unknownAgents: 'allow' });
   await reaches(next);
@@ -168,7 +175,7 @@ async function workspaceId(): Promise<number> {
 }
 
 const entering = async (bootId: string, sidecarId = bootId) =>
-  ({ workspaceId: await workspaceId(), keyId: sync.id, sidecarId, bootId, form: 'process', held: null }) as const;
+  ({ workspaceId: await workspaceId(), keyId: sync.id, sidecarId, bootId, form: 'process', held: null, capabilities: ['deltas'] }) as const;
 
 const shown = async (bootId: string): Promise<unknown> => {
   const { body } = await plane.ask('GET', '/acme/admin/sidecars?limit=1000');

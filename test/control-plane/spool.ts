@@ -1,10 +1,35 @@
 // Batches as a sidecar ships them.
 import type { AuditEntry } from '@tollgate/proto/contract';
-import type { ShippedRecord } from '../../control-plane/domain/audit/audit-batch.ts';
+import { hash } from 'node:crypto';
+import type { AuditBatch, Ingested, ShippedRecord } from '../../control-plane/domain/audit/audit-batch.ts';
 import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
 import type { Rest } from './rest.ts';
 
 export const spool = (letter: string): string => letter.repeat(32);
+
+/** Of the spool of that id, 32 bytes. */
+const spoolSecret = (spoolId: string): Buffer => hash('sha256', `secret of ${spoolId}`, 'buffer');
+
+/** As `AuditService` is sent it, but for its records. */
+export const shipped = (spoolId: string) => ({ spoolId, spoolSecret: spoolSecret(spoolId) });
+
+type BatchOf = Pick<AuditBatch, 'workspaceId' | 'spoolId' | 'records'> & Partial<AuditBatch>;
+
+export const batchOf = ({ spoolId, ...batch }: BatchOf): AuditBatch => ({
+  spoolId,
+  secretHash: hash('sha256', spoolSecret(spoolId)),
+  begunFor: null,
+  deliverer: { keyId: 'key-1', onlySub: null },
+  ...batch,
+});
+
+/** Throws where it was refused. */
+export function acknowledgedOf(ingested: Ingested): number {
+  if ('refused' in ingested) throw new Error(`refused: ${ingested.refused}, expected ${ingested.expected}`);
+  return ingested.acknowledged;
+}
+
+export const lost = (sequence: number, reason: string, last = sequence): ShippedRecord => ({ sequence, content: { lost: reason, last } });
 
 export function entry(fields: Partial<AuditEntry> = {}): AuditEntry {
   return {
@@ -49,5 +74,10 @@ export async function workspaceIdOf(rest: Rest, slug = 'acme'): Promise<number> 
 }
 
 /** Each by an ingest of its own, so that those at once meet in the database. */
-export const ship = async (rest: Rest, spoolId: string, batch: readonly ShippedRecord[], slug = 'acme'): Promise<number> =>
-  createIngest(rest.deps)({ workspaceId: await workspaceIdOf(rest, slug), spoolId, records: batch });
+export async function ship(rest: Rest, spoolId: string, batch: readonly ShippedRecord[], slug = 'acme'): Promise<number> {
+  const { rows } = await rest.pool.query<{ id: string; random: string }>('select id, random_id as random from workspace where slug = $1', [
+    slug,
+  ]);
+  const of = { workspaceId: Number(rows[0]?.id), begunFor: rows[0]?.random ?? '' };
+  return acknowledgedOf(await createIngest(rest.deps)(batchOf({ ...of, spoolId, records: batch })));
+}

@@ -59,8 +59,9 @@ const fill = (path: string, workspace: string, id: string): string =>
     encodeURIComponent(name === 'workspace' ? workspace : name === 'id' ? id : (theirs[name] ?? mark)),
   );
 
+const bodies: Readonly<Record<string, object>> = { runAgent: { input: 'x' }, narrowKey: { scopes: ['govern'] } };
 const bodyFor = ({ body, operationId }: ApiOperation): { readonly body?: object } =>
-  body === null ? {} : { body: operationId === 'runAgent' ? { input: 'x' } : {} };
+  body === null ? {} : { body: bodies[operationId] ?? {} };
 
 /** It is read in a test of its own. */
 const isEndless = ({ 200: success }: ApiOperation['responses']): boolean => success?.content?.['text/event-stream'] !== undefined;

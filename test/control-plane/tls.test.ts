@@ -7,6 +7,7 @@ import type { SyncRequest } from '@tollgate/proto';
 import { snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { holderSecret } from '../support/lease-names.ts';
 import type { TlsMaterial } from '../../control-plane/grpc/credentials.ts';
 import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
 import { tendAuthorities } from '../../control-plane/operations/authority/tend-authorities.ts';
@@ -139,7 +140,7 @@ test('who enrolled with a key gets in with it, to every service', async () => {
   const audit = openShip(plane, sync.key, own);
   audit.write({ hello: { sidecarId: 'by-hand' } });
   const lease = openLease(plane, sync.key, own);
-  lease.write({ hello: { bootId: 'b' } });
+  lease.write({ hello: { holderSecret: holderSecret('b') } });
   expect(policy.received.length).toBeGreaterThan(0);
   expect(lines.join()).not.toMatch(/gsk_|PRIVATE/);
 });

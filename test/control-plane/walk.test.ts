@@ -54,6 +54,7 @@ async function makeNames(): Promise<Parameters<typeof requestOf>[1]> {
       slug: ['walked'],
       revision: [0, 1, 2, 3, 999_999],
       expiresAt: ['2030-01-01T00:00:00Z'],
+      scopes: [['govern'], ['agents.read']],
     },
   };
 }

@@ -91,9 +91,10 @@ test('any record becomes an entry that is JSON without NUL and unpaired surrogat
       )
       .map((text) => Buffer.from(text)),
   );
+  const arrival = { ingest: 1, id: 'id', receivedAt: now.toISOString(), recordedBy: null, deliveredBy: 'key-1', onlySub: null };
   fc.assert(
     fc.property(any, (bytes) => {
-      const { rest, tool, ts } = entryFromRecord(openRecord(bytes, now), { ingest: 1, id: 'id', receivedAt: now.toISOString() });
+      const { rest, tool, ts } = entryFromRecord(openRecord(bytes, now), arrival);
       expect(/\\u0000|\\ud[89a-f]/i.test(rest.replaceAll('\\\\', ''))).toBe(false);
       expect(Buffer.byteLength(rest)).toBeLessThanOrEqual(64 * 1024);
       expect(typeof JSON.parse(rest)).toBe('object');

@@ -4,6 +4,7 @@ import { createIngest } from '../../control-plane/operations/audit/ingest-batch.
 import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createRest, field, operatorKey, type Rest } from './rest.ts';
+import { acknowledgedOf, batchOf, record, spool } from './spool.ts';
 
 describe('workspaces, by the operator', () => {
   let rest: Rest;
@@ -26,11 +27,7 @@ describe('workspaces, by the operator', () => {
     });
     const { rows } = await rest.pool.query<{ id: string }>('select id from workspace where slug = $1', ['new-one']);
     const workspaceId = Number(rows[0]?.id);
-    await createIngest(rest.deps)({
-      workspaceId,
-      spoolId: 'a'.repeat(32),
-      records: [{ sequence: 2, content: { entry: Buffer.from('{}') } }],
-    });
+    acknowledgedOf(await createIngest(rest.deps)(batchOf({ workspaceId, spoolId: spool('a'), records: [record(2, '{}')] })));
     expect((await rest.ask('DELETE', `${url}/new-one`, { ...operator, body: { slug: 'acme' } })).status).toBe(400);
     expect((await rest.ask('DELETE', `${url}/new-one`, { ...operator, body: { slug: 'new-one' } })).status).toBe(200);
     expect((await rest.ask('GET', '/api/v1/agents', { key })).status).toBe(401);
@@ -43,6 +40,7 @@ describe('workspaces, by the operator', () => {
       'audit_stream',
       'audit_head',
       'audit_gap',
+      'audit_sent',
       'audit_checkpoint',
       'audit_retired',
       'policy_document',

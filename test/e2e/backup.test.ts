@@ -10,6 +10,7 @@ import { withClient } from '../support/database.ts';
 import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts';
 import { environment } from '../support/environment.ts';
 import { needs } from '../support/installed.ts';
+import { openShip } from '../support/plane.ts';
 import { ask, eventually, type Program, type SidecarProgram, startControlPlane, startSidecarProgram } from '../support/programs.ts';
 
 const ownerKey = `gsk_default_${'k'.repeat(40)}`;
@@ -162,6 +163,20 @@ test('a dump under load, put back into a new database: the sidecar goes on, and 
     { reason: 'newer than the backup that was restored', lost: missing.length },
   ]);
   expect(ofBrief.filter((id) => times.has(id))).toEqual([]);
+
+  // Of the secrets of spools the backup has the SHA-256: nobody else takes a spool over, and its owner goes on.
+  const spoolId = await withClient(postgres.address('restored'), async (client) => {
+    const { rows } = await client.query<{ id: string }>(
+      "select encode(uuid_send(spool_id), 'hex') as id from audit_stream order by seen_at desc limit 1",
+    );
+    return rows[0]?.id ?? '';
+  });
+  const thief = openShip({ address: () => again.grpc }, ownerKey);
+  thief.write({ hello: { sidecarId: 'thief' } });
+  await thief.next();
+  thief.write({ batch: { spoolId, spoolSecret: Buffer.alloc(32, 7), records: [{ sequence: 1, entry: Buffer.from('{}') }] } });
+  expect(await thief.next()).toMatchObject({ refused: { spoolId, code: 'wrong_secret' } });
+  await delivered('restored', [await call(living, 10)]);
 
   const log = join(dataDir, 'log.ndjson');
   const now = { TOLLGATE_URL: again.rest, TOLLGATE_KEY: ownerKey };

@@ -3,9 +3,10 @@ import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectHttp2, constants, type Settings } from 'node:http2';
 import { connect } from 'node:net';
-import { AppError } from '@tollgate/proto/contract';
+import { AppError, policyNeeds } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
+import { holderSecret } from '../support/lease-names.ts';
 import type { Actor } from '../../control-plane/domain/access/actor.ts';
 import { type ConnectionBounds, connectionBounds } from '../../control-plane/grpc/connections.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
@@ -47,6 +48,7 @@ async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) 
   const server = await startGrpcServer(
     {
       publisher: { follow: nobody, live: () => null } as never,
+      needs: policyNeeds,
       roster: { enters: nobody },
       wall: Date.now,
       random: () => 0.5,
@@ -164,7 +166,7 @@ test('a sidecar whose key is refused takes its connection along, and is no stran
   const { port, metric } = await serve({ uselessMs: 60_000 });
   const channel = createChannel({ controlPlane: `127.0.0.1:${port}`, key: 'wrong', plaintext: true, linkCredentials: null });
   const lost = new Promise((done) =>
-    openQuotaStream(channel, { sidecarId: 's', bootId: 'b' })({
+    openQuotaStream(channel, { sidecarId: 's', holderSecret: holderSecret('b') })({
       opened: () => undefined,
       lost: (_, barred) => done(barred),
       recalled: () => undefined,

@@ -1,4 +1,5 @@
 // One policy stream over virtual time: what it costs not to answer, and to hold what there never was.
+import { policyNeeds } from '@tollgate/proto/contract';
 import { EventEmitter } from 'node:events';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -27,6 +28,7 @@ function open(hello: object = {}, seats = createSeats<number>({ each: 1 })) {
   const present = { holds: () => undefined, refused: () => undefined, says: () => null, left: () => undefined };
   serveSync(
     {
+      needs: policyNeeds,
       publisher: {
         follow: (_: number, follower: Follower) => {
           follower.offer(published, live);
@@ -42,10 +44,20 @@ function open(hello: object = {}, seats = createSeats<number>({ each: 1 })) {
       log: { info: () => undefined, warn: (_, message) => warnings.push(message) },
     },
     stream as unknown as SyncStream,
-    { epoch: 'e1', revision: 0, workspaceId: 1, keyId: 'k', slug: 'acme', credential: { hash: 'h' } } as unknown as Actor,
+    {
+      epoch: 'e1',
+      revision: 0,
+      workspaceId: 1,
+      keyId: 'k',
+      slug: 'acme',
+      scopes: ['sidecar.sync'],
+      credential: { hash: 'h' },
+    } as unknown as Actor,
   );
   const say = (message: object): boolean => stream.emit('data', message);
-  say({ hello: { sidecarId: 's', bootId: 'b', form: 'FORM_PROCESS', held: null, heldHash: Buffer.alloc(0), takesDeltas: true, ...hello } });
+  say({
+    hello: { sidecarId: 's', bootId: 'b', form: 'FORM_PROCESS', held: null, heldHash: Buffer.alloc(0), capabilities: ['deltas'], ...hello },
+  });
   return { warnings, ended, say, leave: () => stream.emit('cancelled') };
 }
 

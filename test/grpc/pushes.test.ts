@@ -32,7 +32,7 @@ function stream(held: number | null, { takesDeltas = true, epoch = 'e1' } = {}) 
   const hello = {
     held: held === null ? null : { epoch, number: held },
     heldHash: held === null ? Buffer.alloc(0) : hashOf(held),
-    takesDeltas,
+    capabilities: takesDeltas ? ['deltas'] : [],
   };
   const pushes = createPushes(hello, (response) => void sent.push(textOf(response)));
   const answer = (number: number, with_: { hash: Buffer } | { code: string }) =>

@@ -13,6 +13,7 @@ export const defaults = { defaultPermission: 'allow', windowSeconds: 60 } as con
 
 export const emptyState = (fields: Partial<WorkspaceState> = {}): WorkspaceState => ({
   workspace: 'acme',
+  workspaceId: '0'.repeat(32),
   epoch: 'e1',
   revision: 0,
   frozen: false,

@@ -45,6 +45,23 @@ test('no window of real time holds more calls than the limit, whatever is lost, 
   expect(admitted / numRuns).toBeGreaterThan(3);
 });
 
+const forging = { weight: 60, arbitrary: of('forge', small) };
+
+test('neither a limit nor a cap is passed where a hostile sidecar knows all ids that anybody may read, and lies', () => {
+  let admitted = 0;
+  fc.assert(
+    fc.property(fc.constantFrom('window', 'total'), fc.integer({ min: 0, max: 30 }), steps(stepBack, forging), (kind, max, all) => {
+      const settings: CounterSettings = kind === 'window' ? { kind, windowSeconds, max } : { kind, max };
+      const network = createNetwork({ sidecars: 3, settings });
+      network.play(all);
+      admitted += network.calls.length;
+      expect(kind === 'window' ? mostInWindow(network.calls, windowSeconds) : network.calls.length).toBeLessThanOrEqual(max);
+    }),
+    parameters,
+  );
+  expect(admitted / numRuns).toBeGreaterThan(3);
+});
+
 test('a run makes no more calls than its cap, however many sidecars serve it', () => {
   let admitted = 0;
   fc.assert(

@@ -1,5 +1,6 @@
 // Sidecars, a ledger and a bad network in virtual time: messages are lost, doubled, late and swapped, sidecars die, the
-// database's clock steps back, spent rows are removed. What is kept is when calls were really made.
+// database's clock steps back, spent rows are removed. One that is hostile knows every id that anybody may read, and lies. What is kept
+// is when calls were really made, its own as well.
 import type { QuotaGrant, SettledGrant } from '@tollgate/proto/contract';
 import {
   askLedger,
@@ -9,10 +10,11 @@ import {
   keptUntilMs,
   type LedgerAsk,
 } from '../../control-plane/domain/quota/ledger.ts';
+import { holderOf } from '../support/lease-names.ts';
 
 /** As generated: which sidecar, which message, how long. */
 export interface Step {
-  readonly kind: 'ask' | 'deliver' | 'answer' | 'serve' | 'call' | 'wait' | 'crash' | 'stepBack' | 'tend' | 'limit';
+  readonly kind: 'ask' | 'deliver' | 'answer' | 'serve' | 'call' | 'wait' | 'crash' | 'stepBack' | 'tend' | 'limit' | 'forge';
   readonly who: number;
   readonly amount: number;
 }
@@ -25,7 +27,10 @@ interface Held {
 }
 
 interface Sidecar {
+  /** What the list of sidecars shows. */
   bootId: string;
+  /** What the ledger knows it by, and nobody else. */
+  holder: string;
   readonly grants: Map<number, Held>;
   /** Ended here; settled again and again, as one does who hears no answer. */
   readonly ended: Held[];
@@ -50,8 +55,9 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
   const asks: Sent[] = [];
   const answers: { readonly grant: QuotaGrant; readonly to: string; readonly sentAt: number }[] = [];
   const grants: { readonly after: number; readonly max: number }[] = [];
-  const boot = (): string => `boot-${(boots += 1)}`;
-  const sidecars = Array.from({ length: count }, (): Sidecar => ({ bootId: boot(), grants: new Map(), ended: [], known: new Set() }));
+  const made = new Set<number>();
+  const boot = (): Pick<Sidecar, 'bootId' | 'holder'> => ({ bootId: `boot-${(boots += 1)}`, holder: holderOf(`boot-${boots}`) });
+  const sidecars = Array.from({ length: count }, (): Sidecar => ({ ...boot(), grants: new Map(), ended: [], known: new Set() }));
 
   const settledOf = ({ ended }: Sidecar): readonly SettledGrant[] =>
     ended.map(({ id, calls: made }) => ({ grantId: id, used: made.map((at) => ({ ageMs: now - at, count: 1 })) }));
@@ -64,6 +70,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
     state = outcome.state;
     const { result } = outcome;
     if (result.kind !== 'grant') return;
+    made.add(result.id);
     const charged = state.charges.reduce((sum, [, used]) => sum + used, 0);
     grants.push({ after: charged + state.grants.reduce((sum, { tokens }) => sum + tokens, 0), max: settings.max });
     answers.push({ grant: result, to: message.ask.holder, sentAt: message.sentAt });
@@ -74,7 +81,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
     stepBack: (_, amount) => (behind += amount),
     limit: (_, amount) => (settings = { ...settings, max: amount % 20 }),
     crash: (sidecar) => {
-      sidecar.bootId = boot();
+      Object.assign(sidecar, boot());
       sidecar.grants.clear();
       sidecar.ended.length = 0;
     },
@@ -93,7 +100,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
         sidecar.grants.delete(held.id);
         sidecar.ended.push(held);
       }
-      const { bootId: holder } = sidecar;
+      const { holder } = sidecar;
       const ask = { holder, number: (numbers += 1), waiting: amount % 5, onlySettles: amount % 11 === 0, settled: settledOf(sidecar) };
       asks.push({ ask, sentAt: now, copies: 2 });
     },
@@ -107,7 +114,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
     },
     answer: (_, amount) => {
       const [answer] = answers.splice(amount % Math.max(1, answers.length), 1);
-      const sidecar = answer === undefined ? undefined : sidecars.find(({ bootId }) => bootId === answer.to);
+      const sidecar = answer === undefined ? undefined : sidecars.find(({ holder }) => holder === answer.to);
       if (answer === undefined || sidecar === undefined) return;
       const { id, tokens, ttlMs } = answer.grant;
       const usableUntil = ttlMs === null ? Number.POSITIVE_INFINITY : answer.sentAt + ttlMs;
@@ -119,6 +126,26 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
       steps.ask(sidecar, amount);
       deliver(asks.pop());
       steps.answer(sidecar, answers.length - 1);
+    },
+    // Whose grants it would settle as unused, under each name that it may have read; what it is granted it uses at once.
+    forge: (sidecar, amount) => {
+      const names = [sidecar.bootId, holderOf(sidecar.bootId.replace('boot', 'spool')), holderOf('hostile')];
+      const all = [...made, Math.max(0, ...made) + 1].toSorted((a, b) => b - a).slice(0, 1 + (amount % 7));
+      const settled = all.map((grantId) => ({ grantId, used: amount % 2 === 0 ? [] : [{ ageMs: amount * 1_000, count: 0 }] }));
+      const ask = {
+        holder: names[amount % names.length] ?? '',
+        number: (numbers += 1),
+        waiting: settings.max,
+        onlySettles: amount % 5 === 0,
+        settled: amount % 3 === 0 ? [] : settled,
+      };
+      const outcome = askLedger(state ?? freshCounter(now - behind), settings, ask, now - behind);
+      if ('lie' in outcome) return;
+      ({ state } = outcome);
+      const { result } = outcome;
+      if (result.kind !== 'grant') return;
+      made.add(result.id);
+      for (let used = 0; used < result.tokens; used += 1) calls.push(now);
     },
     tend: () => {
       if (state !== null && keptUntilMs(state, settings) < now - behind) state = null;

@@ -44,6 +44,7 @@ export function stateOf(world: World): WorkspaceState {
   const layer = (id: DocumentId, document: Document | null): WorkspaceState['documents'] => (document === null ? [] : [{ id, document }]);
   return {
     workspace,
+    workspaceId: '0'.repeat(32),
     epoch: 'epoch',
     revision: 1,
     frozen: world.frozen,

@@ -55,7 +55,8 @@ export async function startAuditServer(port = 0): Promise<AuditServer> {
       return;
     }
     if (!batch) return;
-    const last = batch.records.at(-1)?.sequence ?? 0;
+    const newest = batch.records.at(-1);
+    const last = newest?.lost?.last ?? newest?.sequence ?? 0;
     batchSizes.push(batch.records.length);
     unacknowledged.set(batch.spoolId, Math.max(last, unacknowledged.get(batch.spoolId) ?? 0));
     const inFlight = [...unacknowledged].reduce((sum, [id, sent]) => sum + Math.max(0, sent - acknowledgedOf(id)), 0);
@@ -103,8 +104,8 @@ export async function startAuditServer(port = 0): Promise<AuditServer> {
       committed.set(spoolId, kept);
       for (const { sequence, content, entry, lost } of records) {
         if (sequence > kept.length + 1) violations.push(`${spoolId}: ${sequence} after ${kept.length}`);
-        if (sequence === kept.length + 1)
-          kept.push(content === 'entry' ? `${sequence}: ${entry?.toString()}` : `${sequence} lost: ${lost}`);
+        if (sequence === kept.length + 1 && content === 'entry') kept.push(`${sequence}: ${entry?.toString()}`);
+        for (let at = Math.max(sequence, kept.length + 1); at <= (lost?.last ?? 0); at += 1) kept.push(`${at} lost: ${lost?.reason}`);
       }
       const now = total();
       for (const waiter of waiting) if (now >= waiter.records) waiter.resolve();

@@ -89,13 +89,23 @@ export async function createTestSidecar({ world = {}, durability = 'kernel', kee
       if (!offered.ok) throw new Error(`${offered.code}: ${offered.message}`);
     },
     entries: async () =>
-      (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
+      (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost.reason))),
     linkCredentials: null,
     leasing: {
       status: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0, granted: 0, used: 0 }),
       onWaited: () => undefined,
     },
-    shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
+    shipping: () => ({
+      link: 'connected',
+      records: 0,
+      bytes: 0,
+      oldestAgeMs: 0,
+      lost: 0,
+      adopted: 0,
+      refusedSpools: 0,
+      refusedRecords: 0,
+      lastError: undefined,
+    }),
     notReady: () => (cell.current === null ? ['no policy is held'] : []),
     ready: () => Promise.resolve(),
     close: () => Promise.resolve(),

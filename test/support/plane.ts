@@ -1,5 +1,6 @@
 // A control plane in this process, as main.ts wires it: REST by injection, gRPC on loopback, a database of its own. The
 // gRPC server can be stopped and started again on the same port.
+import { policyNeeds } from '@tollgate/proto/contract';
 import { type ChannelCredentials, type ClientDuplexStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import {
   createAuditClient,
@@ -13,7 +14,7 @@ import {
   type SyncResponse__Output,
 } from '@tollgate/proto';
 import { Registry } from 'prom-client';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
 import { createGrpcMetrics, exportRoster } from '../../control-plane/grpc/metrics.ts';
 import { type GrpcServer, type GrpcTls, startGrpcServer } from '../../control-plane/grpc/server.ts';
@@ -22,6 +23,7 @@ import { createIngest } from '../../control-plane/operations/audit/ingest-batch.
 import { tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
 import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
 import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
+import { createCrowdedKeys } from '../../control-plane/operations/quota/tend-shares.ts';
 import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
 import { createSeats } from '../../control-plane/operations/turns.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
@@ -52,7 +54,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
   const recalls = createRecalls({ pool: rest.pool, now, log });
   const watch = watchRevisions({ pool: rest.pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
   const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults: rest.deps.defaults }, workspaceId);
-  const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics: metrics.quota, now });
+  const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics: metrics.quota, crowded: createCrowdedKeys(), now });
   const ingest = createIngest(rest.deps);
   const newestOf = (workspaceId: number) => {
     const live = publisher.live(workspaceId);
@@ -85,6 +87,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
       grpc = await startGrpcServer(
         {
           publisher,
+          needs: policyNeeds,
           roster,
           wall: plane.wall,
           random: () => 0.5,
@@ -188,6 +191,7 @@ export interface Wire<Request, Response> {
   close(): void;
 }
 
+/** Within a test it is closed with it; elsewhere by who opened it. */
 function wireOf<Request, Response>(
   stream: ClientDuplexStream<Request, Response>,
   client: { close(): void },
@@ -211,7 +215,7 @@ function wireOf<Request, Response>(
     stream.cancel();
     client.close();
   };
-  onTestFinished(close);
+  if (expect.getState().currentTestName !== undefined) onTestFinished(close);
   return {
     write: (request) => void stream.write(request),
     next: () => {

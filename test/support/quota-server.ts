@@ -48,7 +48,7 @@ export async function startQuotaServer(port = 0): Promise<QuotaServer> {
     Lease: (stream) => {
       stream.on('data', (message: LeaseRequest__Output) => {
         if (message.hello != null) {
-          holders.set(stream, message.hello.bootId);
+          holders.set(stream, message.hello.holderSecret.toString('hex'));
           stream.sendMetadata(new Metadata());
         }
         const asks = message.asks == null ? null : asksFrom(message.asks.asks);

@@ -71,6 +71,7 @@ export const someActor = (fields: Partial<Actor> = {}): Actor => ({
 
 export const someState = (fields: Partial<WorkspaceState> = {}): WorkspaceState => ({
   workspace: 'acme',
+  workspaceId: '0'.repeat(32),
   epoch: 'e1',
   revision: 1,
   frozen: false,
@@ -333,7 +334,17 @@ export async function startRunning(options: Options = {}): Promise<Running> {
           },
           sweep: () => undefined,
           isSettled: () => true,
-          shipping: () => ({ link: 'connected', records: 0, bytes: 0, oldestAgeMs: 0, lost: 0, adopted: 0, lastError: undefined }),
+          shipping: () => ({
+            link: 'connected',
+            records: 0,
+            bytes: 0,
+            oldestAgeMs: 0,
+            lost: 0,
+            adopted: 0,
+            refusedSpools: 0,
+            refusedRecords: 0,
+            lastError: undefined,
+          }),
           leasing: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0, granted: 0, used: 0 }),
           close: () => Promise.resolve(),
         },
@@ -375,7 +386,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
     take,
     halt: (runId, why) => halts.get(runId)?.(why),
     entries: async () =>
-      (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost))),
+      (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost.reason))),
     run: async (ask = {}, { actor = {}, signal = never } = {}) => {
       const events: RunEvent[] = [];
       const telling = {

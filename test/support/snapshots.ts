@@ -21,6 +21,7 @@ import type { DeltaMessage, SnapshotMessage } from '../../sidecar/snapshot/verif
 
 export const settings = (fields: Partial<CompiledSettings> = {}): CompiledSettings => ({
   workspace: 'acme',
+  workspaceId: '0'.repeat(32),
   frozen: false,
   defaultPermission: 'allow',
   windowSeconds: 60,

@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../sidecar/clock.ts';
 import { adoptDead } from '../../sidecar/spool/adoption.ts';
 import type { Backlog } from '../../sidecar/spool/backlog.ts';
-import type { SpoolRecord } from '../../sidecar/spool/record.ts';
+import { lastIn, type SpoolRecord } from '../../sidecar/spool/record.ts';
 import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/spool/spool.ts';
 import { diskFs, type SpoolFs } from '../../sidecar/spool/spool-fs.ts';
 import { silentLog } from './silent-log.ts';
@@ -38,7 +38,7 @@ export function adoptAll(folder: string, workspace = 'acme'): Promise<readonly B
 /** Everything that is unacknowledged, from the first on. */
 export async function readAll(backlog: Backlog, limits = { recordsMax: 1_000, bytesMax: 1024 * 1024 }): Promise<readonly SpoolRecord[]> {
   const records: SpoolRecord[] = [];
-  for (let after = backlog.acknowledged; after < backlog.last; after = records.at(-1)?.sequence ?? backlog.last) {
+  for (let after = backlog.acknowledged; after < backlog.last; after = lastIn(records) ?? backlog.last) {
     records.push(...(await backlog.readBatch(after, limits)));
   }
   return records;
@@ -51,7 +51,10 @@ export async function acknowledgedThrough(sequence: number, backlog: Backlog): P
 
 /** `sequence: entry`, or `sequence lost`. */
 export function textOf(records: readonly SpoolRecord[]): readonly string[] {
-  return records.map((record) => ('entry' in record ? `${record.sequence}: ${record.entry.toString()}` : `${record.sequence} lost`));
+  return records.flatMap((record) => {
+    if ('entry' in record) return [`${record.sequence}: ${record.entry.toString()}`];
+    return Array.from({ length: record.lost.last - record.sequence + 1 }, (_, at) => `${record.sequence + at} lost`);
+  });
 }
 
 /** What a later process finds in a folder where one spool was left. */

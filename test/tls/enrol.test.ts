@@ -262,7 +262,10 @@ test.each([
 
 test('a key without the scope gets none; without a database, or an authority at hand, it says so with 503', async () => {
   const scopeless = await listener({ authenticate: async () => ({ ...actor, scopes: ['govern'] }) });
-  expect(await ask(scopeless.server.port)).toMatchObject({ status: 403, body: { error: 'the key lacks the scope sidecar.sync' } });
+  expect(await ask(scopeless.server.port)).toMatchObject({
+    status: 403,
+    body: { error: 'the key lacks the scope sidecar.sync, or for a library sidecar.library' },
+  });
   const outage = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const dark = await listener({ authenticate: () => Promise.reject(outage) });
   expect(await ask(dark.server.port)).toMatchObject({ status: 503, body: { error: 'the database cannot be reached; try again' } });

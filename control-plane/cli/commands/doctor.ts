@@ -14,6 +14,7 @@ import { hostSettings } from '../hooks/host-settings.ts';
 import { findHooks } from '../hooks/installation.ts';
 import { offSwitches } from '../hooks/off-switches.ts';
 import { lookAt, type SidecarSeen } from '../hooks/sidecar.ts';
+import { libraryKeysHere, libraryKeyWords } from '../library-keys.ts';
 import type { World } from '../world.ts';
 
 interface Options {
@@ -47,19 +48,21 @@ interface HostSeen {
   readonly problems: readonly string[];
 }
 
-async function examine({ world, options, print }: Asked<Options>): Promise<ExitCode> {
+async function examine({ world, options, print, client }: Asked<Options>): Promise<ExitCode> {
   const seen = await Promise.all(hosts.map((host) => examineHost(world, host)));
   const here = seen.filter(({ found, hooks }) => found !== null || hooks.length > 0);
   const recorded = options.recorded === undefined ? [] : await proveRecorded(world, options.recorded);
   const asks = here.some(({ hooks }) => hooks.length > 0) || recorded.length > 0;
   const sidecar = await lookAt(world);
   const code = codeOf(here, recorded, asks ? sidecar : null);
-  await print.lines({ sidecar, hosts: seen, recorded, ok: code === 0 }, [
+  const libraryKeys = await libraryKeysHere(client);
+  await print.lines({ sidecar, hosts: seen, recorded, libraryKeys, ok: code === 0 }, [
     ...sidecarLines(sidecar),
     ...(here.length === 0
       ? [`none of ${hosts.map((host) => hostSettings[host].title).join(', ')} is on this machine`]
       : here.flatMap(hostLines)),
     ...recorded.map(({ name, proof }) => escapeText(`recorded ${name}: ${proofWords(proof)}`)),
+    ...libraryKeys.map((key) => escapeText(libraryKeyWords(key))),
   ]);
   return code;
 }

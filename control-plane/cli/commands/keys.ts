@@ -2,8 +2,10 @@
 import { isScope, scopes, tiers } from '@tollgate/proto/contract';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { given, rowsIn, textIn } from '../answer.ts';
-import { segment } from '../client.ts';
+import { type Client, segment } from '../client.ts';
 import { act, type Asked, type Cli } from '../command.ts';
+import { Failure } from '../failure.ts';
+import { findLibraryKeys, libraryKeyWords } from '../library-keys.ts';
 import { timeAhead } from '../time.ts';
 
 const list = '/{workspace}/admin/keys';
@@ -24,7 +26,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     .command('create')
     .description('issue a key, printed this once, alone on standard output')
     .argument('<name>', 'what it is for')
-    .addOption(scopeOption())
+    .addOption(scopeOption('what it may do; give it once for each').makeOptionMandatory())
     .option('--uid <uid>', 'the member it acts as; without: a service key')
     .addOption(new Option('--tier <tier>', 'the only tier it may name').choices(tiers))
     .option('--agent <name>', 'the only agent it may name')
@@ -37,12 +39,18 @@ export function addKeyCommands(program: Command, cli: Cli): void {
     .description('give a key a new secret, printed this once; the old one stops at once')
     .argument('<id>', 'of the key')
     .action(act(cli, rotateKey));
+  group
+    .command('narrow')
+    .description('take scopes away from a key, whose secret stays; without --scope: sidecar.library in the place of sidecar.sync')
+    .argument('<id>', 'of the key')
+    .addOption(scopeOption('what it may still do; give it once for each'))
+    .action(act<Partial<Pick<NewKey, 'scope'>>>(cli, narrowKey));
   group.command('revoke').description('end a key').argument('<id>', 'of the key').action(act(cli, revokeKey));
 }
 
 /** Given once for each scope, so that it swallows no argument behind it. */
-function scopeOption(): Option {
-  const option = new Option('--scope <scope>', 'what it may do; give it once for each').choices(scopes).makeOptionMandatory();
+function scopeOption(description: string): Option {
+  const option = new Option('--scope <scope>', description).choices(scopes);
   return option.argParser((scope, before: readonly string[] | undefined) => {
     if (!isScope(scope)) throw new InvalidArgumentError(`Allowed choices are ${scopes.join(', ')}.`);
     return [...(before ?? []), scope];
@@ -59,7 +67,8 @@ async function createKey({ world, words, options, print, client }: Asked<NewKey>
 }
 
 async function listKeys({ print, client }: Asked<object>): Promise<void> {
-  const answer = await (await client()).ask('GET', list);
+  const asked = await client();
+  const answer = await asked.ask('GET', list);
   await print.table(answer, rowsIn(answer, 'keys'), {
     empty: 'there is no key',
     columns: [
@@ -73,6 +82,24 @@ async function listKeys({ print, client }: Asked<object>): Promise<void> {
       { head: 'revoked', of: (row) => row['revokedAt'] },
     ],
   });
+  if (!print.json) for (const key of await findLibraryKeys(asked, rowsIn(answer, 'keys'))) print.note(libraryKeyWords(key));
+}
+
+async function narrowKey({ words, options, print, client }: Asked<Partial<Pick<NewKey, 'scope'>>>): Promise<void> {
+  const [id = ''] = words;
+  const asked = await client();
+  const scopes = options.scope ?? (await narrowerScopes(asked, id));
+  const answer = await asked.ask('PATCH', one(id), { body: { scopes } });
+  await print.lines(answer, []);
+  print.note(`key ${id} has the scopes ${scopes.join(', ')} now; its secret is as it was`);
+}
+
+async function narrowerScopes(client: Client, id: string): Promise<readonly string[]> {
+  const key = rowsIn(await client.ask('GET', list), 'keys').find((row) => row['id'] === id);
+  const now = key?.['scopes'];
+  if (!Array.isArray(now)) throw new Failure(`there is no key ${id}`);
+  if (!now.includes('sidecar.sync')) throw new Failure(`key ${id} has no scope sidecar.sync; say by --scope what it may still do`);
+  return [...new Set(now.map((scope) => (scope === 'sidecar.sync' ? 'sidecar.library' : String(scope))))];
 }
 
 async function rotateKey({ words, print, client }: Asked<object>): Promise<void> {

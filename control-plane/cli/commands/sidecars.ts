@@ -1,7 +1,7 @@
 // `tollgate sidecars`: who follows the policy of the workspace, and how it is.
 import type { Command } from 'commander';
+import { readAllSidecars } from '../all-sidecars.ts';
 import { isRow, numberIn, type Row, rowsIn } from '../answer.ts';
-import type { Client } from '../client.ts';
 import { toSecond } from '../table.ts';
 import { act, type Asked, type Cli } from '../command.ts';
 
@@ -14,7 +14,7 @@ export function addSidecarCommands(program: Command, cli: Cli): void {
 }
 
 async function listSidecars({ print, client }: Asked<object>): Promise<void> {
-  const answer = await readAll(await client());
+  const answer = await readAllSidecars(await client());
   await print.table(answer, rowsIn(answer, 'sidecars'), {
     empty: 'no sidecar has connected yet',
     columns: [
@@ -30,21 +30,12 @@ async function listSidecars({ print, client }: Asked<object>): Promise<void> {
       { head: 'spool', of: (row) => part(row, 'status', 'spool', 'records') },
       { head: 'unrecorded', of: (row) => part(row, 'status', 'unrecorded') },
       { head: 'outage', of: (row) => part(row, 'status', 'outageDecisions') },
+      { head: 'lacks', of: (row) => row['lacks'] },
+      { head: 'not taken', of: (row) => part(row, 'status', 'refused', 'spools') },
       { head: 'refused', of: (row) => part(row, 'lastNack', 'code') },
     ],
   });
   if (!print.json) print.note(`the newest revision is ${numberIn(answer, 'revision')}`);
-}
-
-/** All pages as one answer; the newest revision is that of the last. */
-async function readAll(client: Client): Promise<Row> {
-  const sidecars: Row[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const { next, ...answer } = await client.ask('GET', '/{workspace}/admin/sidecars', { query: { limit: '1000', cursor } });
-    sidecars.push(...rowsIn(answer, 'sidecars'));
-    if (typeof next !== 'string' || next === cursor) return { ...answer, sidecars };
-    cursor = next;
-  }
 }
 
 /** A field of a field; null where there is none. */

@@ -62,13 +62,14 @@ const access = {
   'key.create': { scope: 'keys.write', roles: leads },
   'key.revoke': { scope: 'keys.write', roles: leads },
   'key.rotate': { scope: 'keys.write', roles: leads },
+  'key.narrow': { scope: 'keys.write', roles: leads },
 
   'tool-server.read': { scope: 'policies.read', roles: leads },
   'tool-server.write': { scope: 'policies.write', roles: leads },
 
   'sidecar.read': { scope: 'policies.read', roles: leads },
   // No secret; a sidecar's own key suffices.
-  'authority.read': { scope: 'policies.read', or: 'sidecar.sync', roles: anybody },
+  'authority.read': { scope: 'policies.read', or: 'sidecar.library', roles: anybody },
 
   // The scope alone suffices for the audit, whatever the role.
   'audit.read': { scope: 'admin.audit.read', roles: anybody },

@@ -28,6 +28,12 @@ export interface Arrival {
   readonly ingest: number;
   readonly receivedAt: string;
   readonly id: string;
+  /** The key that its spool was begun with; null: not known. */
+  readonly recordedBy: string | null;
+  /** The key that it came with. */
+  readonly deliveredBy: string;
+  /** The only subject that it may name; null: any. */
+  readonly onlySub: string | null;
 }
 
 /** Longest text in a field of its own; an index takes no more than 2,700 bytes. */
@@ -52,7 +58,7 @@ const promised: readonly (readonly [string, (value: unknown) => boolean, unknown
 ];
 
 /** Ours to say, not a sidecar's. */
-const ours = ['id', 'receivedAt', 'mended'] as const;
+const ours = ['id', 'receivedAt', 'mended', 'recordedBy', 'deliveredBy', 'subClaimed'] as const;
 /** What is not in `rest`. */
 const apart = new Set(['id', 'receivedAt', 'ts', 'tool', 'decision', 'agentName', 'sub', 'sessionId']);
 
@@ -79,11 +85,13 @@ export const entryFromRecord = (opened: OpenedRecord, arrival: Arrival): StoredE
   soundEntry(opened, arrival) ?? mendedEntry(opened, arrival);
 
 /** An entry that needs no mending, as nearly all are, with as little work as that takes; null for any other. */
-function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, { ingest, id, receivedAt }: Arrival): StoredEntry | null {
+function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry | null {
+  const { ingest, id, receivedAt, recordedBy, deliveredBy, onlySub } = arrival;
   if (!isUtf8 || !isTimeRight || !isObject(value) || !isCleanText(text)) return null;
   const { tool, decision, agentName, sub, sessionId } = value;
   if (!isShortText(tool) || !isDecision(decision)) return null;
   if (!isShortText(agentName) || !isShortText(sub) || !isShortText(sessionId)) return null;
+  if (onlySub !== null && !speaksFor(onlySub, sub, value['originSub'])) return null;
   for (const key of ours) if (Object.hasOwn(value, key)) return null;
   for (const [key, holds] of promised) if (!holds(value[key])) return null;
   const ts = time.toISOString();
@@ -91,13 +99,16 @@ function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, { 
     ['id', `"${id}"`],
     ['receivedAt', `"${receivedAt}"`],
     ['ts', `"${ts}"`],
+    ['recordedBy', JSON.stringify(recordedBy)],
+    ['deliveredBy', JSON.stringify(deliveredBy)],
   ]);
   const written = writeTwice(value, { stated, apart }, depthMax);
   if (written === null || !fitsEntry(written.kept)) return null;
   return { ts, tool, decision, agentName, sub, sessionId, rest: written.kept, digest: digestOf(ingest, written.all) };
 }
 
-function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, { ingest, id, receivedAt }: Arrival): StoredEntry {
+function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry {
+  const { ingest, id, receivedAt, recordedBy, deliveredBy, onlySub } = arrival;
   const mended = new Set<string>(isUtf8 ? [] : ['utf8']);
   const fields = fieldsOf(text, value, mended);
   for (const key of ours) fields.delete(key);
@@ -108,7 +119,7 @@ function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, {
     tool: takeText(fields, 'tool', mended),
     decision: takeDecision(fields, mended),
     agentName: takeText(fields, 'agentName', mended),
-    sub: takeText(fields, 'sub', mended),
+    sub: boundSub(fields, onlySub, mended),
     sessionId: takeText(fields, 'sessionId', mended),
   };
   for (const [key, holds, fallback] of promised) {
@@ -116,7 +127,7 @@ function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, {
     fields.set(key, fallback);
     mended.add(key);
   }
-  const rest = restOf(fields, mended);
+  const rest = restOf(fields, mended, { recordedBy, deliveredBy });
   const shown = { ...Object(JSON.parse(rest)), ...taken, id, receivedAt };
   return { ...taken, rest, digest: digestOf(ingest, canonicalOf(shown) ?? '') };
 }
@@ -160,6 +171,23 @@ function takeText(fields: Fields, key: string, mended: Set<string>): string {
   return typeof value === 'string' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : '';
 }
 
+/** Of a call that was handed on, the subject is an agent, and who it is for stands beside it. */
+const isAgent = (sub: string): boolean => sub.startsWith('agent:');
+
+const speaksFor = (onlySub: string, sub: string, originSub: unknown): boolean =>
+  originSub === undefined ? sub === onlySub : originSub === onlySub && (sub === onlySub || isAgent(sub));
+
+/** Whom the spool's key may not name stays readable as `subClaimed`. */
+function boundSub(fields: Fields, onlySub: string | null, mended: Set<string>): string {
+  const sub = takeText(fields, 'sub', mended);
+  const origin = fields.get('originSub');
+  if (onlySub === null || speaksFor(onlySub, sub, origin)) return sub;
+  mended.add('sub');
+  fields.set('subClaimed', typeof origin === 'string' ? origin.slice(0, textMax).replace(/\p{Cs}$/u, '') : sub);
+  if (origin !== undefined) fields.set('originSub', onlySub);
+  return origin !== undefined && isAgent(sub) ? sub : onlySub;
+}
+
 function takeDecision(fields: Fields, mended: Set<string>): 'allow' | 'deny' {
   const value = fields.get('decision');
   fields.delete('decision');
@@ -176,8 +204,9 @@ function markTime(fields: Fields, mended: Set<string>): void {
 }
 
 /** JSON of what is left. Too large: without the input, then without everything that the API makes no promise of. */
-function restOf(fields: Fields, mended: Set<string>): string {
-  const write = (): string => JSON.stringify({ ...Object.fromEntries(fields), ...(mended.size > 0 ? { mended: [...mended].sort() } : {}) });
+function restOf(fields: Fields, mended: Set<string>, keys: Pick<Arrival, 'recordedBy' | 'deliveredBy'>): string {
+  const write = (): string =>
+    JSON.stringify({ ...Object.fromEntries(fields), ...keys, ...(mended.size > 0 ? { mended: [...mended].sort() } : {}) });
   const whole = write();
   if (fitsEntry(whole)) return whole;
   mended.add('oversize');

@@ -1,9 +1,10 @@
 // The form that a message of asks must have, in one place. What passes it may still be a lie; the ledger tells.
-import { bounds, type QuotaAsk, quotaCounterKey, type SettledGrant } from '@tollgate/proto/contract';
+import { bounds, type QuotaAsk, type QuotaCounter, quotaCounterKey, runIdOf, type SettledGrant } from '@tollgate/proto/contract';
 
 /** `<document key> <path>`, with a name in quotes. */
 const limitIdLength = 2_000;
-const runId = /^[0-9a-f]{64}$/;
+/** As many as a door takes. */
+const agentsMax = 64;
 const countMax = 4_294_967_295;
 
 /** What is wrong with it; null: nothing. */
@@ -23,9 +24,8 @@ function askProblem({ counter, number, waiting, revision, settled }: QuotaAsk): 
       return `.counter.limit.origin_sub must be 1 to ${bounds.nameLength} characters`;
     if (!isBetween(counter.id.length, 1, limitIdLength)) return `.counter.limit.id must be 1 to ${limitIdLength} characters`;
   } else {
-    if (!runId.test(counter.id)) return '.counter.run.id must be 64 hex digits';
-    if (!isBetween(counter.agentId.length, 1, bounds.nameLength))
-      return `.counter.run.agent_id must be 1 to ${bounds.nameLength} characters`;
+    const problem = runProblem(counter);
+    if (problem !== null) return `.counter.run${problem}`;
   }
   if (!isBetween(number, 0, Number.MAX_SAFE_INTEGER)) return '.number must be an integer from 0';
   if (!isBetween(waiting, 0, countMax)) return '.waiting must be an integer from 0';
@@ -33,6 +33,20 @@ function askProblem({ counter, number, waiting, revision, settled }: QuotaAsk): 
   if (settled.length > bounds.leaseSettled) return `.settled holds at most ${bounds.leaseSettled} grants, not ${settled.length}`;
   const wrong = settled.findIndex((one) => !isSettled(one));
   return wrong < 0 ? null : `.settled[${wrong}] must name a grant, and at most ${bounds.leaseSettled} uses with an age and a count`;
+}
+
+/** The id is ours to compute: a run is only what it says that it is of. */
+function runProblem({ id, agentId, of }: Extract<QuotaCounter, { readonly kind: 'run' }>): string | null {
+  if (of === null) return ' must say its key_id, sub, session_id and agents';
+  const { keyId, sub, sessionId, agents } = of;
+  if (!isBetween(keyId.length, 1, bounds.nameLength)) return `.key_id must be 1 to ${bounds.nameLength} characters`;
+  if (!isBetween(sub.length, 1, bounds.nameLength)) return `.sub must be 1 to ${bounds.nameLength} characters`;
+  if (!isBetween(sessionId.length, 1, bounds.nameLength)) return `.session_id must be 1 to ${bounds.nameLength} characters`;
+  if (agents.length > agentsMax) return `.agents must be at most ${agentsMax}`;
+  if (!agents.every(({ length }) => isBetween(length, 1, bounds.nameLength)))
+    return `.agents must be 1 to ${bounds.nameLength} characters each`;
+  if (agents.at(-1) !== agentId) return '.agent_id must be the last of its agents';
+  return runIdOf(of) === id ? null : '.id must be the SHA-256 of what the run is of';
 }
 
 const isSettled = ({ grantId, used }: SettledGrant): boolean =>

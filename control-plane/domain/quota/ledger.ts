@@ -20,10 +20,10 @@ import { bounds, type QuotaAsk, type QuotaResult } from '@tollgate/proto/contrac
 import { expireGrants, settleGrants } from './settle.ts';
 import { type CounterSettings, type CounterState, type LiveGrant, leaveMs, sumOf } from './state.ts';
 
-export { type CounterSettings, type CounterState, freshCounter, keptUntilMs } from './state.ts';
+export { type CounterSettings, type CounterState, freshCounter, keptUntilMs, totalSpareMs } from './state.ts';
 
 export interface LedgerAsk extends Pick<QuotaAsk, 'number' | 'waiting' | 'onlySettles' | 'settled'> {
-  /** Who asks: the `boot_id` of its sidecar. */
+  /** Who asks: SHA-256 of the secret that its process shows, in hex. */
   readonly holder: string;
 }
 

@@ -60,6 +60,9 @@ const totalKeptMs = 48 * 3_600_000;
 /** A row is kept so much longer than it counts: a clock that is set back by less makes no id of its grants come again. */
 const clockErrorMs = 3_600_000;
 
+/** A total that has not been touched for an hour is kept for so long at least: how many ms before its row goes by itself. */
+export const totalSpareMs = totalKeptMs - 3_600_000;
+
 /** Until when its row must be kept, if nobody touches it until then. */
 export function keptUntilMs({ seenMs, charges, grants }: CounterState, settings: CounterSettings): number {
   if (settings.kind === 'total') return seenMs + totalKeptMs;

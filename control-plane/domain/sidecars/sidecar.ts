@@ -1,5 +1,5 @@
 // A sidecar as the people who look after it see it, and what it may say of itself: all of it is its own word. Pure.
-import { bounds, nameProblem, type RevisionName } from '@tollgate/proto/contract';
+import { bounds, capabilitiesProblem, nameProblem, type RevisionName } from '@tollgate/proto/contract';
 import { isInstant } from '../instant.ts';
 
 /** How a sidecar says that it is. Counts are since its process began. */
@@ -13,6 +13,9 @@ export interface SidecarStatus {
   readonly unrecorded: number;
   /** Decisions made by a policy older than the outage rule allows. */
   readonly outageDecisions: number;
+  /** Spools that the control plane does not take, and what is unacknowledged in them. */
+  readonly refusedSpools: number;
+  readonly refusedRecords: number;
   readonly version: string;
 }
 
@@ -39,10 +42,14 @@ export interface SidecarSeen {
   readonly held: RevisionName | null;
   readonly lastNack: SidecarNack | null;
   readonly status: SidecarStatus | null;
+  /** As its hello named them. */
+  readonly capabilities: readonly string[];
 }
 
 /** The same, from the database. */
-export interface ListedSidecar extends Omit<SidecarSeen, 'workspaceId' | 'streamId' | 'leftAt'> {
+export interface ListedSidecar extends Omit<SidecarSeen, 'workspaceId' | 'streamId' | 'leftAt' | 'capabilities'> {
+  /** Capabilities that something in this database needs: rules that use them are sent to it as denials. */
+  readonly lacks: readonly string[];
   readonly connected: boolean;
   readonly lastSeen: Date;
   /** Behind the newest revision; null where it holds nothing, or what this database never made. */
@@ -71,9 +78,11 @@ export const sidecarBounds = { left: 1_000, leftDays: 7 } as const;
 const idForm = /^[\w.:-]{1,100}$/;
 
 /** What is wrong with a hello, in words for its operator; null: nothing. */
-export function helloProblem({ sidecarId, bootId, held, heldHash }: Claimed): string | null {
+export function helloProblem({ sidecarId, bootId, held, heldHash, capabilities }: Claimed): string | null {
   const named = nameProblem(sidecarId);
   if (named !== null) return `hello.sidecar_id ${named}`;
+  const unnamed = capabilitiesProblem(capabilities);
+  if (unnamed !== null) return unnamed;
   if (!idForm.test(bootId)) return 'hello.boot_id must be 1 to 100 letters, digits and . _ : -';
   // It is kept as long as the stream.
   if (heldHash.length !== 0 && heldHash.length !== hashBytes) return `hello.held_hash must be ${hashBytes} bytes, is ${heldHash.length}`;
@@ -87,11 +96,12 @@ interface Claimed {
   readonly bootId: string;
   readonly held?: RevisionName | null;
   readonly heldHash: Uint8Array;
+  readonly capabilities: readonly string[];
 }
 
 const hashBytes = 32;
 
-const counts = ['spoolRecords', 'spoolBytes', 'spoolAgeMs', 'unrecorded', 'outageDecisions'] as const;
+const counts = ['spoolRecords', 'spoolBytes', 'spoolAgeMs', 'unrecorded', 'outageDecisions', 'refusedSpools', 'refusedRecords'] as const;
 const versionForm = /^[\w.+-]{1,64}$/;
 
 /** What is wrong with a status; null: nothing. */

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { instantWords, parseInstant } from '../../domain/instant.ts';
 import type { ApiKey } from '../../domain/access/key.ts';
 import { badRequest } from '../../domain/refusal.ts';
-import { revokeKey, rotateKey } from '../../operations/access/change-key.ts';
+import { narrowKey, revokeKey, rotateKey } from '../../operations/access/change-key.ts';
 import { createKey } from '../../operations/access/create-key.ts';
 import { listKeys } from '../../operations/access/read-keys.ts';
 import type { AppDeps } from '../deps.ts';
@@ -16,10 +16,12 @@ const one = `${list}/:id`;
 const params = workspaceAnd('id');
 const name = Type.String({ minLength: 1, maxLength: 200 });
 
+const someScopes = Type.Array(oneOf(scopes), { minItems: 1, maxItems: scopes.length, uniqueItems: true });
+
 const newKey = Type.Object(
   {
     name,
-    scopes: Type.Array(oneOf(scopes), { minItems: 1, maxItems: scopes.length, uniqueItems: true }),
+    scopes: someScopes,
     uid: Type.Optional(Type.String()),
     tier: Type.Optional(tierShape),
     agent: Type.Optional(name),
@@ -67,6 +69,20 @@ export function addKeyRoutes(app: FastifyInstance, deps: AppDeps): void {
     operation: revokeKey,
     schema: { params },
     input: (asked) => asked.params.id,
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'PATCH',
+    url: one,
+    id: 'narrowKey',
+    tag: 'Access',
+    summary: 'Takes scopes away from a key; its secret stays',
+    description: '`scopes` are those that it keeps. `sidecar.sync` may become `sidecar.library`, which is a part of it.',
+    answers: written({ id: text, scopes: listOf(text) }),
+    refusals: ['not_found', 'stale_revision'],
+    operation: narrowKey,
+    schema: { params, body: Type.Object({ scopes: someScopes }, { additionalProperties: false }) },
+    input: ({ params: { id }, body }) => ({ id, scopes: body.scopes }),
     answer: ok,
   });
   addRoute(app, deps, {

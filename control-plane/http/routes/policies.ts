@@ -29,6 +29,7 @@ import type { AppDeps } from '../deps.ts';
 import { addRoute, ok } from '../route.ts';
 import {
   anyObject,
+  forceQuery,
   inWorkspace,
   listOf,
   mapOf,
@@ -164,9 +165,9 @@ function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Doc
     summary: `Writes ${words}`,
     description: document.how,
     answers: written({}, { overrides: listOf(overrideRef) }),
-    refusals: ['stale_revision'],
+    refusals: ['conflict', 'stale_revision'],
     operation: write,
-    schema: { params, body: anyObject },
+    schema: { params, body: anyObject, querystring: forceQuery },
     admit: (actor, named) => document.admit?.(actor, segmentOf(named)),
     shownBody: body,
     input: (asked) => ({ name: nameOf(asked), body: asked.body }),

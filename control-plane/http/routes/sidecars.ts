@@ -30,6 +30,7 @@ const sidecar = object({
     ...orNull(object({ code: text, message: text, at: dateTime })),
     description: 'the last policy that it refused; it went on with the one before',
   },
+  lacks: { ...listOf(text), description: 'capabilities that policy needs and it has not: rules that use them are sent to it as denials' },
   status: {
     ...orNull(
       object({
@@ -41,6 +42,10 @@ const sidecar = object({
         }),
         unrecorded: { ...integer, description: 'decisions whose entries could not be written, since its start' },
         outageDecisions: { ...integer, description: 'decisions by the outage rule, since its start' },
+        refused: {
+          ...object({ spools: integer, records: integer }),
+          description: 'spools that the control plane does not take, with what is unacknowledged in them; its log says why',
+        },
       }),
     ),
     description: 'as it says; null: it has said nothing yet',
@@ -85,5 +90,6 @@ const shownSidecar = ({ sidecarId, connectedAt, lastSeen, lastNack, status, ...s
           spool: { records: status.spoolRecords, bytes: status.spoolBytes, ageSeconds: status.spoolAgeMs / 1000 },
           unrecorded: status.unrecorded,
           outageDecisions: status.outageDecisions,
+          refused: { spools: status.refusedSpools, records: status.refusedRecords },
         },
 });

@@ -1,8 +1,9 @@
-// Revokes and rotates keys; sessions that stand on one end with its secret. Keys that stand on an owner are for owners.
+// Revokes, rotates and narrows keys; sessions that stand on one end with its secret. Keys that stand on an owner are for owners.
+import { hasScope, type Scope } from '@tollgate/proto/contract';
 import { isAtMost } from '../../domain/access/access.ts';
 import { type ApiKey, isId, makeSecret } from '../../domain/access/key.ts';
-import { conflict, forbidden, notFound } from '../../domain/refusal.ts';
-import { findKey, replaceSecret, revokeKey as revokeStored } from '../../store/keys.ts';
+import { badRequest, conflict, forbidden, notFound } from '../../domain/refusal.ts';
+import { findKey, replaceScopes, replaceSecret, revokeKey as revokeStored } from '../../store/keys.ts';
 import { findMember } from '../../store/members.ts';
 import { deleteSessionsOfKey } from '../../store/sessions.ts';
 import { requireBounds, requireScopes } from './create-key.ts';
@@ -35,4 +36,19 @@ export const rotateKey = writeOperation('key.rotate', async (write, id: string) 
   await replaceSecret(client, workspaceId, id, secret, actor.memberUid);
   await deleteSessionsOfKey(client, workspaceId, id);
   return { result: { id, key: secret.key }, target: `key/${id}` };
+});
+
+export interface Narrowing {
+  readonly id: string;
+  readonly scopes: readonly Scope[];
+}
+
+/** Takes scopes away from a key, whose secret stays. What it gives to nobody needs no scope of who asks. */
+export const narrowKey = writeOperation('key.narrow', async (write, { id, scopes }: Narrowing) => {
+  const key = await touchable(write, id);
+  const wider = scopes.find((scope) => !hasScope(key.scopes, scope));
+  if (wider !== undefined)
+    throw badRequest(`a key can only be narrowed, and this one lacks the scope ${wider}: it has ${key.scopes.join(', ')}`);
+  await replaceScopes(write.client, write.workspaceId, id, scopes);
+  return { result: { id, scopes }, target: `key/${id}`, detail: { before: key.scopes, scopes } };
 });

@@ -2,16 +2,17 @@
 // delivered twice is there once. What is acknowledged is committed. A commit costs as much for one batch as for many:
 // those of a workspace that come while one is under way are committed together.
 import { bounds } from '@tollgate/proto/contract';
-import type { AuditBatch, ShippedRecord } from '../../domain/audit/audit-batch.ts';
+import type { AuditBatch, Ingested, ShippedRecord } from '../../domain/audit/audit-batch.ts';
 import { openRecord } from '../../domain/audit/audit-entry.ts';
 import { copyEntries } from '../../store/audit-copy.ts';
-import { advanceLog, insertGaps, lockLog } from '../../store/audit-ingest.ts';
+import { advanceLog, insertGaps, listSent, lockLog } from '../../store/audit-ingest.ts';
 import { dayOf, isDayGone, makeDays } from '../../store/partitions.ts';
 import { inTransaction } from '../../store/transaction.ts';
 import { isAway } from '../../store/unavailable.ts';
 import { inGroups } from '../groups.ts';
 import type { Deps } from '../operation.ts';
-import { findFresh, linkBatches } from './link-batches.ts';
+import { comesAgain, judgeBatches } from './judge-batches.ts';
+import { linkBatches } from './link-batches.ts';
 
 interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
   /** Told of the records that are in the log now and were not before. */
@@ -21,8 +22,8 @@ interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
 /** More would take connections from everybody else. */
 const atOnce = 4;
 
-/** For all streams of a process; answers the sequence up to which everything of the batch's spool is committed. */
-export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<number> {
+/** For all streams of a process. */
+export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<Ingested> {
   return inGroups({
     keyOf: ({ workspaceId }: AuditBatch) => workspaceId,
     atOnce,
@@ -49,8 +50,8 @@ function openGroup(): (batch: AuditBatch) => boolean {
  * Nearly all entries are of a day that is there, so days are looked for when one was not; once more where retention
  * dropped it meanwhile. Only alone: to make a day may take long, or fail.
  */
-async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Promise<readonly number[]> {
-  const commitWithDays = (error: unknown): Promise<readonly number[]> => {
+async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Promise<readonly Ingested[]> {
+  const commitWithDays = (error: unknown): Promise<readonly Ingested[]> => {
     if (!isDayGone(error)) throw error;
     return commitBatches(deps, batches, daysOf);
   };
@@ -64,33 +65,40 @@ const daysOf: FindDays = (batches, now) => {
   return [...new Set(contents.flatMap((content) => ('entry' in content ? [dayOf(openRecord(content.entry, now).time)] : [])))];
 };
 
+const spanOf = (batches: readonly AuditBatch[]): { readonly first: number; readonly last: number } => ({
+  first: Math.min(...batches.map(({ records: [record] }) => record?.sequence ?? 0)),
+  last: Math.max(...batches.map(({ records }) => records.at(-1)?.sequence ?? 0)),
+});
+
 /** All of one workspace, or none; makes those of `findDays` that are missing. */
 async function commitBatches(
   { pool, clock, committed }: IngestDeps,
   batches: readonly AuditBatch[],
   findDays: FindDays = () => [],
-): Promise<readonly number[]> {
+): Promise<readonly Ingested[]> {
   const receivedAt = clock();
   const days = findDays(batches, receivedAt);
   const workspaceId = batches[0]?.workspaceId ?? 0;
   const spoolIds = [...new Set(batches.map(({ spoolId }) => spoolId))];
-  const { sequences, records } = await inTransaction(
+  const { answers, records } = await inTransaction(
     pool,
     async (client) => {
-      const { spools, missingDays, ...start } = await lockLog(client, workspaceId, spoolIds, days);
-      const fresh = findFresh(batches, spools, receivedAt);
-      if (fresh.arrived.length === 0) return fresh;
+      const { spools, workspace, missingDays, ...start } = await lockLog(client, workspaceId, spoolIds, days);
+      const again = batches.filter((batch) => comesAgain(batch, spools.get(batch.spoolId)));
+      const sent =
+        again.length === 0 ? [] : await listSent(client, workspaceId, [...new Set(again.map(({ spoolId }) => spoolId))], spanOf(again));
+      const judged = judgeBatches(batches, { workspace, spools, sent }, receivedAt);
+      if (judged.arrived.length === 0) return judged;
       await makeDays(client, missingDays);
-      const linked = linkBatches(fresh.batches, start, receivedAt);
-      if (fresh.batches.some(({ items }) => items.some((item) => 'bytes' in item)))
-        await copyEntries(client, workspaceId, linked.entries());
+      const linked = linkBatches(judged.fresh, start, receivedAt);
+      if (judged.fresh.some(({ items }) => items.some((item) => 'bytes' in item))) await copyEntries(client, workspaceId, linked.entries());
       else for (const _ of linked.entries());
       await insertGaps(client, workspaceId, linked.gaps);
-      await advanceLog(client, workspaceId, fresh.arrived, linked.end());
-      return fresh;
+      await advanceLog(client, workspaceId, judged, linked.end());
+      return judged;
     },
     'patient',
   );
   committed?.(records);
-  return sequences;
+  return answers;
 }

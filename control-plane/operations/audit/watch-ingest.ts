@@ -1,10 +1,10 @@
 // What keeps entries out of the audit log, in the database's own words, for people who look at `/readyz`: sidecars come with
 // a refused batch again and again, and nobody else is told.
-import type { AuditBatch } from '../../domain/audit/audit-batch.ts';
+import type { AuditBatch, Ingested } from '../../domain/audit/audit-batch.ts';
 import { reasonOf } from '../../loggable.ts';
 import { isUnavailable } from '../../store/unavailable.ts';
 
-type Ingest = (batch: AuditBatch) => Promise<number>;
+type Ingest = (batch: AuditBatch) => Promise<Ingested>;
 
 /** Longer than a sidecar waits before it comes again; whoever does not come any more says nothing of now. */
 const forgetMs = 120_000;
@@ -13,11 +13,11 @@ const forgetMs = 120_000;
 export function watchIngest(take: Ingest, now: () => number) {
   const failed = new Map<number, { readonly reason: string; readonly at: number }>();
   return {
-    ingest: async (batch: AuditBatch): Promise<number> => {
+    ingest: async (batch: AuditBatch): Promise<Ingested> => {
       try {
-        const sequence = await take(batch);
+        const ingested = await take(batch);
         failed.delete(batch.workspaceId);
-        return sequence;
+        return ingested;
       } catch (error) {
         if (isUnavailable(error)) failed.set(batch.workspaceId, { reason: reasonOf(error), at: now() });
         throw error;

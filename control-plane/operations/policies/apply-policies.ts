@@ -8,6 +8,7 @@ import { draftedDocuments } from '../../domain/policies/simulation.ts';
 import { accepted } from '../../domain/refusal.ts';
 import { listDocuments, writeDocuments } from '../../store/policies.ts';
 import { authorship, previewOperation, effectOperation, type Write, writeOperation } from '../operation.ts';
+import { requireUnderstood } from './understood.ts';
 import { documentBody } from './write-policy.ts';
 
 export const applyPolicies = effectOperation('policy.apply', async (deps, actor, body: unknown, circumstances) => {
@@ -21,6 +22,10 @@ const apply = writeOperation('policy.apply', (write, wanted: WantedDocuments) =>
 /** `wanted` has been checked. A write that changes nothing leaves no trace. */
 export async function applyDocuments(write: Write, wanted: WantedDocuments) {
   const { changes, ...said } = await changesOf(write, wanted, false);
+  await requireUnderstood(
+    write,
+    changes.map(({ after }) => after),
+  );
   await writeDocuments(
     write.client,
     write.workspaceId,

@@ -9,6 +9,7 @@ import { invalid, refuseIfAny } from '../../domain/refusal.ts';
 import { isObject } from '../../domain/shape.ts';
 import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, writeDocument } from '../../store/policies.ts';
 import { authorship, type Write, writeOperation } from '../operation.ts';
+import { requireUnderstood } from './understood.ts';
 
 /** A body that may be a document: `checkDocument` has the rest to say. */
 export function documentBody(body: unknown): PolicyDocument {
@@ -26,9 +27,11 @@ export async function overridesLeft({ client, workspaceId }: Pick<Write, 'client
   return overrides.length > 0 ? { overrides } : {};
 }
 
-async function store({ client, workspaceId, ...write }: Write, id: PolicyId, before: PolicyDocument | null, document: unknown) {
+async function store(write: Write, id: PolicyId, before: PolicyDocument | null, document: unknown) {
+  const { client, workspaceId } = write;
   const after = documentBody(document);
   refuseIfAny(checkDocument(id.layer, 'organisation', after));
+  await requireUnderstood(write, [after]);
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
   return { result: await overridesLeft({ client, workspaceId }, { id, before, after }), target: `policy/${documentKey(id)}` };
 }

@@ -13,6 +13,7 @@ import { deleteDocument, writeDocument } from '../../store/policies.ts';
 import { collectWorkspaceState } from '../../store/workspace-state.ts';
 import { authorship, type Write, writeOperation } from '../operation.ts';
 import { readUserParts } from './read-policies.ts';
+import { requireUnderstood } from './understood.ts';
 import { documentBody, overridesLeft } from './write-policy.ts';
 
 interface UserPolicyChange {
@@ -37,6 +38,7 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   const after = documentBody(mergePatch(parts[part] ?? {}, patch));
   refuseIfAny(checkDocument('user', part, after));
   if (part === 'self') await refuseLooser(write, uid, parts.self, after);
+  await requireUnderstood(write, [after]);
   const id: DocumentId = { layer: 'user', uid, part };
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
   return { result: await overridesLeft(write, { id, before: parts[part], after }), target: `policy/${documentKey(id)}` };

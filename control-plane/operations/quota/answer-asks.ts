@@ -7,12 +7,15 @@ import type { QuotaPolicy } from '../../publish/quota-policy.ts';
 import { insertCounters, lockCounters, type WrittenCounter, writeCounters } from '../../store/quota.ts';
 import { inTransaction } from '../../store/transaction.ts';
 import type { Deps } from '../operation.ts';
-import { type PlannedAsk, planAsk } from './plan-ask.ts';
+import { type Asker, type PlannedAsk, planAsk } from './plan-ask.ts';
 
 export interface LeaseMessage {
   readonly workspaceId: number;
-  /** The `boot_id` of the sidecar that asks. */
+  /** SHA-256 of the secret that the process shows, in hex. */
   readonly holder: string;
+  readonly asker: Asker;
+  /** Its key has as many counters of runs as it may have: none is begun for it. */
+  readonly isCrowded: boolean;
   /** Of good form: `asksProblem` found nothing. */
   readonly asks: readonly QuotaAsk[];
   readonly policy: QuotaPolicy;
@@ -26,12 +29,19 @@ export interface Recalled {
 }
 
 export type Answered =
-  | { readonly answers: readonly QuotaAnswer[]; readonly recalls: readonly Recalled[] }
+  | {
+      readonly answers: readonly QuotaAnswer[];
+      readonly recalls: readonly Recalled[];
+      /** How many asks were for what who asked may not ask for. */
+      readonly beyond: number;
+    }
   /** What cannot be true of the message. */
   | { readonly lie: string };
 
 interface PlannedMessage {
   readonly holder: string;
+  readonly asker: Asker;
+  readonly isCrowded: boolean;
   readonly isHeard: () => boolean;
   readonly planned: readonly PlannedAsk[];
 }
@@ -47,23 +57,26 @@ export async function answerAsks(
   workspaceId: number,
   messages: readonly LeaseMessage[],
 ): Promise<readonly Answered[]> {
-  const plans = messages.map(({ holder, isHeard, asks, policy }) => ({
-    holder,
-    isHeard,
-    planned: asks.map((ask) => planAsk(policy, ask)),
+  const plans = messages.map(({ asks, policy, ...message }) => ({
+    ...message,
+    planned: asks.map((ask) => planAsk(policy, ask, message.asker)),
   }));
   const counting = plans.flatMap(({ planned }) => planned).filter(({ counts }) => counts);
   if (counting.length === 0) return plans.map((message) => answer(message, new Map(), 0));
   const keys = [...new Set(counting.map(({ key }) => key))];
   // Who only settles finds its row, or there is nothing to settle.
-  const needed = [...new Set(counting.filter(({ instead }) => instead === null).map(({ key }) => key))];
+  const needed = new Map(
+    plans.flatMap((message) =>
+      beginsIn(message).map(({ key, ask }) => [key, ask.counter.kind === 'run' ? message.asker.keyId : null] as const),
+    ),
+  );
   for (let look = 0; look < looksMax; look += 1) {
     const outcome = await inTransaction(
       pool,
       async (client) => {
         const { rows, nowMs } = await lockCounters(client, workspaceId, keys);
         const before: States = new Map(rows.map(({ key, state }) => [key, state ?? freshCounter(nowMs)]));
-        const missing = needed.filter((key) => !before.has(key));
+        const missing = [...needed].filter(([key]) => !before.has(key));
         if (missing.length > 0) return { missing, written: [] };
         const states = new Map(before);
         const answered = plans.map((message) => answer(message, states, nowMs));
@@ -81,6 +94,13 @@ export async function answerAsks(
   throw unauthenticated('the workspace of this key is gone');
 }
 
+/** What of a message gets a row, where it has none. */
+const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[] =>
+  planned.filter(({ instead, ask }) => instead === null && !(isCrowded && ask.counter.kind === 'run'));
+
+/** Where a key has too many counters: some of them go with time. */
+const crowdedMs = 1_000;
+
 /** Asks the ledger one by one, and keeps in `states` what came of it, unless any of it is a lie. */
 function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): Answered {
   // Its stream may have ended while it waited, as for a database that stood still: what it gives back is taken, and nobody
@@ -89,11 +109,14 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
   const changed: States = new Map();
   const answers: QuotaAnswer[] = [];
   const recalls: Recalled[] = [];
-  for (const { ask, key, settings, instead, counts } of planned) {
+  let beyond = 0;
+  for (const { ask, key, settings, instead, isBeyond, counts } of planned) {
     const state = counts ? states.get(key) : undefined;
     const { counter, number, waiting, settled } = ask;
+    if (isBeyond) beyond += 1;
     if (state === undefined) {
-      answers.push({ counter, number, result: instead ?? { kind: 'taken' } });
+      if (instead === null) beyond += 1;
+      answers.push({ counter, number, result: instead ?? { kind: 'later', askAfterMs: crowdedMs } });
       continue;
     }
     const outcome = askLedger(state, settings, { holder, number, waiting, settled, onlySettles: settlesAll || instead !== null }, nowMs);
@@ -103,7 +126,7 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
     recalls.push(...outcome.recall.map((one) => ({ holder: one, counter })));
   }
   for (const [key, state] of changed) states.set(key, state);
-  return { answers, recalls };
+  return { answers, recalls, beyond };
 }
 
 /** That time went on and took charges with it need not be written: the next one sees it as well. */

@@ -8,27 +8,32 @@ import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
 import type { Deps } from '../operation.ts';
 import { inTurns } from '../turns.ts';
 import { type Answered, answerAsks, type LeaseMessage } from './answer-asks.ts';
+import type { Asker } from './plan-ask.ts';
 import type { Recalls } from './recalls.ts';
+import type { CrowdedKeys } from './tend-shares.ts';
 
 export interface QuotaMetrics {
   answered(answers: readonly QuotaAnswer[]): void;
   lied(): void;
   /** One transaction. */
   committed(ms: number): void;
+  /** Asks beyond what who asked may ask for. */
+  demanded(asks: number): void;
 }
 
 export interface LedgerDeps extends Pick<Deps, 'pool'> {
   readonly watchPolicy: (workspaceId: number) => QuotaPolicyWatch;
   readonly recalls: Recalls;
   readonly metrics: QuotaMetrics;
+  readonly crowded: Pick<CrowdedKeys, 'has'>;
   /** Ms, from any beginning. */
   readonly now: () => number;
 }
 
-interface QuotaHolder {
+interface QuotaHolder extends Asker {
   readonly workspaceId: number;
-  /** Made anew at each start of its process; that of its policy stream, if it has one. */
-  readonly bootId: string;
+  /** SHA-256 of a secret that is made anew at each start of its process, in hex. */
+  readonly holder: string;
 }
 
 export interface Ledger {
@@ -49,9 +54,9 @@ const asksMax = 1_000;
 /** How long the first policy may take. */
 const policyMs = 2_000;
 
-const bootId = /^[A-Za-z0-9_-]{1,64}$/;
+const holderForm = /^[0-9a-f]{64}$/;
 
-export function createLedger({ pool, watchPolicy, recalls, metrics, now }: LedgerDeps): Ledger {
+export function createLedger({ pool, watchPolicy, recalls, metrics, crowded, now }: LedgerDeps): Ledger {
   const lanes = new Map<number, Waiting[]>();
 
   const commit = inTurns(atOnce, async (workspaceId: number, lane: Waiting[]): Promise<void> => {
@@ -88,23 +93,24 @@ export function createLedger({ pool, watchPolicy, recalls, metrics, now }: Ledge
     });
 
   return {
-    open: (holder, onRecall) => {
-      if (!bootId.test(holder.bootId)) throw badRequest('boot_id must be 1 to 64 letters, digits, _ or -');
-      const { workspaceId } = holder;
+    open: ({ workspaceId, holder, ...asker }, onRecall) => {
+      if (!holderForm.test(holder)) throw badRequest('a holder is 64 hex digits');
       const watch = watchPolicy(workspaceId);
-      const detach = recalls.attach(workspaceId, holder.bootId, onRecall);
+      const detach = recalls.attach(workspaceId, holder, onRecall);
       let isOpen = true;
       const ask = async (asks: readonly QuotaAsk[]): Promise<readonly QuotaAnswer[]> => {
         const problem = asksProblem(asks);
         if (problem !== null) throw badRequest(problem);
         const policy = watch.current ?? (await within(policyMs, watch.first));
-        const answered = await answer({ workspaceId, holder: holder.bootId, asks, policy, isHeard: () => isOpen });
+        const isCrowded = crowded.has({ workspaceId, keyId: asker.keyId });
+        const answered = await answer({ workspaceId, holder, asker, isCrowded, asks, policy, isHeard: () => isOpen });
         if ('lie' in answered) {
           metrics.lied();
           throw badRequest(answered.lie);
         }
         recalls.send(workspaceId, answered.recalls);
         metrics.answered(answered.answers);
+        if (answered.beyond > 0) metrics.demanded(answered.beyond);
         return answered.answers;
       };
       return {

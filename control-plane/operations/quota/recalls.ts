@@ -71,7 +71,7 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
     send: (workspaceId, recalls) => {
       for (const { holder, counter } of recalls) {
         if (!isFresh(`${workspaceId} ${holder} ${quotaCounterKey(counter)}`) || deliver(workspaceId, holder, counter)) continue;
-        const payload = JSON.stringify([workspaceId, holder, counter]);
+        const payload = JSON.stringify([workspaceId, holder, counter.kind === 'run' ? { ...counter, of: null } : counter]);
         if (telling.length < tellingMax && Buffer.byteLength(payload) <= recallBytesMax) telling.push(payload);
       }
       void tell();
@@ -92,7 +92,7 @@ function parseRecall(payload: string): { readonly workspaceId: number; readonly 
     if (kind === 'limit' && typeof originSub === 'string' && typeof id === 'string')
       return { workspaceId, holder, counter: { kind, originSub, id } };
     return kind === 'run' && typeof id === 'string' && typeof agentId === 'string'
-      ? { workspaceId, holder, counter: { kind, id, agentId } }
+      ? { workspaceId, holder, counter: { kind, id, agentId, of: null } }
       : null;
   } catch {
     return null;

@@ -30,7 +30,7 @@ export interface Present {
   left(): void;
 }
 
-type Entering = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' | 'bootId' | 'form' | 'held'>;
+type Entering = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' | 'bootId' | 'form' | 'held' | 'capabilities'>;
 
 export interface Roster {
   enters(sidecar: Entering): Present;

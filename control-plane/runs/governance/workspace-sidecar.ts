@@ -1,13 +1,14 @@
 // A sidecar in this process, for the runs of one workspace: it holds the policy that the publisher offers, leases its limits from the
 // ledger of this same process, and writes entries to a spool of its own, which is shipped to the audit log of this same process. The governor opens it with
 // the first run and closes it when nothing of it would be missed.
-import { randomUUID } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
   adoptDead,
   type Backlog,
   createLeasedCounters,
   createShipper,
+  type DirectBatch,
   diskFs,
   type Governing,
   keepLeases,
@@ -21,15 +22,24 @@ import {
   type ShipperStatus,
   type SpoolRecord,
 } from '@tollgate/sidecar/embed';
-import type { AuditBatch } from '../../domain/audit/audit-batch.ts';
+import type { AuditBatch, Ingested } from '../../domain/audit/audit-batch.ts';
 import { type HeldPolicy, type HeldPolicyDeps, holdPolicy, type WorkspaceRef } from './held-policy.ts';
 
 export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
-  /** Commits what is new of a batch; answers the sequence up to which everything of its spool is committed. */
-  readonly ingest: (batch: AuditBatch) => Promise<number>;
+  /** Commits what is new of a batch. */
+  readonly ingest: (batch: AuditBatch) => Promise<Ingested>;
   readonly random: () => number;
   readonly newId: () => string;
-  readonly openLedger: (holder: { readonly workspaceId: number; readonly bootId: string }, onRecall: OnRecall) => QuotaLink;
+  readonly openLedger: (holder: OwnHolder, onRecall: OnRecall) => QuotaLink;
+}
+
+/** This process, as the ledger knows who asks. */
+interface OwnHolder {
+  readonly workspaceId: number;
+  readonly keyId: string;
+  readonly onlySub: null;
+  /** 64 hex digits that nobody else is told. */
+  readonly holder: string;
 }
 
 export interface WorkspaceSidecarConfig {
@@ -67,8 +77,8 @@ export async function openWorkspaceSidecar(
         clock,
         log,
         random,
-        adopt: (max) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace: slug, max }),
-        openStream: () => openDirectStream(({ spoolId, records }) => deps.ingest({ workspaceId, spoolId, records: records.map(shipped) })),
+        adopt: (max, isLeft) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace: slug, max, isLeft }),
+        openStream: () => openDirectStream((batch) => deps.ingest(batchOf(batch, workspaceId))),
         onStatus: () => undefined,
       },
       { sidecarId: 'control-plane', spool: own },
@@ -79,7 +89,7 @@ export async function openWorkspaceSidecar(
   const spool = await openWithRoom({ open, ship: startShipper, clock, log }, roomMs);
   const shipper = startShipper(spool.backlog);
   shipping = shipper;
-  const bootId = randomUUID();
+  const holder = randomBytes(32).toString('hex');
   const leaseKeeper = keepLeases({
     clock,
     random,
@@ -87,7 +97,7 @@ export async function openWorkspaceSidecar(
     open: ({ opened, recalled }) => {
       // What it is opened with is known once it has been opened.
       queueMicrotask(opened);
-      return deps.openLedger({ workspaceId, bootId }, recalled);
+      return deps.openLedger({ workspaceId, holder, ...ourselves }, recalled);
     },
     log,
   });
@@ -95,6 +105,7 @@ export async function openWorkspaceSidecar(
   const prepare = prepareWith(counters);
   const held = holdPolicy(deps, { workspaceId, slug }, (index) => {
     prepare(index);
+    spool.belongTo(index.settings.workspaceId);
     leaseKeeper.leases.policyChanged({ epoch: index.epoch, number: index.revision }, clock.now());
   });
   leaseKeeper.retryNow();
@@ -125,7 +136,19 @@ export async function openWorkspaceSidecar(
   };
 }
 
+/** Stands for a key, where none is: no id of a key has its form. */
+const ourselves = { keyId: 'control-plane', onlySub: null };
+
+const batchOf = ({ spoolId, spoolSecret, workspaceId, records }: DirectBatch, ofWorkspace: number): AuditBatch => ({
+  workspaceId: ofWorkspace,
+  spoolId,
+  secretHash: hash('sha256', spoolSecret),
+  begunFor: workspaceId === '' ? null : workspaceId,
+  deliverer: ourselves,
+  records: records.map(shipped),
+});
+
 const shipped = (record: SpoolRecord): AuditBatch['records'][number] =>
   'entry' in record
     ? { sequence: record.sequence, content: { entry: record.entry } }
-    : { sequence: record.sequence, content: { lost: record.lost } };
+    : { sequence: record.sequence, content: { lost: record.lost.reason, last: record.lost.last } };

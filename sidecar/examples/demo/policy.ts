@@ -22,7 +22,7 @@ export async function makeMembersAndKeys(owner: Rest): Promise<Keys> {
   const key = async (name: string, scopes: readonly string[], rest: object = {}): Promise<string> =>
     (await owner<{ readonly key: string }>('POST', `${admin}/keys`, { name, scopes, ...rest })).key;
   return {
-    agents: await key('agents', ['sidecar.sync', 'govern', 'govern.impersonate']),
+    agents: await key('agents', ['sidecar.library', 'govern', 'govern.impersonate']),
     sidecar: await key('sidecar', ['sidecar.sync']),
     mia: await key('mia', ['govern', 'policies.read', 'policies.write'], { uid: 'mia' }),
   };

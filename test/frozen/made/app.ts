@@ -1,6 +1,6 @@
 // The REST surface as `main.ts` builds it, without a database and without a listener: what it describes and counts can be
 // read, and no request of a client can be answered. Of all that is optional, all is there.
-import { AppError } from '@tollgate/proto/contract';
+import { AppError, policyNeeds } from '@tollgate/proto/contract';
 import { noPolicy } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance } from 'fastify';
 import { Pool } from 'pg';
@@ -28,6 +28,7 @@ export function createUnconnectedApp(registry = new Registry()): FastifyInstance
     clock: () => new Date(0),
     random: (size) => Buffer.alloc(size),
     defaults: { defaultPermission: 'allow', windowSeconds: 60 },
+    needs: policyNeeds,
     catalogue: createCatalogue([]),
     reach,
     discover: createDiscover(reach),

@@ -5,8 +5,9 @@ import { expect, test } from 'vitest';
 import { askLedger, type CounterState, freshCounter } from '../../../control-plane/domain/quota/ledger.ts';
 import { Leases } from '../../../sidecar/limits/leases.ts';
 import { SharedRunCalls } from '../../../sidecar/limits/shared-calls.ts';
+import { runOf } from '../../support/lease-names.ts';
 
-const run = { id: 'a'.repeat(64), agentId: 'agent' };
+const run = runOf('agent');
 const max = 50;
 
 function createWorld() {

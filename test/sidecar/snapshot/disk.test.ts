@@ -30,7 +30,7 @@ async function startFrom(path: string, wall = wallStart): Promise<Started> {
   const cell = createPolicyCell({ now: () => 1_000_000 }, 'acme');
   const clock = { ...createManualClock(), now: () => 1_000_000, wall: () => wall };
   const log = { warn: (fields: object, message: string) => void warnings.push(`${message} ${JSON.stringify(fields)}`) };
-  const keeper = await keepOnDisk({ cell, clock, log }, path);
+  const keeper = await keepOnDisk({ cell, clock, log, isOurs: () => true }, path);
   onTestFinished(() => keeper.close());
   return { cell, keeper, warnings };
 }
@@ -181,7 +181,7 @@ async function createWriter() {
   const path = join(folder, 'snapshot');
   const clock = createManualClock(1_000_000);
   const cell = createPolicyCell(clock, 'acme');
-  const keeper = await keepOnDisk({ cell, clock, log: { warn: () => undefined } }, path);
+  const keeper = await keepOnDisk({ cell, clock, log: { warn: () => undefined }, isOurs: () => true }, path);
   let revision = 0;
   const takes = (count: number): void => {
     for (let n = 0; n < count; n += 1) {

@@ -165,7 +165,9 @@ async function createWorld(durability: Durability) {
       committed.set(backlog.id, kept);
       for (const record of batch) {
         expect(record.sequence, 'a hole').toBeLessThanOrEqual(kept.length + 1);
-        if (record.sequence > kept.length) kept.push('entry' in record ? record.entry.toString() : 'lost');
+        const last = 'lost' in record ? record.lost.last : record.sequence;
+        for (let at = Math.max(record.sequence, kept.length + 1); at <= last; at += 1)
+          kept.push('entry' in record ? record.entry.toString() : 'lost');
       }
       if (isAcknowledged) backlog.acknowledge(kept.length);
     }

@@ -3,6 +3,7 @@
 import { status } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
+import { holderSecret } from '../../support/lease-names.ts';
 import { type Clock, systemClock } from '../../../sidecar/clock.ts';
 import type { LimitSet } from '../../../sidecar/decide/decision.ts';
 import { createLeasedCounters } from '../../../sidecar/limits/leased-counters.ts';
@@ -22,7 +23,7 @@ async function startKeeper(server: QuotaServer, clock: Pick<Clock, 'now' | 'afte
     clock,
     random: () => 0.5,
     soon: (run) => void setImmediate(run),
-    open: openQuotaStream(channel, { sidecarId: 's', bootId: `boot-${(boots += 1)}` }),
+    open: openQuotaStream(channel, { sidecarId: 's', holderSecret: holderSecret(`boot-${(boots += 1)}`) }),
     log: silentLog,
   });
   onTestFinished(() => {

@@ -2,6 +2,7 @@
 import { type handleBidiStreamingCall, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { type LeaseRequest__Output, type LeaseResponse, quotaService } from '@tollgate/proto';
 import { expect, onTestFinished, test } from 'vitest';
+import { holderSecret } from '../../support/lease-names.ts';
 import { createChannel } from '../../../sidecar/sync/channel.ts';
 import { openQuotaStream } from '../../../sidecar/sync/quota-stream.ts';
 
@@ -26,7 +27,7 @@ function lostAt(port: number, opened: () => void): Promise<boolean> {
     linkCredentials: null,
   });
   return new Promise((done) => {
-    openQuotaStream(channel, { sidecarId: 's', bootId: 'b' })({
+    openQuotaStream(channel, { sidecarId: 's', holderSecret: holderSecret('b') })({
       opened,
       lost: (_problem, barred) => done(barred),
       recalled: () => undefined,

@@ -11,7 +11,7 @@ import { issue, makeAuthority } from '../../support/authorities.ts';
 import { type EnrolmentServer, startEnrolment } from '../../support/enrolment-server.ts';
 import { type PolicyServer, startPolicyServer } from '../../support/policy-server.ts';
 import { silentLog } from '../../support/silent-log.ts';
-import { keyText, snapshotMessage } from '../../support/snapshots.ts';
+import { key, keyText, snapshotMessage } from '../../support/snapshots.ts';
 import { temporaryFolder } from '../../support/spools.ts';
 
 const authority = makeAuthority('one');
@@ -45,7 +45,7 @@ async function ranBefore(server: PolicyServer, spoolDir: string): Promise<Enrolm
   const enrolment = await startEnrolment({ authority });
   const sidecar = await start(server, enrolment, spoolDir);
   const stream = await server.accept();
-  const policy = snapshotMessage({});
+  const policy = snapshotMessage({ keys: [key({ id: 'sidecar' })] });
   stream.send({ snapshot: { ...policy, entries: [...policy.entries] } });
   await sidecar.ready(20_000);
   await sidecar.close(0);

@@ -5,9 +5,13 @@ import type { Record as _tollgate_v1_Record, Record__Output as _tollgate_v1_Reco
 export interface Batch {
   'spoolId'?: (string);
   'records'?: (_tollgate_v1_Record)[];
+  'spoolSecret'?: (Buffer | Uint8Array | string);
+  'workspaceId'?: (string);
 }
 
 export interface Batch__Output {
   'spoolId': (string);
   'records': (_tollgate_v1_Record__Output)[];
+  'spoolSecret': (Buffer);
+  'workspaceId': (string);
 }

@@ -10,7 +10,7 @@ export interface Hello {
   'schemaVersion'?: (number);
   'held'?: (_tollgate_v1_Revision | null);
   'heldHash'?: (Buffer | Uint8Array | string);
-  'takesDeltas'?: (boolean);
+  'capabilities'?: (string)[];
 }
 
 export interface Hello__Output {
@@ -20,5 +20,5 @@ export interface Hello__Output {
   'schemaVersion': (number);
   'held': (_tollgate_v1_Revision__Output | null);
   'heldHash': (Buffer);
-  'takesDeltas': (boolean);
+  'capabilities': (string)[];
 }

@@ -3,10 +3,12 @@
 
 export interface LeaseHello {
   'sidecarId'?: (string);
-  'bootId'?: (string);
+  'holderSecret'?: (Buffer | Uint8Array | string);
+  'capabilities'?: (string)[];
 }
 
 export interface LeaseHello__Output {
   'sidecarId': (string);
-  'bootId': (string);
+  'holderSecret': (Buffer);
+  'capabilities': (string)[];
 }

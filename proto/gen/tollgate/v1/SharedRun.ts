@@ -4,9 +4,17 @@
 export interface SharedRun {
   'id'?: (string);
   'agentId'?: (string);
+  'keyId'?: (string);
+  'sub'?: (string);
+  'sessionId'?: (string);
+  'agents'?: (string)[];
 }
 
 export interface SharedRun__Output {
   'id': (string);
   'agentId': (string);
+  'keyId': (string);
+  'sub': (string);
+  'sessionId': (string);
+  'agents': (string)[];
 }

@@ -3,8 +3,10 @@
 
 export interface ShipHello {
   'sidecarId'?: (string);
+  'capabilities'?: (string)[];
 }
 
 export interface ShipHello__Output {
   'sidecarId': (string);
+  'capabilities': (string)[];
 }

@@ -9,6 +9,8 @@ export interface Status {
   'unrecorded'?: (number | string | Long);
   'outageDecisions'?: (number | string | Long);
   'version'?: (string);
+  'refusedSpools'?: (number | string | Long);
+  'refusedRecords'?: (number | string | Long);
 }
 
 export interface Status__Output {
@@ -18,4 +20,6 @@ export interface Status__Output {
   'unrecorded': (number);
   'outageDecisions': (number);
   'version': (string);
+  'refusedSpools': (number);
+  'refusedRecords': (number);
 }

@@ -1,0 +1,44 @@
+// Whether what a write brings is understood by all who decide with it or by it. Sidecars that are connected may be too old for it, and are
+// denied what they do not understand where the write is forced; control planes of the same database may not.
+import { needsOfRule, type Needs } from '@tollgate/proto/contract';
+import type { PolicyDocument, TierRulesDocument } from '../../domain/policies/policy.ts';
+import { conflict } from '../../domain/refusal.ts';
+import { raiseNeeds } from '../../store/deployment.ts';
+import { countLackingInstances } from '../../store/run-instances.ts';
+import { listLackingSidecars } from '../../store/sidecars.ts';
+import type { Write } from '../operation.ts';
+
+type Understanding = Pick<Write, 'client' | 'workspaceId' | 'force'> & { readonly deps: Pick<Write['deps'], 'needs'> };
+
+/** How long a control plane counts that is not heard of. */
+const silenceMs = 30_000;
+const namesMax = 10;
+
+/** Throws a conflict; else the database says from then on what it takes to work with it. */
+export async function requireUnderstood(
+  { client, workspaceId, force, deps }: Understanding,
+  documents: readonly (PolicyDocument | null)[],
+): Promise<void> {
+  const needs = [...new Set(documents.flatMap((document) => (document === null ? [] : needsOfDocument(document, deps.needs))))].toSorted();
+  if (needs.length === 0) return;
+  const what = `this policy needs ${needs.join(', ')}`;
+  const instances = await countLackingInstances(client, needs, silenceMs);
+  if (instances > 0)
+    throw conflict(`${what}, which ${instances} control ${instances === 1 ? 'plane lacks' : 'planes lack'}; upgrade all of them first`);
+  if (!force) {
+    const sidecars = await listLackingSidecars(client, workspaceId, needs);
+    if (sidecars.length > 0)
+      throw conflict(`${what}, which sidecars lack: ${shown(sidecars)}; upgrade them, or say force=true: they deny what it is about`);
+  }
+  await raiseNeeds(client, needs);
+}
+
+function shown(names: readonly string[]): string {
+  const more = names.length - namesMax;
+  return more > 0 ? `${names.slice(0, namesMax).join(', ')} and ${more} more` : names.join(', ');
+}
+
+function needsOfDocument({ defaults = {}, tools = {}, agentTypes = {} }: PolicyDocument, needs: Needs): readonly string[] {
+  const places: readonly TierRulesDocument[] = [defaults, ...Object.values(tools), ...Object.values(agentTypes)];
+  return places.flatMap((rules) => Object.values(rules).flatMap((rule) => needsOfRule(rule, needs)));
+}

@@ -1,0 +1,72 @@
+// What versions of the programs understand beyond the first one. Each names what it has when it connects, and what policy needs and the
+// other lacks is lowered for it: a rule is sent as a denial, an entry of a kind that it does not know not at all. Pure.
+import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
+
+/** Of this version, as a hello names them. */
+export const capabilities: readonly string[] = ['deltas'];
+
+/** The capability that it takes to understand each thing that policy may use; null: every version does. */
+export interface Needs {
+  /** By the field of a rule. */
+  readonly rule: Readonly<Record<string, string | null>>;
+  /** By what stands before the `/` in an entry's key. */
+  readonly entry: Readonly<Record<string, string | null>>;
+}
+
+/** Who adds a field or a kind of entry adds its line here, and its name to `capabilities`. */
+export const policyNeeds: Needs = {
+  rule: { permission: null, rateLimit: null, transform: null, override: null },
+  entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },
+};
+
+/** All that policy may need. */
+export const needable = ({ rule, entry }: Needs): readonly string[] => [
+  ...new Set([...Object.values(rule), ...Object.values(entry)].filter((need) => need !== null)),
+];
+
+/** A field that is not in the table needs a capability of its own name, which nobody has. */
+const needOf = (table: Needs['rule'], name: string): string | null => (Object.hasOwn(table, name) ? (table[name] ?? null) : name);
+
+/** What it takes to understand a rule, as it is stored or compiled. */
+export function needsOfRule(rule: object, { rule: table }: Needs): readonly string[] {
+  return Object.keys(rule).flatMap((field) => needOf(table, field) ?? []);
+}
+
+/**
+ * A rule for who lacks some capabilities: where it needs one of them it denies, and makes no exception. What is understood of it stays, since
+ * an exception elsewhere may lift the denial, and nothing else.
+ */
+export function loweredRule(rule: Rule, lacks: (need: string) => boolean, needs: Needs): Rule {
+  const isKnown = ([field]: readonly [string, unknown]): boolean => !needsOfRule({ [field]: true }, needs).some(lacks);
+  const fields = Object.entries(rule);
+  if (fields.every(isKnown)) return rule;
+  return { ...Object.fromEntries(fields.filter((field) => isKnown(field) && field[0] !== 'override')), permission: 'deny' };
+}
+
+/** The same of all its rules. */
+export function loweredDocument(document: CompiledDocument, lacks: ReadonlySet<string>, needs: Needs): CompiledDocument {
+  const lowered = (rule: Rule): Rule => loweredRule(rule, (need) => lacks.has(need), needs);
+  const tierRules = (rules: TierRules): TierRules => rules.map(([tier, rule]) => [tier, lowered(rule)]);
+  const places = (of: CompiledDocument['tools']): CompiledDocument['tools'] => of.map(([name, rules]) => [name, tierRules(rules)]);
+  return {
+    ...document,
+    defaults: tierRules(document.defaults),
+    tools: places(document.tools),
+    agentTypes: places(document.agentTypes),
+  };
+}
+
+/** Whether who lacks some capabilities is sent an entry of that key at all. */
+export function isEntryKnown(key: string, lacks: ReadonlySet<string>, { entry }: Needs): boolean {
+  const need = needOf(entry, key.split('/', 1)[0] ?? '');
+  return need === null || !lacks.has(need);
+}
+
+const nameForm = /^[a-z][a-z0-9._-]{0,39}$/;
+const namesMax = 64;
+
+/** What is wrong with the capabilities of a hello; null: nothing. */
+export function capabilitiesProblem(names: readonly string[]): string | null {
+  if (names.length > namesMax) return `hello.capabilities must be at most ${namesMax}, are ${names.length}`;
+  return names.every((name) => nameForm.test(name)) ? null : 'hello.capabilities must be words of 1 to 40 letters, digits and . _ -';
+}

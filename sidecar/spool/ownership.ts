@@ -1,0 +1,95 @@
+// Whose a spool is, as its subfolder says: the workspace that it was begun for, and the secret without which the control plane takes
+// nothing of it. Who adopts the folder adopts the secret.
+//   spool.json   the form of the records, and the workspace
+//   secret       64 hex digits, for this account alone
+import { randomBytes } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isErrno } from './hold.ts';
+
+export interface Ownership {
+  /** 32 bytes. */
+  readonly secret: Buffer;
+  /** The workspace's random id; empty: not known yet. */
+  readonly workspaceId: string;
+  /** Says for which workspace this spool is, where that was not known. Throws where it cannot be written. */
+  belongTo(workspaceId: string): void;
+}
+
+interface Meta {
+  readonly format: number;
+  /** The slug. */
+  readonly workspace: string;
+  readonly workspaceId: string;
+}
+
+/** 2 since records say whether their group goes on, 3 since spools have secrets. */
+const format = 3;
+const readableFormats: readonly unknown[] = [1, 2, format];
+const secretBytes = 32;
+const secretForm = /^[0-9a-f]{64}$/;
+
+/** In a folder that nobody else looks at yet. */
+export function writeOwnership(folder: string, workspace: string): void {
+  writeFileSync(metaIn(folder), JSON.stringify({ format, workspace, workspaceId: '' } satisfies Meta), { flush: true });
+  writeSecret(folder);
+}
+
+/** The slug of the spool's workspace; undefined: not a spool that this version can read. */
+export const readWorkspace = (folder: string): string | undefined => readMeta(folder)?.workspace;
+
+/** Of a folder that this process holds. Throws where there is no telling. A spool from before there were secrets is given one. */
+export function readOwnership(folder: string): Ownership {
+  const meta = readMeta(folder);
+  if (meta === undefined) throw new Error(`${metaIn(folder)} cannot be read`);
+  const secret = readSecret(folder, meta);
+  let { workspaceId } = meta;
+  return {
+    secret,
+    get workspaceId() {
+      return workspaceId;
+    },
+    belongTo(id) {
+      if (workspaceId !== '' || id === '') return;
+      // Whole, or as it was: whoever adopts the folder reads it.
+      const making = `${metaIn(folder)}.new`;
+      writeFileSync(making, JSON.stringify({ ...meta, format, workspaceId: id } satisfies Meta), { flush: true });
+      renameSync(making, metaIn(folder));
+      workspaceId = id;
+    },
+  };
+}
+
+function readSecret(folder: string, meta: Meta): Buffer {
+  try {
+    const text = readFileSync(secretIn(folder), 'utf8');
+    if (!secretForm.test(text)) throw new Error(`${secretIn(folder)} must hold 64 hex digits`);
+    return Buffer.from(text, 'hex');
+  } catch (error) {
+    if (meta.format >= format || !isErrno(error, 'ENOENT')) throw error;
+    return writeSecret(folder);
+  }
+}
+
+function writeSecret(folder: string): Buffer {
+  const secret = randomBytes(secretBytes);
+  const making = `${secretIn(folder)}.new`;
+  writeFileSync(making, secret.toString('hex'), { mode: 0o600, flush: true });
+  renameSync(making, secretIn(folder));
+  return secret;
+}
+
+function readMeta(folder: string): Meta | undefined {
+  try {
+    const meta: unknown = JSON.parse(readFileSync(metaIn(folder), 'utf8'));
+    if (typeof meta !== 'object' || meta === null || !('format' in meta) || !('workspace' in meta)) return undefined;
+    if (!readableFormats.includes(meta.format) || typeof meta.workspace !== 'string') return undefined;
+    const workspaceId = 'workspaceId' in meta && typeof meta.workspaceId === 'string' ? meta.workspaceId : '';
+    return { format: Number(meta.format), workspace: meta.workspace, workspaceId };
+  } catch {
+    return undefined;
+  }
+}
+
+const metaIn = (folder: string): string => join(folder, 'spool.json');
+const secretIn = (folder: string): string => join(folder, 'secret');

@@ -1,0 +1,105 @@
+// What a version that lacks a capability is sent in its place: never anything looser.
+import {
+  capabilities,
+  capabilitiesProblem,
+  type CompiledDocument,
+  isEntryKnown,
+  loweredDocument,
+  loweredRule,
+  needable,
+  type Needs,
+  needsOfRule,
+  policyNeeds,
+  type Rule,
+} from '@tollgate/proto/contract';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+/** As if limits and exceptions had come later. */
+const later: Needs = { ...policyNeeds, rule: { ...policyNeeds.rule, rateLimit: 'limits', override: 'exceptions' } };
+const lacks =
+  (...names: readonly string[]) =>
+  (need: string) =>
+    names.includes(need);
+
+test('this version has all that its policy may need, and says so in words that a hello may hold', () => {
+  expect(needable(policyNeeds).filter((need) => !capabilities.includes(need))).toEqual([]);
+  expect(capabilitiesProblem(capabilities)).toBeNull();
+});
+
+test.each<readonly [string, Rule, readonly string[], Rule]>([
+  ['nothing of it is lacking', { permission: 'allow', transform: 'log' }, ['limits'], { permission: 'allow', transform: 'log' }],
+  ['a field is', { permission: 'allow', rateLimit: 5 }, ['limits'], { permission: 'deny' }],
+  [
+    'what is understood stays beside the denial',
+    { rateLimit: 5, transform: 'redact' },
+    ['limits'],
+    { permission: 'deny', transform: 'redact' },
+  ],
+  ['no exception is left', { permission: 'allow', rateLimit: 5, override: true }, ['limits'], { permission: 'deny' }],
+  ['the exception is what is lacking', { permission: 'allow', override: true }, ['exceptions'], { permission: 'deny' }],
+])('a rule of which %s', (_, rule, lacking, sent) => {
+  expect(loweredRule(rule, lacks(...lacking), later)).toEqual(sent);
+});
+
+test('a field that no table knows needs what nobody has', () => {
+  const rule: object = { permission: 'allow', when: 'amount < 5' };
+  expect(needsOfRule(rule, policyNeeds)).toEqual(['when']);
+  expect(loweredRule(rule, (need) => !capabilities.includes(need), policyNeeds)).toEqual({ permission: 'deny' });
+  for (const name of ['toString', '__proto__', 'constructor']) expect(needsOfRule({ [name]: 1 }, policyNeeds)).toEqual([name]);
+});
+
+test('entries of a kind that is not known are not sent', () => {
+  const kinds: Needs = { ...policyNeeds, entry: { ...policyNeeds.entry, approval: 'approvals' } };
+  const lacking = new Set(['approvals']);
+  expect(isEntryKnown('settings', lacking, kinds)).toBe(true);
+  expect(isEntryKnown('document/user:a/b:self', lacking, kinds)).toBe(true);
+  expect(isEntryKnown('approval/1', lacking, kinds)).toBe(false);
+  expect(isEntryKnown('approval/1', new Set(), kinds)).toBe(true);
+});
+
+const rule = fc.record(
+  {
+    permission: fc.constantFrom('allow', 'deny'),
+    rateLimit: fc.nat({ max: 9 }),
+    transform: fc.constantFrom('log', 'redact'),
+    override: fc.constant(true),
+  },
+  { requiredKeys: [] },
+) as fc.Arbitrary<Rule>;
+
+test('a lowered document holds the same places, each rule of them as it was or denying without an exception', () => {
+  const rules = fc.array(fc.tuple(fc.constantFrom('interactive', 'api'), rule), { maxLength: 2 });
+  const places = fc.array(fc.tuple(fc.string(), rules), { maxLength: 3 });
+  const document = fc.record({ defaults: rules, tools: places, agentTypes: places }) as fc.Arbitrary<Omit<CompiledDocument, 'id' | 'mode'>>;
+  const names = fc.subarray(['limits', 'exceptions']);
+  fc.assert(
+    fc.property(document, names, (drawn, lacking) => {
+      const whole: CompiledDocument = { id: { layer: 'workspace' }, mode: 'enforce', ...drawn };
+      const lowered = loweredDocument(whole, new Set(lacking), later);
+      const rulesOf = ({ defaults, tools, agentTypes }: CompiledDocument) =>
+        [['', defaults] as const, ...tools, ...agentTypes].flatMap(([name, of]) => of.map(([tier, one]) => ({ name, tier, one })));
+      const [before, after] = [rulesOf(whole), rulesOf(lowered)];
+      expect(after.map(({ name, tier }) => [name, tier])).toEqual(before.map(({ name, tier }) => [name, tier]));
+      for (const [at, { one }] of after.entries()) {
+        const was = before[at]?.one ?? {};
+        if (!needsOfRule(was, later).some((need) => lacking.includes(need))) expect(one).toEqual(was);
+        else {
+          expect(one.permission).toBe('deny');
+          expect(one.override).toBeUndefined();
+          expect(needsOfRule(one, later).filter((need) => lacking.includes(need))).toEqual([]);
+          expect(one.transform).toBe(was.transform);
+        }
+      }
+    }),
+  );
+});
+
+test.each([
+  ['a name in upper case', ['Deltas']],
+  ['a name without an end', ['d'.repeat(41)]],
+  ['a blank', ['']],
+  ['more names than there can be', Array.from({ length: 65 }, (_, at) => `c${at}`)],
+])('a hello with %s is refused in words', (_, names) => {
+  expect(capabilitiesProblem(names)).toMatch(/^hello\.capabilities must be /);
+});

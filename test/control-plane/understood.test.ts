@@ -1,0 +1,115 @@
+// Policy that some program does not understand: it is refused while a sidecar or a control plane lacks what it needs, and a database that
+// holds it is for programs that have it.
+import { policyNeeds } from '@tollgate/proto/contract';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
+import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
+import { beat } from '../../control-plane/store/run-instances.ts';
+import { createRest, errorOf, type Rest } from './rest.ts';
+import { workspaceIdOf } from './spool.ts';
+
+let rest: Rest;
+beforeEach(async () => {
+  rest = await createRest();
+  // As if limits had come with a later version.
+  Object.assign(rest.deps, { needs: { ...policyNeeds, rule: { ...policyNeeds.rule, rateLimit: 'limits' } } });
+});
+afterEach(() => rest.close());
+
+const policy = '/acme/admin/workspacePolicy';
+const limited = { defaults: { api: { rateLimit: 5 } } };
+const put = (query = '', body: object = limited) => rest.ask('PUT', `${policy}${query}`, { body });
+const needs = async (): Promise<unknown> => (await rest.pool.query('select needs from deployment')).rows[0]?.needs;
+
+async function connect(sidecarId: string, capabilities: readonly string[], slug = 'acme'): Promise<void> {
+  const roster = createRoster({ ...rest.deps, wall: Date.now, now: () => 0, log: { warn: () => undefined } }, 'plane-1');
+  const workspaceId = await workspaceIdOf(rest, slug);
+  roster.enters({ workspaceId, keyId: 'key-1', sidecarId, bootId: sidecarId, form: 'process', held: null, capabilities });
+  await roster.write();
+}
+
+test('a write that needs nothing new asks nobody', async () => {
+  await connect('old', []);
+  expect((await put('', { defaults: { api: { permission: 'deny' } } })).status).toBe(200);
+  expect(await needs()).toEqual([]);
+});
+
+test('a write that a connected sidecar lacks something for is refused by name, and written where it is forced', async () => {
+  await connect('edge-old', ['deltas']);
+  await connect('edge-new', ['deltas', 'limits']);
+  await connect('elsewhere', [], 'other');
+  const refused = await put();
+  expect(refused.status).toBe(409);
+  expect(errorOf(refused)).toBe(
+    'this policy needs limits, which sidecars lack: edge-old; upgrade them, or say force=true: they deny what it is about',
+  );
+  expect(Object((await rest.ask('GET', policy)).body)).toEqual({});
+  expect(await needs()).toEqual([]);
+  expect((await put('?force=true')).status).toBe(200);
+  expect(await needs()).toEqual(['limits']);
+  const { sidecars } = Object((await rest.ask('GET', '/acme/admin/sidecars')).body);
+  expect(sidecars.map(({ id, lacks }: { id: string; lacks: unknown }) => [id, lacks])).toEqual([
+    ['edge-new', []],
+    ['edge-old', ['limits']],
+  ]);
+});
+
+test('many are named by the first ten', async () => {
+  for (let n = 10; n < 23; n += 1) await connect(`edge-${n}`, []);
+  expect(errorOf(await put())).toContain(
+    `edge-10, ${Array.from({ length: 8 }, (_, at) => `edge-${at + 11}`).join(', ')}, edge-19 and 3 more`,
+  );
+});
+
+test.each<readonly [string, string, object]>([
+  ['a role', '/acme/admin/rolePolicies/member', limited],
+  ['an agent type', '/acme/admin/agentTypePolicies/claude-code%3A%3Aapi%3A%3Abot', limited],
+  ['a user', '/acme/admin/userPolicies/owner', limited],
+  ['a tool', policy, { tools: { x: { api: { rateLimit: 1 } } } }],
+])('so is a write of the policy of %s', async (_, url, body) => {
+  await connect('old', []);
+  expect((await rest.ask('PUT', url, { body })).status).toBe(409);
+  expect((await rest.ask('PUT', `${url}?force=true`, { body })).status).toBe(200);
+});
+
+test('so are a set and a rollback', async () => {
+  const body = { workspacePolicy: limited };
+  const before = Number(Object((await put()).body).revision);
+  await rest.ask('DELETE', policy);
+  await connect('old', []);
+  expect((await rest.ask('POST', '/acme/admin/policies/apply', { body })).status).toBe(409);
+  const rollback = { revision: before };
+  expect((await rest.ask('POST', '/acme/admin/policies/rollback', { body: rollback })).status).toBe(409);
+  expect((await rest.ask('POST', '/acme/admin/policies/rollback?force=true', { body: rollback })).status).toBe(200);
+});
+
+test('a control plane of an older version is waited for, also where the write is forced', async () => {
+  await beat(rest.pool, 'instance-1');
+  const refused = await put('?force=true');
+  expect(refused.status).toBe(409);
+  expect(errorOf(refused)).toBe('this policy needs limits, which 1 control plane lacks; upgrade all of them first');
+  await rest.pool.query(`update run_instance set capabilities = '{deltas,limits}'`);
+  expect((await put()).status).toBe(200);
+  await rest.pool.query(`update run_instance set capabilities = '{}', heartbeat_at = now() - interval '1 minute'`);
+  expect((await put('', { defaults: { api: { rateLimit: 6 } } })).status).toBe(200);
+});
+
+test('a database that needs what this version has not is refused at the start', async () => {
+  const first = { workspace: 'acme', ownerEmail: 'owner@acme.test', ownerKey: null };
+  expect(await seedFirstWorkspace(rest.deps, first)).toEqual({ kind: 'present' });
+  await put();
+  expect(await seedFirstWorkspace(rest.deps, first)).toEqual({
+    kind: 'refused',
+    reason: expect.stringMatching(/start the version that wrote it, or a later one\. It needs: limits$/),
+  });
+});
+
+test('a rule that a later version has written denies here, and makes no exception', async () => {
+  await put('', { defaults: { api: { permission: 'allow', override: true } } });
+  await rest.pool.query(
+    `update policy_document set document = '{"defaults": {"api": {"permission": "allow", "override": true, "when": "amount < 5"}}}'`,
+  );
+  const body = { role: 'member', agentType: 'x::api::', tier: 'api', tool: 'x' };
+  const answer = await rest.ask('POST', '/acme/admin/explain', { body });
+  expect(Object(answer.body)).toMatchObject({ decision: 'deny' });
+});

@@ -1,0 +1,15 @@
+// Holders and runs of the ledger, by names that a test gives them.
+import { hash } from 'node:crypto';
+import { type QuotaCounter, runIdOf, type RunOf } from '@tollgate/proto/contract';
+
+/** What the process of that name shows. */
+export const holderSecret = (name: string): Buffer => hash('sha256', `secret of ${name}`, 'buffer');
+
+/** What the ledger knows it by. */
+export const holderOf = (name: string): string => hash('sha256', holderSecret(name));
+
+/** A session of one agent. */
+export function runOf(agentId: string, of: Partial<RunOf> = {}): Extract<QuotaCounter, { readonly kind: 'run' }> & { readonly of: RunOf } {
+  const run = { keyId: 'key-1', sub: 'ann', sessionId: 'session', agents: [agentId], ...of };
+  return { kind: 'run', id: runIdOf(run), agentId, of: run };
+}
