@@ -31,6 +31,11 @@ export const parts: readonly Part[] = [
     command: ['npm', 'run', '--silent', 'test:chaos', '--', '--kills', '200'],
   },
   {
+    name: 'trust',
+    about: 'attacks with stolen keys at dd0685b, where each succeeds, and what that version left, taken over by this tree',
+    command: ['sh', '-c', 'node --import tsx test/trust/at.ts dd0685b && node --import tsx test/upgrade/take-over.ts dd0685b'],
+  },
+  {
     name: 'times',
     about: 'what takes real time: the tests of test/long',
     command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long'],

@@ -1,0 +1,19 @@
+// Nothing that a stolen key was good for at dd0685b succeeds: `test/trust/at.ts` shows that each did. At the built programs.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { attacks } from './attacks.ts';
+import { openTestStage } from './stage.ts';
+
+let opened: Awaited<ReturnType<typeof openTestStage>>;
+
+beforeAll(async () => {
+  opened = await openTestStage();
+}, 60_000);
+afterAll(() => opened.close());
+
+test.each(attacks)(
+  'a key of $key: nobody $name',
+  async ({ succeeds }) => {
+    expect(await succeeds(opened.stage)).toBe(false);
+  },
+  60_000,
+);

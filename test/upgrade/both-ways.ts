@@ -1,0 +1,92 @@
+// `node --import tsx test/upgrade/both-ways.ts [commit]`: the programs of the recorded version (`recorded-version`) against those of this tree,
+// each way: entries, leases, snapshots, and spools that the other has left. The last line is `upgrade: N checks, M failed`.
+import { readFileSync } from 'node:fs';
+import { withClosing } from '../bench/side/stage.ts';
+import { buildCommit, type Tree, thisTree } from '../bench/side/tree.ts';
+import { eventually } from '../support/programs.ts';
+import { openStage, type Sidecar, type Stage, startSidecar, type Workspace } from '../trust/stage.ts';
+
+const recorded = readFileSync(new URL('recorded-version', import.meta.url), 'utf8').trim();
+const limit = 60;
+
+let checks = 0;
+let failed = 0;
+
+async function check(what: string, holds: () => Promise<void>): Promise<void> {
+  checks += 1;
+  try {
+    await holds();
+    process.stdout.write(`ok      ${what}\n`);
+  } catch (error) {
+    failed += 1;
+    process.stdout.write(`FAILED  ${what}: ${error instanceof Error ? error.message : String(error)}\n`);
+  }
+}
+
+function same(seen: unknown, wanted: unknown): void {
+  if (seen !== wanted) throw new Error(`is ${String(seen)}, should be ${String(wanted)}`);
+}
+
+const allowed = (sidecar: Sidecar, key: string, tool?: string): Promise<string> =>
+  eventually(
+    () => sidecar.call({ key, ...(tool === undefined ? {} : { tool }) }),
+    (decision) => decision === 'allow',
+  );
+
+const countOf = async (stage: Stage, workspace: Workspace, session: string): Promise<number> =>
+  (await stage.entries(workspace)).filter(({ sessionId }) => sessionId === session).length;
+
+/** Control plane of one tree, sidecars of both. */
+async function runWith(plane: Tree, other: Tree, folder: string, closing: Parameters<typeof openStage>[2]): Promise<void> {
+  const way = `control plane of ${plane.name}, sidecar of ${other.name}`;
+  const stage = await openStage(plane, folder, closing);
+  const workspace = await stage.makeWorkspace('acme');
+  const key = await stage.keyWith(workspace, ['sidecar.sync', 'govern']);
+  const start = (tree: Tree, spoolDir = stage.newFolder('spool')): Promise<Sidecar> =>
+    startSidecar(tree, { key, spoolDir, controlPlane: stage.address() }, closing);
+  const spoolDir = stage.newFolder('shared');
+  const theirs = await start(other, spoolDir);
+  const ours = await start(plane);
+
+  await check(`${way}: takes the policy and decides`, async () => void (await allowed(theirs, key)));
+  await check(`${way}: feels a change of it`, async () => {
+    const deny = { tools: { 'server7.tool_7': { api: { permission: 'deny' } } } };
+    await stage.ask(workspace, 'workspacePolicy', { method: 'PUT', body: deny });
+    await eventually(
+      () => theirs.call({ key }),
+      (decision) => decision === 'deny',
+    );
+    await stage.ask(workspace, 'workspacePolicy', { method: 'PUT', body: { tools: { 'server7.tool_7': null } } });
+    await allowed(theirs, key);
+  });
+  await check(`${way}: shares a limit with a sidecar of the other version, exactly`, async () => {
+    await allowed(ours, key);
+    let admitted = 0;
+    for (let n = 0; n < limit; n += 1)
+      for (const sidecar of [theirs, ours]) if ((await sidecar.call({ key, tool: 'limited.tool' })) === 'allow') admitted += 1;
+    same(admitted, limit);
+  });
+  await check(`${way}: its entries arrive once`, async () => {
+    for (let n = 0; n < 20; n += 1) await theirs.call({ key, session: 'counted' });
+    await theirs.delivered();
+    same(await countOf(stage, workspace, 'counted'), 20);
+  });
+  await check(`${way}: what it leaves is taken over by a sidecar of the other version`, async () => {
+    await stage.killControlPlane();
+    for (let n = 0; n < 20; n += 1) await theirs.call({ key, session: 'left' });
+    await theirs.end('SIGKILL');
+    await stage.startControlPlane();
+    const heir = await start(plane, spoolDir);
+    await allowed(heir, key);
+    await heir.delivered();
+    same(await countOf(stage, workspace, 'left'), 20);
+  });
+}
+
+process.exitCode = await withClosing(async (closing, folder) => {
+  const there = await buildCommit(process.argv[2] ?? recorded, closing);
+  for (const [at, [plane, other]] of [[thisTree, there] as const, [there, thisTree] as const].entries())
+    await check(`${plane.name} is there`, () => runWith(plane, other, `${folder}/${at}`, closing));
+  process.stdout.write(`upgrade: ${checks} checks, ${failed} failed\n`);
+  return failed === 0 ? 0 : 1;
+});
