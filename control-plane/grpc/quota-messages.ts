@@ -9,10 +9,10 @@ export function asksFrom(asks: readonly Ask__Output[]): readonly QuotaAsk[] | nu
   return read.every((ask) => ask !== null) ? read : null;
 }
 
-function askFrom({ counter, number, waiting, onlySettles, revision, settled }: Ask__Output): QuotaAsk | null {
+function askFrom({ counter, number, waiting, onlySettles, revision, max, settled }: Ask__Output): QuotaAsk | null {
   const counted = counterFrom(counter);
   if (counted === null || revision === null) return null;
-  return { counter: counted, number, waiting, onlySettles, revision, settled };
+  return { counter: counted, number, waiting, onlySettles, revision, max: max ?? null, settled };
 }
 
 /** Whoever asked knows what its run is of. */

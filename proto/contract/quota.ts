@@ -37,6 +37,8 @@ export interface QuotaAsk {
   readonly waiting: number;
   readonly onlySettles: boolean;
   readonly revision: RevisionName;
+  /** The limit by that revision; null: who asks does not say. */
+  readonly max: number | null;
   readonly settled: readonly SettledGrant[];
 }
 

@@ -1,5 +1,5 @@
 // One grant of the ledger, as its holder keeps it: how many calls are left of it, until when, and when the others were made.
-import { bounds, type SettledGrant } from '@tollgate/proto/contract';
+import { bounds, type QuotaGrant, type SettledGrant } from '@tollgate/proto/contract';
 
 /** When calls were made is kept this exactly. */
 export const bucketMs = 50;
@@ -9,6 +9,8 @@ const paceMs = 20;
 export class Grant {
   readonly id: number;
   readonly tokens: number;
+  /** The limit that it was granted under. */
+  readonly max: number;
   /** When it may not be used any more; infinite: never. */
   readonly until: number;
   left: number;
@@ -16,9 +18,10 @@ export class Grant {
   readonly #uses: { readonly from: number; at: number; count: number }[] = [];
 
   /** `sentAt`: when the ask was sent that it answers. */
-  constructor({ id, tokens, ttlMs }: { readonly id: number; readonly tokens: number; readonly ttlMs: number | null }, sentAt: number) {
+  constructor({ id, tokens, max, ttlMs }: Pick<QuotaGrant, 'id' | 'tokens' | 'max' | 'ttlMs'>, sentAt: number) {
     this.id = id;
     this.tokens = tokens;
+    this.max = max;
     this.left = tokens;
     this.until = ttlMs === null ? Number.POSITIVE_INFINITY : sentAt + Math.max(0, Math.min(ttlMs, bounds.leaseMs) - paceMs);
   }

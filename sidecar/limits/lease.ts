@@ -20,6 +20,8 @@ const useMs = { limit: 60_000, run: 600_000 };
 const renewMs = bounds.leaseMs * 0.6;
 /** Who was asked for theirs does not ask for it back at once; what others hold is not asked for more often than a renewal would be. */
 const calmMs = { recalled: 100, later: 800 };
+/** Who was granted under a higher limit than it knows asks so much later again. */
+const otherLimitMs = 100;
 
 const never = Number.NEGATIVE_INFINITY;
 
@@ -43,8 +45,6 @@ export class Lease implements LeasedCounter {
   readonly #ended = new EndedGrants();
   readonly #asks: SentAsks;
   #max = Number.POSITIVE_INFINITY;
-  /** Grants that answer asks up to this one are void if they were made under more than `#max`. */
-  #voidUpTo = 0;
   #fullUntil = never;
   #laterUntil = never;
   #calmUntil = never;
@@ -104,13 +104,12 @@ export class Lease implements LeasedCounter {
     return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#asks.hasLost && !this.#isInUse(now);
   }
 
-  /** The limit as policy has it now. Grants that were made under a higher one are void. */
+  /** The limit that calls are decided by from now on. What was granted under a higher one is void: no window holds more calls than the highest of their limits. */
   limitTo(max: number): void {
-    if (max < this.#max) {
-      this.#voidUpTo = this.#asks.number;
-      this.#end(this.#grants);
-    }
+    if (max === this.#max) return;
     this.#max = max;
+    this.#end(this.#grants.filter((grant) => grant.max > max));
+    this.policyChanged();
   }
 
   /** Policy changed, and with it perhaps the limit. */
@@ -158,28 +157,30 @@ export class Lease implements LeasedCounter {
     const returns = this.#ended.areDue(now, now < this.#calmUntil);
     const wants = this.#wants(now, waiting, returns);
     if (!wants && !returns) return null;
-    const number = this.#asks.send(now, wants);
+    const number = this.#asks.send(now, this.#max, wants);
     return {
       counter: this.counter,
       number,
       waiting: waiting + this.#owed,
       onlySettles: !wants,
       revision,
+      max: Number.isFinite(this.#max) ? this.#max : null,
       settled: this.#ended.tell(number, now),
     };
   }
 
   answered(number: number, result: QuotaResult, now: number): void {
-    const sentAt = this.#asks.sentAt(number);
-    if (sentAt === null) return;
+    const sent = this.#asks.sent(number);
+    if (sent === null) return;
     this.#ended.answered(number);
     const isAwaited = this.#asks.isAnswered(number);
-    if (result.kind === 'grant') return this.#granted(number, result, sentAt, now);
+    if (result.kind === 'grant') return this.#granted(result, sent.at, now);
     if (result.kind === 'full') {
       this.shared ||= result.shared;
       // A run that is used up can be charged no more.
       if (result.roomAfterMs === null) this.#owed = 0;
-      if (isAwaited) this.#fullUntil = result.roomAfterMs === null ? Number.POSITIVE_INFINITY : now + result.roomAfterMs;
+      if (isAwaited && sent.max === this.#max)
+        this.#fullUntil = result.roomAfterMs === null ? Number.POSITIVE_INFINITY : now + result.roomAfterMs;
     } else if (isAwaited && result.kind !== 'taken') {
       // Where there is no such limit, policy is newer there, or about to be; an agent that is gone has no cap.
       if (result.kind === 'none') this.#owed = 0;
@@ -188,7 +189,7 @@ export class Lease implements LeasedCounter {
     }
   }
 
-  #granted(number: number, result: QuotaGrant, sentAt: number, now: number): void {
+  #granted(result: QuotaGrant, sentAt: number, now: number): void {
     const grant = new Grant(result, sentAt);
     if (!this.#asks.isNew(grant)) return;
     this.shared ||= result.shared;
@@ -198,7 +199,10 @@ export class Lease implements LeasedCounter {
     grant.owe(this.#owed, now);
     this.#owed = 0;
     this.#grants = [...this.#grants, grant].toSorted((a, b) => a.until - b.until);
-    if (number <= this.#voidUpTo && result.max > this.#max) this.#end([grant]);
+    if (grant.max > this.#max) {
+      this.#end([grant]);
+      this.#laterUntil = now + otherLimitMs;
+    }
     this.#look(now);
   }
 

@@ -9,9 +9,15 @@ import type { Grant } from './grant.ts';
 
 const keptMax = 64;
 
+interface SentAsk {
+  readonly at: number;
+  /** The limit that it named. */
+  readonly max: number;
+}
+
 export class SentAsks {
   #number: number;
-  readonly #sentAt = new Map<number, number>();
+  readonly #sent = new Map<number, SentAsk>();
   readonly #known = new Map<number, number>();
   /** Those that want something and were not answered. */
   readonly #unanswered = new Set<number>();
@@ -29,11 +35,11 @@ export class SentAsks {
     return this.#number;
   }
 
-  /** Answers the number of the ask that is sent now. */
-  send(now: number, wants: boolean): number {
+  /** Answers the number of the ask that is sent now, under this limit. */
+  send(now: number, max: number, wants: boolean): number {
     const [lost, ...others] = this.#lost;
     const number = wants && lost !== undefined ? lost : (this.#number += 1);
-    this.#sentAt.set(number, now);
+    this.#sent.set(number, { at: now, max });
     if (wants) {
       this.#lost = others;
       this.#wanting = { number, at: now };
@@ -47,8 +53,8 @@ export class SentAsks {
     return this.#lost.length > 0;
   }
 
-  sentAt(number: number): number | null {
-    return this.#sentAt.get(number) ?? null;
+  sent(number: number): SentAsk | null {
+    return this.#sent.get(number) ?? null;
   }
 
   isWaitedFor(now: number): boolean {
@@ -85,12 +91,12 @@ export class SentAsks {
   /** What is so old that no answer to it brings a grant that lives. Grants of runs live until they are settled. */
   forget(now: number, grantsEnd: boolean): void {
     const isOld = (at: number): boolean => grantsEnd && now > at + 2 * bounds.leaseMs;
-    for (const [number, at] of this.#sentAt) if (this.#sentAt.size > keptMax || isOld(at)) this.#sentAt.delete(number);
+    for (const [number, { at }] of this.#sent) if (this.#sent.size > keptMax || isOld(at)) this.#sent.delete(number);
     for (const [id, until] of this.#known) if (this.#known.size > keptMax || isOld(until)) this.#known.delete(id);
   }
 
   clear(): void {
-    this.#sentAt.clear();
+    this.#sent.clear();
     this.#known.clear();
     this.#wanting = null;
     this.abandon();

@@ -6,8 +6,9 @@ type Message = NonNullable<NonNullable<LeaseRequest['asks']>['asks']>[number];
 
 export const asksOf = (asks: readonly QuotaAsk[]): LeaseRequest => ({ asks: { asks: asks.map(askOf) } });
 
-const askOf = ({ counter, settled, ...ask }: QuotaAsk): Message => ({
+const askOf = ({ counter, settled, max, ...ask }: QuotaAsk): Message => ({
   ...ask,
+  ...(max === null ? {} : { max }),
   counter: counterOf(counter),
   settled: settled.map(({ grantId, used }) => ({ grantId, used: [...used] })),
 });

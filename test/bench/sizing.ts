@@ -126,6 +126,7 @@ const askOf = (n: number): Omit<QuotaAsk, 'number' | 'settled'> => ({
   counter: { kind: 'limit', originSub: `user-${n}`, id: 'a' },
   waiting: 1,
   onlySettles: false,
+  max: null,
   revision: policy.revision,
 });
 

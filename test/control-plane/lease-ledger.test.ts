@@ -86,6 +86,7 @@ const ask = (counter: QuotaCounter = limit(), more: Partial<QuotaAsk> = {}): Quo
   number: 1,
   waiting: 1,
   onlySettles: false,
+  max: null,
   revision,
   settled: [],
   ...more,
@@ -126,6 +127,14 @@ async function recalled(holdsAt: Replica, waitsAt: Replica, holder: string): Pro
   }
   return heard;
 }
+
+test("who knows a lower limit than the ledger is granted under that one, and who knows a higher one under the ledger's", async () => {
+  const link = startReplica().open('behind');
+  const lower = await grantOf(link, ask(limit('moved'), { waiting: max, max: 3 }));
+  expect(lower).toMatchObject({ tokens: 3, max: 3 });
+  expect(await resultOf(link, ask(limit('moved'), { max: 3 }))).toMatchObject({ kind: 'full' });
+  expect(await grantOf(link, ask(limit('moved'), { waiting: max, max: max + 5 }))).toMatchObject({ tokens: max - 3, max });
+});
 
 test('300 asks at once of 30 sidecars on three control planes are granted exactly the limit', async () => {
   const replicas = [startReplica(), startReplica(), startReplica()];

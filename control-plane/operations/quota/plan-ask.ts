@@ -32,7 +32,9 @@ const notYoursMs = 1_000;
 
 export function planAsk(policy: QuotaPolicy, given: QuotaAsk, asker: Asker): PlannedAsk {
   const { counter, revision } = given;
-  const max = counter.kind === 'limit' ? policy.limitMax(counter.id) : policy.capOf(counter.agentId);
+  const ours = counter.kind === 'limit' ? policy.limitMax(counter.id) : policy.capOf(counter.agentId);
+  // Who has not heard yet that it was raised would make more calls than the policy that its entries name lets pass.
+  const max = ours === null ? null : Math.min(ours, given.max ?? ours);
   // More than the limit is never granted: whoever says that more wait would only take it from others.
   const ask = { ...given, waiting: Math.min(given.waiting, max ?? 0) };
   const settings: CounterSettings =

@@ -79,10 +79,12 @@ function servePlane(rules: number): Promise<number> {
     Lease: (stream) => {
       stream.sendMetadata(new Metadata());
       stream.on('data', ({ asks }: LeaseRequest__Output) => {
-        const answers = (asks?.asks ?? []).map(({ counter, number, onlySettles }) => ({
+        const answers = (asks?.asks ?? []).map(({ counter, number, onlySettles, max }) => ({
           counter,
           number,
-          ...(onlySettles ? { taken: {} } : { grant: { id: ++grants, tokens: 100_000_000, ttlMs: bounds.leaseMs, max: 2_000_000_000 } }),
+          ...(onlySettles
+            ? { taken: {} }
+            : { grant: { id: ++grants, tokens: 100_000_000, ttlMs: bounds.leaseMs, max: max ?? 2_000_000_000 } }),
         }));
         if (answers.length > 0) stream.write({ answers: { answers } });
       });

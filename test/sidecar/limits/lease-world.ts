@@ -2,7 +2,7 @@
 // reorders, loses, doubles and cuts; either side dies. The ledger is the control plane's and the leases are the sidecar's;
 // only what carries their messages is ours.
 import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../control-plane/domain/quota/ledger.ts';
-import { bounds, type QuotaAnswer, type QuotaAsk } from '../../../proto/contract/index.ts';
+import type { QuotaAnswer, QuotaAsk } from '../../../proto/contract/index.ts';
 import type { LimitSet } from '../../../sidecar/decide/decision.ts';
 import { createLeasedCounters } from '../../../sidecar/limits/leased-counters.ts';
 import { Leases } from '../../../sidecar/limits/leases.ts';
@@ -46,12 +46,16 @@ export interface WorldPlan {
   readonly endsAtMs: number;
 }
 
+/** A call, in real time, and the limit that its sidecar knew then. */
+interface Admitted {
+  readonly at: number;
+  readonly max: number;
+}
+
 export interface Told {
   /** When calls came, and when they were admitted, in real time. */
   readonly calls: readonly number[];
-  readonly admitted: readonly number[];
-  /** The limit, from when. */
-  readonly limits: readonly { readonly from: number; readonly max: number }[];
+  readonly admitted: readonly Admitted[];
   readonly messages: number;
   readonly lies: readonly string[];
 }
@@ -75,7 +79,6 @@ export function playWorld(plan: WorldPlan): Told {
 
   // === Policy
   let policy = { number: 1, max: plan.max };
-  const limits = [{ from: Number.NEGATIVE_INFINITY, max: plan.max }];
 
   // === The ledger
   const ledgerAhead = between(1e9, 1e12);
@@ -105,7 +108,7 @@ export function playWorld(plan: WorldPlan): Told {
 
   // === The sidecars
   const calls: number[] = [];
-  const admitted: number[] = [];
+  const admitted: Admitted[] = [];
   let messages = 0;
   let boots = 0;
   const sidecars = Array.from({ length: holders }, startSidecar);
@@ -118,7 +121,9 @@ export function playWorld(plan: WorldPlan): Told {
     const counters = createLeasedCounters(leases, windowSeconds);
     const allowance = counters.allowanceOf('ann', 'enforced');
     const setOf = (max: number): LimitSet => ({ limits: [{ id: 'a', max, layer: 'workspace', path: 'a' }], found: null });
-    let set = setOf(policy.max);
+    let held = policy.number;
+    let known = policy.max;
+    let set = setOf(known);
     let isDead = false;
     const time = (): number => now + ahead;
 
@@ -157,7 +162,7 @@ export function playWorld(plan: WorldPlan): Told {
       const full = allowance.firstFull(set, time());
       if (full === null) {
         allowance.charge(set, time());
-        admitted.push(now);
+        admitted.push({ at: now, max: known });
       }
       return full;
     };
@@ -179,7 +184,9 @@ export function playWorld(plan: WorldPlan): Told {
           );
       },
       learn: ({ number, max }) => {
-        if (isDead) return;
+        if (isDead || number <= held) return;
+        held = number;
+        known = max;
         set = setOf(max);
         leases.policyChanged({ epoch: 'e', number }, time());
       },
@@ -242,18 +249,15 @@ export function playWorld(plan: WorldPlan): Told {
     policy = { number: policy.number + 1, max: Math.max(0, Math.round(plan.max * between(0.2, 2))) };
     const learned = policy;
     at(now + between(0, 300), () => {
-      if (heard.number >= learned.number) return;
-      heard = learned;
-      limits.push({ from: now, max: learned.max });
+      if (heard.number < learned.number) heard = learned;
     });
-    for (const sidecar of sidecars) at(now + between(0, 1_000), () => sidecar.learn(learned));
+    for (const sidecar of sidecars) at(now + between(0, random() < 0.2 ? 6_000 : 1_000), () => sidecar.learn(learned));
   });
   // Who missed one, or heard them in the wrong order, is told in the end.
   at(healsAtMs, () => {
     if (heard.max !== plan.max || policy.number > 1) {
       policy = { number: policy.number + 1, max: plan.max };
       heard = policy;
-      limits.push({ from: now, max: plan.max });
       for (const sidecar of sidecars) sidecar.learn(policy);
     }
   });
@@ -273,7 +277,7 @@ export function playWorld(plan: WorldPlan): Told {
     now = event.at;
     event.run();
   }
-  return { calls, admitted, limits, messages, lies };
+  return { calls, admitted, messages, lies };
 }
 
 interface Sidecar {
@@ -326,24 +330,14 @@ function createQueue() {
   };
 }
 
-/** The first window that holds more than it may, if any does: of calls in `[from, from + windowSeconds)`. */
-export function crowdedWindow({ admitted, limits }: Told, windowSeconds: number): string | null {
-  const times = admitted.toSorted((a, b) => a - b);
-  const lengthMs = windowSeconds * 1_000;
+/** The first window that holds more than the highest limit of its own calls, if any does: of calls in `[from, from + windowSeconds)`. */
+export function crowdedWindow({ admitted }: Pick<Told, 'admitted'>, windowSeconds: number): string | null {
+  const sorted = admitted.toSorted((a, b) => a.at - b.at);
   let end = 0;
-  for (const [at, from] of times.entries()) {
-    while (end < times.length && (times[end] ?? 0) < from + lengthMs) end += 1;
-    // Who holds a grant of an older limit may use it until it ends.
-    const max = limitWithin(limits, from - bounds.leaseMs, from + lengthMs);
-    if (end - at > max) return `${end - at} calls from ${from.toFixed(0)} ms on, where ${max} may be`;
+  for (const [first, { at: from }] of sorted.entries()) {
+    while (end < sorted.length && (sorted[end]?.at ?? 0) < from + windowSeconds * 1_000) end += 1;
+    const max = Math.max(...sorted.slice(first, end).map((call) => call.max));
+    if (end - first > max) return `${end - first} calls from ${from.toFixed(0)} ms on, where ${max} may be`;
   }
   return null;
 }
-
-/** The highest limit that held at any time between these. */
-const limitWithin = (limits: Told['limits'], from: number, until: number): number =>
-  Math.max(
-    ...limits
-      .filter((limit, at) => limit.from <= until && (limits[at + 1]?.from ?? Number.POSITIVE_INFINITY) >= from)
-      .map(({ max }) => max),
-  );

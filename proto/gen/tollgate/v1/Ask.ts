@@ -12,6 +12,8 @@ export interface Ask {
   'onlySettles'?: (boolean);
   'revision'?: (_tollgate_v1_Revision | null);
   'settled'?: (_tollgate_v1_Settled)[];
+  'max'?: (number);
+  '_max'?: "max";
 }
 
 export interface Ask__Output {
@@ -21,4 +23,6 @@ export interface Ask__Output {
   'onlySettles': (boolean);
   'revision': (_tollgate_v1_Revision__Output | null);
   'settled': (_tollgate_v1_Settled__Output)[];
+  'max'?: (number);
+  '_max'?: "max";
 }
