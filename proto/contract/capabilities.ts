@@ -3,7 +3,7 @@
 import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
 /** Of this version, as a hello names them. */
-export const capabilities: readonly string[] = ['deltas'];
+export const capabilities: readonly string[] = ['deltas', 'agent-ceiling'];
 
 /** The capability that it takes to understand each thing that policy may use; null: every version does. */
 export interface Needs {

@@ -1,6 +1,7 @@
 // What a policy document may hold. Every write goes through `checkDocument` after it is merged; what it lets through,
 // the compiler and every sidecar can take.
 import { bounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
+import { type AgentCeiling, agentCeiling } from '../agents/ceiling.ts';
 import { type RedactionDocument, redaction } from './redaction.ts';
 import { type ToolNamesDocument, toolNames } from './tool-names.ts';
 import { described, entries, fields, integer, type JsonSchema, oneOf, type Problem, problem, type Shape } from '../shape.ts';
@@ -22,6 +23,7 @@ export interface PolicyDocument {
   readonly redaction?: RedactionDocument;
   readonly toolNames?: ToolNamesDocument;
   readonly toolDefinitions?: 'any' | 'pinned';
+  readonly agentCeiling?: AgentCeiling;
 }
 
 export interface StoredDocument {
@@ -87,7 +89,15 @@ function shapeOf(kind: DocumentKind, part: Part): Shape {
     defaults: tierRules(part),
     tools: entries(tools, tierRules(part)),
     ...(kind === 'workspace'
-      ? { unknownAgents: oneOf('allow', 'deny'), auditUnavailable: oneOf('allow', 'deny'), outage, redaction, toolNames, toolDefinitions }
+      ? {
+          unknownAgents: oneOf('allow', 'deny'),
+          auditUnavailable: oneOf('allow', 'deny'),
+          outage,
+          redaction,
+          toolNames,
+          toolDefinitions,
+          agentCeiling,
+        }
       : {}),
     ...(kind === 'user' ? { agentTypes: entries(agentTypeKey, tierRules(part)) } : {}),
   });

@@ -3,9 +3,12 @@ import { makeId } from '../../domain/access/key.ts';
 import { accepted } from '../../domain/refusal.ts';
 import { insertAgent } from '../../store/agents.ts';
 import { writeOperation } from '../operation.ts';
+import { requireCeiling } from './require-ceiling.ts';
 
-export const createAgent = writeOperation('agent.create', async ({ client, deps, workspaceId, now }, body: unknown) => {
+export const createAgent = writeOperation('agent.create', async (write, body: unknown) => {
+  const { client, deps, workspaceId, now } = write;
   const fields = accepted(checkNewAgent(body));
+  await requireCeiling(write, null, fields);
   const id = makeId(deps.random);
   await insertAgent(client, workspaceId, { ...fields, id, createdAt: now });
   return { result: { id }, target: `agent/${id}` };

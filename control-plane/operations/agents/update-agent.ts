@@ -1,5 +1,6 @@
 // PUT writes what is there and ignores what it does not know; PATCH is the validated path. `suspended` is the brake of
-// owners and admins: a member may send it back as it is, and neither pulls nor releases it.
+// owners and admins: a member may send it back as it is, and neither pulls nor releases it. What else a member may give
+// an agent, `domain/agents/ceiling.ts` says.
 import { type Action, isLead } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../../domain/agents/agent.ts';
@@ -7,6 +8,7 @@ import { accepted, type Checked, forbidden } from '../../domain/refusal.ts';
 import { updateAgent as updateStored } from '../../store/agents.ts';
 import { type Deps, writeOperation } from '../operation.ts';
 import { requireAgent } from './read-agents.ts';
+import { requireCeiling } from './require-ceiling.ts';
 
 interface AgentChange {
   readonly id: string;
@@ -14,10 +16,12 @@ interface AgentChange {
 }
 
 const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<Partial<AgentFields>>) =>
-  writeOperation(action, async ({ client, deps, actor, workspaceId, now }, { id, body }: AgentChange) => {
+  writeOperation(action, async (write, { id, body }: AgentChange) => {
+    const { client, deps, actor, workspaceId, now } = write;
     const agent = await requireAgent(client, workspaceId, id);
     const fields = accepted(check(body, deps));
     requireBrake(actor, agent, fields);
+    await requireCeiling(write, agent, { ...agent, ...fields });
     await updateStored(client, workspaceId, id, fields, now);
     return { result: {}, target: `agent/${id}`, detail: { fields: Object.keys(fields) } };
   });

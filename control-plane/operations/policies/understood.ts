@@ -14,24 +14,36 @@ type Understanding = Pick<Write, 'client' | 'workspaceId' | 'force'> & { readonl
 const silenceMs = 30_000;
 const namesMax = 10;
 
+/** What it takes of control planes alone, by the field of a document that no sidecar is sent. */
+const ownNeeds: Readonly<Record<string, string>> = { agentCeiling: 'agent-ceiling' };
+
 /** Throws a conflict; else the database says from then on what it takes to work with it. */
 export async function requireUnderstood(
   { client, workspaceId, force, deps }: Understanding,
   documents: readonly (PolicyDocument | null)[],
 ): Promise<void> {
-  const needs = [...new Set(documents.flatMap((document) => (document === null ? [] : needsOfDocument(document, deps.needs))))].toSorted();
+  const written = documents.filter((document) => document !== null);
+  const ofSidecars = unique(written.flatMap((document) => needsOfDocument(document, deps.needs)));
+  const needs = unique([
+    ...ofSidecars,
+    ...written.flatMap((document) =>
+      Object.keys(document).flatMap((field) => (Object.hasOwn(ownNeeds, field) ? (ownNeeds[field] ?? []) : [])),
+    ),
+  ]);
   if (needs.length === 0) return;
   const what = `this policy needs ${needs.join(', ')}`;
   const instances = await countLackingInstances(client, needs, silenceMs);
   if (instances > 0)
     throw conflict(`${what}, which ${instances} control ${instances === 1 ? 'plane lacks' : 'planes lack'}; upgrade all of them first`);
-  if (!force) {
-    const sidecars = await listLackingSidecars(client, workspaceId, needs);
+  if (!force && ofSidecars.length > 0) {
+    const sidecars = await listLackingSidecars(client, workspaceId, ofSidecars);
     if (sidecars.length > 0)
       throw conflict(`${what}, which sidecars lack: ${shown(sidecars)}; upgrade them, or say force=true: they deny what it is about`);
   }
   await raiseNeeds(client, needs);
 }
+
+const unique = (names: readonly string[]): readonly string[] => [...new Set(names)].toSorted();
 
 function shown(names: readonly string[]): string {
   const more = names.length - namesMax;
