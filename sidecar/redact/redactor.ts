@@ -134,6 +134,14 @@ function createCall(finders: Finders, numbers: Numbers): Call {
     return mark;
   };
 
+  /** Again where something was found that may stand elsewhere in it too: once it is replaced, nobody would know what stood there. */
+  const look = (text: string, from: number): ReturnType<typeof findWanted> => {
+    const first = findWanted(finders, text, from, known, work);
+    const before = values.all.size;
+    for (const { kind, start, end } of first.found) values.add(kind, text.slice(start, end));
+    return values.all.size === before ? first : findWanted(finders, text, from, knownOf(values.all), work);
+  };
+
   const rewrite = (leaf: Leaf, nesting: number): string => {
     const { text, name, outer, sort, isKey, path } = leaf;
     if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(text, leaf, nesting + 1);
@@ -145,7 +153,7 @@ function createCall(finders: Finders, numbers: Numbers): Call {
     const context = isContext ? `${name}: ` : meaningOf(sort).isContext ? `${sort}: ` : '';
     const scanned = context + text;
     const isWhole = ({ start, end }: Span): boolean => start === context.length && end === scanned.length;
-    const { found, left } = findWanted(finders, scanned, context.length, known, work);
+    const { found, left } = look(scanned, context.length);
     if (named !== null && !passed.has(named) && !found.some(isWhole) && !left.some(isWhole)) {
       // Judged by what stands there besides marks; where there is nothing else, there is nothing.
       const bare = withoutMarks(text, marked);

@@ -129,3 +129,12 @@ test.each(planted)('$kind is found as what it is in $text', ({ kind, text, value
   expect(findings.map((finding) => finding.kind)).toEqual([kind]);
   expect(redacted).not.toContain(value);
 });
+
+test('a secret that is found at one place is replaced as widely at all others, in a stream as in the whole text', () => {
+  const secret = 'CLIENT_SECRET=k7Qz2mXw9vRt4LsB8nHcYd1J';
+  const key = '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIKVNyhglMLsdbRMs3tYjey7ZHj9yH8sZcRdElNZJPJ1c\n-----END PRIVATE KEY-----';
+  const text = `the id is AKIAQ7RZLKD2WVMN3TXB ; the parcel waits ; ${key} ; ${secret} ; ${secret}`;
+  const stream = redactor.openStream(createNumbers());
+  expect(stream.push(text) + stream.end()).toBe(redactText(text));
+  expect(redactText(text)).toMatch(/(\[redacted:secret#1\]) ; \1$/);
+});
