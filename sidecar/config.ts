@@ -1,5 +1,16 @@
 // The sidecar process's configuration: one schema gives types, defaults, validation and README's table.
-import { commandsProblem, type ConfigOf, choice, integer, isTier, nameProblem, parseKey, text, tiers } from '@tollgate/proto/contract';
+import {
+  bounds,
+  commandsProblem,
+  type ConfigOf,
+  choice,
+  integer,
+  isTier,
+  nameProblem,
+  parseKey,
+  text,
+  tiers,
+} from '@tollgate/proto/contract';
 import { requestsPerSecondDefault } from './gateway/request-limit.ts';
 import { addressProblem, authoritiesProblem } from './tls/options.ts';
 
@@ -47,6 +58,14 @@ export const sidecarSchema = {
       'What an entry survives before the caller hears the decision: a kill of the process, a power loss, or (committed by the control plane, for which a call waits 5 s at most) the loss of the machine',
     fallback: 'kernel',
     choices: ['kernel', 'disk', 'remote'],
+  }),
+  leaseWaitMs: integer({
+    name: 'TOLLGATE_LEASE_WAIT_MS',
+    describe:
+      "How long a call waits, in ms, where what is left of a limit or cap is held by other sidecars; then it is denied and may be tried again. At a coding agent's hook 3,500 at most",
+    fallback: bounds.leaseWaitMs,
+    min: 10,
+    max: 5_000,
   }),
   spoolMaxMb: integer({
     name: 'TOLLGATE_SPOOL_MAX_MB',

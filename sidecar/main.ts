@@ -103,6 +103,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
     tls: config.tls,
     spoolDir: config.spoolDir,
     durability: config.durability,
+    leaseWaitMs: config.leaseWaitMs,
     spoolBytesMax: config.spoolMaxMb * 1024 ** 2,
     keepInput: config.auditInput === 'full',
     sidecarId: config.sidecarId,

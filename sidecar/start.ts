@@ -42,6 +42,8 @@ export interface SidecarOptions {
   readonly spoolDir: string;
   readonly durability: Durability;
   readonly spoolBytesMax: number;
+  /** How long a call waits for calls of a limit that others hold, in ms; absent: `bounds.leaseWaitMs`. */
+  readonly leaseWaitMs?: number;
   readonly keepInput: boolean;
   readonly sidecarId: string | null;
   readonly log: Log;
@@ -77,6 +79,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     soon: (run) => void setImmediate(run),
     open: openQuotaStream(channel, { sidecarId, holderSecret: randomBytes(32) }),
     log,
+    ...(options.leaseWaitMs === undefined ? {} : { waitMs: options.leaseWaitMs }),
   });
   const counters = createLeasedCounters(leaseKeeper.leases, 60);
   cell.onSwap(prepareWith(counters));

@@ -91,6 +91,7 @@ export function compileSettings(state: SettingsState, defaults: PolicyDefaults):
     outage: {
       maxStalenessSeconds: document.outage?.maxStalenessSeconds ?? outageDefaults.maxStalenessSeconds,
       then: { interactive: then('interactive'), subagent: then('subagent'), background: then('background'), api: then('api') },
+      ...(document.outage?.caps === 'deny' ? { caps: 'deny' as const } : {}),
     },
     redaction: compileRedaction(document.redaction),
     toolNames: compileToolNames(document.toolNames),

@@ -9,10 +9,10 @@ export function asksFrom(asks: readonly Ask__Output[]): readonly QuotaAsk[] | nu
   return read.every((ask) => ask !== null) ? read : null;
 }
 
-function askFrom({ counter, number, waiting, onlySettles, revision, max, settled }: Ask__Output): QuotaAsk | null {
+function askFrom({ counter, number, waiting, onlySettles, revision, max, made, settled }: Ask__Output): QuotaAsk | null {
   const counted = counterFrom(counter);
   if (counted === null || revision === null) return null;
-  return { counter: counted, number, waiting, onlySettles, revision, max: max ?? null, settled };
+  return { counter: counted, number, waiting, onlySettles, revision, max: max ?? null, made: made ?? null, settled };
 }
 
 /** Whoever asked knows what its run is of. */
@@ -29,8 +29,8 @@ export const answersOf = (answers: readonly QuotaAnswer[]): LeaseResponse => ({
 function resultOf(result: QuotaResult): Pick<Answer, 'grant' | 'full' | 'later' | 'none' | 'taken'> {
   switch (result.kind) {
     case 'grant': {
-      const { id, tokens, ttlMs, max, shared } = result;
-      return { grant: { id, tokens, max, shared, ...(ttlMs === null ? {} : { ttlMs }) } };
+      const { id, tokens, ttlMs, max, shared, ageMs } = result;
+      return { grant: { id, tokens, max, shared, ...(ttlMs === null ? {} : { ttlMs }), ...(ageMs === null ? {} : { ageMs }) } };
     }
     case 'full': {
       const { roomAfterMs, shared } = result;

@@ -29,6 +29,8 @@ export const bounds = {
   leaseMs: 2_000,
   /** How long a call waits for a lease that has run dry. */
   leaseWaitMs: 250,
+  /** How long `tollgate hook` waits for an answer, which is less than any coding agent waits for it. */
+  hookMs: 4_000,
   /** Counters in one message of asks, and grants that one ask settles. */
   leaseAsks: 1_000,
   leaseSettled: 100,

@@ -3,7 +3,7 @@
 import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
 /** Of this version, as a hello names them. */
-export const capabilities: readonly string[] = ['deltas', 'agent-ceiling'];
+export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outage-caps'];
 
 /** The capability that it takes to understand each thing that policy may use; null: every version does. */
 export interface Needs {
@@ -11,17 +11,20 @@ export interface Needs {
   readonly rule: Readonly<Record<string, string | null>>;
   /** By what stands before the `/` in an entry's key. */
   readonly entry: Readonly<Record<string, string | null>>;
+  /** By the path of a setting in the workspace document, as `section.field`. Who lacks it goes on as if it were not said. */
+  readonly setting: Readonly<Record<string, string | null>>;
 }
 
 /** Who adds a field or a kind of entry adds its line here, and its name to `capabilities`. */
 export const policyNeeds: Needs = {
   rule: { permission: null, rateLimit: null, transform: null, override: null },
   entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },
+  setting: { 'outage.caps': 'outage-caps' },
 };
 
 /** All that policy may need. */
-export const needable = ({ rule, entry }: Needs): readonly string[] => [
-  ...new Set([...Object.values(rule), ...Object.values(entry)].filter((need) => need !== null)),
+export const needable = ({ rule, entry, setting }: Needs): readonly string[] => [
+  ...new Set([...Object.values(rule), ...Object.values(entry), ...Object.values(setting)].filter((need) => need !== null)),
 ];
 
 /** A field that is not in the table needs a capability of its own name, which nobody has. */
@@ -31,6 +34,13 @@ const needOf = (table: Needs['rule'], name: string): string | null => (Object.ha
 export function needsOfRule(rule: object, { rule: table }: Needs): readonly string[] {
   return Object.keys(rule).flatMap((field) => needOf(table, field) ?? []);
 }
+
+/** What it takes to heed the settings of a workspace document, as far as it says any. */
+export const needsOfSettings = (document: object, { setting }: Needs): readonly string[] =>
+  Object.entries(setting).flatMap(([path, need]) => {
+    const said = path.split('.').reduce<unknown>((of, field) => Object(of)[field], document);
+    return said === undefined || need === null ? [] : [need];
+  });
 
 /**
  * A rule for who lacks some capabilities: where it needs one of them it denies, and makes no exception. What is understood of it stays, since

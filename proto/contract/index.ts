@@ -8,6 +8,7 @@ export {
   loweredDocument,
   loweredRule,
   needable,
+  needsOfSettings,
   type Needs,
   needsOfRule,
   policyNeeds,

@@ -39,6 +39,8 @@ export interface QuotaAsk {
   readonly revision: RevisionName;
   /** The limit by that revision; null: who asks does not say. */
   readonly max: number | null;
+  /** Of a run, where the ledger may have been set back: calls that its holder knows were made; null: it need not hear. */
+  readonly made: number | null;
   readonly settled: readonly SettledGrant[];
 }
 
@@ -50,6 +52,8 @@ export interface QuotaGrant {
   readonly ttlMs: number | null;
   readonly max: number;
   readonly shared: boolean;
+  /** Of a run: how long ago it was asked for first; null: nobody knows. */
+  readonly ageMs: number | null;
 }
 
 export type QuotaResult =

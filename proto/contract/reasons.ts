@@ -15,6 +15,7 @@ export const reasons = {
   agent_tools: 'terminal',
   delegation_denied: 'terminal',
   delegated_tools: 'terminal',
+  sessions_full: 'retry',
   scope_missing: 'terminal',
   tool_definition_changed: 'terminal',
   cap_duration: 'terminal',

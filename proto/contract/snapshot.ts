@@ -51,6 +51,8 @@ export interface CompiledSettings {
   readonly outage: {
     readonly maxStalenessSeconds: number;
     readonly then: Readonly<Record<Tier, 'deny' | 'last_known'>>;
+    /** `deny`: no call is counted to a cap here alone while nobody can be asked; absent: it is. */
+    readonly caps?: 'deny';
   };
   readonly redaction: CompiledRedaction;
   /** Beside the built-in tables of the hosts' names. */

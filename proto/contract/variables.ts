@@ -28,6 +28,7 @@ export const programVariables: readonly string[] = [
   'TOLLGATE_INJECT_PORT',
   'TOLLGATE_INJECT_SETTINGS',
   'TOLLGATE_KEY',
+  'TOLLGATE_LEASE_WAIT_MS',
   'TOLLGATE_LOG_LEVEL',
   'TOLLGATE_MCP_URL',
   'TOLLGATE_MESH_PORT',

@@ -21,13 +21,19 @@ import type { Decision } from './decision.ts';
 import type { IndexedDocument } from './document.ts';
 import { refuse } from './refusal.ts';
 
-// Bounded by size and not by count: bounded by count, the cache would take all of its memory at once, for every revision.
-const callersMax = 10_000;
+// In bytes, which callers choose by the names that they claim: an estimate of what V8 takes for each.
+const callersBytesMax = 16 * 1024 ** 2;
+const callerBytes = 1_500;
 const callersOf = new WeakMap<Index, LRUCache<string, Caller>>();
 
 /** The caller of a claim under this snapshot; equal claims share one. */
 export function bindCaller(index: Index, claim: Claim): Caller {
-  const callers = callersOf.get(index) ?? new LRUCache<string, Caller>({ maxSize: callersMax, sizeCalculation: () => 1 });
+  const callers =
+    callersOf.get(index) ??
+    new LRUCache<string, Caller>({
+      maxSize: callersBytesMax,
+      sizeCalculation: (_, cacheKey) => callerBytes + 8 * cacheKey.length,
+    });
   callersOf.set(index, callers);
   const cacheKey = JSON.stringify(claim);
   const known = callers.get(cacheKey);

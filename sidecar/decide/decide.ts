@@ -24,7 +24,7 @@ export function decide(caller: Caller, tool: string, usage: Usage, freshness: Fr
   const stale = isStale(caller.index, freshness, now);
   if (stale && caller.deniedInOutage !== null) return outageDenial(caller, freshness, now);
   const decision = decideFresh(caller, tool, usage, now);
-  return stale ? { ...decision, outage: true } : decision;
+  return stale || (decision.attempt && isCountedAlone(caller, usage)) ? { ...decision, outage: true } : decision;
 }
 
 function decideFresh(caller: Caller, tool: string, usage: Usage, now: number): Decision {
@@ -43,6 +43,8 @@ function decideFresh(caller: Caller, tool: string, usage: Usage, now: number): D
   return plan.shadow === null ? decision : withShadow(caller, tool, decision, plan.shadow, usage, now);
 }
 
+const isCountedAlone = ({ profile }: Caller, { shared }: Usage): boolean => profile !== null && shared !== null && shared.isAlone;
+
 /** Whether the control plane has been silent for longer than the workspace allows. Of 0: whether the stream is lost. */
 export function isStale({ settings }: Pick<Index, 'settings'>, { connected, heardAt }: Freshness, now: number): boolean {
   const { maxStalenessSeconds } = settings.outage;
@@ -56,15 +58,17 @@ function outageDenial(caller: Caller, { heardAt }: Freshness, now: number): Deci
   return { ...refuse('outage', words), outage: true };
 }
 
-function capDenial({ profile }: Caller, usage: Usage, now: number): Decision | null {
+function capDenial({ profile, index }: Caller, usage: Usage, now: number): Decision | null {
   if (profile === null) return null;
-  if (now - usage.startedAt >= profile.maxDurationMs)
+  const { shared } = usage;
+  const startedAt = shared === null ? usage.startedAt : Math.min(usage.startedAt, shared.beganAt);
+  if (now - startedAt >= profile.maxDurationMs)
     return cap('cap_duration', 'max_duration', `the run has lasted its ${profile.maxDurationMs} ms (maxDurationMs)`);
   if (usage.toolRounds > profile.maxToolRounds)
     return cap('cap_tool_rounds', 'max_rounds', `the run has had its ${profile.maxToolRounds} rounds (maxToolRounds)`);
   if (usage.toolCalls >= profile.maxToolCalls) return callsCap(profile.maxToolCalls);
-  const { shared } = usage;
-  if (shared !== null && !shared.hasRoom(profile.maxToolCalls, now)) return sharedCap(profile.maxToolCalls, shared, now);
+  if (shared !== null && !shared.hasRoom(profile.maxToolCalls, now, index.settings.outage.caps !== 'deny'))
+    return sharedCap(profile.maxToolCalls, shared, now);
   if (usage.spentCents > 0 && usage.spentCents >= profile.maxBudgetCents) {
     return cap('cap_budget', 'max_budget', `the run has spent its ${profile.maxBudgetCents} cents (maxBudgetCents)`);
   }
@@ -103,6 +107,8 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dr
     },
     limits: noLimits,
     awaits,
+    // Who was not answered in time has not tried.
+    attempt: dry === null,
   };
 }
 

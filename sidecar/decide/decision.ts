@@ -87,8 +87,12 @@ export interface Full {
 
 /** The calls of a run that other processes may serve as well. */
 export interface SharedCalls {
-  /** Whether one more fits, of `max` that all may make together. */
-  hasRoom(max: number, now: number): boolean;
+  /** Whether one more fits, of `max` that all may make together. `mayCountAlone`: where nobody can be asked, and nothing is known of it. */
+  hasRoom(max: number, now: number, mayCountAlone: boolean): boolean;
+  /** It had room at the last look because it is counted here alone. */
+  readonly isAlone: boolean;
+  /** When it began, as far as the ledger has told; infinite: it has not. */
+  readonly beganAt: number;
   /** Where none fits: what to wait for, where a wait may help. */
   awaits(now: number): readonly LeasedCounter[] | null;
   /** All of them have been made. */

@@ -1,6 +1,7 @@
 // Everything about one caller and one tool that no counter changes, worked out once: the refusal if there is one, both
 // folds, and the decisions they lead to, ready to be handed out.
 import { type EntryRule, reasons } from '@tollgate/proto/contract';
+import type { Index } from './build-index.ts';
 import type { Caller, Plan } from './caller.ts';
 import { toolRefusal } from './chain.ts';
 import { type Decision, type LimitSet, noLimits } from './decision.ts';
@@ -8,12 +9,23 @@ import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
 
-// Tools are named by callers, so what is remembered of them is bounded.
-const plansMax = 4_096;
+// Tools are named by callers, so what is remembered of them is bounded, for all callers of a snapshot together. An estimate of what V8 takes.
+const plansBytesMax = 32 * 1024 ** 2;
+const planBytes = 1_200;
+/** Of a snapshot: who remembers plans, and how many bytes all of them take. */
+const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> }>();
 
 export function planFor(caller: Caller, tool: string): Plan {
   const plan = makePlan(caller, tool);
-  if (caller.plans.size >= plansMax) caller.plans.clear();
+  const all = remembering.get(caller.index) ?? { bytes: 0, callers: new Set() };
+  remembering.set(caller.index, all);
+  all.bytes += planBytes + 8 * tool.length;
+  if (all.bytes > plansBytesMax) {
+    for (const one of all.callers) one.plans.clear();
+    all.callers.clear();
+    all.bytes = planBytes + 8 * tool.length;
+  }
+  all.callers.add(caller);
   caller.plans.set(tool, plan);
   return plan;
 }

@@ -1,7 +1,7 @@
 // Who calls, where a door's protocol has no fields for it: agent, tier and session as headers say, the rest as the key
 // does; a key's pins win over all of it. The headers are ours and go no further.
 import { digestText, isTier, nameProblem, type Tier, tiers } from '@tollgate/proto/contract';
-import type { Claimed } from './sessions.ts';
+import type { Claimed } from './sessions/sessions.ts';
 
 /** Names in lower case. A list: each time that it stands there. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;

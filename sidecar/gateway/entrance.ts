@@ -7,7 +7,7 @@ import { authenticate, type Barred, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../metrics/sidecar.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
 import { noPins, type Pins, pinned } from './pins.ts';
-import { createSessions, type Sessions } from './sessions.ts';
+import { createSessions, type Sessions } from './sessions/sessions.ts';
 import type { CallTracing } from '../telemetry/tracing.ts';
 
 /** What a request shows of who sent it. */
@@ -28,7 +28,7 @@ export interface Entrance {
   /** Undefined: calls are not traced. */
   readonly tracing: CallTracing | undefined;
   /** The runs behind every door. */
-  readonly sessions: Sessions;
+  readonly sessions: Pick<Sessions, 'find'>;
   /** Asked once for each request, where it can be before a byte of its body is read. */
   readonly enter: (shown: Shown) => LetIn | Barred;
 }

@@ -1,7 +1,7 @@
 // What a sidecar says of every call that comes through it, whatever the caller claims: it stands beside one agent, and
 // who runs it knows which. As a key's pin does, it replaces the caller and leaves the chain above; a key's goes first.
 import type { Tier } from '@tollgate/proto/contract';
-import type { Sessions } from './sessions.ts';
+import type { Sessions } from './sessions/sessions.ts';
 
 export interface Pins {
   readonly agent: string | null;
@@ -10,7 +10,7 @@ export interface Pins {
 
 export const noPins: Pins = { agent: null, tier: null };
 
-export function pinned(sessions: Sessions, { agent, tier }: Pins): Sessions {
+export function pinned(sessions: Sessions, { agent, tier }: Pins): Pick<Sessions, 'find'> {
   if (agent === null && tier === null) return sessions;
   return {
     find: (index, identity, claimed) =>

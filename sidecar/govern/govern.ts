@@ -48,19 +48,34 @@ export type Takes = boolean | ((changed: unknown) => boolean);
 
 export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
 
-/**
- * Decides and counts one call: at once, unless a wait may help, then within `bounds.leaseWaitMs`. `forwards`: whether the door can
- * replace the input by a redacted one.
- */
-export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwards: Takes): JudgedCall | Promise<JudgedCall> {
+/** How a door asks. */
+export interface Asking {
+  /** Whether it can replace the input by a redacted one. */
+  readonly forwards: Takes;
+  /** By `GovernDeps.clock.now`: what is not decided by then is denied, and nothing of it counts. Absent: whoever asked waits. */
+  readonly until?: number;
+}
+
+/** Decides and counts one call: at once, unless a wait may help, then within the time that calls wait for limits and within `until`. */
+export function judge(
+  deps: GovernDeps,
+  run: GovernedRun,
+  call: ToolCall,
+  { forwards, until = Number.POSITIVE_INFINITY }: Asking,
+): JudgedCall | Promise<JudgedCall> {
   const startedAt = deps.clock.now();
-  const first = weighSafely(deps, run, call, { forwards, now: startedAt });
+  const inTime = (now: number): Weighed => {
+    const weighed = weighSafely(deps, run, call, { forwards, now });
+    // Also where it was weighed for too long.
+    return deps.clock.now() < until ? weighed : unkept(late);
+  };
+  const first = inTime(startedAt);
   const { awaits } = first.decision;
   if (awaits === null) return conclude(deps, run, call, { weighed: first, startedAt, decidedAt: startedAt });
   return new Promise((done, fail) => {
-    run.usage.wait(awaits, startedAt, (isLast, now) => {
+    run.usage.wait(awaits, startedAt, until, (isLast, now) => {
       try {
-        const weighed = weighSafely(deps, run, call, { forwards, now });
+        const weighed = inTime(now);
         if (isLast || weighed.decision.awaits === null) done(conclude(deps, run, call, { weighed, startedAt, decidedAt: now }));
         return weighed.decision.awaits;
       } catch (error) {
@@ -70,6 +85,8 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, forwar
     });
   });
 }
+
+const late = refuse('internal_error', 'no answer in time: whoever asked must be answered before it could be decided');
 
 interface Concluding {
   readonly weighed: Weighed;

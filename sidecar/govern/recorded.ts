@@ -29,14 +29,31 @@ export function recorded<T>(sidecar: Governing, judged: Judged<T> | Promise<Judg
 
 const recordedLater = async <T>(sidecar: Governing, judging: Promise<Judged<T>>): Promise<T> => recorded(sidecar, await judging);
 
-/** Together with all entries of this turn of the event loop: for requests that arrive side by side. */
-export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> | Promise<Judged<T>>): Promise<T> {
+/**
+ * Together with all entries of this turn of the event loop: for requests that arrive side by side. `until`, by `GovernDeps.clock.now`: whoever
+ * asked is answered by then, as if nobody knew whether there is an entry. Absent: it waits.
+ */
+export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> | Promise<Judged<T>>, until?: number): Promise<T> {
   const judged = judging instanceof Promise ? await judging : judging;
   try {
-    await sidecar.spool.appendAsync(judged.entry);
+    const appending = sidecar.spool.appendAsync(judged.entry);
+    await (until === undefined ? appending : within(until - sidecar.govern.clock.now(), appending));
     return judged.result;
   } catch (error) {
     return unrecorded(sidecar, judged, error);
+  }
+}
+
+/** What waits longer goes on, and nobody hears of it. */
+async function within<T>(ms: number, appending: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new AuditUnavailable('unconfirmed', 'the entry was not recorded in time')), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([appending, limit]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -19,6 +19,8 @@ export interface GovernedRun {
   readonly numbers: Numbers;
   /** Of the snapshot last decided by. */
   caller: Caller;
+  /** What denies every call of it, whatever policy says. */
+  readonly barred?: Decision;
 }
 
 /** A run that has used nothing yet. Throws where no policy is held. */
@@ -43,6 +45,7 @@ export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): Decision 
   const index = cell.current;
   if (cell.refused !== null) return refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`);
   if (index === null) return refuse('snapshot_missing', 'no policy has been received yet');
+  if (run.barred !== undefined) return run.barred;
   if (run.caller.index !== index) run.caller = bindCaller(index, run.claim);
   const expiresAt = run.caller.key?.expiresAt ?? null;
   return expiresAt !== null && clock.wall() >= expiresAt ? refuse('key_revoked', 'the key has expired') : null;

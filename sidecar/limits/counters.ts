@@ -27,8 +27,8 @@ export interface Counters {
   allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): Allowance;
   /** For a run that others may serve as well; null: it is counted here alone. */
   sharedCalls(run: SharedRun): SharedRunCalls | null;
-  /** Tries a call again as soon as it may pass, and a last time once it has waited long enough. */
-  wait(awaits: readonly LeasedCounter[], now: number, retry: Retry): void;
+  /** Tries a call again as soon as it may pass, and a last time once it has waited long enough, or at `until`. */
+  wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
   /** Windows of another length; what was counted is kept as long as it would have been. */
   setWindow(seconds: number): void;
   sweep(now: number): void;
@@ -91,7 +91,7 @@ export function createCounters(windowSeconds: number): LocalCounters {
     },
     sharedCalls: () => null,
     // Nothing that is counted here can come from elsewhere.
-    wait: (_awaits, now, retry) => void retry(true, now),
+    wait: (_awaits, now, _until, retry) => void retry(true, now),
     setWindow: (length) => {
       if (length === seconds) return;
       seconds = length;

@@ -7,7 +7,7 @@
 // States of asking: idle → asked (one ask for calls at a time; unanswered for `answerMs` it is asked anew) → answered:
 // granted; `full` until a time, in which nobody is asked; or `later`. An ask that only settles waits for nothing.
 //
-// In use means: a call was made, or wanted, within `useMs`; longer for a run, whose grants need no renewal and so cost nothing. Then a grant is asked for before the one that is held is used
+// In use means: a call was made, or wanted, within `useMs`. Then a grant is asked for before the one that is held is used
 // up or ends, so that calls find it there. What is not in use is settled and holds nothing.
 import { bounds, type QuotaAsk, type QuotaCounter, type QuotaGrant, type QuotaResult, type RevisionName } from '@tollgate/proto/contract';
 import type { LeasedCounter } from '../decide/decision.ts';
@@ -15,7 +15,7 @@ import { answerMs, EndedGrants, returnMs } from './ended-grants.ts';
 import { bucketMs, Grant } from './grant.ts';
 import { SentAsks } from './sent-asks.ts';
 
-const useMs = { limit: 60_000, run: 600_000 };
+const useMs = 60_000;
 /** A grant is followed by the next once it has no longer to go. */
 const renewMs = bounds.leaseMs * 0.6;
 /** Who was asked for theirs does not ask for it back at once; what others hold is not asked for more often than a renewal would be. */
@@ -31,10 +31,18 @@ export interface LeaseTally {
   used: number;
 }
 
+interface LeaseParts {
+  readonly after?: number;
+  readonly tally?: LeaseTally;
+  readonly waitMs?: number;
+}
+
 export class Lease implements LeasedCounter {
   readonly counter: QuotaCounter;
   /** Others hold some of it, or have used some. */
   shared = false;
+  /** When a run began, by the ledger; infinite: it has not said. */
+  beganAt = Number.POSITIVE_INFINITY;
   /** Somebody looks after it. */
   isActive = false;
   /** The grant that calls take of, how many are left of it, and when to look again. Of what a call reads and writes there is no more. */
@@ -54,12 +62,18 @@ export class Lease implements LeasedCounter {
   /** Calls that were made while nobody could be asked. */
   #owed = 0;
 
+  /** Of a run: calls that were made here, all in all. */
+  #made = 0;
+  /** The ledger may have been set back: it must hear of at least so many. */
+  #offers: number | null = null;
+  #offeredIn = 0;
+
   readonly #tally: LeaseTally;
 
-  /** `after`: its asks have higher numbers. */
-  constructor(counter: QuotaCounter, after = 0, tally: LeaseTally = { granted: 0, used: 0 }) {
+  /** `after`: its asks have higher numbers. `waitMs`: how long calls wait for it. */
+  constructor(counter: QuotaCounter, { after = 0, tally = { granted: 0, used: 0 }, waitMs = 0 }: LeaseParts = {}) {
     this.counter = counter;
-    this.#asks = new SentAsks(after);
+    this.#asks = new SentAsks(after, Math.max(answerMs, waitMs));
     this.#tally = tally;
   }
 
@@ -70,12 +84,14 @@ export class Lease implements LeasedCounter {
   take(now: number): void {
     if (!this.hasRoom(now)) throw new RangeError('no call is left of a lease');
     this.#left -= 1;
+    this.#made += 1;
   }
 
   /** A call was made that nobody could be asked for. */
   owe(now: number): void {
     this.#touchedAt = now;
     this.#owed += 1;
+    this.#made += 1;
   }
 
   /** A call was wanted. */
@@ -101,7 +117,12 @@ export class Lease implements LeasedCounter {
 
   /** It holds nothing, owes nothing, and nobody uses it. */
   isIdle(now: number): boolean {
-    return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#asks.hasLost && !this.#isInUse(now);
+    return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#isPromised && !this.#isInUse(now);
+  }
+
+  /** A grant may come that does not end by itself. */
+  get #isPromised(): boolean {
+    return this.#asks.hasLost || (this.counter.kind === 'run' && this.#asks.hasUnanswered);
   }
 
   /** The limit that calls are decided by from now on. What was granted under a higher one is void: no window holds more calls than the highest of their limits. */
@@ -125,6 +146,12 @@ export class Lease implements LeasedCounter {
     this.#ended.clear();
     this.#asks.clear();
     this.policyChanged();
+    if (this.counter.kind === 'run' && this.#made > 0) this.#offers = this.#made;
+  }
+
+  /** Nobody looks after it any more, and the ledger knows all of it: it is as one that is new. */
+  forgotten(): void {
+    this.shared = false;
   }
 
   /** Nothing that was asked will be answered. */
@@ -135,14 +162,20 @@ export class Lease implements LeasedCounter {
   }
 
   recalled(now: number): void {
+    this.shared = true;
     this.#end(this.#grants);
     this.#calmUntil = now + calmMs.recalled;
   }
 
-  /** Gives back all there is. */
+  /** Gives back all there is, for good: who still hears an answer has gone. */
   release(): void {
-    this.#end(this.#grants);
+    this.giveUp();
     this.#asks.abandon();
+  }
+
+  /** Nobody will use it for now: gives back what is held, and what is still to be granted. */
+  giveUp(): void {
+    this.#end(this.#grants);
     this.#touchedAt = never;
     this.#wasUsed = false;
   }
@@ -165,13 +198,20 @@ export class Lease implements LeasedCounter {
       onlySettles: !wants,
       revision,
       max: Number.isFinite(this.#max) ? this.#max : null,
+      made: this.#offer(number),
       settled: this.#ended.tell(number, now),
     };
+  }
+
+  #offer(number: number): number | null {
+    if (this.#offers !== null) this.#offeredIn = number;
+    return this.#offers;
   }
 
   answered(number: number, result: QuotaResult, now: number): void {
     const sent = this.#asks.sent(number);
     if (sent === null) return;
+    if (number === this.#offeredIn) this.#offers = null;
     this.#ended.answered(number);
     const isAwaited = this.#asks.isAnswered(number);
     if (result.kind === 'grant') return this.#granted(result, sent.at, now);
@@ -194,6 +234,7 @@ export class Lease implements LeasedCounter {
     if (!this.#asks.isNew(grant)) return;
     this.shared ||= result.shared;
     this.#fullUntil = never;
+    if (result.ageMs !== null) this.beganAt = Math.min(this.beganAt, now - result.ageMs);
     this.#tally.granted += grant.tokens;
     this.#tally.used += this.#owed;
     grant.owe(this.#owed, now);
@@ -277,6 +318,6 @@ export class Lease implements LeasedCounter {
   }
 
   #isInUse(now: number): boolean {
-    return now - this.#touchedAt < useMs[this.counter.kind];
+    return now - this.#touchedAt < useMs;
   }
 }

@@ -12,7 +12,7 @@ export function createLeasedCounters(leases: Leases, windowSeconds: number): Cou
   return {
     allowanceOf: (originSub, fold) => (fold === 'shadow' ? shadow.allowanceOf(originSub, fold) : new LeasedAllowance(leases, originSub)),
     sharedCalls: (run) => new SharedRunCalls(leases, run),
-    wait: (awaits, now, retry) => leases.wait(awaits, now, retry),
+    wait: (awaits, now, until, retry) => leases.wait(awaits, now, until, retry),
     setWindow: (seconds) => shadow.setWindow(seconds),
     sweep: (now) => {
       leases.sweep(now);

@@ -9,8 +9,8 @@ import { Lease, type LeaseTally } from './lease.ts';
 import type { SharedRun } from './shared-calls.ts';
 import { type Retry, Waiting } from './waiting.ts';
 
-/** Who has not answered by then is not asked for the calls that come meanwhile. */
-const lateMs = bounds.leaseWaitMs * 0.8;
+/** Who has not answered within so much of what a call waits is not asked for the calls that come meanwhile. */
+const lateShare = 0.8;
 /** A run that is forgotten and comes again is another lease, which must not repeat the first one's asks. */
 const numbersOfRun = 2 ** 24;
 
@@ -34,6 +34,7 @@ export class Leases {
   readonly #active = new Map<string, Lease>();
   readonly #waiting: Waiting;
   readonly #listener: LeaseListener;
+  readonly #waitMs: number;
   #revision: RevisionName | null = null;
   #isOpen = false;
   /** The first stream is being opened: it is worth waiting for. */
@@ -45,9 +46,11 @@ export class Leases {
   #isReopened = false;
   #runs = 0;
 
-  constructor(listener: LeaseListener) {
+  /** `waitMs`: how long a call waits for what others hold. */
+  constructor(listener: LeaseListener, waitMs: number = bounds.leaseWaitMs) {
     this.#listener = listener;
-    this.#waiting = new Waiting((ms, inVain) => {
+    this.#waitMs = waitMs;
+    this.#waiting = new Waiting(waitMs, (ms, inVain) => {
       if (inVain) this.dryDenials += 1;
       listener.onWaited(ms);
     });
@@ -74,7 +77,7 @@ export class Leases {
   ofLimit(originSub: string, { id, max }: Pick<Limit, 'id' | 'max'>): Lease {
     const ofSub = this.#limits.get(originSub) ?? new Map<string, Lease>();
     this.#limits.set(originSub, ofSub);
-    const lease = ofSub.get(id) ?? new Lease({ kind: 'limit', originSub, id }, 0, this.tally);
+    const lease = ofSub.get(id) ?? new Lease({ kind: 'limit', originSub, id }, { tally: this.tally, waitMs: this.#waitMs });
     ofSub.set(id, lease);
     lease.limitTo(max);
     return lease;
@@ -82,7 +85,10 @@ export class Leases {
 
   ofRun(run: SharedRun): Lease {
     const counter: QuotaCounter = { kind: 'run', ...run };
-    return this.#active.get(quotaCounterKey(counter)) ?? new Lease(counter, (this.#runs += 1) * numbersOfRun, this.tally);
+    return (
+      this.#active.get(quotaCounterKey(counter)) ??
+      new Lease(counter, { after: (this.#runs += 1) * numbersOfRun, tally: this.tally, waitMs: this.#waitMs })
+    );
   }
 
   /** A call wants of it. */
@@ -111,8 +117,8 @@ export class Leases {
     return this.#isOpen && this.#unansweredSince !== null && now - this.#unansweredSince > ms;
   }
 
-  wait(awaits: readonly LeasedCounter[], now: number, retry: Retry): void {
-    if (this.#waiting.add(awaits, now, retry)) this.#listener.onUrgent();
+  wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void {
+    if (this.#waiting.add(awaits, now, until, retry)) this.#listener.onUrgent();
   }
 
   /** What is to be asked now. Whoever takes it sends it. */
@@ -134,6 +140,7 @@ export class Leases {
 
   #forget(key: string, lease: Lease): void {
     lease.isActive = false;
+    lease.forgotten();
     if (this.#active.get(key) === lease) this.#active.delete(key);
   }
 
@@ -157,7 +164,7 @@ export class Leases {
 
   /** Decides the calls that have waited long enough. Everything that has arrived must have been told before. */
   endWaits(now: number): void {
-    this.#isLate = this.isSilent(now, lateMs);
+    this.#isLate = this.isSilent(now, this.#waitMs * lateShare);
     this.#waiting.end(now);
   }
 

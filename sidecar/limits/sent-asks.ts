@@ -4,7 +4,6 @@
 // States of an ask that wants something: sent → answered, or lost with its stream. Of a run, whose grants do not end by
 // themselves, a lost one is sent again under its number: so the ledger knows what it has granted for it.
 import { bounds } from '@tollgate/proto/contract';
-import { answerMs } from './ended-grants.ts';
 import type { Grant } from './grant.ts';
 
 const keptMax = 64;
@@ -25,9 +24,12 @@ export class SentAsks {
   /** The latest that wants something. */
   #wanting: { readonly number: number; readonly at: number } | null = null;
 
-  /** `after`: no ask of it has this number or a lower one. */
-  constructor(after: number) {
+  readonly #patienceMs: number;
+
+  /** `after`: no ask of it has this number or a lower one. `patienceMs`: for so long an answer is waited for. */
+  constructor(after: number, patienceMs: number) {
     this.#number = after;
+    this.#patienceMs = patienceMs;
   }
 
   /** Of the last ask; they rise. */
@@ -53,12 +55,17 @@ export class SentAsks {
     return this.#lost.length > 0;
   }
 
+  /** Some want something, and were not answered. */
+  get hasUnanswered(): boolean {
+    return this.#unanswered.size > 0;
+  }
+
   sent(number: number): SentAsk | null {
     return this.#sent.get(number) ?? null;
   }
 
   isWaitedFor(now: number): boolean {
-    return this.#wanting !== null && now - this.#wanting.at < answerMs;
+    return this.#wanting !== null && now - this.#wanting.at < this.#patienceMs;
   }
 
   /** Whether it is the one that was waited for. */

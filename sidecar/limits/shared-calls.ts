@@ -1,5 +1,6 @@
 // The calls of one run that other processes may serve as well, `maxToolCalls` of them together. Where nobody can be asked,
-// a run that nobody else is known to serve is counted here alone: what it used is told as soon as somebody can be.
+// a run that nobody else is known to serve is counted here alone, unless the workspace denies that: what it used is told as soon as somebody
+// can be.
 import type { RunOf } from '@tollgate/proto/contract';
 import type { LeasedCounter, SharedCalls } from '../decide/decision.ts';
 import type { Lease } from './lease.ts';
@@ -14,9 +15,14 @@ export interface SharedRun {
   readonly of: RunOf;
 }
 
+/** What nobody can be told is kept until somebody can: of so many runs and limits together. */
+const aloneMax = 50_000;
+
 export class SharedRunCalls implements SharedCalls {
   readonly #leases: Leases;
   readonly #lease: Lease;
+  /** By the last look: its calls are counted here alone. */
+  isAlone = false;
   #policy: object;
 
   constructor(leases: Leases, run: SharedRun) {
@@ -25,13 +31,19 @@ export class SharedRunCalls implements SharedCalls {
     this.#lease = leases.ofRun(run);
   }
 
-  hasRoom(max: number, now: number): boolean {
+  get beganAt(): number {
+    return this.#lease.beganAt;
+  }
+
+  hasRoom(max: number, now: number, mayCountAlone: boolean): boolean {
     if (this.#policy !== this.#leases.policy) {
       this.#policy = this.#leases.policy;
       this.#lease.policyChanged();
     }
     this.#lease.limitTo(max);
-    return this.#lease.hasRoom(now) || this.#isAlone(now);
+    const isHeld = this.#lease.hasRoom(now);
+    this.isAlone = !isHeld && mayCountAlone && this.#isKnownHereAlone(now) && this.#leases.isGone && this.#leases.size < aloneMax;
+    return isHeld || this.isAlone;
   }
 
   isSpent(now: number): boolean {
@@ -49,7 +61,17 @@ export class SharedRunCalls implements SharedCalls {
     else this.#lease.owe(now);
   }
 
-  #isAlone(now: number): boolean {
-    return !this.#lease.shared && !this.#lease.isFull(now) && this.#leases.isGone;
+  #isKnownHereAlone(now: number): boolean {
+    return !this.#lease.shared && !this.#lease.isFull(now);
+  }
+
+  /** Nothing of it is held, and nothing is owed: the ledger knows all that it has used. */
+  isSettled(now: number): boolean {
+    return this.#lease.isIdle(now);
+  }
+
+  /** Gives back what it holds, for a run that is forgotten. */
+  release(): void {
+    this.#lease.giveUp();
   }
 }

@@ -5,10 +5,11 @@ import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
 import type { Retry } from './waiting.ts';
 
 export interface RunUsage extends Usage {
+  readonly shared: SharedRunCalls | null;
   /** Counts what the decision says is to be counted. */
   record(decision: Decision, now: number): void;
   /** Tries a call again that a decision says may pass after a wait. */
-  wait(awaits: readonly LeasedCounter[], now: number, retry: Retry): void;
+  wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
   addRound(): void;
   addCost(cents: number): void;
   /** It may not go on; the first reason stays. */
@@ -69,8 +70,8 @@ class CountedRun implements RunUsage {
     if (decision.stop !== null) this.end(decision.stop);
   }
 
-  wait(awaits: readonly LeasedCounter[], now: number, retry: Retry): void {
-    this.#counters.wait(awaits, now, retry);
+  wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void {
+    this.#counters.wait(awaits, now, until, retry);
   }
 
   addRound(): void {

@@ -1,7 +1,6 @@
 // Calls that wait because a lease has run dry, in the order they came. Each is tried again when what it waits for may have
 // changed, and a last time when its wait is over. A wait begins with the ask that is sent for it: what a busy process does
-// before that is not the ledger's fault.
-import { bounds } from '@tollgate/proto/contract';
+// before that is not the ledger's fault. Who must answer by a time of its own waits until then at most, whatever it waits for.
 import type { LeasedCounter } from '../decide/decision.ts';
 
 /** Tries the call again. Answers what it waits for still, or at the last try in vain; null: it is decided without that. */
@@ -11,6 +10,8 @@ interface Waiter {
   readonly cameAt: number;
   /** Null: nobody was asked for it yet. */
   since: number | null;
+  /** It is decided by then; infinite: whoever asked waits as long as it takes. */
+  readonly until: number;
   readonly retry: Retry;
   awaits: readonly LeasedCounter[];
 }
@@ -19,22 +20,28 @@ const waitingMax = 10_000;
 
 export class Waiting {
   readonly #waiters = new Set<Waiter>();
+  /** Those with a time of their own. */
+  readonly #hurried = new Set<Waiter>();
   readonly #fresh = new Set<Waiter>();
   readonly #queues = new Map<LeasedCounter, Set<Waiter>>();
   readonly #onOver: (waitedMs: number, inVain: boolean) => void;
 
-  constructor(onOver: (waitedMs: number, inVain: boolean) => void) {
+  readonly #waitMs: number;
+
+  constructor(waitMs: number, onOver: (waitedMs: number, inVain: boolean) => void) {
+    this.#waitMs = waitMs;
     this.#onOver = onOver;
   }
 
   /** False: so many wait already that it was decided at once. */
-  add(awaits: readonly LeasedCounter[], now: number, retry: Retry): boolean {
+  add(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): boolean {
     if (this.#waiters.size >= waitingMax) {
       this.#onOver(0, retry(true, now) !== null);
       return false;
     }
-    const waiter: Waiter = { cameAt: now, since: null, retry, awaits };
+    const waiter: Waiter = { cameAt: now, since: null, until, retry, awaits };
     this.#waiters.add(waiter);
+    if (until !== Number.POSITIVE_INFINITY) this.#hurried.add(waiter);
     this.#fresh.add(waiter);
     this.#join(waiter);
     return true;
@@ -51,8 +58,13 @@ export class Waiting {
 
   /** When the first of them has waited long enough; null: nobody waits for an answer. */
   get endsAt(): number | null {
-    for (const { since } of this.#waiters) return since === null ? null : since + bounds.leaseWaitMs;
-    return null;
+    let endsAt = Number.POSITIVE_INFINITY;
+    for (const { since } of this.#waiters) {
+      if (since !== null) endsAt = since + this.#waitMs;
+      break;
+    }
+    for (const { until } of this.#hurried) endsAt = Math.min(endsAt, until);
+    return endsAt === Number.POSITIVE_INFINITY ? null : endsAt;
   }
 
   /** What is to be asked for those that came is asked now. */
@@ -75,8 +87,9 @@ export class Waiting {
 
   /** Decides those that have waited long enough. */
   end(now: number): void {
+    for (const waiter of this.#hurried) if (now >= waiter.until) this.#try(waiter, true, now);
     for (const waiter of this.#waiters) {
-      if (waiter.since === null || now - waiter.since < bounds.leaseWaitMs) return;
+      if (waiter.since === null || now - waiter.since < this.#waitMs) return;
       this.#try(waiter, true, now);
     }
   }
@@ -93,6 +106,7 @@ export class Waiting {
     this.#leave(waiter, () => true);
     this.#waiters.delete(waiter);
     this.#fresh.delete(waiter);
+    this.#hurried.delete(waiter);
     this.#onOver(now - waiter.cameAt, awaits !== null);
   }
 

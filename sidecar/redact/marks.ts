@@ -40,6 +40,15 @@ export interface Numbers {
   markFor(kind: string, value: string, digest?: string): string;
   /** Notes the numbers that a text holds, whoever gave them: new ones go on above. */
   note(text: string, kinds: ReadonlySet<string>): void;
+  /** None that is higher was given or noted. */
+  readonly highest: number;
+}
+
+interface NumbersParts {
+  /** Numbers of each kind begin above it. */
+  readonly above?: number;
+  /** Told of each value that is kept from now on, with the bytes that it takes. */
+  readonly onGrown?: (bytes: number) => void;
 }
 
 // Of a run that holds more values than these, further ones are told apart, but not recognised when they come again.
@@ -47,7 +56,11 @@ const valuesMax = 10_000;
 // Nine digits. Where they are used up, marks have no number.
 const numberMax = 999_999_999;
 
-export function createNumbers(): Numbers {
+/** A digest, a mark, and their place in a map. */
+const valueBytes = 250;
+
+export function createNumbers({ above = 0, onGrown = () => undefined }: NumbersParts = {}): Numbers {
+  let highest = above;
   const last = new Map<string, number>();
   const given = new Map<string, string>();
   return {
@@ -56,18 +69,28 @@ export function createNumbers(): Numbers {
       const key = `${kind} ${digest}`;
       const known = given.get(key);
       if (known !== undefined) return known;
-      const number = (last.get(kind) ?? 0) + 1;
+      const number = (last.get(kind) ?? above) + 1;
       if (number > numberMax) return `${markBegin}${kind}]`;
       last.set(kind, number);
+      highest = Math.max(highest, number);
       const made = `${markBegin}${kind}#${number}]`;
-      if (given.size < valuesMax) given.set(key, made);
+      if (given.size < valuesMax) {
+        given.set(key, made);
+        onGrown(valueBytes);
+      }
       return made;
     },
     note: (text, kinds) => {
       if (!text.includes(markBegin)) return;
       for (const [, kind = '', digits] of text.matchAll(mark)) {
-        if (kinds.has(kind)) last.set(kind, Math.max(last.get(kind) ?? 0, Number(digits ?? 0)));
+        if (!kinds.has(kind)) continue;
+        const number = Math.max(last.get(kind) ?? above, Number(digits ?? 0));
+        last.set(kind, number);
+        highest = Math.max(highest, number);
       }
+    },
+    get highest() {
+      return highest;
     },
   };
 }

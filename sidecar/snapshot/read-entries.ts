@@ -89,6 +89,7 @@ function readSettings(json: Fields): CompiledSettings {
   const outage = json.read('outage', object);
   const then = outage.read('then', object);
   const onOutage = oneOf('deny', 'last_known');
+  const caps = outage.optional('caps', oneOf('deny'));
   return {
     workspace: json.read('workspace', string),
     // A snapshot on disk may be older than it is.
@@ -106,6 +107,7 @@ function readSettings(json: Fields): CompiledSettings {
         background: then.read('background', onOutage),
         api: then.read('api', onOutage),
       },
+      ...(caps === undefined ? {} : { caps }),
     },
     // A control plane of before says nothing of it, nor does a snapshot on disk from then.
     redaction: json.optional('redaction', readRedaction) ?? plainRedaction,

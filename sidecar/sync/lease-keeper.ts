@@ -26,6 +26,8 @@ export interface LeaseKeeperDeps {
   readonly soon: (run: () => void) => void;
   readonly open: OpenQuota;
   readonly log: { info(fields: object, message: string): void };
+  /** How long a call waits for a lease that has run dry; absent: `bounds.leaseWaitMs`. */
+  readonly waitMs?: number;
 }
 
 export interface LeaseStatus {
@@ -58,8 +60,9 @@ export interface LeaseKeeper {
 const tickMs = 50;
 const silenceMs = 3_000;
 
-export function keepLeases({ clock, random, soon, open, log }: LeaseKeeperDeps): LeaseKeeper {
-  const leases = new Leases({ onUrgent: () => tickSoon(), onActive: () => arm(), onWaited: (ms) => waited(ms) });
+export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.leaseWaitMs }: LeaseKeeperDeps): LeaseKeeper {
+  const leases = new Leases({ onUrgent: () => tickSoon(), onActive: () => arm(), onWaited: (ms) => waited(ms) }, waitMs);
+  const silentMs = Math.max(silenceMs, waitMs + tickMs);
   const backoff = createBackoff({ random, firstMs: bounds.reconnectMs.first, maxMs: bounds.reconnectMs.unreachable });
   const listeners: ((ms: number) => void)[] = [];
   let link: QuotaLink | null = null;
@@ -103,9 +106,9 @@ export function keepLeases({ clock, random, soon, open, log }: LeaseKeeperDeps):
     ticking = null;
     const now = clock.now();
     leases.endWaits(now);
-    if (leases.isSilent(now, silenceMs)) lose('nothing was answered', false);
+    if (leases.isSilent(now, silentMs)) lose('nothing was answered', false);
     // A connection may take as long as it likes; calls do not wait for it.
-    if (!leases.isOpen && now - openingSince > bounds.leaseWaitMs) leases.lost(now);
+    if (!leases.isOpen && now - openingSince > waitMs) leases.lost(now);
     send(leases.asks(now));
     arm();
   };

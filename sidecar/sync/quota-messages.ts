@@ -6,9 +6,10 @@ type Message = NonNullable<NonNullable<LeaseRequest['asks']>['asks']>[number];
 
 export const asksOf = (asks: readonly QuotaAsk[]): LeaseRequest => ({ asks: { asks: asks.map(askOf) } });
 
-const askOf = ({ counter, settled, max, ...ask }: QuotaAsk): Message => ({
+const askOf = ({ counter, settled, max, made, ...ask }: QuotaAsk): Message => ({
   ...ask,
   ...(max === null ? {} : { max }),
+  ...(made === null ? {} : { made }),
   counter: counterOf(counter),
   settled: settled.map(({ grantId, used }) => ({ grantId, used: [...used] })),
 });
@@ -27,7 +28,7 @@ export const recalledFrom = (recall: NonNullable<LeaseResponse__Output['recall']
 function resultFrom({ result, grant, full, later }: Answer__Output): QuotaResult | null {
   switch (result) {
     case 'grant':
-      return grant == null ? null : { ...grant, kind: 'grant', ttlMs: grant.ttlMs ?? null };
+      return grant == null ? null : { ...grant, kind: 'grant', ttlMs: grant.ttlMs ?? null, ageMs: grant.ageMs ?? null };
     case 'full':
       return full == null ? null : { kind: 'full', roomAfterMs: full.roomAfterMs ?? null, shared: full.shared };
     case 'later':

@@ -127,6 +127,7 @@ const askOf = (n: number): Omit<QuotaAsk, 'number' | 'settled'> => ({
   waiting: 1,
   onlySettles: false,
   max: null,
+  made: null,
   revision: policy.revision,
 });
 

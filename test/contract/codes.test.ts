@@ -53,7 +53,14 @@ test('only what may pass by itself later is told to be tried again', () => {
   const retried = Object.entries(reasons)
     .filter(([, kind]) => kind === 'retry')
     .map(([code]) => code);
-  expect(retried.toSorted()).toEqual(['audit_unavailable', 'internal_error', 'outage', 'rate_limited', 'snapshot_missing']);
+  expect(retried.toSorted()).toEqual([
+    'audit_unavailable',
+    'internal_error',
+    'outage',
+    'rate_limited',
+    'sessions_full',
+    'snapshot_missing',
+  ]);
   expect(reasons.allowed).toBeNull();
   expect(new Set(nackCodes).size).toBe(nackCodes.length);
 });

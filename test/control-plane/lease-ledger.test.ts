@@ -87,6 +87,7 @@ const ask = (counter: QuotaCounter = limit(), more: Partial<QuotaAsk> = {}): Quo
   waiting: 1,
   onlySettles: false,
   max: null,
+  made: null,
   revision,
   settled: [],
   ...more,
@@ -350,11 +351,14 @@ test('a key that has all the counters of runs that it may have begins none; othe
   const crowded = createCrowdedKeys();
   const replica = startReplica(crowded);
   const [flood, other] = [replica.open('flood'), replica.open('other', undefined, { keyId: 'key-2' })];
-  for (let n = 0; n < 5; n += 1) await flood.ask([ask(runOf('agent', { sessionId: `s${n}` }), { waiting: 1 })]);
+  const held: number[] = [];
+  for (let n = 0; n < 5; n += 1) held.push((await grantOf(flood, ask(runOf('agent', { sessionId: `s${n}` }), { waiting: 1 }))).id);
   await tendShares({ pool: database.pool, crowded }, 5);
   const fresh = ask(runOf('agent', { sessionId: 'new' }));
   expect(await resultOf(flood, fresh)).toMatchObject({ kind: 'later' });
-  expect(await resultOf(flood, ask(runOf('agent', { sessionId: 's1' }), { number: 2, waiting: 3 }))).toMatchObject({ kind: 'grant' });
+  const settled = [{ grantId: held[1] ?? 0, used: [{ ageMs: 0, count: 1 }] }];
+  const again = ask(runOf('agent', { sessionId: 's1' }), { number: 2, waiting: 3, settled });
+  expect(await resultOf(flood, again)).toMatchObject({ kind: 'grant' });
   expect(await resultOf(flood, ask(limit()))).toMatchObject({ kind: 'grant' });
   expect(await resultOf(other, fresh)).toMatchObject({ kind: 'grant' });
   expect(replica.demanded()).toBe(1);

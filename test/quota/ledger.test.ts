@@ -28,7 +28,7 @@ function createCounter(settings: CounterSettings) {
       const outcome = askLedger(
         state,
         counter.settings,
-        { holder, number: (numbers += 1), waiting: 0, onlySettles: false, settled: [], ...ask },
+        { holder, number: (numbers += 1), waiting: 0, onlySettles: false, made: null, settled: [], ...ask },
         counter.now,
       );
       if ('lie' in outcome) throw new Error(outcome.lie);
@@ -57,6 +57,7 @@ describe('how much is granted', () => {
       ttlMs: bounds.leaseMs,
       max: 60,
       shared: false,
+      ageMs: null,
     });
     expect(counter.grant('a').tokens).toBe(15);
   });
@@ -207,14 +208,21 @@ describe('lies', () => {
       },
     ],
   ] as const)('%s is one, and changes nothing', (_, holder, settled) => {
-    const outcome = askLedger(counter.state, window(10), { holder, number: 9, waiting: 1, onlySettles: false, settled: [settled] }, start);
+    const outcome = askLedger(
+      counter.state,
+      window(10),
+      { holder, number: 9, waiting: 1, onlySettles: false, made: null, settled: [settled] },
+      start,
+    );
     expect(outcome).toEqual({ lie: expect.stringContaining(`grant ${settled.grantId}`) });
   });
 
   test('a grant of before a row was removed is none: ids never come again', () => {
     const fresh = freshCounter(start + 1);
     const settled = [{ grantId: id, used: [{ ageMs: 0, count: 99 }] }];
-    expect(askLedger(fresh, window(10), { holder: 'a', number: 9, waiting: 0, onlySettles: true, settled }, start + 1)).toMatchObject({
+    expect(
+      askLedger(fresh, window(10), { holder: 'a', number: 9, waiting: 0, onlySettles: true, made: null, settled }, start + 1),
+    ).toMatchObject({
       result: { kind: 'taken' },
       state: { charges: [] },
     });
@@ -249,7 +257,7 @@ describe('the cap of a run', () => {
 
   test('is granted without an end, and what is used never returns', () => {
     const counter = createCounter(total(10));
-    expect(counter.ask('a').result).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null, shared: false });
+    expect(counter.ask('a').result).toMatchObject({ kind: 'grant', tokens: 5, ttlMs: null, shared: false, ageMs: 0 });
     const { id } = counter.grant('a', 5);
     counter.give('a', id, { ageMs: 0, count: 5 });
     counter.now += 40 * 3_600_000;
@@ -263,10 +271,28 @@ describe('the cap of a run', () => {
     const alone = createCounter(total(10));
     const { id: only } = alone.grant('a');
     alone.give('a', only, { ageMs: 0, count: 1 });
-    expect(alone.ask('a').result).toMatchObject({ shared: false });
     expect(alone.ask('b').result).toMatchObject({ shared: true });
     counter.give('a', id);
     expect(counter.ask('b').result).toMatchObject({ shared: false });
+  });
+
+  test('says how long ago it was asked for first', () => {
+    const counter = createCounter(total(10));
+    const { id } = counter.grant('a');
+    counter.give('a', id, { ageMs: 0, count: 1 });
+    counter.now += 90_000;
+    expect(counter.ask('b').result).toMatchObject({ kind: 'grant', tokens: 5, shared: true, ageMs: 90_000 });
+  });
+
+  test('counts at least what a holder knows was made, where a restore has set the row back', () => {
+    const counter = createCounter(total(10));
+    expect(counter.ask('a', { made: 7 }).result).toMatchObject({ kind: 'grant', tokens: 2 });
+    const other = createCounter(total(10));
+    const { id } = other.grant('b');
+    other.give('b', id, { ageMs: 0, count: 8 });
+    expect(other.ask('a', { made: 7, waiting: 5 }).result).toMatchObject({ kind: 'grant', tokens: 2 });
+    const window = createCounter({ kind: 'window', windowSeconds: 60, max: 10 });
+    expect(window.ask('a', { made: 9, waiting: 10 }).result).toMatchObject({ kind: 'grant', tokens: 10 });
   });
 
   test('is charged what a sidecar used while nobody could answer it, also beyond its grant', () => {

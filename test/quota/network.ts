@@ -101,7 +101,14 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
         sidecar.ended.push(held);
       }
       const { holder } = sidecar;
-      const ask = { holder, number: (numbers += 1), waiting: amount % 5, onlySettles: amount % 11 === 0, settled: settledOf(sidecar) };
+      const ask = {
+        holder,
+        number: (numbers += 1),
+        waiting: amount % 5,
+        onlySettles: amount % 11 === 0,
+        made: null,
+        settled: settledOf(sidecar),
+      };
       asks.push({ ask, sentAt: now, copies: 2 });
     },
     deliver: (_, amount) => {
@@ -137,6 +144,7 @@ export function createNetwork({ sidecars: count, settings: first }: { readonly s
         number: (numbers += 1),
         waiting: settings.max,
         onlySettles: amount % 5 === 0,
+        made: null,
         settled: amount % 3 === 0 ? [] : settled,
       };
       const outcome = askLedger(state ?? freshCounter(now - behind), settings, ask, now - behind);

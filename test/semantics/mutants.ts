@@ -82,8 +82,8 @@ export const mutants: readonly Mutant[] = [
   mutant(
     'the last moment of a run is too late',
     'decide/decide.ts',
-    'now - usage.startedAt >= profile.maxDurationMs',
-    'now - usage.startedAt > profile.maxDurationMs',
+    'now - startedAt >= profile.maxDurationMs',
+    'now - startedAt > profile.maxDurationMs',
   ),
   mutant('one tool call too many', 'decide/decide.ts', 'usage.toolCalls >= profile.maxToolCalls', 'usage.toolCalls > profile.maxToolCalls'),
   mutant(

@@ -14,7 +14,11 @@ export interface AgentCeiling {
   readonly maxBudgetCents?: number;
 }
 
-const names = (max: number): Shape => list(max, text(bounds.nameLength, nameProblem));
+const name: Shape = {
+  check: text(bounds.nameLength, nameProblem).check,
+  schema: { type: 'string', minLength: 1, maxLength: bounds.nameLength },
+};
+const names = (max: number): Shape => list(max, name);
 
 export const agentCeiling = described(
   'what members may give agents; absent: no scope and no delegating that the agent lacks, and all else. Owners and admins are free',

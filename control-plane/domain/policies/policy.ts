@@ -19,7 +19,11 @@ export interface PolicyDocument {
   /** Only in the workspace document, as are those that follow. */
   readonly unknownAgents?: 'allow' | 'deny';
   readonly auditUnavailable?: 'allow' | 'deny';
-  readonly outage?: { readonly maxStalenessSeconds?: number; readonly then?: Readonly<Record<string, 'deny' | 'last_known'>> };
+  readonly outage?: {
+    readonly maxStalenessSeconds?: number;
+    readonly then?: Readonly<Record<string, 'deny' | 'last_known'>>;
+    readonly caps?: 'count' | 'deny';
+  };
   readonly redaction?: RedactionDocument;
   readonly toolNames?: ToolNamesDocument;
   readonly toolDefinitions?: 'any' | 'pinned';
@@ -80,6 +84,10 @@ const outage = fields({
     schema: { anyOf: [{ const: 0 }, staleness.schema] },
   },
   then: fields(Object.fromEntries(tiers.map((tier) => [tier, oneOf('deny', 'last_known')]))),
+  caps: described(
+    'of a session that is new to a sidecar while nobody can be asked how much of its `maxToolCalls` is left: counted by that sidecar alone, or denied',
+    oneOf('count', 'deny'),
+  ),
 });
 
 function shapeOf(kind: DocumentKind, part: Part): Shape {

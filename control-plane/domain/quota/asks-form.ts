@@ -18,7 +18,7 @@ export function asksProblem(asks: readonly QuotaAsk[]): string | null {
   return counters.size === asks.length ? null : 'a counter stands once in a message';
 }
 
-function askProblem({ counter, number, waiting, revision, max, settled }: QuotaAsk): string | null {
+function askProblem({ counter, number, waiting, revision, max, made, settled }: QuotaAsk): string | null {
   if (counter.kind === 'limit') {
     if (!isBetween(counter.originSub.length, 1, bounds.nameLength))
       return `.counter.limit.origin_sub must be 1 to ${bounds.nameLength} characters`;
@@ -31,6 +31,7 @@ function askProblem({ counter, number, waiting, revision, max, settled }: QuotaA
   if (!isBetween(waiting, 0, countMax)) return '.waiting must be an integer from 0';
   if (!isBetween(revision.number, 0, Number.MAX_SAFE_INTEGER)) return '.revision.number must be an integer from 0';
   if (max !== null && !isBetween(max, 0, countMax)) return '.max must be an integer from 0';
+  if (made !== null && !isBetween(made, 0, countMax)) return '.made must be an integer from 0';
   if (settled.length > bounds.leaseSettled) return `.settled holds at most ${bounds.leaseSettled} grants, not ${settled.length}`;
   const wrong = settled.findIndex((one) => !isSettled(one));
   return wrong < 0 ? null : `.settled[${wrong}] must name a grant, and at most ${bounds.leaseSettled} uses with an age and a count`;

@@ -22,7 +22,7 @@ import { type CounterSettings, type CounterState, type LiveGrant, leaveMs, sumOf
 
 export { type CounterSettings, type CounterState, freshCounter, keptUntilMs, totalSpareMs } from './state.ts';
 
-export interface LedgerAsk extends Pick<QuotaAsk, 'number' | 'waiting' | 'onlySettles' | 'settled'> {
+export interface LedgerAsk extends Pick<QuotaAsk, 'number' | 'waiting' | 'onlySettles' | 'made' | 'settled'> {
   /** Who asks: SHA-256 of the secret that its process shows, in hex. */
   readonly holder: string;
 }
@@ -45,9 +45,15 @@ export function askLedger(before: CounterState, settings: CounterSettings, ask: 
   const now = Math.max(before.seenMs, Math.floor(nowMs));
   const settled = settleGrants(expireGrants(before, settings, now), settings, ask, now);
   if ('lie' in settled) return settled;
-  const { state } = settled;
+  const state = withMade(settled.state, settings, ask);
   if (ask.onlySettles) return { state, result: { kind: 'taken' }, recall: [] };
   return grantOf(state, settings, ask, now);
+}
+
+/** What a holder knows was made counts, also where this row was set back by a restore. */
+function withMade(state: CounterState, settings: CounterSettings, { made }: LedgerAsk): CounterState {
+  if (made === null || settings.kind === 'window' || made <= sumOf(state.charges)) return state;
+  return { ...state, charges: [[0, made]] };
 }
 
 function grantOf(state: CounterState, settings: CounterSettings, { holder, number, waiting }: LedgerAsk, now: number): LedgerOutcome {
@@ -56,10 +62,19 @@ function grantOf(state: CounterState, settings: CounterSettings, { holder, numbe
   const left = settings.max - sumOf(state.charges) - state.grants.reduce((sum, { tokens }) => sum + tokens, 0);
   const shared = others.length > 0 || (settings.kind === 'total' && state.users.some((user) => user !== holder));
   const unheard = own.find(({ asked }) => asked?.number === number);
+  const ageMs = settings.kind === 'window' || state.beganMs === undefined ? null : now - state.beganMs;
   if (unheard !== undefined)
     return {
       state,
-      result: { kind: 'grant', id: unheard.id, tokens: unheard.tokens, ttlMs: null, max: unheard.asked?.max ?? settings.max, shared },
+      result: {
+        kind: 'grant',
+        id: unheard.id,
+        tokens: unheard.tokens,
+        ttlMs: null,
+        max: unheard.asked?.max ?? settings.max,
+        shared,
+        ageMs,
+      },
       recall: [],
     };
   const recall = left < waiting ? others : [];
@@ -72,7 +87,7 @@ function grantOf(state: CounterState, settings: CounterSettings, { holder, numbe
       settings.kind === 'window' ? { ...made, untilMs: now + bounds.leaseMs } : { ...made, untilMs: null, asked: { number, max } };
     return {
       state: { ...state, nextGrant: state.nextGrant + 1, grants: [...state.grants, grant] },
-      result: { kind: 'grant', id: grant.id, tokens, ttlMs: grant.untilMs === null ? null : bounds.leaseMs, max, shared },
+      result: { kind: 'grant', id: grant.id, tokens, ttlMs: grant.untilMs === null ? null : bounds.leaseMs, max, shared, ageMs },
       recall,
     };
   }

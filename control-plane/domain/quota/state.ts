@@ -22,6 +22,8 @@ export interface CounterState {
   readonly grants: readonly LiveGrant[];
   /** Of a total: who has charged it; two names say as much as all would. */
   readonly users: readonly string[];
+  /** When it was first asked for; absent: a version before this one made the row. */
+  readonly beganMs?: number;
 }
 
 export type CounterSettings =
@@ -35,6 +37,7 @@ export const freshCounter = (nowMs: number): CounterState => ({
   charges: [],
   grants: [],
   users: [],
+  beganMs: Math.floor(nowMs),
 });
 
 export const stepOf = (ms: number): number => Math.floor(ms / 1000);

@@ -1,7 +1,6 @@
 // Hooks that are answered by a control plane itself: the key is looked up as for every other request, then the sidecar of
 // its workspace in this process decides, with policy at least as new as the key. What sessions have used of their caps is
-// kept for as long as a run may last after the last call of their workspace, and leased from the ledger as limits are: it
-// is one count for all control planes and sidecars.
+// leased from the ledger as limits are: it is one count for all control planes and sidecars.
 import { AppError, hasScope } from '@tollgate/proto/contract';
 import type { Governing } from '@tollgate/sidecar/embed';
 import {
@@ -30,14 +29,14 @@ interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly calls?: HookHost['tracing'];
 }
 
-/** Of a workspace. A sidecar serves one and holds more. */
-const sessionsMax = 5_000;
+/** Of a workspace. A sidecar serves one and has more. */
+const room = { sessionBytes: 16 * 1024 ** 2, narrowingBytes: 8 * 1024 ** 2 };
 
 export function createHookHost({ governor, requestsPerSecond, decided, calls, ...deps }: HookHostDeps): HookHost {
   const limit = createRequestLimit({ now: () => deps.clock().getTime() }, requestsPerSecond);
   const sessions = new WeakMap<Governing, Sessions>();
   const sessionsOf = (governing: Governing): Sessions => {
-    const known = sessions.get(governing) ?? createSessions(governing, sessionsMax);
+    const known = sessions.get(governing) ?? createSessions(governing, room);
     sessions.set(governing, known);
     return known;
   };

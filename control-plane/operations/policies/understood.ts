@@ -1,6 +1,6 @@
 // Whether what a write brings is understood by all who decide with it or by it. Sidecars that are connected may be too old for it, and are
 // denied what they do not understand where the write is forced; control planes of the same database may not.
-import { needsOfRule, type Needs } from '@tollgate/proto/contract';
+import { needsOfRule, needsOfSettings, type Needs } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '../../domain/policies/policy.ts';
 import { conflict } from '../../domain/refusal.ts';
 import { raiseNeeds } from '../../store/deployment.ts';
@@ -50,7 +50,9 @@ function shown(names: readonly string[]): string {
   return more > 0 ? `${names.slice(0, namesMax).join(', ')} and ${more} more` : names.join(', ');
 }
 
-function needsOfDocument({ defaults = {}, tools = {}, agentTypes = {} }: PolicyDocument, needs: Needs): readonly string[] {
+function needsOfDocument(document: PolicyDocument, needs: Needs): readonly string[] {
+  const { defaults = {}, tools = {}, agentTypes = {} } = document;
   const places: readonly TierRulesDocument[] = [defaults, ...Object.values(tools), ...Object.values(agentTypes)];
-  return places.flatMap((rules) => Object.values(rules).flatMap((rule) => needsOfRule(rule, needs)));
+  const ofRules = places.flatMap((rules) => Object.values(rules).flatMap((rule) => needsOfRule(rule, needs)));
+  return [...ofRules, ...needsOfSettings(document, needs)];
 }

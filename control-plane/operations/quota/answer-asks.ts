@@ -112,14 +112,19 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
   let beyond = 0;
   for (const { ask, key, settings, instead, isBeyond, counts } of planned) {
     const state = counts ? states.get(key) : undefined;
-    const { counter, number, waiting, settled } = ask;
+    const { counter, number, waiting, made, settled } = ask;
     if (isBeyond) beyond += 1;
     if (state === undefined) {
       if (instead === null) beyond += 1;
       answers.push({ counter, number, result: instead ?? { kind: 'later', askAfterMs: crowdedMs } });
       continue;
     }
-    const outcome = askLedger(state, settings, { holder, number, waiting, settled, onlySettles: settlesAll || instead !== null }, nowMs);
+    const outcome = askLedger(
+      state,
+      settings,
+      { holder, number, waiting, made, settled, onlySettles: settlesAll || instead !== null },
+      nowMs,
+    );
     if ('lie' in outcome) return outcome;
     changed.set(key, outcome.state);
     answers.push({ counter, number, result: instead ?? outcome.result });
@@ -129,13 +134,16 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
   return { answers, recalls, beyond };
 }
 
+const made = ({ charges }: CounterState): number => charges.reduce((sum, [, count]) => sum + count, 0);
+
 /** That time went on and took charges with it need not be written: the next one sees it as well. */
 function changesOf(before: States, after: States, planned: readonly PlannedAsk[]): readonly WrittenCounter[] {
   const settings = new Map(planned.map((one) => [one.key, one.settings]));
   return [...after].flatMap(([key, state]) => {
     const was = before.get(key);
     const how = settings.get(key);
-    const same = was !== undefined && was.nextGrant === state.nextGrant && was.grants.length === state.grants.length;
+    const same =
+      was !== undefined && was.nextGrant === state.nextGrant && was.grants.length === state.grants.length && made(was) >= made(state);
     return same || how === undefined ? [] : [{ key, state, keptUntilMs: keptUntilMs(state, how) }];
   });
 }

@@ -108,7 +108,7 @@ function createGoverned(parts: Parts): Governed {
     caps: { maxBudgetCents, maxDurationMs, maxToolRounds },
     decide: async (call) => {
       const startedAt = deps.clock.now();
-      const judged = await judge(deps, run, call, true);
+      const judged = await judge(deps, run, call, { forwards: true });
       const verdict = await recorded(governing, judged);
       decided?.(verdict.decision, deps.clock.now() - startedAt);
       if (verdict.allowed) allowed += 1;

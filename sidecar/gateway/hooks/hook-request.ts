@@ -1,8 +1,8 @@
 // The two requests of the hook protocol, parsed once and strictly. Unknown fields are tolerated; a known field of a
 // wrong type is an error that names it.
 import { AppError, bounds, canonicalJson, childPath, isTier, NotJson, nameProblem, type Tier } from '@tollgate/proto/contract';
-import type { ClaimedCall } from '../pending-calls.ts';
-import type { Claimed } from '../sessions.ts';
+import type { ClaimedCall } from '../sessions/pending-calls.ts';
+import type { Claimed } from '../sessions/sessions.ts';
 
 export interface HookRequest extends Claimed, ClaimedCall {
   readonly impersonate: string | null;

@@ -7,7 +7,6 @@ import { deliver, unannounced } from '../../govern/deliver.ts';
 import { judge } from '../../govern/govern.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
 import { retryHeader } from '../denial-body.ts';
-import { addPending, takePending } from '../pending-calls.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import { type Answer, deliveryBody, type Denied, deniedOutput, deniedUse, type Refusal, verdictBody } from './hook-answer.ts';
 import { readStrictly } from './hook-body.ts';
@@ -103,11 +102,11 @@ async function toolUse({ request, governing, sessions, index, identity, host }: 
   // Whoever asks here makes the call itself: what comes of it is another request, or none.
   const span = host.tracing?.begin(hook.tool, request.headers);
   const call = { ...hook, trace: traceOfCall(span, request.headers) };
-  const verdict = await recordedInTurn(governing, judge(govern, session.run, call, hook.acceptsModifiedInput));
+  const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.acceptsModifiedInput }));
   host.decided(verdict.decision, govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
   span?.end();
-  if (verdict.allowed) addPending(session.pending, hook, verdict);
+  if (verdict.allowed) session.pending.add(hook, verdict);
   return { status: 200, body: verdictBody(verdict) };
 }
 
@@ -115,7 +114,7 @@ async function toolOutput({ request, governing, sessions, index, identity }: Ask
   const { govern } = governing;
   const hook = parseHookOutputRequest(request.body, clientHeader(request), identity.keyId);
   const session = sessions.find(index, actingIdentity(identity, hook), hook);
-  const pending = takePending(session.pending, hook);
+  const pending = session.pending.take(hook);
   const call = pending ?? unannounced(govern, session.run, { ...hook, trace: traceNamedBy(request.headers) });
   const durationMs = pending === null ? 0 : govern.clock.now() - pending.decidedAt;
   const delivery = await recordedInTurn(

@@ -3,13 +3,13 @@ import type { Decision } from '../../decide/decision.ts';
 import type { Governing } from '../../govern/governing.ts';
 import type { Entrance, LetIn, Shown } from '../entrance.ts';
 import type { Barred } from '../key.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { CallTracing } from '../../telemetry/tracing.ts';
 
 /** Whose call it is, and what decides about it. */
 export interface Entered extends LetIn {
   readonly governing: Governing;
-  readonly sessions: Sessions;
+  readonly sessions: Pick<Sessions, 'find'>;
 }
 
 export type Entry = Entered | Barred;

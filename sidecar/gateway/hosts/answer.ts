@@ -7,8 +7,8 @@ import { type DecidedCall, denialText } from '../../govern/verdict.ts';
 import type { Log } from '../../log.ts';
 import type { Headers } from '../caller-headers.ts';
 import type { Entrance, LetIn } from '../entrance.ts';
-import { addPending, type ClaimedCall, takePending } from '../pending-calls.ts';
-import type { Claimed, Session, Sessions } from '../sessions.ts';
+import type { ClaimedCall } from '../sessions/pending-calls.ts';
+import type { Claimed, Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import type { AfterEvent, Answered, BeforeEvent, Host, HostCall } from './host.ts';
 import { canaryTool } from './index.ts';
@@ -16,12 +16,17 @@ import { ourName } from './names.ts';
 
 type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
 
+/** What is decided in time may be recorded for so long. */
+const recordMs = 250;
+
 interface Caller extends LetIn {
   readonly host: Host;
   /** Of the request. */
   readonly headers: Headers;
   /** Where it was said beside the event. */
   readonly tier: 'background' | null;
+  /** It is answered by then, by the sidecar's clock. */
+  readonly until: number;
 }
 
 export async function answerBefore(
@@ -31,17 +36,18 @@ export async function answerBefore(
   const { host, event } = asked;
   const startedAt = sidecar.govern.clock.now();
   const { session, call } = calling(sessions, asked, event.call);
-  const takes = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
+  const forwards = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
   const span = tracing?.begin(call.tool, asked.headers);
   const verdict = await recordedInTurn(
     sidecar,
-    judge(sidecar.govern, session.run, { ...call, trace: traceOfCall(span, asked.headers) }, takes),
+    judge(sidecar.govern, session.run, { ...call, trace: traceOfCall(span, asked.headers) }, { forwards, until: asked.until }),
+    asked.until + recordMs,
   );
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
   span?.end();
   if (!verdict.allowed) return { kind: 'deny', text: host.before.deny(verdict.reason, denialText(verdict)) };
-  addPending(session.pending, call, verdict);
+  session.pending.add(call, verdict);
   const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;
   return changed ? { kind: 'change', text: host.before.change(event, verdict.input) } : { kind: 'allow', text: host.before.allow() };
 }
@@ -54,7 +60,7 @@ interface Told extends Caller {
 export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Promise<Answered> {
   const { host, event, log } = asked;
   const { session, call } = calling(sessions, asked, event.call);
-  const pending = takePending(session.pending, call);
+  const pending = session.pending.take(call);
   const known = pending ?? unannounced(sidecar.govern, session.run, { ...call, trace: traceNamedBy(asked.headers) });
   const durationMs = pending === null ? 0 : sidecar.govern.clock.now() - pending.decidedAt;
   const outcome = { output: event.output, isError: event.isError, durationMs };
@@ -65,7 +71,7 @@ export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Pro
     outcome,
     (changed) => event.replacesOutput && host.after.takes(event, changed),
   );
-  const { action, output, findings, decision } = await recordedInTurn(sidecar, judged);
+  const { action, output, findings, decision } = await recordedInTurn(sidecar, judged, asked.until + recordMs);
   if (!event.heeded) {
     if (action === 'block' || (findings.length > 0 && known.decision.transform === 'redact'))
       log.warn(
@@ -88,7 +94,7 @@ export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Pro
 const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...call.decision, transform: 'log' } });
 
 function calling(
-  sessions: Sessions,
+  sessions: Door['sessions'],
   { host, index, identity, tier }: Caller,
   call: HostCall,
 ): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw'> } {

@@ -1,6 +1,6 @@
 // `POST /hooks/<host>`: what each host asks before and after a call, answered in its own words. Most hosts run the call where
 // a hook fails, so whatever happens here is answered 200 with a refusal that the host heeds: a bad key, no policy, a body
-// that cannot be read, a bug, and a decision that takes longer than a hook may wait.
+// that cannot be read, and a bug. What is not decided by the time that a hook must be answered by is denied, and does not count.
 import { bounds, type DenyCode } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Entrance, LetIn } from '../entrance.ts';
@@ -11,8 +11,8 @@ import { answerAfter, answerBefore } from './answer.ts';
 import type { Answered } from './host.ts';
 import { answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from './index.ts';
 
-/** Below what `tollgate hook` waits, which is below the time limit that is written into the hosts' settings. */
-const answerBudgetMs = 2_000;
+/** Of what `tollgate hook` waits, which is below the time limit that is written into the hosts' settings. */
+const answerBudgetMs = bounds.hookMs - 500;
 
 interface Params {
   readonly host: string;
@@ -25,7 +25,8 @@ interface Door extends Entrance {
 
 export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budgetMs = answerBudgetMs): void {
   const door: Door = { ...entrance, budgetMs };
-  const known = new WeakMap<FastifyRequest, LetIn | Barred>();
+  const known = new WeakMap<FastifyRequest, { readonly entered: LetIn | Barred; readonly until: number }>();
+  const { clock } = door.sidecar.govern;
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
     // Whatever it is called: hosts differ, and what is no JSON is refused by its bytes.
@@ -37,8 +38,9 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         onRequest: async (request, reply) => {
           const host = hostNamed(request.params.host);
           if (host === null) return reply.code(404).send({ error: `there is no host ${JSON.stringify(request.params.host.slice(0, 40))}` });
+          const until = clock.now() + budgetMs;
           const entered = door.enter({ authorization: request.headers.authorization, workspace: request.params.workspace });
-          known.set(request, entered);
+          known.set(request, { entered, until });
           if ('status' in entered) refuseInTime(door, host, entered, reply);
           return undefined;
         },
@@ -52,9 +54,9 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         },
         handler: async (request, reply) => {
           const host = hostNamed(request.params.host);
-          const entered = known.get(request);
-          if (host === null || entered === undefined) throw new Error('a host hook was reached without a key');
-          return send(reply, await answer(door, host, request, entered));
+          const asked = known.get(request);
+          if (host === null || asked === undefined) throw new Error('a host hook was reached without a key');
+          return send(reply, await answer(door, host, { request, ...asked }));
         },
       });
   });
@@ -75,7 +77,13 @@ function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: Barred, r
   reply.raw.once('close', () => clearTimeout(timer));
 }
 
-async function answer(door: Door, host: Host, request: FastifyRequest, entered: LetIn | Barred): Promise<Answered> {
+interface Known {
+  readonly request: FastifyRequest;
+  readonly entered: LetIn | Barred;
+  readonly until: number;
+}
+
+async function answer(door: Door, host: Host, { request, entered, until }: Known): Promise<Answered> {
   const event = eventOf(host, request.body);
   if ('status' in entered) {
     request.log.warn({ host: host.name, code: entered.code }, 'a host hook was refused');
@@ -85,19 +93,18 @@ async function answer(door: Door, host: Host, request: FastifyRequest, entered: 
     request.log.warn({ host: host.name, problem: event.problem }, 'a host hook could not be read');
     return refusal(host, event, 'call_malformed', `the hook's input ${event.problem}`);
   }
-  return within(door.budgetMs, decide(door, { host, event, ...entered, request }), () =>
-    refusal(host, event, 'internal_error', `the sidecar did not decide within ${door.budgetMs} ms`),
-  );
+  return decide(door, { host, event, ...entered, request, until });
 }
 
 interface Asked extends LetIn {
   readonly host: Host;
   readonly event: Exclude<HostEvent, { readonly phase: 'unreadable' }>;
   readonly request: FastifyRequest;
+  readonly until: number;
 }
 
-async function decide(door: Door, { host, event, index, identity, request }: Asked): Promise<Answered> {
-  const caller = { host, index, identity, tier: tierHeader(request), headers: request.headers };
+async function decide(door: Door, { host, event, index, identity, request, until }: Asked): Promise<Answered> {
+  const caller = { host, index, identity, tier: tierHeader(request), headers: request.headers, until };
   switch (event.phase) {
     case 'before':
       return answerBefore(door, { ...caller, event });
@@ -146,18 +153,5 @@ function refusalKind(event: HostEvent): Answered['kind'] {
       return event.after ? 'block' : 'deny';
     case 'other':
       return 'none';
-  }
-}
-
-/** What comes of it, or of having waited for too long. */
-async function within<T>(ms: number, work: Promise<T>, late: () => T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<T>((done) => {
-    timer = setTimeout(() => done(late()), ms);
-  });
-  try {
-    return await Promise.race([work, limit]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -139,7 +139,12 @@ async function call(
   const named = tool.nameByMethod ? `${name}.${request.method}` : name;
   const span = tracing?.begin(named, request.headers);
   const trace = traceOfCall(span, request.headers);
-  const judged = judge(sidecar.govern, run, { tool: named, input: asked.input, trace }, (changed) => forwardOf(asked, changed) !== null);
+  const judged = judge(
+    sidecar.govern,
+    run,
+    { tool: named, input: asked.input, trace },
+    { forwards: (changed) => forwardOf(asked, changed) !== null },
+  );
   const verdict = await recordedInTurn(sidecar, judged);
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);

@@ -119,7 +119,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
 
   const self: Run = {
     id,
-    decide: (call) => recorded(sidecar, judge(govern, run, call, true)),
+    decide: (call) => recorded(sidecar, judge(govern, run, call, { forwards: true })),
     report: (permit, outcome) => recorded(sidecar, deliver(govern, run, permit, outcome)),
     guard: <I, O>(tool: string, call: (input: I) => O | Promise<O>) => {
       // Redaction keeps the shape of what it changes.

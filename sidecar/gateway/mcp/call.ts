@@ -101,7 +101,10 @@ async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judgi
   const startedAt = sidecar.govern.clock.now();
   const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
   const span = tracing?.begin(call.tool, named);
-  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, named) }, true));
+  const verdict = await recordedInTurn(
+    sidecar,
+    judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, named) }, { forwards: true }),
+  );
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
   return { verdict, span };

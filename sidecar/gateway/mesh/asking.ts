@@ -57,7 +57,7 @@ interface Deciding {
 export async function decided({ sidecar, metrics, tracing }: MeshDeps, { run, call, forwards, headers }: Deciding): Promise<Verdict> {
   const startedAt = sidecar.govern.clock.now();
   const span = tracing?.begin(call.tool, headers);
-  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, headers) }, forwards));
+  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, headers) }, { forwards }));
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
   span?.end();

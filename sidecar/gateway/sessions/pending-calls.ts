@@ -4,8 +4,7 @@
 // among `pendingMax` such that differ and `pendingEqualMax` calls that are equal. An outcome that finds none is recorded as a
 // call of its own.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
-import { LRUCache } from 'lru-cache';
-import type { DecidedCall, Permit } from '../govern/verdict.ts';
+import type { DecidedCall, Permit } from '../../govern/verdict.ts';
 
 /** What is remembered of a permitted call: not its input, which may be large. */
 type PendingCall = DecidedCall &
@@ -22,37 +21,67 @@ export interface ClaimedCall {
   readonly input: unknown;
 }
 
-/** Oldest first, by call id, or by tool and input where the client names none. */
-export type PendingCalls = LRUCache<string, readonly PendingCall[]>;
-
 const pendingMax = 1_000;
 const pendingEqualMax = 100;
+/** Of a call under one key, beside the key: its parts, and a place in a map. */
+const callBytes = 500;
 
-// Grows as needed: by `max` it would take the memory of all of them for every session.
-export const createPendingCalls = (): PendingCalls => new LRUCache({ maxSize: pendingMax, sizeCalculation: () => 1 });
+export class PendingCalls {
+  /** By call id, or by tool and input where the client names none; that which was not added to for longest is the first. */
+  #calls: Map<string, readonly PendingCall[]> | null = null;
+  #onGrown: (bytes: number) => void;
+  #bytes = 0;
 
-/** A permitted call waits for its outcome. Equal calls wait in line. */
-export function addPending(
-  pending: PendingCalls,
-  request: ClaimedCall,
-  { tool, requestId, decision, inputDigest, trace, decidedAt, input }: Permit,
-): void {
-  // Its outcome may be told with the input that was asked about, or with the one that the tool got.
-  const keys = [...new Set([request, { ...request, input }].map(pendingKey))];
-  const call = { tool, requestId, decision, inputDigest, trace, decidedAt, keys };
-  for (const key of keys) pending.set(key, [...(pending.get(key) ?? []), call].slice(-pendingEqualMax));
-}
-
-/** The call that an outcome belongs to; null where none waits for it. */
-export function takePending(pending: PendingCalls, request: ClaimedCall): PendingCall | null {
-  const call = pending.get(pendingKey(request))?.[0];
-  if (call === undefined || call.tool !== request.tool) return null;
-  for (const key of call.keys) {
-    const others = (pending.get(key) ?? []).filter((other) => other !== call);
-    if (others.length === 0) pending.delete(key);
-    else pending.set(key, others);
+  /** `onGrown` hears how many bytes more or less are kept. */
+  constructor(onGrown: (bytes: number) => void = () => undefined) {
+    this.#onGrown = onGrown;
   }
-  return call;
+
+  get isEmpty(): boolean {
+    return this.#calls === null || this.#calls.size === 0;
+  }
+
+  /** Keeps nothing any more that counts; answers how many bytes that was. */
+  giveUp(): number {
+    this.#onGrown = () => undefined;
+    return this.#bytes;
+  }
+
+  /** A permitted call waits for its outcome. Equal calls wait in line. */
+  add(request: ClaimedCall, { tool, requestId, decision, inputDigest, trace, decidedAt, input }: Permit): void {
+    // Its outcome may be told with the input that was asked about, or with the one that the tool got.
+    const keys = [...new Set([request, { ...request, input }].map(pendingKey))];
+    const call = { tool, requestId, decision, inputDigest, trace, decidedAt, keys };
+    for (const key of keys) this.#put(key, [...this.#of(key), call].slice(-pendingEqualMax));
+    const [oldest] = this.#calls?.keys() ?? [];
+    if (oldest !== undefined && (this.#calls?.size ?? 0) > pendingMax) this.#put(oldest, []);
+  }
+
+  /** The call that an outcome belongs to; null where none waits for it. */
+  take(request: ClaimedCall): PendingCall | null {
+    const call = this.#of(pendingKey(request))[0];
+    if (call === undefined || call.tool !== request.tool) return null;
+    for (const key of call.keys)
+      this.#put(
+        key,
+        this.#of(key).filter((other) => other !== call),
+      );
+    return call;
+  }
+
+  #of(key: string): readonly PendingCall[] {
+    return this.#calls?.get(key) ?? [];
+  }
+
+  #put(key: string, calls: readonly PendingCall[]): void {
+    const before = this.#of(key).length;
+    this.#calls ??= new Map();
+    this.#calls.delete(key);
+    if (calls.length > 0) this.#calls.set(key, calls);
+    const grown = (calls.length - before) * (callBytes + 2 * key.length);
+    this.#bytes += grown;
+    this.#onGrown(grown);
+  }
 }
 
 /** Under what a permit waits for its outcome: the client's id for the call, or what was called with what. */

@@ -1,21 +1,26 @@
 // The runs behind the doors of the process. A client names a session, not a run: calls of one key, user, session and agent
 // chain are one run, so that caps and handed-down tools hold over requests, whatever client or tier each claims.
 //
-// A run that a caller names may come through other processes too, and its cap of tool calls is one for all of them. Where
-// nobody names a session, the calls of a key in this process are one run, and counted here alone.
+// A run that a caller names may come through other processes too, and its cap of tool calls is one for all of them, which the ledger
+// counts. Where nobody names a session, the calls of a key and user in this process are one run, and counted here alone; it ends with its
+// duration, or after ten minutes without a call.
 //
-// States: a session is made at its first call and forgotten when it is the least recently used of `sessionsMax`; its
-// caps and numbers begin anew then.
-import { intersectTools, type RunOf, runIdOf, type Tier } from '@tollgate/proto/contract';
-import { LRUCache } from 'lru-cache';
-import { bindCaller } from '../decide/bind.ts';
-import type { Index } from '../decide/build-index.ts';
-import type { Claim, Identity } from '../decide/call.ts';
-import { type GovernedRun, resumeRun } from '../govern/run.ts';
-import { createRunUsage, type RunUsage } from '../limits/usage.ts';
-import { createNumbers, type Numbers } from '../redact/index.ts';
-import type { Governing } from '../govern/governing.ts';
-import { createPendingCalls, type PendingCalls } from './pending-calls.ts';
+// States of a session: active; resting, once it was not called for a minute: what it has used is with the ledger, and only what nobody
+// else knows is kept (calls whose outcome is awaited, numbers of marks); and forgotten after ten minutes, or earlier where its key
+// has more than there is room for (`budget.ts`). What its agents were handed down with outlives it (`narrowings.ts`).
+import { type RunOf, runIdOf, type Tier } from '@tollgate/proto/contract';
+import { bindCaller } from '../../decide/bind.ts';
+import type { Index } from '../../decide/build-index.ts';
+import type { Claim, Identity } from '../../decide/call.ts';
+import { refuse } from '../../decide/refusal.ts';
+import type { Governing } from '../../govern/governing.ts';
+import { type GovernedRun, resumeRun } from '../../govern/run.ts';
+import { createRunUsage, type RunUsage } from '../../limits/usage.ts';
+import { createNumbers, type Numbers } from '../../redact/index.ts';
+import { Budget, type Share } from './budget.ts';
+import { createNarrowings, type Narrowings, NarrowingRoom } from './narrowings.ts';
+import { createNumberFloors, type NumberFloors } from './number-floors.ts';
+import { PendingCalls } from './pending-calls.ts';
 
 export interface Session {
   readonly run: GovernedRun;
@@ -34,105 +39,288 @@ export interface Claimed {
 
 export interface Sessions {
   find(index: Index, identity: Identity, claimed: Claimed): Session;
+  /** What is kept, in bytes, as far as callers can make it grow. */
+  readonly bytes: number;
 }
 
-interface Shortcut {
-  readonly index: Index;
+/** Of all sessions together; what agents were handed down with is counted apart. */
+export interface SessionRoom {
+  readonly sessionBytes: number;
+  readonly narrowingBytes: number;
+}
+
+const processRoom: SessionRoom = { sessionBytes: 64 * 1024 ** 2, narrowingBytes: 32 * 1024 ** 2 };
+
+const restMs = 60_000;
+const keptMs = 600_000;
+const tendMs = 1_000;
+/** Looked after in one call, so that none takes long. */
+const tendMax = 500;
+/** Chains of agents in one session. */
+const usagesMax = 64;
+/** Estimates of what V8 takes, without the names. */
+const bytesOf = { session: 700, variant: 2_500, usage: 2_000 };
+
+/** A session as one client, tier and chain of agents calls in it. */
+interface Variant {
   readonly session: Session;
-  readonly key: string;
-  readonly usageKey: string;
-  readonly numbersKey: string;
-  /** What each of its agents had been handed down with; undefined: all. */
-  readonly handedTo: readonly (readonly [string, readonly string[] | undefined])[];
+  readonly index: Index;
+  /** `Place.narrowed` when it was made. */
+  readonly narrowed: number;
+  /** When its run is over and another begins, by the sidecar's clock; infinite: never. */
+  readonly endsAt: number;
 }
 
-const sessionsMax = 50_000;
+/** A session of one key and user. */
+interface Place {
+  readonly name: string;
+  /** Somebody named it: its calls are in the ledger. */
+  readonly isNamed: boolean;
+  readonly variants: Map<string, Variant>;
+  /** By chain of agents. */
+  readonly usages: Map<string, RunUsage>;
+  numbers: Numbers | null;
+  /** Goes up when an agent of it was handed down less. */
+  narrowed: number;
+  usedAt: number;
+  bytes: number;
+  isGone: boolean;
+}
 
-export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, max = sessionsMax): Sessions {
-  const sessions = new LRUCache<string, Session>({ max });
-  // These are asked for at every call, so that none is forgotten before the sessions that hold it. What a run has used,
-  // whatever client or tier it claims from call to call.
-  const usages = new LRUCache<string, RunUsage>({ max });
-  // Of a session, for what its agents hand each other.
-  const numbersOf = new LRUCache<string, Numbers>({ max });
-  // What an agent of a session was handed down with: once said it holds, and only gets narrower.
-  const handed = new LRUCache<string, readonly string[]>({ max });
-  // What the same claims led to the last time: most calls of a session claim what the one before did.
-  const shortcuts = new LRUCache<string, Shortcut>({ max });
+export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom = processRoom): Sessions {
+  const { clock } = govern;
+  const budget = new Budget(room.sessionBytes);
+  const narrowingRoom = new NarrowingRoom(room.narrowingBytes);
+  const floors = createNumberFloors();
+  const shares = new Map<string, KeyShare>();
+  let tendedAt = clock.now();
 
-  /** As if all of it had been looked up: each of these counts as asked for. */
-  const found = (index: Index, asked: string): Session | undefined => {
-    const shortcut = shortcuts.get(asked);
-    if (shortcut?.index !== index) return undefined;
-    const { session, key, usageKey, numbersKey, handedTo } = shortcut;
-    for (const [name, tools] of handedTo) if (handed.get(name) !== tools) return undefined;
-    const isHeld = usages.get(usageKey) === session.run.usage && numbersOf.get(numbersKey) === session.run.numbers;
-    return isHeld && sessions.get(key) === session ? session : undefined;
+  const shareOf = (keyId: string): KeyShare => {
+    const known = shares.get(keyId);
+    if (known !== undefined) return known;
+    const share = new KeyShare(budget, floors, createNarrowings(narrowingRoom));
+    shares.set(keyId, share);
+    budget.add(share);
+    return share;
   };
 
-  const usageOf = (key: string, of: RunOf, agentId: string | null): RunUsage => {
-    const make = (): RunUsage => {
-      const shared = agentId === null ? null : { id: runIdOf(of), agentId, of };
-      return createRunUsage(counters, { originSub: of.sub, shared, startedAt: govern.clock.now() });
-    };
-    const usage = usages.get(key) ?? make();
-    usages.set(key, usage);
+  const tend = (now: number): void => {
+    if (now - tendedAt < tendMs) return;
+    tendedAt = now;
+    for (const [keyId, share] of shares) {
+      share.tend(now);
+      if (!share.isEmpty) continue;
+      shares.delete(keyId);
+      budget.remove(share);
+    }
+  };
+
+  const usageOf = (share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage => {
+    const now = clock.now();
+    const key = JSON.stringify(of.agents);
+    const known = place.usages.get(key);
+    if (known !== undefined && now < endOf(place, known, maxDurationMs)) return known;
+    const shared = agentId === null || !place.isNamed ? null : { id: runIdOf(of), agentId, of };
+    const usage = createRunUsage(counters, { originSub: of.sub, shared, startedAt: now });
+    place.usages.set(key, usage);
+    if (known === undefined) share.grown(place, bytesOf.usage + 4 * key.length);
+    const [oldest] = place.usages.keys();
+    if (oldest !== undefined && place.usages.size > usagesMax) share.dropUsage(place, oldest);
     return usage;
   };
 
-  const numbersFor = (key: string): Numbers => {
-    const numbers = numbersOf.get(key) ?? createNumbers();
-    numbersOf.set(key, numbers);
-    return numbers;
-  };
-
   return {
+    get bytes() {
+      return budget.bytes;
+    },
     find: (index, identity, { sessionId, chain, delegatedTools, tier, client }) => {
-      const askedKey = JSON.stringify([identity.keyId, identity.sub, sessionId, chain, tier, client]);
-      const shortcut = delegatedTools === null ? found(index, askedKey) : undefined;
-      if (shortcut !== undefined) return shortcut;
+      const now = clock.now();
+      tend(now);
+      const share = shareOf(identity.keyId);
+      const place = share.enter(JSON.stringify([identity.sub, sessionId]), sessionId !== identity.keyId, now);
+      const askedKey = JSON.stringify([chain, tier, client]);
+      const known = place.variants.get(askedKey);
+      const isKnown = known !== undefined && known.index === index && known.narrowed === place.narrowed && now < known.endsAt;
+      if (isKnown && delegatedTools === null) return known.session;
+
       const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
       // Agents by what they are, not by what they are called: an id and a name are the same agent, and a pin is no choice.
       const { hops: bound, profile } = bindCaller(index, asked);
-      const agents = bound.map(({ profile: known, name }) => known?.id ?? name);
-      const of = [identity.keyId, identity.sub, sessionId];
-      const handedTo = (agent: string): string => JSON.stringify([...of, agent]);
-      if (delegatedTools !== null) {
-        const key = handedTo(agents.at(-1) ?? '');
-        const before = handed.get(key);
-        handed.set(key, before === undefined ? delegatedTools : intersectTools(before, delegatedTools));
-      }
-      const handedNow: (readonly [string, readonly string[] | undefined])[] = [];
+      const agents = bound.map(({ profile: registered, name }) => registered?.id ?? name);
+      const { narrowings } = share;
+      const isNarrowed = delegatedTools === null || narrowings.narrow(place.name, agents.at(-1) ?? '', delegatedTools, now);
+      if (delegatedTools !== null && isNarrowed) place.narrowed += 1;
       const hops = asked.hops.map((hop, at) => {
-        const name = handedTo(agents[at] ?? '');
-        const tools = handed.get(name);
-        handedNow.push([name, tools]);
-        return tools === undefined ? hop : { ...hop, handedTools: tools };
+        const handedTools = narrowings.find(place.name, agents[at] ?? '', now);
+        return handedTools === undefined ? hop : { ...hop, handedTools };
       });
+      const of: RunOf = { keyId: identity.keyId, sub: identity.sub, sessionId, agents };
+      const maxDurationMs = profile?.maxDurationMs ?? Number.POSITIVE_INFINITY;
+      const usage = usageOf(share, place, { of, agentId: profile?.id ?? null, maxDurationMs });
+      const numbers = (place.numbers ??= createNumbers({ above: floors.of(place.name), onGrown: (bytes) => share.grown(place, bytes) }));
+      // Whose claims are the same as before goes on as before: what awaits its outcome there, and what was worked out.
       const claim: Claim = { identity, hops };
-      const key = JSON.stringify([claim, sessionId, client]);
-      const usageKey = JSON.stringify([...of, agents]);
-      const runOf = { keyId: identity.keyId, sub: identity.sub, sessionId, agents };
-      const usage = usageOf(usageKey, runOf, sessionId === identity.keyId ? null : (profile?.id ?? null));
-      const numbersKey = JSON.stringify(of);
-      const numbers = numbersFor(numbersKey);
-      const remember = (session: Session): Session => {
-        shortcuts.set(askedKey, { index, session, key, usageKey, numbersKey, handedTo: handedNow });
-        return session;
-      };
-      const known = sessions.get(key);
-      if (known !== undefined) return remember(known);
-      const session: Session = {
-        run: resumeRun(index, {
-          facts: { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 },
-          claim,
-          usage,
-          numbers,
-        }),
-        pending: createPendingCalls(),
-      };
-      sessions.set(key, session);
-      return remember(session);
+      const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);
+      const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
+      if (!isNarrowed)
+        return {
+          run: { ...resumeRun(index, { facts, claim, usage, numbers }), barred: sessionsFull },
+          pending: new PendingCalls(),
+        };
+      const session: Session = isSame
+        ? known.session
+        : {
+            run: resumeRun(index, { facts, claim, usage, numbers }),
+            pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
+          };
+      place.variants.set(askedKey, { session, index, narrowed: place.narrowed, endsAt: endOf(place, usage, maxDurationMs) });
+      if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
+      return session;
     },
   };
 }
+
+interface UsageOf {
+  readonly of: RunOf;
+  readonly agentId: string | null;
+  readonly maxDurationMs: number;
+}
+
+/** A run that nobody named is over with its duration, and the next begins. */
+const endOf = ({ isNamed }: Place, { startedAt }: RunUsage, maxDurationMs: number): number =>
+  isNamed ? Number.POSITIVE_INFINITY : startedAt + maxDurationMs;
+
+const sessionsFull = refuse(
+  'sessions_full',
+  'the key has as many sessions with delegated_tools as it may have; their tools are kept for a day after they were last used',
+);
+
+const isSameClaim = (a: Claim, b: Claim): boolean =>
+  a.hops.length === b.hops.length &&
+  a.hops.every(({ tier, client, agent, handedTools }, at) => {
+    const other = b.hops[at];
+    return (
+      other !== undefined && tier === other.tier && client === other.client && agent === other.agent && handedTools === other.handedTools
+    );
+  });
+
+/** The sessions of one key, each map beginning with what was not used for longest. */
+class KeyShare implements Share {
+  readonly narrowings: Narrowings;
+  bytes = 0;
+  readonly #active = new Map<string, Place>();
+  readonly #resting = new Map<string, Place>();
+  readonly #budget: Budget;
+  readonly #floors: NumberFloors;
+
+  constructor(budget: Budget, floors: NumberFloors, narrowings: Narrowings) {
+    this.#budget = budget;
+    this.#floors = floors;
+    this.narrowings = narrowings;
+  }
+
+  get isEmpty(): boolean {
+    return this.#active.size === 0 && this.#resting.size === 0 && this.narrowings.isEmpty;
+  }
+
+  /** The session, which is in use now. */
+  enter(name: string, isNamed: boolean, now: number): Place {
+    const active = this.#active.get(name);
+    if (active !== undefined) {
+      // Not at every call: their order need not be exact.
+      if (now - active.usedAt > tendMs) this.#activate(active, now);
+      return active;
+    }
+    const place = this.#resting.get(name) ?? makePlace(name, isNamed, now);
+    if (!this.#resting.delete(name)) this.grown(place, bytesOf.session + 6 * name.length);
+    this.#activate(place, now);
+    return place;
+  }
+
+  grown(place: Place, bytes: number): void {
+    if (place.isGone) return;
+    place.bytes += bytes;
+    this.bytes += bytes;
+    this.#budget.changed(bytes);
+  }
+
+  forgetOldest(): boolean {
+    const [oldest] = this.#resting.size > 0 ? this.#resting.values() : this.#active.values();
+    if (oldest === undefined) return false;
+    if (this.#resting.size > 0 || this.#active.size > 1) this.#forget(oldest);
+    else {
+      // The one that is in use.
+      const [variant] = oldest.variants.keys();
+      if (variant === undefined || oldest.variants.size === 1) return false;
+      this.#dropVariant(oldest, variant);
+    }
+    return true;
+  }
+
+  dropUsage(place: Place, key: string): void {
+    place.usages.get(key)?.shared?.release();
+    place.usages.delete(key);
+    this.grown(place, -(bytesOf.usage + 4 * key.length));
+  }
+
+  #dropVariant(place: Place, key: string): void {
+    const pendingBytes = place.variants.get(key)?.session.pending.giveUp() ?? 0;
+    place.variants.delete(key);
+    this.grown(place, -(bytesOf.variant + 8 * key.length + pendingBytes));
+  }
+
+  tend(now: number): void {
+    let looks = 0;
+    for (const place of this.#active.values()) {
+      if (now - place.usedAt < restMs || (looks += 1) > tendMax) break;
+      this.#rest(place, now);
+    }
+    looks = 0;
+    for (const place of this.#resting.values()) {
+      if (now - place.usedAt < keptMs || (looks += 1) > tendMax) break;
+      this.#forget(place);
+    }
+  }
+
+  #activate(place: Place, now: number): void {
+    place.usedAt = now;
+    this.#active.delete(place.name);
+    this.#active.set(place.name, place);
+  }
+
+  /** Keeps what nobody else knows. */
+  #rest(place: Place, now: number): void {
+    this.#active.delete(place.name);
+    for (const [key, variant] of place.variants) {
+      if (variant.session.pending.isEmpty) this.#dropVariant(place, key);
+      // Its run is over; the next call finds another, and what awaits its outcome.
+      else place.variants.set(key, { ...variant, endsAt: Number.NEGATIVE_INFINITY });
+    }
+    if (place.isNamed)
+      for (const [key, { shared }] of place.usages) if (shared === null || shared.isSettled(now)) this.dropUsage(place, key);
+    const isSpent = place.variants.size === 0 && place.usages.size === 0 && (place.numbers === null || place.numbers.highest === 0);
+    if (isSpent) this.#forget(place);
+    else this.#resting.set(place.name, place);
+  }
+
+  #forget(place: Place): void {
+    this.#active.delete(place.name);
+    this.#resting.delete(place.name);
+    for (const { shared } of place.usages.values()) shared?.release();
+    if (place.numbers !== null && place.numbers.highest > 0) this.#floors.raise(place.name, place.numbers.highest);
+    this.grown(place, -place.bytes);
+    place.isGone = true;
+  }
+}
+
+const makePlace = (name: string, isNamed: boolean, now: number): Place => ({
+  name,
+  isNamed,
+  variants: new Map(),
+  usages: new Map(),
+  numbers: null,
+  narrowed: 0,
+  usedAt: now,
+  bytes: 0,
+  isGone: false,
+});

@@ -94,7 +94,7 @@ export function playWorld(plan: WorldPlan): Told {
     const outcome = askLedger(
       state,
       settings,
-      { holder, number, waiting, settled, onlySettles: onlySettles || unheard },
+      { holder, number, waiting, made: null, settled, onlySettles: onlySettles || unheard },
       now + ledgerAhead - stepsBackMs,
     );
     if ('lie' in outcome) {
@@ -171,7 +171,7 @@ export function playWorld(plan: WorldPlan): Told {
       cut: false,
       call: () => {
         const awaits = weigh()?.awaits ?? null;
-        if (awaits !== null) leases.wait(awaits, time(), () => (isDead ? null : (weigh()?.awaits ?? null)));
+        if (awaits !== null) leases.wait(awaits, time(), Number.POSITIVE_INFINITY, () => (isDead ? null : (weigh()?.awaits ?? null)));
       },
       answered: (answers) => {
         if (!isDead) leases.answered(answers, time());

@@ -92,7 +92,7 @@ test('hello says who it is, with its key, and what it holds: nothing at first', 
     schemaVersion: snapshotSchemaVersion,
     held: null,
     heldHash: Buffer.alloc(0),
-    capabilities: ['deltas'],
+    capabilities: ['deltas', 'agent-ceiling', 'outage-caps'],
   });
 });
 

@@ -49,7 +49,7 @@ async function startKeeper(server: QuotaServer, clock: Pick<Clock, 'now' | 'afte
       };
       const full = weigh(clock.now());
       if (full === null || full.awaits === null) return done({ admitted: full === null, waited: false });
-      leases.wait(full.awaits, clock.now(), (isLast, now) => {
+      leases.wait(full.awaits, clock.now(), Number.POSITIVE_INFINITY, (isLast, now) => {
         const again = weigh(now);
         if (isLast || again === null || again.awaits === null) done({ admitted: again === null, waited: true });
         return again?.awaits ?? null;

@@ -13,7 +13,9 @@ export interface Ask {
   'revision'?: (_tollgate_v1_Revision | null);
   'settled'?: (_tollgate_v1_Settled)[];
   'max'?: (number);
+  'made'?: (number);
   '_max'?: "max";
+  '_made'?: "made";
 }
 
 export interface Ask__Output {
@@ -24,5 +26,7 @@ export interface Ask__Output {
   'revision': (_tollgate_v1_Revision__Output | null);
   'settled': (_tollgate_v1_Settled__Output)[];
   'max'?: (number);
+  'made'?: (number);
   '_max'?: "max";
+  '_made'?: "made";
 }

@@ -8,7 +8,9 @@ export interface Grant {
   'ttlMs'?: (number);
   'max'?: (number);
   'shared'?: (boolean);
+  'ageMs'?: (number | string | Long);
   '_ttlMs'?: "ttlMs";
+  '_ageMs'?: "ageMs";
 }
 
 export interface Grant__Output {
@@ -17,5 +19,7 @@ export interface Grant__Output {
   'ttlMs'?: (number);
   'max': (number);
   'shared': (boolean);
+  'ageMs'?: (number);
   '_ttlMs'?: "ttlMs";
+  '_ageMs'?: "ageMs";
 }

@@ -606,3 +606,25 @@ test('equal calls that were redacted have their outcomes in the order they were 
     await toolOutput({ body: use({ tool_input, tool_output: 'done' }) });
   expect((await sidecar.entries()).slice(-3).map(({ requestId }) => requestId)).toEqual(ids);
 });
+
+test('who brings more delegated_tools than there is room for is denied for now, and what others and they themselves said before holds', async () => {
+  const { toolUse, codes } = await start({ keys: [key(), key({ id: 'key-2', uid: 'ann' })] });
+  const narrow = { delegated_tools: ['github.*'] };
+  const asked = (fields: object, by = own) => toolUse({ body: use(fields), authorization: `Bearer ${by}` });
+  const other = keyText('key2');
+  const allowed = { decision: 'allow' };
+  const handed = { decision: 'deny', kind: 'terminal', reason: expect.stringMatching(/^delegated_tools: /) };
+  expect((await asked({ session_id: 'first', ...narrow })).body).toMatchObject(handed);
+  expect((await asked({ session_id: 'theirs', ...narrow }, other)).body).toMatchObject(handed);
+  const list = (n: number) => ['mail.send', ...Array.from({ length: 999 }, (_, at) => `${n}.${at}.${'x'.repeat(150)}`)];
+  let made = 0;
+  while ((await asked({ session_id: `s${made}`, delegated_tools: list(made) })).body['decision'] === 'allow') made += 1;
+  expect(made).toBeGreaterThan(10);
+  const full = await asked({ session_id: 'more', delegated_tools: list(made) });
+  expect(full.body).toMatchObject({ decision: 'deny', kind: 'retry', reason: expect.stringMatching(/^sessions_full: /) });
+  expect((await asked({ session_id: 'first' })).body).toMatchObject(handed);
+  expect((await asked({ session_id: 'plain' })).body).toMatchObject(allowed);
+  expect((await asked({ session_id: 'theirs' }, other)).body).toMatchObject(handed);
+  expect((await asked({ session_id: 'new', ...narrow }, other)).body).toMatchObject(handed);
+  expect((await codes()).filter((code) => code.endsWith(' sessions_full')).length).toBe(2);
+});

@@ -1,8 +1,9 @@
 // What a host may get wrong, and what may go wrong here: each is answered in words that the host heeds.
-import { type HostName, hosts, plainRedaction } from '@tollgate/proto/contract';
+import { bounds, type HostName, hosts, plainRedaction } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { timeoutMs } from '../../../../control-plane/cli/commands/hook.ts';
 import { createEntrance } from '../../../../sidecar/gateway/entrance.ts';
 import { registerHostHooks } from '../../../../sidecar/gateway/hosts/host-hooks.ts';
 import { answerHeader, hostNamed } from '../../../../sidecar/gateway/hosts/index.ts';
@@ -331,8 +332,12 @@ test('a decision that takes longer than a hook may wait is a denial', async () =
     });
     expect(answer.statusCode).toBe(200);
     expect(denies(host, answer.body)).toBe(true);
-    expect(answer.body).toContain('did not decide within 20 ms');
+    expect(answer.body).toContain('the control plane has not committed the entry in time');
   }
+});
+
+test('the program that hosts start waits for longer than a sidecar takes', () => {
+  expect(timeoutMs).toBe(bounds.hookMs);
 });
 
 test('the program that hosts start knows the header by which a sidecar is known', async () => {

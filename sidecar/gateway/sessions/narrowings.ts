@@ -1,0 +1,126 @@
+// The tools that agents of a session were handed down with (`delegated_tools`): said once they hold, and only get narrower. So none of them
+// is forgotten within a day of its last use, whatever else comes. Who would make more than there is room for is refused.
+//
+// Room is in bytes, of all keys of the process together: a key may have as much as it leaves to all others. Equal lists of a key are kept
+// once.
+import { digestText, intersectTools } from '@tollgate/proto/contract';
+
+export interface Narrowings {
+  /** What an agent of a session was handed down with; undefined: all. */
+  find(place: string, agent: string, now: number): readonly string[] | undefined;
+  /** Makes it narrower. False: there is no room, and it is as it was. */
+  narrow(place: string, agent: string, tools: readonly string[], now: number): boolean;
+  /** Nothing is kept. */
+  readonly isEmpty: boolean;
+}
+
+interface List {
+  readonly key: string;
+  readonly tools: readonly string[];
+  readonly bytes: number;
+  holders: number;
+}
+
+interface Narrowing {
+  readonly list: List;
+  usedAt: number;
+}
+
+const keptMs = 24 * 3_600_000;
+/** In memory: a digest, two objects and a place in a map. */
+const narrowingBytes = 300;
+const listBytes = 400;
+const nameBytes = 40;
+/** How often a use is noted. */
+const noteMs = 60_000;
+
+/** Of all keys together. */
+export class NarrowingRoom {
+  readonly #max: number;
+  #taken = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Whether one that has `own` may have `more`. */
+  take(own: number, more: number): boolean {
+    if (own + more > this.#max - this.#taken - more) return false;
+    this.#taken += more;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#taken -= bytes;
+  }
+}
+
+/** Of one key. */
+export function createNarrowings(room: NarrowingRoom): Narrowings {
+  // The first is the one that was not used for longest.
+  const all = new Map<string, Narrowing>();
+  const lists = new Map<string, List>();
+  let own = 0;
+
+  const keyOf = (place: string, agent: string): string => digestText(JSON.stringify([place, agent]));
+  const give = (bytes: number): void => {
+    own -= bytes;
+    room.give(bytes);
+  };
+  const drop = (key: string, { list }: Narrowing): void => {
+    all.delete(key);
+    list.holders -= 1;
+    if (list.holders === 0) lists.delete(list.key);
+    give(narrowingBytes + (list.holders === 0 ? list.bytes : 0));
+  };
+  const forgetOld = (now: number): void => {
+    for (const [key, narrowing] of all) {
+      if (now - narrowing.usedAt < keptMs) return;
+      drop(key, narrowing);
+    }
+  };
+  const use = (key: string, now: number): Narrowing | undefined => {
+    const narrowing = all.get(key);
+    if (narrowing === undefined || now - narrowing.usedAt < noteMs) return narrowing;
+    narrowing.usedAt = now;
+    all.delete(key);
+    all.set(key, narrowing);
+    return narrowing;
+  };
+  const listOf = (tools: readonly string[]): List => {
+    const key = digestText(JSON.stringify(tools));
+    const bytes = listBytes + tools.reduce((sum, name) => sum + nameBytes + 2 * name.length, 0);
+    return lists.get(key) ?? { key, tools, bytes, holders: 0 };
+  };
+
+  return {
+    get isEmpty() {
+      return all.size === 0;
+    },
+    find: (place, agent, now) => {
+      forgetOld(now);
+      return all.size === 0 ? undefined : use(keyOf(place, agent), now)?.list.tools;
+    },
+    narrow: (place, agent, tools, now) => {
+      forgetOld(now);
+      const key = keyOf(place, agent);
+      const before = use(key, now);
+      const list = listOf(before === undefined ? tools : intersectTools(before.list.tools, tools));
+      if (before?.list === list) return true;
+      const more = (before === undefined ? narrowingBytes : 0) + (list.holders === 0 ? list.bytes : 0);
+      if (!room.take(own, more)) return false;
+      own += more;
+      lists.set(list.key, list);
+      list.holders += 1;
+      all.set(key, { list, usedAt: now });
+      if (before !== undefined) {
+        before.list.holders -= 1;
+        if (before.list.holders === 0) {
+          lists.delete(before.list.key);
+          give(before.list.bytes);
+        }
+      }
+      return true;
+    },
+  };
+}

@@ -1,0 +1,29 @@
+// The numbers of redaction marks that sessions have given and that left memory. A session that comes back goes on above them, so that
+// `[redacted:email#1]` is not another person than before. Of a fixed size: sessions that meet in one place only begin higher than they need.
+
+const places = 65_536;
+
+export interface NumberFloors {
+  /** The highest number that a session may have given. */
+  of(session: string): number;
+  raise(session: string, number: number): void;
+}
+
+export function createNumberFloors(): NumberFloors {
+  let floors: Uint32Array | null = null;
+  return {
+    of: (session) => floors?.[placeOf(session)] ?? 0,
+    raise: (session, number) => {
+      floors ??= new Uint32Array(places);
+      const place = placeOf(session);
+      floors[place] = Math.max(floors[place] ?? 0, number);
+    },
+  };
+}
+
+/** FNV-1a, 16 bits of it. */
+function placeOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return (hash ^ (hash >>> 16)) & (places - 1);
+}
