@@ -161,12 +161,26 @@ test('what it says of itself is shown; the last refusal stays, with when it was,
   wire.close();
 });
 
-/** Two control planes, as far as their rosters go. */
-function rosters(): { readonly a: Roster; readonly b: Roster; readonly time: { at: number } } {
+/** Longer than any test takes: only tests say when something is written. */
+const neverMs = 2 ** 30;
+
+/** Two control planes, as far as their rosters go, and how many statements a write of either makes. */
+function rosters() {
   const time = { at: 1_000 };
+  let statements = 0;
+  const query = (...words: Parameters<typeof plane.pool.query>): unknown => {
+    statements += 1;
+    return plane.pool.query(...words);
+  };
+  const pool: typeof plane.pool = Object.create(plane.pool, { query: { value: query } });
   const made = (name: string): Roster =>
-    createRoster({ ...plane.deps, wall: Date.now, now: () => time.at, log: { warn: () => undefined } }, name);
-  return { a: made('a'), b: made('b'), time };
+    createRoster({ ...plane.deps, pool, wall: Date.now, now: () => time.at, log: { warn: () => undefined } }, name, neverMs);
+  const statementsOf = async (write: () => Promise<void>): Promise<number> => {
+    const before = statements;
+    await write();
+    return statements - before;
+  };
+  return { a: made('a'), b: made('b'), time, statementsOf };
 }
 
 async function workspaceId(): Promise<number> {
@@ -278,26 +292,8 @@ test.each(['x', Buffer.from('1 5 b k ').toString('base64url'), Buffer.from('1 99
   },
 );
 
-/** Counts the statements of a roster's write. */
-async function statementsOf(write: () => Promise<void>): Promise<number> {
-  const query = plane.pool.query.bind(plane.pool);
-  let count = 0;
-  Object.assign(plane.pool, {
-    query: (...words: Parameters<typeof query>) => {
-      count += 1;
-      return query(...words);
-    },
-  });
-  try {
-    await write();
-    return count;
-  } finally {
-    Object.assign(plane.pool, { query });
-  }
-}
-
 test('however many say however much, a batch is one statement; who is silent is written as there every 15 s, and forgotten where nobody does', async () => {
-  const { a, b, time } = rosters();
+  const { a, b, time, statementsOf } = rosters();
   const many = await Promise.all(Array.from({ length: 300 }, async (_, at) => a.enters(await entering(`many-${at}`))));
   for (const one of many) for (let n = 1; n <= 10; n += 1) one.holds({ epoch: 'e', number: n });
   await plane.roster.write();
@@ -360,7 +356,7 @@ test('who waits for a write finds written what another write has taken', async (
 });
 
 test('ten thousand starts of one that lies leave a thousand rows, and who is connected stays', async () => {
-  const { a, b } = rosters();
+  const { a, b, statementsOf } = rosters();
   const honest = await entering('honest-boot', 'honest');
   a.enters(honest);
   const liar = await entering('x', '!liar');

@@ -67,8 +67,8 @@ const writeEveryMs = 2_000;
 /** In one statement, so that none is long. */
 const atOnce = 1_000;
 
-/** `name`: of this control plane, for people. */
-export function createRoster({ pool, random, wall, now, log }: RosterDeps, name: string): Roster {
+/** `name`: of this control plane, for people. `everyMs`: how often it writes by itself. */
+export function createRoster({ pool, random, wall, now, log }: RosterDeps, name: string, everyMs = writeEveryMs): Roster {
   const present = new Map<string, Known>();
   /** Those that have left and of whom something is written. */
   let gone: Known[] = [];
@@ -125,7 +125,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
   const writeCalmly = (): Promise<void> =>
     write().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'which sidecars there are could not be written'));
   const keepWriting = async (): Promise<void> => {
-    while (await delay(writeEveryMs, true, { signal: closing.signal, ref: false }).catch(() => false)) await writeCalmly();
+    while (await delay(everyMs, true, { signal: closing.signal, ref: false }).catch(() => false)) await writeCalmly();
   };
   const writing = keepWriting();
 
