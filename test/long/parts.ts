@@ -36,6 +36,11 @@ export const parts: readonly Part[] = [
     command: ['sh', '-c', 'node --import tsx test/trust/at.ts dd0685b && node --import tsx test/upgrade/take-over.ts dd0685b'],
   },
   {
+    name: 'flood',
+    about: 'ten minutes of one key that names a new session, chain or tool each time, on a sidecar and on a control plane',
+    command: ['sh', '-c', 'node --import tsx test/long/flood.ts && node --import tsx test/long/flood.ts --program control-plane'],
+  },
+  {
     name: 'times',
     about: 'what takes real time: the tests of test/long',
     command: ['npx', '--no-install', 'vitest', 'run', '--project', 'long'],

@@ -33,6 +33,8 @@ export interface Stage {
   address(): string;
   /** Where REST is. */
   rest(): string;
+  /** Of the control plane. */
+  pid(): number;
   /** What the control plane has logged since its start. */
   log(): string;
   startControlPlane(): Promise<void>;
@@ -84,6 +86,7 @@ export async function openStage(tree: Tree, folder: string, closing: Closing): P
     dataDir,
     address: () => plane?.announced.get('gRPC') ?? '',
     rest: () => rest,
+    pid: () => plane?.pid ?? 0,
     log: () => plane?.log() ?? '',
     startControlPlane: async () => {
       plane = await startProgram([own, 'start'], {
