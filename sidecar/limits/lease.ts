@@ -35,6 +35,7 @@ interface LeaseParts {
   readonly after?: number;
   readonly tally?: LeaseTally;
   readonly waitMs?: number;
+  readonly onStirred?: (lease: Lease) => void;
 }
 
 export class Lease implements LeasedCounter {
@@ -45,6 +46,8 @@ export class Lease implements LeasedCounter {
   beganAt = Number.POSITIVE_INFINITY;
   /** Somebody looks after it. */
   isActive = false;
+  /** When it is looked at again, though it is not stirred before; null: no time is set. */
+  quietUntil: number | null = null;
   /** The grant that calls take of, how many are left of it, and when to look again. Of what a call reads and writes there is no more. */
   #current: Grant | null = null;
   #left = 0;
@@ -69,12 +72,17 @@ export class Lease implements LeasedCounter {
   #offeredIn = 0;
 
   readonly #tally: LeaseTally;
+  readonly #onStirred: (lease: Lease) => void;
 
-  /** `after`: its asks have higher numbers. `waitMs`: how long calls wait for it. */
-  constructor(counter: QuotaCounter, { after = 0, tally = { granted: 0, used: 0 }, waitMs = 0 }: LeaseParts = {}) {
+  /** `after`: its asks have higher numbers. `waitMs`: how long calls wait for it. `onStirred`: what `hasNothingToAskUntil` said holds no longer. */
+  constructor(
+    counter: QuotaCounter,
+    { after = 0, tally = { granted: 0, used: 0 }, waitMs = 0, onStirred = () => undefined }: LeaseParts = {},
+  ) {
     this.counter = counter;
     this.#asks = new SentAsks(after, Math.max(answerMs, waitMs));
     this.#tally = tally;
+    this.#onStirred = onStirred;
   }
 
   hasRoom(now: number): boolean {
@@ -89,7 +97,7 @@ export class Lease implements LeasedCounter {
 
   /** A call was made that nobody could be asked for. */
   owe(now: number): void {
-    this.#touchedAt = now;
+    this.touch(now);
     this.#owed += 1;
     this.#made += 1;
   }
@@ -97,6 +105,7 @@ export class Lease implements LeasedCounter {
   /** A call was wanted. */
   touch(now: number): void {
     this.#touchedAt = now;
+    this.#onStirred(this);
   }
 
   /** Calls that can be made until something else happens. */
@@ -120,6 +129,19 @@ export class Lease implements LeasedCounter {
     return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#isPromised && !this.#isInUse(now);
   }
 
+  /**
+   * Until then there is nothing to ask, and it is not idle, unless it is stirred before; null: it is to be looked at again soon, as what
+   * calls take of a limit tells nobody.
+   */
+  hasNothingToAskUntil(now: number): number | null {
+    const isUntold = this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#asks.hasUnanswered;
+    if (this.counter.kind === 'limit' || isUntold || !this.#isInUse(now)) return null;
+    const unusedAt = this.#touchedAt + useMs;
+    if (this.#isCalm(now)) return unusedAt;
+    const mutedUntil = Math.max(this.#laterUntil, this.#grants.length === 0 ? this.#fullUntil : never);
+    return mutedUntil > now ? Math.min(mutedUntil, unusedAt) : null;
+  }
+
   /** A grant may come that does not end by itself. */
   get #isPromised(): boolean {
     return this.#asks.hasLost || (this.counter.kind === 'run' && this.#asks.hasUnanswered);
@@ -137,6 +159,7 @@ export class Lease implements LeasedCounter {
   policyChanged(): void {
     this.#fullUntil = never;
     this.#laterUntil = never;
+    this.#onStirred(this);
   }
 
   /** Another database: nothing that was granted holds. */
@@ -159,12 +182,14 @@ export class Lease implements LeasedCounter {
     this.#asks.lost(this.counter.kind === 'run');
     this.#ended.lost();
     this.#laterUntil = never;
+    this.#onStirred(this);
   }
 
   recalled(now: number): void {
     this.shared = true;
     this.#end(this.#grants);
     this.#calmUntil = now + calmMs.recalled;
+    this.#onStirred(this);
   }
 
   /** Gives back all there is, for good: who still hears an answer has gone. */
@@ -178,6 +203,7 @@ export class Lease implements LeasedCounter {
     this.#end(this.#grants);
     this.#touchedAt = never;
     this.#wasUsed = false;
+    this.#onStirred(this);
   }
 
   /** What is to be asked now, if anything. `waiting`: calls that wait for it. */
@@ -211,6 +237,7 @@ export class Lease implements LeasedCounter {
   answered(number: number, result: QuotaResult, now: number): void {
     const sent = this.#asks.sent(number);
     if (sent === null) return;
+    this.#onStirred(this);
     if (number === this.#offeredIn) this.#offers = null;
     this.#ended.answered(number);
     const isAwaited = this.#asks.isAnswered(number);
@@ -277,6 +304,7 @@ export class Lease implements LeasedCounter {
     // What comes back is room.
     if (over.some(({ left }) => left > 0)) this.#fullUntil = never;
     this.#ended.add(over);
+    this.#onStirred(this);
     this.#grants = this.#grants.filter((grant) => !over.includes(grant));
     this.#choose(never);
   }

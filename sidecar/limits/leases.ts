@@ -1,11 +1,14 @@
 // All leases of one process, and the calls that wait for them. Pure: whoever keeps it (`sync/lease-keeper.ts`) tells it
 // the time, what was answered, and whether anybody can be asked.
 //
-// States of a lease: active (holds or wants something; looked after by `asks`) or idle. A rate limit's is found by subject
-// and id, and forgotten by `sweep` once idle; `generation` is replaced then. A run's belongs to whoever counts the run.
+// States of a lease: active (holds or wants something; looked after by `asks`) or idle. An active one is due, or quiet until it is
+// stirred or its time comes: of thousands of runs that go on, only those are looked at where there may be something to ask. A rate
+// limit's is found by subject and id, and forgotten by `sweep` once idle; `generation` is replaced then. A run's belongs to whoever
+// counts the run.
 import { bounds, type QuotaAnswer, type QuotaAsk, type QuotaCounter, quotaCounterKey, type RevisionName } from '@tollgate/proto/contract';
 import type { LeasedCounter, Limit } from '../decide/decision.ts';
 import { Lease, type LeaseTally } from './lease.ts';
+import { Schedule } from './schedule.ts';
 import type { SharedRun } from './shared-calls.ts';
 import { type Retry, Waiting } from './waiting.ts';
 
@@ -13,6 +16,8 @@ import { type Retry, Waiting } from './waiting.ts';
 const lateShare = 0.8;
 /** A run that is forgotten and comes again is another lease, which must not repeat the first one's asks. */
 const numbersOfRun = 2 ** 24;
+/** Quiet leases are looked at again so exactly. */
+const quietStepMs = 50;
 
 export interface LeaseListener {
   /** Something is to be asked at once. */
@@ -32,6 +37,9 @@ export class Leases {
   readonly tally: LeaseTally = { granted: 0, used: 0 };
   readonly #limits = new Map<string, Map<string, Lease>>();
   readonly #active = new Map<string, Lease>();
+  /** Of the active ones, those to look at in the next `asks`. */
+  readonly #due = new Set<Lease>();
+  readonly #quiet = new Schedule<Lease>(quietStepMs);
   readonly #waiting: Waiting;
   readonly #listener: LeaseListener;
   readonly #waitMs: number;
@@ -77,7 +85,7 @@ export class Leases {
   ofLimit(originSub: string, { id, max }: Pick<Limit, 'id' | 'max'>): Lease {
     const ofSub = this.#limits.get(originSub) ?? new Map<string, Lease>();
     this.#limits.set(originSub, ofSub);
-    const lease = ofSub.get(id) ?? new Lease({ kind: 'limit', originSub, id }, { tally: this.tally, waitMs: this.#waitMs });
+    const lease = ofSub.get(id) ?? this.#newLease({ kind: 'limit', originSub, id });
     ofSub.set(id, lease);
     lease.limitTo(max);
     return lease;
@@ -85,10 +93,14 @@ export class Leases {
 
   ofRun(run: SharedRun): Lease {
     const counter: QuotaCounter = { kind: 'run', ...run };
-    return (
-      this.#active.get(quotaCounterKey(counter)) ??
-      new Lease(counter, { after: (this.#runs += 1) * numbersOfRun, tally: this.tally, waitMs: this.#waitMs })
-    );
+    return this.#active.get(quotaCounterKey(counter)) ?? this.#newLease(counter, (this.#runs += 1) * numbersOfRun);
+  }
+
+  #newLease(counter: QuotaCounter, after = 0): Lease {
+    const onStirred = (lease: Lease): void => {
+      if (lease.isActive) this.#due.add(lease);
+    };
+    return new Lease(counter, { after, tally: this.tally, waitMs: this.#waitMs, onStirred });
   }
 
   /** A call wants of it. */
@@ -97,6 +109,7 @@ export class Leases {
     if (lease.isActive) return;
     lease.isActive = true;
     this.#active.set(quotaCounterKey(lease.counter), lease);
+    this.#due.add(lease);
     this.#listener.onActive();
   }
 
@@ -128,19 +141,42 @@ export class Leases {
     // What was asked is answered yet, or lost with its stream: more asks would only have more granted that nobody hears of.
     if (revision === null || !this.#isOpen || this.#isLate) return [];
     const asks: QuotaAsk[] = [];
-    for (const [key, lease] of this.#active) {
+    for (const lease of this.#quiet.take(now)) {
+      lease.quietUntil = null;
+      if (lease.isActive) this.#due.add(lease);
+    }
+    for (const lease of this.#due) {
       const waiting = this.#waiting.countFor(lease);
       const ask = lease.ask(now, waiting, revision);
       if (ask !== null) asks.push(ask);
-      else if (waiting === 0 && lease.isIdle(now)) this.#forget(key, lease);
+      else if (waiting === 0 && lease.isIdle(now)) this.#forget(lease);
+      else if (waiting === 0) this.#leaveQuiet(lease, now);
     }
     if (asks.length > 0) this.#unansweredSince ??= now;
     return asks;
   }
 
-  #forget(key: string, lease: Lease): void {
+  #leaveQuiet(lease: Lease, now: number): void {
+    const until = lease.hasNothingToAskUntil(now);
+    if (until === null) return;
+    this.#due.delete(lease);
+    // One that was stirred meanwhile has a time already; it is looked at then, and left until later.
+    if (lease.quietUntil !== null && lease.quietUntil <= until) return;
+    this.#setQuiet(lease, until);
+  }
+
+  #setQuiet(lease: Lease, until: number | null): void {
+    if (lease.quietUntil !== null) this.#quiet.remove(lease, lease.quietUntil);
+    lease.quietUntil = until;
+    if (until !== null) this.#quiet.put(lease, until);
+  }
+
+  #forget(lease: Lease): void {
     lease.isActive = false;
     lease.forgotten();
+    this.#due.delete(lease);
+    this.#setQuiet(lease, null);
+    const key = quotaCounterKey(lease.counter);
     if (this.#active.get(key) === lease) this.#active.delete(key);
   }
 
