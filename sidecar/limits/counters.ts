@@ -17,11 +17,6 @@ export interface Allowance {
   charge(set: LimitSet, now: number): void;
 }
 
-interface LocalAllowance extends Allowance {
-  /** What is charged to each limit of the set, in its order. */
-  usedOf(set: LimitSet, now: number): readonly number[];
-}
-
 export interface Counters {
   /** `fold`: the enforced and the shadow fold count apart. */
   allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): Allowance;
@@ -45,6 +40,36 @@ type Windows = Map<string, Window>;
 
 const noLeases: readonly LeasedCounter[] = [];
 
+class LocalAllowance implements Allowance {
+  readonly #windowsOf: (set: LimitSet) => readonly ChargedWindow[];
+
+  constructor(windowsOf: (set: LimitSet) => readonly ChargedWindow[]) {
+    this.#windowsOf = windowsOf;
+  }
+
+  firstFull(set: LimitSet, now: number): Full | null {
+    const windows = this.#windowsOf(set);
+    const step = stepOf(now);
+    for (let at = windows.length - 1; at >= 0; at--) {
+      const limit = set.limits[at];
+      const window = windows[at];
+      if (limit !== undefined && window !== undefined && window.used(step) >= limit.max)
+        return { limit, retryAfterMs: window.waitFor(limit.max, now), awaits: null, dry: null };
+    }
+    return null;
+  }
+
+  charge(set: LimitSet, now: number): void {
+    const step = stepOf(now);
+    for (const window of this.#windowsOf(set)) window.add(step);
+  }
+
+  /** What is charged to each limit of the set, in its order. */
+  usedOf(set: LimitSet, now: number): readonly number[] {
+    return this.#windowsOf(set).map((window) => window.used(stepOf(now)));
+  }
+}
+
 export function createCounters(windowSeconds: number): LocalCounters {
   let seconds = windowSeconds;
   // An object, not a number: two sets of counters never take each other's findings for their own.
@@ -52,9 +77,10 @@ export function createCounters(windowSeconds: number): LocalCounters {
   const folds = { enforced: new Map<string, Windows>(), shadow: new Map<string, Windows>() };
   const all = (): readonly Map<string, Windows>[] => Object.values(folds);
 
-  const find = (originSub: string, fold: 'enforced' | 'shadow', set: LimitSet): readonly ChargedWindow[] => {
-    const ofSub = folds[fold].get(originSub) ?? new Map<string, Window>();
-    folds[fold].set(originSub, ofSub);
+  const windowsOf = (originSub: string, bySub: Map<string, Windows>, set: LimitSet): readonly ChargedWindow[] => {
+    if (set.found !== null && set.found.generation === generation) return set.found.windows;
+    const ofSub = bySub.get(originSub) ?? new Map<string, Window>();
+    bySub.set(originSub, ofSub);
     const windows = set.limits.map(({ id }) => {
       const window = ofSub.get(id) ?? new Window(seconds);
       ofSub.set(id, window);
@@ -65,30 +91,7 @@ export function createCounters(windowSeconds: number): LocalCounters {
   };
 
   return {
-    allowanceOf: (originSub, fold) => {
-      const windowsOf = (set: LimitSet): readonly ChargedWindow[] => {
-        const { found } = set;
-        return found !== null && found.generation === generation ? found.windows : find(originSub, fold, set);
-      };
-      return {
-        firstFull: (set, now) => {
-          const windows = windowsOf(set);
-          const step = stepOf(now);
-          for (let at = windows.length - 1; at >= 0; at--) {
-            const limit = set.limits[at];
-            const window = windows[at];
-            if (limit !== undefined && window !== undefined && window.used(step) >= limit.max)
-              return { limit, retryAfterMs: window.waitFor(limit.max, now), awaits: null, dry: null };
-          }
-          return null;
-        },
-        charge: (set, now) => {
-          const step = stepOf(now);
-          for (const window of windowsOf(set)) window.add(step);
-        },
-        usedOf: (set, now) => windowsOf(set).map((window) => window.used(stepOf(now))),
-      };
-    },
+    allowanceOf: (originSub, fold) => new LocalAllowance((set) => windowsOf(originSub, folds[fold], set)),
     sharedCalls: () => null,
     // Nothing that is counted here can come from elsewhere.
     wait: (_awaits, now, _until, retry) => void retry(true, now),

@@ -9,20 +9,28 @@ import type { Grant } from './grant.ts';
 const keptMax = 64;
 
 interface SentAsk {
+  readonly number: number;
   readonly at: number;
   /** The limit that it named. */
   readonly max: number;
+  /** It wants something, and was not answered. */
+  isUnanswered: boolean;
 }
 
+/** A grant that was taken. */
+interface Known {
+  readonly id: number;
+  readonly until: number;
+}
+
+// Lists, not maps: there are a few of each, and of leases there are many.
 export class SentAsks {
   #number: number;
-  readonly #sent = new Map<number, SentAsk>();
-  readonly #known = new Map<number, number>();
-  /** Those that want something and were not answered. */
-  readonly #unanswered = new Set<number>();
+  #sent: SentAsk[] = [];
+  #known: Known[] = [];
   #lost: readonly number[] = [];
   /** The latest that wants something. */
-  #wanting: { readonly number: number; readonly at: number } | null = null;
+  #wanting: SentAsk | null = null;
 
   readonly #patienceMs: number;
 
@@ -32,20 +40,15 @@ export class SentAsks {
     this.#patienceMs = patienceMs;
   }
 
-  /** Of the last ask; they rise. */
-  get number(): number {
-    return this.#number;
-  }
-
   /** Answers the number of the ask that is sent now, under this limit. */
   send(now: number, max: number, wants: boolean): number {
     const [lost, ...others] = this.#lost;
     const number = wants && lost !== undefined ? lost : (this.#number += 1);
-    this.#sent.set(number, { at: now, max });
+    const ask = { number, at: now, max, isUnanswered: wants };
+    this.#sent = [...this.#sent.filter((sent) => sent.number !== number), ask];
     if (wants) {
       this.#lost = others;
-      this.#wanting = { number, at: now };
-      this.#unanswered.add(number);
+      this.#wanting = ask;
     }
     return number;
   }
@@ -57,11 +60,11 @@ export class SentAsks {
 
   /** Some want something, and were not answered. */
   get hasUnanswered(): boolean {
-    return this.#unanswered.size > 0;
+    return this.#sent.some(({ isUnanswered }) => isUnanswered);
   }
 
   sent(number: number): SentAsk | null {
-    return this.#sent.get(number) ?? null;
+    return this.#sent.find((sent) => sent.number === number) ?? null;
   }
 
   isWaitedFor(now: number): boolean {
@@ -70,42 +73,57 @@ export class SentAsks {
 
   /** Whether it is the one that was waited for. */
   isAnswered(number: number): boolean {
-    this.#unanswered.delete(number);
+    const ask = this.sent(number);
+    if (ask !== null) ask.isUnanswered = false;
     if (this.#wanting?.number !== number) return false;
     this.#wanting = null;
     return true;
   }
 
   isNew({ id, until }: Grant): boolean {
-    if (this.#known.has(id)) return false;
-    this.#known.set(id, until);
+    if (this.#known.some((known) => known.id === id)) return false;
+    this.#known.push({ id, until });
     return true;
   }
 
   /** `again`: they are to be sent again. */
   lost(again: boolean): void {
     this.#wanting = null;
-    if (again) this.#lost = [...this.#unanswered];
-    else this.#unanswered.clear();
+    if (again) this.#lost = this.#sent.filter(({ isUnanswered }) => isUnanswered).map(({ number }) => number);
+    else this.#answerAll();
   }
 
   /** None is sent again. */
   abandon(): void {
     this.#lost = [];
-    this.#unanswered.clear();
+    this.#answerAll();
+  }
+
+  #answerAll(): void {
+    for (const ask of this.#sent) ask.isUnanswered = false;
   }
 
   /** What is so old that no answer to it brings a grant that lives. Grants of runs live until they are settled. */
   forget(now: number, grantsEnd: boolean): void {
     const isOld = (at: number): boolean => grantsEnd && now > at + 2 * bounds.leaseMs;
-    for (const [number, { at }] of this.#sent) if (this.#sent.size > keptMax || isOld(at)) this.#sent.delete(number);
-    for (const [id, until] of this.#known) if (this.#known.size > keptMax || isOld(until)) this.#known.delete(id);
+    this.#sent = newestOf(
+      this.#sent,
+      ({ at }) => isOld(at),
+      ({ isUnanswered }) => isUnanswered && !grantsEnd,
+    );
+    this.#known = newestOf(this.#known, ({ until }) => isOld(until));
   }
 
   clear(): void {
-    this.#sent.clear();
-    this.#known.clear();
+    this.#sent = [];
+    this.#known = [];
     this.#wanting = null;
-    this.abandon();
+    this.#lost = [];
   }
+}
+
+/** Those that are not old; of more than `keptMax` the newest, and what must stay. */
+function newestOf<T>(all: T[], isOld: (one: T) => boolean, mustStay: (one: T) => boolean = () => false): T[] {
+  if (all.length <= keptMax && !all.some(isOld)) return all;
+  return all.filter((one, at) => !isOld(one) && (at >= all.length - keptMax || mustStay(one)));
 }

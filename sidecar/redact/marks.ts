@@ -59,38 +59,53 @@ const numberMax = 999_999_999;
 /** A digest, a mark, and their place in a map. */
 const valueBytes = 250;
 
-export function createNumbers({ above = 0, onGrown = () => undefined }: NumbersParts = {}): Numbers {
-  let highest = above;
-  const last = new Map<string, number>();
-  const given = new Map<string, string>();
-  return {
-    markFor: (kind, value, digest = digestText(value)) => {
-      // Not the value itself: it would stay in memory as long as the run.
-      const key = `${kind} ${digest}`;
-      const known = given.get(key);
-      if (known !== undefined) return known;
-      const number = (last.get(kind) ?? above) + 1;
-      if (number > numberMax) return `${markBegin}${kind}]`;
-      last.set(kind, number);
-      highest = Math.max(highest, number);
-      const made = `${markBegin}${kind}#${number}]`;
-      if (given.size < valuesMax) {
-        given.set(key, made);
-        onGrown(valueBytes);
-      }
-      return made;
-    },
-    note: (text, kinds) => {
-      if (!text.includes(markBegin)) return;
-      for (const [, kind = '', digits] of text.matchAll(mark)) {
-        if (!kinds.has(kind)) continue;
-        const number = Math.max(last.get(kind) ?? above, Number(digits ?? 0));
-        last.set(kind, number);
-        highest = Math.max(highest, number);
-      }
-    },
-    get highest() {
-      return highest;
-    },
-  };
+export const createNumbers = (parts: NumbersParts = {}): Numbers => new RunNumbers(parts);
+
+// A class, since every session has one, and most of them never give a number.
+class RunNumbers implements Numbers {
+  highest: number;
+  readonly #above: number;
+  readonly #onGrown: (bytes: number) => void;
+  /** By kind. */
+  #last: Map<string, number> | null = null;
+  #given: Map<string, string> | null = null;
+
+  constructor({ above = 0, onGrown = () => undefined }: NumbersParts) {
+    this.#above = above;
+    this.highest = above;
+    this.#onGrown = onGrown;
+  }
+
+  markFor(kind: string, value: string, digest = digestText(value)): string {
+    // Not the value itself: it would stay in memory as long as the run.
+    const key = `${kind} ${digest}`;
+    const known = this.#given?.get(key);
+    if (known !== undefined) return known;
+    const number = this.#lastOf(kind) + 1;
+    if (number > numberMax) return `${markBegin}${kind}]`;
+    this.#reach(kind, number);
+    const made = `${markBegin}${kind}#${number}]`;
+    this.#given ??= new Map();
+    if (this.#given.size < valuesMax) {
+      this.#given.set(key, made);
+      this.#onGrown(valueBytes);
+    }
+    return made;
+  }
+
+  note(text: string, kinds: ReadonlySet<string>): void {
+    if (!text.includes(markBegin)) return;
+    for (const [, kind = '', digits] of text.matchAll(mark))
+      if (kinds.has(kind)) this.#reach(kind, Math.max(this.#lastOf(kind), Number(digits ?? 0)));
+  }
+
+  #lastOf(kind: string): number {
+    return this.#last?.get(kind) ?? this.#above;
+  }
+
+  #reach(kind: string, number: number): void {
+    this.#last ??= new Map();
+    this.#last.set(kind, number);
+    this.highest = Math.max(this.highest, number);
+  }
 }
