@@ -3,7 +3,7 @@
 //
 // States of the link: closed → opening → open (asks go out) → lost, which waits its backoff and opens again. A link that
 // answers nothing for `silenceMs` counts as lost. Between ticks nothing runs; without leases there are none.
-import { bounds, type OnRecall, type QuotaLink } from '@tollgate/proto/contract';
+import { bounds, type OnRecall, type QuotaAnswer, type QuotaLink } from '@tollgate/proto/contract';
 import { barredMs, createBackoff } from '../backoff.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { Leases } from '../limits/leases.ts';
@@ -58,7 +58,11 @@ export interface LeaseKeeper {
 }
 
 const tickMs = 50;
+/** While a message is not answered, the next one waits so long for more to ask: each is a transaction, and they are answered one by one. */
+const gatherMs = 10;
 const silenceMs = 3_000;
+/** Each may decide calls that wait, which are answered then: who has many of them does not hold up the process for all others. */
+const heardAtOnce = 8;
 
 export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.leaseWaitMs }: LeaseKeeperDeps): LeaseKeeper {
   const leases = new Leases({ onUrgent: () => tickSoon(), onActive: () => arm(), onWaited: (ms) => waited(ms) }, waitMs);
@@ -73,6 +77,9 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
   let opening: Timer | null = null;
   let isSoon = false;
   let inFlight = 0;
+  let sentAt = Number.NEGATIVE_INFINITY;
+  /** Something may be to be asked once the message before it is answered. */
+  let isGathering = false;
   let openingSince = clock.now();
   let onSettled = (): void => {};
 
@@ -83,8 +90,10 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
 
   const arm = (): void => {
     if (ticking !== null || closed || (leases.size === 0 && leases.endsAt === null)) return;
-    const endsInMs = (leases.endsAt ?? Number.POSITIVE_INFINITY) - clock.now();
-    ticking = clock.after(Math.max(1, Math.min(tickMs, endsInMs)), () => {
+    const now = clock.now();
+    const endsInMs = (leases.endsAt ?? Number.POSITIVE_INFINITY) - now;
+    const gathersForMs = isGathering ? sentAt + gatherMs - now : tickMs;
+    ticking = clock.after(Math.max(1, Math.min(tickMs, endsInMs, gathersForMs)), () => {
       ticking = null;
       // What has arrived meanwhile is read first.
       tickSoon();
@@ -109,11 +118,13 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
     if (leases.isSilent(now, silentMs)) lose('nothing was answered', false);
     // A connection may take as long as it likes; calls do not wait for it.
     if (!leases.isOpen && now - openingSince > waitMs) leases.lost(now);
-    send(leases.asks(now));
+    isGathering = inFlight > 0 && now - sentAt < gatherMs;
+    if (!isGathering) send(leases.asks(now), now);
     arm();
   };
 
-  const send = (asks: ReturnType<Leases['asks']>): void => {
+  const send = (asks: ReturnType<Leases['asks']>, now: number): void => {
+    if (asks.length > 0) sentAt = now;
     for (let at = 0; at < asks.length; at += bounds.leaseAsks) void askLink(asks.slice(at, at + bounds.leaseAsks));
   };
 
@@ -122,14 +133,22 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
     if (asked === null) return;
     inFlight += 1;
     try {
-      const answers = await asked.ask(asks);
-      if (link === asked) leases.answered(answers, clock.now());
+      hear(asked, await asked.ask(asks));
     } catch (error) {
       if (link === asked) lose(error instanceof Error ? error.message : 'the asks were not answered', false);
     } finally {
       inFlight -= 1;
-      if (inFlight === 0) onSettled();
+      if (inFlight === 0) {
+        if (isGathering) tickSoon();
+        onSettled();
+      }
     }
+  };
+
+  const hear = (asked: QuotaLink, answers: readonly QuotaAnswer[]): void => {
+    if (link !== asked) return;
+    leases.answered(answers.slice(0, heardAtOnce), clock.now());
+    if (answers.length > heardAtOnce) soon(() => hear(asked, answers.slice(heardAtOnce)));
   };
 
   const lose = (why: string, barred: boolean): void => {
@@ -187,7 +206,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
       closed = true;
       ticking?.cancel();
       opening?.cancel();
-      send(leases.release(clock.now()));
+      send(leases.release(clock.now()), clock.now());
       if (inFlight > 0) {
         await new Promise<void>((done) => {
           const late = clock.after(deadlineMs, done);
