@@ -22,7 +22,7 @@ import type { IndexedDocument } from './document.ts';
 import { refuse } from './refusal.ts';
 
 // In bytes, which callers choose by the names that they claim: an estimate of what V8 takes for each.
-const callersBytesMax = 16 * 1024 ** 2;
+const callersBytesMax = 8 * 1024 ** 2;
 const callerBytes = 1_500;
 const callersOf = new WeakMap<Index, LRUCache<string, Caller>>();
 

@@ -10,7 +10,7 @@ import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
 
 // Tools are named by callers, so what is remembered of them is bounded, for all callers of a snapshot together. An estimate of what V8 takes.
-const plansBytesMax = 32 * 1024 ** 2;
+const plansBytesMax = 8 * 1024 ** 2;
 const planBytes = 1_200;
 /** Of a snapshot: who remembers plans, and how many bytes all of them take. */
 const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> }>();

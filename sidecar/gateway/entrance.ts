@@ -7,6 +7,7 @@ import { authenticate, type Barred, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../metrics/sidecar.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
 import { noPins, type Pins, pinned } from './pins.ts';
+import { type RoomBytes, SessionRoom } from './sessions/room.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import type { CallTracing } from '../telemetry/tracing.ts';
 
@@ -42,6 +43,9 @@ interface Deps {
   readonly tracing?: CallTracing | undefined;
 }
 
+/** Together a tenth of the memory that injection gives a sidecar. */
+export const sessionBytes: RoomBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2 };
+
 export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = requestsPerSecondDefault, pins = noPins }: Deps): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
@@ -49,7 +53,7 @@ export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = 
     sidecar,
     metrics,
     tracing,
-    sessions: pinned(createSessions(sidecar), pins),
+    sessions: pinned(createSessions(sidecar, new SessionRoom(sessionBytes)), pins),
     enter: ({ authorization, workspace }) => {
       const index = sidecar.cell.current;
       if (index === null) return noPolicy;

@@ -13,6 +13,7 @@ import {
   keyIn,
   noPolicy,
   type Sessions,
+  SessionRoom,
   type Shown,
 } from '@tollgate/sidecar/hooks';
 import type { Actor } from '../../domain/access/actor.ts';
@@ -29,11 +30,12 @@ interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly calls?: HookHost['tracing'];
 }
 
-/** Of a workspace. A sidecar serves one and has more. */
-const room = { sessionBytes: 16 * 1024 ** 2, narrowingBytes: 8 * 1024 ** 2 };
+/** Of all workspaces together: half of it is nearly a tenth of the memory that the chart gives a control plane. */
+const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2 };
 
 export function createHookHost({ governor, requestsPerSecond, decided, calls, ...deps }: HookHostDeps): HookHost {
   const limit = createRequestLimit({ now: () => deps.clock().getTime() }, requestsPerSecond);
+  const room = new SessionRoom(sessionBytes);
   const sessions = new WeakMap<Governing, Sessions>();
   const sessionsOf = (governing: Governing): Sessions => {
     const known = sessions.get(governing) ?? createSessions(governing, room);

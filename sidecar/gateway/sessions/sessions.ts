@@ -17,10 +17,11 @@ import type { Governing } from '../../govern/governing.ts';
 import { type GovernedRun, resumeRun } from '../../govern/run.ts';
 import { createRunUsage, type RunUsage } from '../../limits/usage.ts';
 import { createNumbers, type Numbers } from '../../redact/index.ts';
-import { Budget, type Share } from './budget.ts';
-import { createNarrowings, type Narrowings, NarrowingRoom } from './narrowings.ts';
-import { createNumberFloors, type NumberFloors } from './number-floors.ts';
+import type { Budget, Share } from './budget.ts';
+import { createNarrowings, type Narrowings } from './narrowings.ts';
+import type { NumberFloors } from './number-floors.ts';
 import { PendingCalls } from './pending-calls.ts';
+import { SessionRoom, tendMs } from './room.ts';
 
 export interface Session {
   readonly run: GovernedRun;
@@ -39,21 +40,10 @@ export interface Claimed {
 
 export interface Sessions {
   find(index: Index, identity: Identity, claimed: Claimed): Session;
-  /** What is kept, in bytes, as far as callers can make it grow. */
-  readonly bytes: number;
 }
-
-/** Of all sessions together; what agents were handed down with is counted apart. */
-export interface SessionRoom {
-  readonly sessionBytes: number;
-  readonly narrowingBytes: number;
-}
-
-const processRoom: SessionRoom = { sessionBytes: 64 * 1024 ** 2, narrowingBytes: 32 * 1024 ** 2 };
 
 const restMs = 60_000;
 const keptMs = 600_000;
-const tendMs = 1_000;
 /** Looked after in one call, so that none takes long. */
 const tendMax = 500;
 /** Chains of agents in one session. */
@@ -87,32 +77,29 @@ interface Place {
   isGone: boolean;
 }
 
-export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom = processRoom): Sessions {
+/** `room` may be shared with the sessions of other workspaces. */
+export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom): Sessions {
   const { clock } = govern;
-  const budget = new Budget(room.sessionBytes);
-  const narrowingRoom = new NarrowingRoom(room.narrowingBytes);
-  const floors = createNumberFloors();
   const shares = new Map<string, KeyShare>();
-  let tendedAt = clock.now();
 
   const shareOf = (keyId: string): KeyShare => {
     const known = shares.get(keyId);
     if (known !== undefined) return known;
-    const share = new KeyShare(budget, floors, createNarrowings(narrowingRoom));
+    const share = new KeyShare(room.budget, room.floors, createNarrowings(room.narrowings));
     shares.set(keyId, share);
-    budget.add(share);
+    room.budget.add(share);
+    room.lookAfter(tend);
     return share;
   };
 
-  const tend = (now: number): void => {
-    if (now - tendedAt < tendMs) return;
-    tendedAt = now;
+  const tend = (now: number): boolean => {
     for (const [keyId, share] of shares) {
       share.tend(now);
       if (!share.isEmpty) continue;
       shares.delete(keyId);
-      budget.remove(share);
+      room.budget.remove(share);
     }
+    return shares.size > 0;
   };
 
   const usageOf = (share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage => {
@@ -130,12 +117,9 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
   };
 
   return {
-    get bytes() {
-      return budget.bytes;
-    },
     find: (index, identity, { sessionId, chain, delegatedTools, tier, client }) => {
       const now = clock.now();
-      tend(now);
+      room.tend(now);
       const share = shareOf(identity.keyId);
       const place = share.enter(JSON.stringify([identity.sub, sessionId]), sessionId !== identity.keyId, now);
       const askedKey = JSON.stringify([chain, tier, client]);
@@ -157,7 +141,10 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const of: RunOf = { keyId: identity.keyId, sub: identity.sub, sessionId, agents };
       const maxDurationMs = profile?.maxDurationMs ?? Number.POSITIVE_INFINITY;
       const usage = usageOf(share, place, { of, agentId: profile?.id ?? null, maxDurationMs });
-      const numbers = (place.numbers ??= createNumbers({ above: floors.of(place.name), onGrown: (bytes) => share.grown(place, bytes) }));
+      const numbers = (place.numbers ??= createNumbers({
+        above: room.floors.of(place.name),
+        onGrown: (bytes) => share.grown(place, bytes),
+      }));
       // Whose claims are the same as before goes on as before: what awaits its outcome there, and what was worked out.
       const claim: Claim = { identity, hops };
       const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);

@@ -4,6 +4,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../control-plane/domain/quota/ledger.ts';
 import { bounds, type QuotaAnswer, type QuotaAsk, quotaCounterKey } from '../../../proto/contract/index.ts';
+import { sessionBytes } from '../../../sidecar/gateway/entrance.ts';
+import { SessionRoom } from '../../../sidecar/gateway/sessions/room.ts';
 import { createSessions } from '../../../sidecar/gateway/sessions/sessions.ts';
 import { judge, type JudgedCall } from '../../../sidecar/govern/govern.ts';
 import { createLeasedCounters } from '../../../sidecar/limits/leased-counters.ts';
@@ -136,7 +138,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
     leases.policyChanged({ epoch: 'e', number: 1 }, now);
     leases.opened();
     for (let time = tickMs; time < lengthMs + 10_000; time += tickMs) at(time, tick);
-    const sessions = createSessions({ counters: createLeasedCounters(leases, 60), govern });
+    const sessions = createSessions({ counters: createLeasedCounters(leases, 60), govern }, new SessionRoom(sessionBytes));
     const call = (): void => {
       const calledAt = now;
       const claimed = { sessionId: 'shared', chain: ['agent-1'], delegatedTools: null, tier: 'api', client: { name: 'test' } } as const;

@@ -3,7 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Numbers } from '../../../../sidecar/redact/index.ts';
 import { type HookRequest, parseHookRequest } from '../../../../sidecar/gateway/hooks/hook-request.ts';
-import { createSessions, type Session, type SessionRoom } from '../../../../sidecar/gateway/sessions/sessions.ts';
+import { sessionBytes } from '../../../../sidecar/gateway/entrance.ts';
+import { type RoomBytes, SessionRoom } from '../../../../sidecar/gateway/sessions/room.ts';
+import { createSessions, type Session } from '../../../../sidecar/gateway/sessions/sessions.ts';
 import type { Permit } from '../../../../sidecar/govern/verdict.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 
@@ -15,7 +17,7 @@ interface Finding {
   readonly sub?: string;
 }
 
-async function start(room?: SessionRoom) {
+async function start(bytes: RoomBytes = sessionBytes, room = new SessionRoom(bytes)) {
   const sidecar = await createTestSidecar();
   const index = sidecar.cell.current;
   if (index === null) throw new Error('no policy');
@@ -23,10 +25,10 @@ async function start(room?: SessionRoom) {
   const find = (fields: object = {}, { key = 'key-1', sub = 'ann' }: Finding = {}): Session =>
     sessions.find(index, { sub, keyId: key }, asked(fields));
   const handed = (session: Session): readonly string[] | undefined => session.run.claim.hops.at(-1)?.handedTools;
-  return { sidecar, sessions, find, handed, time: sidecar.time };
+  return { sidecar, room, find, handed, time: sidecar.time };
 }
 
-const small = { sessionBytes: 100_000, narrowingBytes: 100_000 };
+const small = { sessions: 100_000, narrowings: 100_000 };
 const permit: Permit = {
   allowed: true,
   requestId: 'r',
@@ -55,7 +57,7 @@ test('numbers and caps of a session that is in use are kept, however many others
 
 describe('after a minute without a call', () => {
   test('what a named session has used is forgotten, since the ledger has it; what awaits its outcome is not', async () => {
-    const { find, sessions, time } = await start();
+    const { find, room, time } = await start();
     const first = find();
     first.pending.add({ callId: 'c1', tool: 'mail.send', input: {} }, permit);
     time.now += 60_001;
@@ -63,12 +65,12 @@ describe('after a minute without a call', () => {
     const back = find();
     expect(back.run.usage).not.toBe(first.run.usage);
     expect(back.pending.take({ callId: 'c1', tool: 'mail.send', input: {} })).toMatchObject({ requestId: 'r' });
-    const { bytes } = sessions;
+    const { bytes } = room.budget;
     time.now += 700_000;
     find({ session_id: 'third' });
     time.now += 1_001;
     find({ session_id: 'third' });
-    expect(sessions.bytes).toBeLessThan(bytes);
+    expect(room.budget.bytes).toBeLessThan(bytes);
   });
 
   test('what a session that nobody named has used is kept for ten minutes, and no longer than it may last', async () => {
@@ -114,7 +116,7 @@ describe('what agents were handed down with', () => {
   });
 
   test('200,000 sessions of one key loosen none, of another key or of its own; what there is no room for is denied', async () => {
-    const { find, handed, time, sessions } = await start();
+    const { find, handed, time, room } = await start();
     find({ session_id: 'mine', delegated_tools: ['a'] });
     find({ session_id: 'theirs', delegated_tools: ['b'] }, { key: 'key-2' });
     let full = 0;
@@ -127,11 +129,11 @@ describe('what agents were handed down with', () => {
     expect(handed(find({ session_id: 'theirs' }, { key: 'key-2' }))).toEqual(['b']);
     // Another key has room all the same, and what holds already may get narrower.
     expect(find({ session_id: 'new', delegated_tools: ['d'] }, { key: 'key-3' }).run.barred).toBeUndefined();
-    expect(sessions.bytes).toBeLessThanOrEqual(64 * 1024 ** 2);
+    expect(room.budget.bytes).toBeLessThanOrEqual(sessionBytes.sessions);
   }, 60_000);
 
   test('who has no room for it is denied, and keeps what held before', async () => {
-    const { find, handed } = await start({ sessionBytes: 100_000, narrowingBytes: 10_000 });
+    const { find, handed } = await start({ sessions: 100_000, narrowings: 10_000 });
     const long = (n: number) => Array.from({ length: 20 }, (_, at) => `${'x'.repeat(100)}.${n}.${at}`);
     let made = 0;
     while (find({ session_id: `s${made}`, delegated_tools: long(made) }).run.barred === undefined) made += 1;
@@ -143,16 +145,39 @@ describe('what agents were handed down with', () => {
 });
 
 test('a flood of one key takes room from no other', async () => {
-  const { find, sessions } = await start(small);
+  const { find, room } = await start(small);
   const honest = find({}, { key: 'honest' });
   emailIn(honest.run.numbers, 'ann@example.com');
   for (let at = 0; at < 5_000; at++) find({ session_id: `s${at}`, agent_name: `agent-${at}` }, { key: 'flood' });
   expect(find({}, { key: 'honest' })).toBe(honest);
-  expect(sessions.bytes).toBeLessThanOrEqual(small.sessionBytes);
+  expect(room.budget.bytes).toBeLessThanOrEqual(small.sessions);
+});
+
+test('workspaces that share a room have its bytes together, and one that is not asked any more leaves none behind', async () => {
+  const acme = await start(small);
+  const other = await start(small, acme.room);
+  const { budget } = acme.room;
+  const honest = acme.find();
+  for (let at = 0; at < 2_000; at++) other.find({ session_id: `s${at}`, delegated_tools: ['a'] }, { key: `key-${at % 3}` });
+  expect(budget.bytes).toBeLessThanOrEqual(small.sessions);
+  expect(acme.find()).toBe(honest);
+  // One clock for all, as in a process: here each has its own.
+  for (const hours of [1, 2, 27, 28, 29]) {
+    acme.time.now += hours * 3_600_000;
+    other.time.now = acme.time.now;
+    acme.find();
+  }
+  const alone = budget.bytes;
+  acme.time.now += 3_600_000;
+  acme.find();
+  expect(budget.bytes).toBe(alone);
+  const fresh = await start(small);
+  fresh.find();
+  expect(alone).toBe(fresh.room.budget.bytes);
 });
 
 test('whatever callers name, no more is kept than there is room for', async () => {
-  const { sessions, find, time } = await start(small);
+  const { room, find, time } = await start(small);
   const name = fc.integer({ min: 0, max: 30 }).map((n) => 'n'.repeat(n * 6 + 1));
   const call = fc.record({
     key: fc.constantFrom('a', 'b', 'c'),
@@ -172,14 +197,14 @@ test('whatever callers name, no more is kept than there is room for', async () =
         const found = find({ session_id: session, agent_name: agent, client: { name: client }, agent_chain: chain }, { key });
         for (let n = 0; n < emails; n += 1) emailIn(found.run.numbers, `${session}-${n}@example.com`);
         for (let n = 0; n < pending; n += 1) found.pending.add({ callId: `${client}-${n}`, tool: 'mail.send', input: {} }, permit);
-        most = Math.max(most, sessions.bytes);
+        most = Math.max(most, room.budget.bytes);
         // The call that is under way is kept, whatever it takes.
-        expect(sessions.bytes).toBeLessThanOrEqual(small.sessionBytes + 70_000);
+        expect(room.budget.bytes).toBeLessThanOrEqual(small.sessions + 70_000);
       }
     }),
     { numRuns: 200 },
   );
-  expect(most).toBeGreaterThan(small.sessionBytes * 0.9);
+  expect(most).toBeGreaterThan(small.sessions * 0.9);
 });
 
 test('a session that nobody named begins anew with its duration', async () => {
