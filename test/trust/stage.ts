@@ -66,7 +66,8 @@ const operatorKey = `operator-${'o'.repeat(40)}`;
 const agent = { name: 'free', model: 'demo/echo', enabledTools: ['server7.*', 'limited.*'], maxToolCalls: 10_000, maxToolRounds: 1_000 };
 const policy = { defaults: { api: { permission: 'allow' } }, tools: { 'limited.*': { api: { rateLimit: 60 } } } };
 
-export async function openStage(tree: Tree, folder: string, closing: Closing): Promise<Stage> {
+/** `nodeArgs`: of the control plane. */
+export async function openStage(tree: Tree, folder: string, closing: Closing, nodeArgs: readonly string[] = []): Promise<Stage> {
   const dataDir = join(folder, 'plane');
   let plane: Program | null = null;
   let rest = '';
@@ -89,7 +90,7 @@ export async function openStage(tree: Tree, folder: string, closing: Closing): P
     pid: () => plane?.pid ?? 0,
     log: () => plane?.log() ?? '',
     startControlPlane: async () => {
-      plane = await startProgram([own, 'start'], {
+      plane = await startProgram([...nodeArgs, own, 'start'], {
         cwd: tree.root,
         until: 'gRPC',
         env: { TOLLGATE_PORT: '0', TOLLGATE_GRPC_PORT: '0', TOLLGATE_DATA_DIR: dataDir, TOLLGATE_OPERATOR_KEY: operatorKey },
