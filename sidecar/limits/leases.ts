@@ -7,6 +7,7 @@
 // counts the run.
 import { bounds, type QuotaAnswer, type QuotaAsk, type QuotaCounter, quotaCounterKey, type RevisionName } from '@tollgate/proto/contract';
 import type { LeasedCounter, Limit } from '../decide/decision.ts';
+import { FairRoom } from '../fair-room.ts';
 import { Lease, type LeaseTally } from './lease.ts';
 import { Schedule } from './schedule.ts';
 import type { SharedRun } from './shared-calls.ts';
@@ -16,6 +17,9 @@ import { type Retry, Waiting } from './waiting.ts';
 const lateShare = 0.8;
 /** A run that is forgotten and comes again is another lease, which must not repeat the first one's asks. */
 const numbersOfRun = 2 ** 24;
+/** Leases of runs that hold or want something, of all keys together; and what one takes, an estimate, without its names. */
+const runsBytes = 32 * 1024 ** 2;
+const runBytes = 1_500;
 /** Quiet leases are looked at again so exactly. */
 const quietStepMs = 50;
 
@@ -37,6 +41,7 @@ export class Leases {
   readonly tally: LeaseTally = { granted: 0, used: 0 };
   readonly #limits = new Map<string, Map<string, Lease>>();
   readonly #active = new Map<string, Lease>();
+  readonly #room: FairRoom<string>;
   /** Of the active ones, those to look at in the next `asks`. */
   readonly #due = new Set<Lease>();
   readonly #quiet = new Schedule<Lease>(quietStepMs);
@@ -54,10 +59,11 @@ export class Leases {
   #isReopened = false;
   #runs = 0;
 
-  /** `waitMs`: how long a call waits for what others hold. */
-  constructor(listener: LeaseListener, waitMs: number = bounds.leaseWaitMs) {
+  /** `waitMs`: how long a call waits for what others hold. `roomBytes`: for runs. */
+  constructor(listener: LeaseListener, waitMs: number = bounds.leaseWaitMs, roomBytes = runsBytes) {
     this.#listener = listener;
     this.#waitMs = waitMs;
+    this.#room = new FairRoom(roomBytes);
     this.#waiting = new Waiting(waitMs, (ms, inVain) => {
       if (inVain) this.dryDenials += 1;
       listener.onWaited(ms);
@@ -103,14 +109,23 @@ export class Leases {
     return new Lease(counter, { after, tally: this.tally, waitMs: this.#waitMs, onStirred });
   }
 
-  /** A call wants of it. */
-  touch(lease: Lease, now: number): void {
+  /** `touch` would answer true. */
+  canTouch({ isActive, counter }: Lease): boolean {
+    const owner = ownerOf(counter);
+    return isActive || owner === null || this.#room.has(owner, bytesOf(counter));
+  }
+
+  /** A call wants of it. False: there is no room for one more, and it is not looked after. */
+  touch(lease: Lease, now: number): boolean {
     lease.touch(now);
-    if (lease.isActive) return;
+    if (lease.isActive) return true;
+    const owner = ownerOf(lease.counter);
+    if (owner !== null && !this.#room.take(owner, bytesOf(lease.counter))) return false;
     lease.isActive = true;
     this.#active.set(quotaCounterKey(lease.counter), lease);
     this.#due.add(lease);
     this.#listener.onActive();
+    return true;
   }
 
   /** Nobody can be asked: there is no stream, or one that did not answer. */
@@ -172,6 +187,8 @@ export class Leases {
   }
 
   #forget(lease: Lease): void {
+    const owner = ownerOf(lease.counter);
+    if (owner !== null && lease.isActive) this.#room.give(owner, bytesOf(lease.counter));
     lease.isActive = false;
     lease.forgotten();
     this.#due.delete(lease);
@@ -248,4 +265,13 @@ export class Leases {
       if (ofSub.size === 0) this.#limits.delete(sub);
     }
   }
+}
+
+/** Whose key makes it grow: that of a run. Of limits there are as many as subjects and rules. */
+const ownerOf = (counter: QuotaCounter): string | null => (counter.kind === 'run' ? (counter.of?.keyId ?? '') : null);
+
+function bytesOf(counter: QuotaCounter): number {
+  if (counter.kind === 'limit' || counter.of === null) return runBytes;
+  const { keyId, sub, sessionId, agents } = counter.of;
+  return runBytes + 2 * agents.reduce((sum, agent) => sum + agent.length + 16, keyId.length + sub.length + sessionId.length);
 }

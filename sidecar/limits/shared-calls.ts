@@ -15,9 +15,6 @@ export interface SharedRun {
   readonly of: RunOf;
 }
 
-/** What nobody can be told is kept until somebody can: of so many runs and limits together. */
-const aloneMax = 50_000;
-
 export class SharedRunCalls implements SharedCalls {
   readonly #leases: Leases;
   readonly #lease: Lease;
@@ -42,7 +39,8 @@ export class SharedRunCalls implements SharedCalls {
     }
     this.#lease.limitTo(max);
     const isHeld = this.#lease.hasRoom(now);
-    this.isAlone = !isHeld && mayCountAlone && this.#isKnownHereAlone(now) && this.#leases.isGone && this.#leases.size < aloneMax;
+    // What nobody can be told is kept until somebody can.
+    this.isAlone = !isHeld && mayCountAlone && this.#isKnownHereAlone(now) && this.#leases.isGone && this.#leases.canTouch(this.#lease);
     return isHeld || this.isAlone;
   }
 
@@ -51,8 +49,7 @@ export class SharedRunCalls implements SharedCalls {
   }
 
   awaits(now: number): readonly LeasedCounter[] | null {
-    this.#leases.touch(this.#lease, now);
-    return this.#leases.isAway ? null : [this.#lease];
+    return this.#leases.isAway || !this.#leases.touch(this.#lease, now) ? null : [this.#lease];
   }
 
   take(now: number): void {

@@ -4,6 +4,7 @@
 // Room is in bytes, of all keys of the process together: a key may have as much as it leaves to all others. Equal lists of a key are kept
 // once.
 import { digestText, intersectTools } from '@tollgate/proto/contract';
+import type { FairRoom } from '../../fair-room.ts';
 
 export interface Narrowings {
   /** What an agent of a session was handed down with; undefined: all. */
@@ -34,39 +35,15 @@ const nameBytes = 40;
 /** How often a use is noted. */
 const noteMs = 60_000;
 
-/** Of all keys together. */
-export class NarrowingRoom {
-  readonly #max: number;
-  #taken = 0;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  /** Whether one that has `own` may have `more`. */
-  take(own: number, more: number): boolean {
-    if (own + more > this.#max - this.#taken - more) return false;
-    this.#taken += more;
-    return true;
-  }
-
-  give(bytes: number): void {
-    this.#taken -= bytes;
-  }
-}
-
 /** Of one key. */
-export function createNarrowings(room: NarrowingRoom): Narrowings {
+export function createNarrowings(room: FairRoom<object>): Narrowings {
   // The first is the one that was not used for longest.
   const all = new Map<string, Narrowing>();
   const lists = new Map<string, List>();
-  let own = 0;
+  const owner = {};
 
   const keyOf = (place: string, agent: string): string => digestText(JSON.stringify([place, agent]));
-  const give = (bytes: number): void => {
-    own -= bytes;
-    room.give(bytes);
-  };
+  const give = (bytes: number): void => room.give(owner, bytes);
   const drop = (key: string, { list }: Narrowing): void => {
     all.delete(key);
     list.holders -= 1;
@@ -108,8 +85,7 @@ export function createNarrowings(room: NarrowingRoom): Narrowings {
       const list = listOf(before === undefined ? tools : intersectTools(before.list.tools, tools));
       if (before?.list === list) return true;
       const more = (before === undefined ? narrowingBytes : 0) + (list.holders === 0 ? list.bytes : 0);
-      if (!room.take(own, more)) return false;
-      own += more;
+      if (!room.take(owner, more)) return false;
       lists.set(list.key, list);
       list.holders += 1;
       all.set(key, { list, usedAt: now });

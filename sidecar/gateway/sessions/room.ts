@@ -1,6 +1,6 @@
 // What the sessions of a process may keep, of all workspaces and keys together, and who looks after what is to be forgotten.
-import { Budget } from './budget.ts';
-import { NarrowingRoom } from './narrowings.ts';
+import { FairRoom } from '../../fair-room.ts';
+import { Budget } from '../budget.ts';
 import { createNumberFloors } from './number-floors.ts';
 
 export interface RoomBytes {
@@ -16,14 +16,14 @@ type Tend = (now: number) => boolean;
 
 export class SessionRoom {
   readonly budget: Budget;
-  readonly narrowings: NarrowingRoom;
+  readonly narrowings: FairRoom<object>;
   readonly floors = createNumberFloors();
   readonly #tending = new Set<Tend>();
   #tendedAt = Number.NEGATIVE_INFINITY;
 
   constructor(bytes: RoomBytes) {
     this.budget = new Budget(bytes.sessions);
-    this.narrowings = new NarrowingRoom(bytes.narrowings);
+    this.narrowings = new FairRoom(bytes.narrowings);
   }
 
   /** Until it says that nothing is left. */
