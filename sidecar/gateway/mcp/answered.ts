@@ -16,7 +16,7 @@ interface Answered {
 }
 
 // Of all sessions: texts, in characters, and what remembering one takes besides.
-const heldMax = 32 * 1_048_576;
+const heldMax = 16 * 1_048_576;
 const aroundEach = 512;
 
 /** Each call of the result is for a session of its own. */

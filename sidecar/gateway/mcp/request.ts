@@ -12,7 +12,7 @@ import type { Pending } from './pending.ts';
 import { prepare } from './prepare.ts';
 import { type Relaying, relayedText, relayEvents } from './relay.ts';
 import { errorText, Refused, type RpcId, rpcErrors } from './wire/rpc.ts';
-import { addWaiting, type McpSession, noteAbandoned, takeWaiting, waitingKey } from './sessions.ts';
+import { addWaiting, type McpSession, noteAbandoned, removeWaiting, takeWaiting, waitingKey } from './sessions.ts';
 import { endSession, forgetUnknown } from './stream.ts';
 import { UpstreamDown } from './upstream.ts';
 import { openWriter } from './writer.ts';
@@ -97,7 +97,7 @@ function waitFor(
       if (waitingKey(id) === key) {
         const mine = own === null ? null : pending;
         own = null;
-        session?.waiting.delete(key);
+        if (session !== null) removeWaiting(session, key);
         return mine;
       }
       return takeWaiting(session, id);

@@ -1,12 +1,13 @@
 // Sessions of the revisions before 2026-07-28, which the tool server names: whose they are, and which answers they wait for.
 //
 // States: a session begins where a server gives a caller its id, and ends where the caller ends it, the server does not know
-// it any more, its key is no longer good, or it is the least recently used of `sessionsMax`. Whoever else names its id finds
-// none. A request waits in it for its answer, which may come on another stream than it was asked on, until it is taken or
-// abandoned: by the caller, by a session that ends, or as the oldest of `waitingMax`. Each is abandoned or settled once, and
+// it any more, its key is no longer good, or there is no more room: then it is the least recently used of the key that has most. Whoever
+// else names its id finds none. A request waits in it for its answer, which may come on another stream than it was asked on, until it
+// is taken or abandoned: by the caller, by a session that ends, or as the oldest of `waitingMax`. Each is abandoned or settled once, and
 // an answer to one that was abandoned is nobody's, so its id names no other request in that session.
-import { LRUCache } from 'lru-cache';
+import { digestText } from '@tollgate/proto/contract';
 import type { Identity } from '../../decide/call.ts';
+import { Budget, type Share } from '../budget.ts';
 import { type AnsweredEvents, createAnsweredEvents } from './answered.ts';
 import type { RpcId } from './wire/rpc.ts';
 import type { Pending } from './pending.ts';
@@ -20,7 +21,7 @@ export interface McpSession {
   readonly id: string;
   readonly owner: Identity;
   readonly client: Client;
-  readonly waiting: LRUCache<string, Pending>;
+  readonly waiting: Map<string, Pending>;
   /** The ids of requests that were abandoned. */
   readonly abandoned: Set<string>;
   /** How the calls of the session redact that do, by tool, the latest last. */
@@ -28,6 +29,8 @@ export interface McpSession {
   readonly answered: AnsweredEvents;
   /** The ids of what the server asked of its client, each to be answered once. */
   readonly questions: Set<string>;
+  /** What is kept of it takes so many bytes now, beside what each session takes. */
+  kept(): void;
 }
 
 interface Beginning {
@@ -49,20 +52,31 @@ export interface McpSessions {
   endAll(): Promise<void>;
 }
 
-const sessionsMax = 20_000;
+/** Of all sessions together. */
+const sessionsBytes = 16 * 1_048_576;
 const waitingMax = 1_000;
 const abandonedMax = 1_000;
 const redactingMax = 20;
 const questionsMax = 1_000;
+/** Estimates of what V8 takes. Names of sessions and clients come on top. */
+const bytesOf = { session: 2_500, waiting: 2_000, id: 150, redacting: 1_000 };
 
 interface Kept {
   readonly session: McpSession;
+  readonly server: string;
   readonly endAtServer: () => void;
+  bytes: number;
 }
 
 /** `failed`: what could not be recorded where nobody waits to be told. */
-export function createMcpSessions(failed: (error: unknown) => void, max = sessionsMax): McpSessions {
+export function createMcpSessions(failed: (error: unknown) => void, bytesMax = sessionsBytes): McpSessions {
   const ending = new Set<Promise<void>>();
+  const all = new Map<string, Kept>();
+  const shares = new Map<string, OwnedSessions>();
+  const budget = new Budget(bytesMax);
+  const answeredOf = createAnsweredEvents();
+  const keyOf = (server: string, id: string): string => `${server} ${id}`;
+
   const abandon = (pending: Pending, why: string): void => {
     const done = pending
       .abandon(why)
@@ -70,91 +84,159 @@ export function createMcpSessions(failed: (error: unknown) => void, max = sessio
       .finally(() => ending.delete(done));
     ending.add(done);
   };
-  const leave = ({ waiting }: McpSession): void => {
-    const left = [...waiting.values()];
-    waiting.clear();
-    for (const pending of left) abandon(pending, 'the session ended before the answer');
+  const count = (kept: Kept, bytes: number): void => {
+    const share = shares.get(kept.session.owner.keyId);
+    if (share === undefined || all.get(keyOf(kept.server, kept.session.id)) !== kept) return;
+    const grown = bytes - kept.bytes;
+    kept.bytes = bytes;
+    share.bytes += grown;
+    budget.changed(grown);
   };
-  const sessions = new LRUCache<string, Kept>({
-    max,
-    dispose: ({ session, endAtServer }, _key, reason) => {
-      leave(session);
-      if (reason === 'evict') endAtServer();
-    },
-  });
-  const answeredOf = createAnsweredEvents();
-  const keyOf = (server: string, id: string): string => `${server} ${id}`;
+  const end = (key: string): Kept | null => {
+    const kept = all.get(key);
+    if (kept === undefined) return null;
+    count(kept, 0);
+    all.delete(key);
+    const { keyId } = kept.session.owner;
+    const share = shares.get(keyId);
+    share?.keys.delete(key);
+    if (share?.keys.size === 0) {
+      shares.delete(keyId);
+      budget.remove(share);
+    }
+    const left = [...kept.session.waiting.values()];
+    kept.session.waiting.clear();
+    for (const pending of left) abandon(pending, 'the session ended before the answer');
+    return kept;
+  };
+  const shareOf = (keyId: string): OwnedSessions => {
+    const known = shares.get(keyId);
+    if (known !== undefined) return known;
+    const share = new OwnedSessions((key) => end(key)?.endAtServer());
+    shares.set(keyId, share);
+    budget.add(share);
+    return share;
+  };
   const recorded = async (): Promise<void> => void (await Promise.all(ending));
+
   return {
     begin: (server, id, { owner, client, endAtServer }) => {
-      const waiting = new LRUCache<string, Pending>({
-        maxSize: waitingMax,
-        sizeCalculation: () => 1,
-        dispose: (pending, _key, reason) => {
-          if (reason === 'evict') abandon(pending, 'too many calls of the session were under way');
-        },
-      });
+      const key = keyOf(server, id);
+      end(key);
       const session: McpSession = {
         id,
         owner,
         client,
-        waiting,
+        waiting: new Map(),
         abandoned: new Set(),
         redacting: new Map(),
         answered: answeredOf(),
         questions: new Set(),
+        kept: () => {
+          const oldest = session.waiting.size > waitingMax ? session.waiting.entries().next().value : undefined;
+          if (oldest !== undefined) {
+            session.waiting.delete(oldest[0]);
+            abandon(oldest[1], 'too many calls of the session were under way');
+          }
+          count(kept, bytesKept(session));
+        },
       };
-      sessions.set(keyOf(server, id), { session, endAtServer });
+      const kept: Kept = { session, server, endAtServer, bytes: 0 };
+      all.set(key, kept);
+      shareOf(owner.keyId).keys.add(key);
+      session.kept();
       return session;
     },
     find: (server, id, { keyId, sub }) => {
-      const session = sessions.get(keyOf(server, id))?.session;
-      return session !== undefined && session.owner.keyId === keyId && session.owner.sub === sub ? session : null;
+      const key = keyOf(server, id);
+      const session = all.get(key)?.session;
+      if (session === undefined || session.owner.keyId !== keyId || session.owner.sub !== sub) return null;
+      shares.get(keyId)?.use(key);
+      return session;
     },
     end: (server, id) => {
-      sessions.delete(keyOf(server, id));
+      end(keyOf(server, id));
       return recorded();
     },
     keepOnly: (stays) => {
-      const left = [...sessions.entries()].filter(([, { session }]) => !stays(session.owner));
-      for (const [key, { endAtServer }] of left) {
-        sessions.delete(key);
+      for (const [key, { session, endAtServer }] of all) {
+        if (stays(session.owner)) continue;
+        end(key);
         endAtServer();
       }
     },
     endAll: () => {
-      sessions.clear();
+      for (const key of all.keys()) end(key);
       return recorded();
     },
   };
 }
 
+/** The sessions of one key; the one that was not used for longest is the first. */
+class OwnedSessions implements Share {
+  bytes = 0;
+  readonly keys = new Set<string>();
+  readonly #evict: (key: string) => void;
+
+  constructor(evict: (key: string) => void) {
+    this.#evict = evict;
+  }
+
+  use(key: string): void {
+    this.keys.delete(key);
+    this.keys.add(key);
+  }
+
+  forgetOldest(): boolean {
+    const [oldest] = this.keys;
+    // The one that is in use stays.
+    if (oldest === undefined || this.keys.size === 1) return false;
+    this.#evict(oldest);
+    return true;
+  }
+}
+
+function bytesKept({ id, client, waiting, abandoned, questions, redacting }: McpSession): number {
+  const names = 2 * (id.length + client.name.length + (client.version?.length ?? 0));
+  const ids = (abandoned.size + questions.size) * bytesOf.id;
+  return bytesOf.session + names + waiting.size * bytesOf.waiting + ids + redacting.size * bytesOf.redacting;
+}
+
 /** It waits in its session; whoever abandons it ends it there. */
-export function addWaiting({ waiting, redacting }: McpSession, key: string, pending: Pending): void {
+export function addWaiting(session: McpSession, key: string, pending: Pending): void {
+  const { waiting, redacting } = session;
   waiting.set(key, pending);
-  if (pending.redacting === undefined) return;
-  redacting.delete(pending.redacting);
-  redacting.set(pending.redacting, pending.passing);
-  removeOldest(redacting, redactingMax);
+  if (pending.redacting !== undefined) {
+    redacting.delete(pending.redacting);
+    redacting.set(pending.redacting, pending.passing);
+    removeOldest(redacting, redactingMax);
+  }
+  session.kept();
 }
 
 /** What waits for the answer to that request; it waits no longer. */
 export function takeWaiting(session: McpSession | null, id: RpcId): Pending | null {
   const key = waitingKey(id);
   const pending = session?.waiting.get(key) ?? null;
-  session?.waiting.delete(key);
+  if (session !== null) removeWaiting(session, key);
   return pending;
 }
 
-export function noteAbandoned({ waiting, abandoned }: McpSession, key: string): void {
-  waiting.delete(key);
-  abandoned.add(key);
-  removeOldest(abandoned, abandonedMax);
+export function removeWaiting(session: McpSession, key: string): void {
+  if (session.waiting.delete(key)) session.kept();
 }
 
-export function noteQuestion({ questions }: McpSession, id: RpcId): void {
-  questions.add(waitingKey(id));
-  removeOldest(questions, questionsMax);
+export function noteAbandoned(session: McpSession, key: string): void {
+  session.waiting.delete(key);
+  session.abandoned.add(key);
+  removeOldest(session.abandoned, abandonedMax);
+  session.kept();
+}
+
+export function noteQuestion(session: McpSession, id: RpcId): void {
+  session.questions.add(waitingKey(id));
+  removeOldest(session.questions, questionsMax);
+  session.kept();
 }
 
 function removeOldest(of: Map<string, unknown> | Set<string>, max: number): void {
@@ -162,5 +244,10 @@ function removeOldest(of: Map<string, unknown> | Set<string>, max: number): void
   if (of.size > max && oldest !== undefined) of.delete(oldest);
 }
 
-/** Numbers and texts are different ids. */
-export const waitingKey = (id: RpcId): string => JSON.stringify(id);
+const keyLengthMax = 64;
+
+/** Numbers and texts are different ids. Of a long one its digest is kept. */
+export function waitingKey(id: RpcId): string {
+  const key = JSON.stringify(id);
+  return key.length > keyLengthMax ? digestText(key) : key;
+}

@@ -17,7 +17,7 @@ import type { Governing } from '../../govern/governing.ts';
 import { type GovernedRun, resumeRun } from '../../govern/run.ts';
 import { createRunUsage, type RunUsage } from '../../limits/usage.ts';
 import { createNumbers, type Numbers } from '../../redact/index.ts';
-import type { Budget, Share } from './budget.ts';
+import type { Budget, Share } from '../budget.ts';
 import { createNarrowings, type Narrowings } from './narrowings.ts';
 import type { NumberFloors } from './number-floors.ts';
 import { PendingCalls } from './pending-calls.ts';

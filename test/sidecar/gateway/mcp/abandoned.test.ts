@@ -102,9 +102,9 @@ test('a session whose key is revoked ends at its server', async () => {
   expect(await hooksOf(proxied)).toEqual(both);
 });
 
-test('the least recently used of too many sessions is ended at its server, and nothing of it stays open', async () => {
+test('where there is no more room, the least recently used session is ended at its server, and nothing of it stays open', async () => {
   const told: string[] = [];
-  const sessions = createMcpSessions((error) => told.push(String(error)), 1);
+  const sessions = createMcpSessions((error) => told.push(String(error)), 5_000);
   const owner = { sub: 'ann', keyId: 'key-1' };
   const beginning = (id: string): Parameters<typeof sessions.begin>[2] => ({
     owner,
