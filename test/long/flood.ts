@@ -1,4 +1,4 @@
-// `node --import tsx test/long/flood.ts [--at <commit>] [--minutes 10] [--program sidecar|control-plane]`: one key asks as often as it may, each time in a
+// `node --import tsx test/long/flood.ts [--at <commit>] [--minutes 10] [--program sidecar|control-plane] [--stall 60]`: one key asks as often as it may, each time in a
 // new session, with chains, tools, clients and lists that nobody has named before. What a program keeps of it must stop growing, and other callers must
 // hardly feel it. Memory is RSS, read each second; each program has the heap that Node takes under the chart's memory limit.
 // The last line is `flood: N checks, M failed`; it ends with 1 where one failed. Of another commit it only says what was seen.
@@ -19,9 +19,12 @@ const { values } = parseArgs({
     at: { type: 'string' },
     minutes: { type: 'string', default: '10' },
     program: { type: 'string', default: 'sidecar' },
+    stall: { type: 'string', default: '0' },
   },
 });
 const minutes = Number(values.minutes);
+/** In the middle the control plane of the sidecar stands still for so many seconds. */
+const stallSeconds = Number(values.stall);
 const isSidecar = values.program === 'sidecar';
 /** Of injection and of the chart, in MiB; and what Node takes of it for its heap in a container. */
 const memory = isSidecar ? { limitMb: 512, heapMb: 259 } : { limitMb: 1_024, heapMb: 523 };
@@ -111,8 +114,15 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     })().catch((error: unknown) => {
       end.why ??= String(error);
     });
+    const stall = (async () => {
+      if (stallSeconds === 0) return;
+      await delay((minutes * 60_000) / 2 - (stallSeconds * 1_000) / 2);
+      process.kill(stage.pid(), 'SIGSTOP');
+      await delay(stallSeconds * 1_000);
+      process.kill(stage.pid(), 'SIGCONT');
+    })();
     const [attacked, took] = await Promise.all([attack(attacking), keepAsking(honest, over).catch(() => [])]);
-    await watch;
+    await Promise.all([watch, stall]);
 
     const share = (from: number, to: number): readonly number[] => rss.slice(Math.floor(rss.length * from), Math.ceil(rss.length * to));
     const mean = (all: readonly number[]): number => all.reduce((sum, one) => sum + one, 0) / Math.max(1, all.length);

@@ -37,8 +37,13 @@ export const parts: readonly Part[] = [
   },
   {
     name: 'flood',
-    about: 'ten minutes of one key that names a new session, chain or tool each time, on a sidecar and on a control plane',
-    command: ['sh', '-c', 'node --import tsx test/long/flood.ts && node --import tsx test/long/flood.ts --program control-plane'],
+    about:
+      'ten minutes of one key that names a new session, chain or tool each time, on a sidecar and on a control plane; five with a control plane that stands still for one',
+    command: [
+      'sh',
+      '-c',
+      'flood="node --import tsx test/long/flood.ts"; $flood; a=$?; $flood --program control-plane; b=$?; $flood --minutes 5 --stall 60; [ "$a$b$?" = 000 ]',
+    ],
   },
   {
     name: 'times',

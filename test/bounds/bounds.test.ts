@@ -1,0 +1,101 @@
+// Whatever a process keeps, and each table of the database, stands in docs/design/bounds.md with what bounds it. A collection that is new
+// fails here until somebody has said that; what callers can make grow needs a number and a test as well.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { findKept } from './kept.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+// The command line ends with its command; what is generated or an example is not run by a server.
+const skipped: ReadonlySet<string> = new Set(['node_modules', 'dist', 'gen', 'console', 'examples', 'migrations', 'cli']);
+
+function sourcesIn(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return skipped.has(entry.name) ? [] : sourcesIn(path);
+    return entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts') ? [path] : [];
+  });
+}
+
+interface Row {
+  readonly section: string;
+  readonly places: readonly string[];
+  readonly cells: readonly string[];
+}
+
+function rowsOf(text: string): readonly Row[] {
+  let section = '';
+  return text.split('\n').flatMap((line) => {
+    if (line.startsWith('## ')) section = line.slice(3);
+    if (!line.startsWith('| ') || /^\| *-/.test(line)) return [];
+    const cells = line.split(' | ').map((cell) => cell.replaceAll(/^\||\|$/g, '').trim());
+    return [{ section, cells, places: [...(cells[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, place = '']) => place) }];
+  });
+}
+
+const rows = rowsOf(readFileSync(join(root, 'docs/design/bounds.md'), 'utf8'));
+const isPlace = (place: string): boolean => place.includes('.ts#');
+
+describe('docs/design/bounds.md', () => {
+  const kept = ['sidecar', 'control-plane', 'proto']
+    .flatMap(sourcesIn)
+    .flatMap((path) => findKept(path, readFileSync(join(root, path), 'utf8')));
+  const named = rows.flatMap(({ places }) => places.filter(isPlace));
+
+  test('names every collection that a process keeps, once', () => {
+    const known = new Set(named);
+    expect(kept.filter(({ place }) => !known.has(place)).map(({ place }) => place)).toEqual([]);
+    expect(named.filter((place, at) => named.indexOf(place) !== at)).toEqual([]);
+    expect(kept.length).toBeGreaterThan(100);
+  });
+
+  test('names none that is not there', () => {
+    const there = new Set(kept.map(({ place }) => place));
+    expect(named.filter((place) => !there.has(place))).toEqual([]);
+  });
+
+  test('gives a number and a test for whatever callers can make grow', () => {
+    const callers = rows.filter(({ section, places }) => section.startsWith('What callers can make grow') && places.some(isPlace));
+    expect(callers.length).toBeGreaterThan(20);
+    for (const { cells } of callers) {
+      const [place, , bound = '', , shown = ''] = cells;
+      expect(/\d/.test(bound), `${place} has no number in: ${bound}`).toBe(true);
+      const tests = [...shown.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
+      expect(tests.filter((path) => existsSync(join(root, path))).length, `${place} names no test that exists: ${shown}`).toBeGreaterThan(
+        0,
+      );
+    }
+  });
+
+  test('names every table of the database', () => {
+    const folder = join(root, 'control-plane/store/migrations');
+    const sql = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+    const tables = sql.flatMap((text) => [...text.matchAll(/^\s*create table (?:if not exists )?(\w+)/gim)].map(([, name = '']) => name));
+    const named = new Set(rows.filter(({ section }) => section === 'Tables').flatMap(({ places }) => places));
+    expect([...new Set(tables)].filter((table) => !named.has(table))).toEqual([]);
+    expect(named.size).toBe(new Set(tables).size);
+  });
+});
+
+describe('a collection is found', () => {
+  const found = (text: string): readonly string[] => findKept('x.ts', text).map(({ name }) => name);
+
+  test('in the module, in a field, and where a function that is returned or handed on uses it', () => {
+    expect(found('const seen = new Set<string>();')).toEqual(['seen']);
+    expect(found('class A { readonly #byKey = new Map<string, number>(); }')).toEqual(['byKey']);
+    expect(found('class A { queue: string[] = []; }')).toEqual(['queue']);
+    expect(found('const make = () => { const all = new LRUCache({ max: 3 }); return { put: (k) => all.set(k, 1) }; };')).toEqual(['all']);
+    expect(found('function make() { let line = []; const put = (one) => { line.push(one); }; return put; }')).toEqual(['line']);
+  });
+
+  test('and not where it is gone with the call, or has the size of what it was made of', () => {
+    expect(found('const sum = (all) => { const seen = new Map(); for (const one of all) seen.set(one, 1); return seen.size; };')).toEqual(
+      [],
+    );
+    expect(
+      found('const unique = (all) => { const seen = new Set(); return all.filter((one) => !seen.has(one) && seen.add(one)); };'),
+    ).toEqual([]);
+    expect(found("const words = new Set(['a', 'b']);")).toEqual([]);
+  });
+});

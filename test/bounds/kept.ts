@@ -1,0 +1,53 @@
+// The collections that a source file keeps: maps, sets, caches and lists that begin empty and stand in a field of a class, in the module, or
+// in a variable that outlives the call which made it, since a function that is returned or handed on uses it. What is handed on only to a
+// call, as to `map` or `filter`, is gone with it; a collection in a variable that such a function fills is found all the same if another one
+// uses it too.
+import { parseSource, isNode, type Node, walk } from '../measure/static/syntax.ts';
+
+export interface Kept {
+  readonly path: string;
+  /** Of the field or variable. */
+  readonly name: string;
+  /** As docs/design/bounds.md names it. */
+  readonly place: string;
+}
+
+const growing: ReadonlySet<string> = new Set(['Map', 'Set', 'LRUCache']);
+const functions: ReadonlySet<string> = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
+
+const isFunction = (node: Node): boolean => functions.has(node.type);
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const nameOf = (node: unknown): string => (isNode(node) && typeof node['name'] === 'string' ? node['name'] : '');
+
+/** Made empty: what is made of something has the size of that. */
+function isGrowing(value: unknown): boolean {
+  if (!isNode(value)) return false;
+  if (value.type === 'ArrayExpression') return listOf(value['elements']).length === 0;
+  const made = value.type === 'NewExpression' ? nameOf(value['callee']) : '';
+  return growing.has(made) && (made === 'LRUCache' || listOf(value['arguments']).length === 0);
+}
+
+export function findKept(path: string, text: string): readonly Kept[] {
+  const { program } = parseSource(path, text);
+  const found: string[] = [];
+  walk(program, (node, above) => {
+    if (node.type === 'PropertyDefinition' && isGrowing(node['value'])) found.push(nameOf(node['key']));
+    if (node.type !== 'VariableDeclarator' || !isGrowing(node['init'])) return;
+    const maker = above.findLast(isFunction);
+    if (maker === undefined || outlives(maker, nameOf(node['id']))) found.push(nameOf(node['id']));
+  });
+  return [...new Set(found)].map((name) => ({ path, name, place: `${path}#${name}` }));
+}
+
+/** A function inside the maker uses it, which is not just an argument of a call. */
+function outlives(maker: Node, name: string): boolean {
+  let isUsed = false;
+  walk(maker, (node, above) => {
+    if (node.type !== 'Identifier' || nameOf(node) !== name) return;
+    const inside = above.slice(above.lastIndexOf(maker) + 1);
+    isUsed ||= inside.some((one, at) => isFunction(one) && !isArgument(one, inside[at - 1] ?? maker));
+  });
+  return isUsed;
+}
+
+const isArgument = (node: Node, parent: Node): boolean => parent.type === 'CallExpression' && listOf(parent['arguments']).includes(node);
