@@ -149,8 +149,8 @@ export class Leases {
     if (this.#waiting.add(awaits, now, until, retry)) this.#listener.onUrgent();
   }
 
-  /** What is to be asked now. Whoever takes it sends it. */
-  asks(now: number): readonly QuotaAsk[] {
+  /** What is to be asked now, at most so much of it; the rest comes first the next time. Whoever takes it sends it. */
+  asks(now: number, max = Number.POSITIVE_INFINITY): readonly QuotaAsk[] {
     this.#waiting.begin(now);
     const revision = this.#revision;
     // What was asked is answered yet, or lost with its stream: more asks would only have more granted that nobody hears of.
@@ -161,10 +161,14 @@ export class Leases {
       if (lease.isActive) this.#due.add(lease);
     }
     for (const lease of this.#due) {
+      if (asks.length >= max) break;
       const waiting = this.#waiting.countFor(lease);
       const ask = lease.ask(now, waiting, revision);
-      if (ask !== null) asks.push(ask);
-      else if (waiting === 0 && lease.isIdle(now)) this.#forget(lease);
+      if (ask !== null) {
+        asks.push(ask);
+        this.#due.delete(lease);
+        this.#due.add(lease);
+      } else if (waiting === 0 && lease.isIdle(now)) this.#forget(lease);
       else if (waiting === 0) this.#leaveQuiet(lease, now);
     }
     if (asks.length > 0) this.#unansweredSince ??= now;

@@ -3,7 +3,7 @@
 //
 // States of the link: closed → opening → open (asks go out) → lost, which waits its backoff and opens again. A link that
 // answers nothing for `silenceMs` counts as lost. Between ticks nothing runs; without leases there are none.
-import { bounds, type OnRecall, type QuotaAnswer, type QuotaLink } from '@tollgate/proto/contract';
+import { bounds, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { barredMs, createBackoff } from '../backoff.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { Leases } from '../limits/leases.ts';
@@ -61,6 +61,10 @@ const tickMs = 50;
 /** While a message is not answered, the next one waits so long for more to ask: each is a transaction, and they are answered one by one. */
 const gatherMs = 10;
 const silenceMs = 3_000;
+/** So many asks may be unanswered; a ledger that does not come along is not asked for more. */
+const unansweredMax = 2 * bounds.leaseAsks;
+/** Of a message: half of what a control plane reads. */
+const messageBytes = 1_048_576;
 /** Each may decide calls that wait, which are answered then: who has many of them does not hold up the process for all others. */
 const heardAtOnce = 8;
 
@@ -77,6 +81,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
   let opening: Timer | null = null;
   let isSoon = false;
   let inFlight = 0;
+  let unanswered = 0;
   let sentAt = Number.NEGATIVE_INFINITY;
   /** Something may be to be asked once the message before it is answered. */
   let isGathering = false;
@@ -119,25 +124,27 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
     // A connection may take as long as it likes; calls do not wait for it.
     if (!leases.isOpen && now - openingSince > waitMs) leases.lost(now);
     isGathering = inFlight > 0 && now - sentAt < gatherMs;
-    if (!isGathering) send(leases.asks(now), now);
+    if (!isGathering && unanswered < unansweredMax) send(leases.asks(now, unansweredMax - unanswered), now);
     arm();
   };
 
-  const send = (asks: ReturnType<Leases['asks']>, now: number): void => {
+  const send = (asks: readonly QuotaAsk[], now: number): void => {
     if (asks.length > 0) sentAt = now;
-    for (let at = 0; at < asks.length; at += bounds.leaseAsks) void askLink(asks.slice(at, at + bounds.leaseAsks));
+    for (const message of messagesOf(asks)) void askLink(message);
   };
 
-  const askLink = async (asks: ReturnType<Leases['asks']>): Promise<void> => {
+  const askLink = async (asks: readonly QuotaAsk[]): Promise<void> => {
     const asked = link;
     if (asked === null) return;
     inFlight += 1;
+    unanswered += asks.length;
     try {
       hear(asked, await asked.ask(asks));
     } catch (error) {
       if (link === asked) lose(error instanceof Error ? error.message : 'the asks were not answered', false);
     } finally {
       inFlight -= 1;
+      unanswered -= asks.length;
       if (inFlight === 0) {
         if (isGathering) tickSoon();
         onSettled();
@@ -219,4 +226,36 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
       lose('closed', false);
     },
   };
+}
+
+/** Asks in as many messages as they need. */
+function messagesOf(asks: readonly QuotaAsk[]): readonly (readonly QuotaAsk[])[] {
+  const messages: QuotaAsk[][] = [];
+  let bytes = 0;
+  for (const ask of asks) {
+    const more = wireBytesOf(ask);
+    const latest = messages.at(-1);
+    if (latest === undefined || latest.length === bounds.leaseAsks || bytes + more > messageBytes) {
+      messages.push([ask]);
+      bytes = more;
+    } else {
+      latest.push(ask);
+      bytes += more;
+    }
+  }
+  return messages;
+}
+
+/** At most so many. */
+function wireBytesOf({ counter, settled }: QuotaAsk): number {
+  const names =
+    counter.kind === 'limit'
+      ? [counter.originSub, counter.id]
+      : [
+          counter.id,
+          counter.agentId,
+          ...(counter.of === null ? [] : [counter.of.keyId, counter.of.sub, counter.of.sessionId, ...counter.of.agents]),
+        ];
+  const ofNames = names.reduce((sum, name) => sum + 3 * name.length + 8, 0);
+  return settled.reduce((sum, { used }) => sum + 24 + 24 * used.length, 128 + ofNames);
 }
