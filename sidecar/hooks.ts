@@ -7,4 +7,4 @@ export { authenticate, badKeys, keyIn, noPolicy } from './gateway/key.ts';
 export { createRequestLimit, requestsPerSecondDefault } from './gateway/request-limit.ts';
 export { SessionRoom } from './gateway/sessions/room.ts';
 export { createSessions, type Sessions } from './gateway/sessions/sessions.ts';
-export { takeTurns } from './gateway/turns.ts';
+export { shareFairly } from './gateway/share-fairly.ts';

@@ -1,7 +1,7 @@
 // Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
 import cookie from '@fastify/cookie';
 import { bounds } from '@tollgate/proto/contract';
-import { takeTurns } from '@tollgate/sidecar/hooks';
+import { shareFairly } from '@tollgate/sidecar/hooks';
 import { type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
 import { refusalOf } from '../errors.ts';
 import { parseBody } from './json-body.ts';
@@ -53,7 +53,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     return503OnClosing: true,
   });
   // Most of what a request takes here is waited for in the database.
-  takeTurns(app, { clock: { now: () => deps.clock().getTime() }, perTurn: 2 });
+  shareFairly(app, { clock: { now: () => deps.clock().getTime() }, perTurn: 2, bodiesBytes: 8 * bounds.policySetBytes });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async ({ routeOptions }: FastifyRequest, bytes: Buffer) =>
     parseBody(bytes, routeOptions.bodyLimit > bounds.bodyBytes ? bounds.policySetNodes : bounds.jsonNodes),

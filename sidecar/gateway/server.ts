@@ -12,7 +12,7 @@ import { registerMcp } from './mcp/proxy.ts';
 import type { ToolServers } from './mcp/upstream.ts';
 import type { HttpTool } from './http-tools/definition.ts';
 import { registerHttpTools } from './http-tools/http-tools.ts';
-import { takeTurns } from './turns.ts';
+import { shareFairly } from './share-fairly.ts';
 
 interface Deps {
   readonly entrance: Entrance;
@@ -49,7 +49,7 @@ export function buildServer({
     routerOptions: { maxParamLength: 1_000 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
   });
-  takeTurns(app, sidecar.govern);
+  shareFairly(app, sidecar.govern);
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const { status, message } = publicError(error);
     if (status >= 500) log.error({ err: error }, 'a request failed');

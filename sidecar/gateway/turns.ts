@@ -2,8 +2,8 @@
 // `perTurn` requests begun in a turn of the event loop, and the rest in the turns that follow, in their order.
 //
 // States: alone (one caller in the last second: nothing waits) → shared, until there was one caller for a second. A line is there
-// while requests of its caller wait; what waits has not been read yet but for its head, and a connection has one at a time.
-import type { FastifyInstance } from 'fastify';
+// while requests of its caller wait; what waits has not been read yet but for its head. Used by share-fairly.ts, which lets one request
+// of a connection wait at a time.
 import type { Clock } from '../clock.ts';
 
 type Begin = () => void;
@@ -15,12 +15,6 @@ export interface TurnsDeps {
   /** Runs it in the next turn of the event loop. */
   readonly nextTurn?: (run: () => void) => void;
   readonly perTurn?: number;
-}
-
-/** For all routes of a server. Callers are told apart by what they show, before anybody knows whether it is good. */
-export function takeTurns(app: FastifyInstance, deps: TurnsDeps): void {
-  const inTurn = createTurns(deps);
-  app.addHook('onRequest', ({ headers }, _reply, done) => inTurn(headers.authorization ?? '', done));
 }
 
 /** `caller`: whatever tells one from another. Runs `begin` now, or in its turn. */

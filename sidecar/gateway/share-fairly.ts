@@ -1,0 +1,55 @@
+// What every server of ours does with a request before it is known whose it is: callers, told apart by what they show, share the
+// process. Requests of one caller take turns, of a connection one waits at a time, and bodies that are under way have room in bytes, of
+// which a caller takes as much as it leaves to all others.
+import { bounds } from '@tollgate/proto/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FairRoom } from '../fair-room.ts';
+import { retryHeader } from './denial-body.ts';
+import { createTurns, type TurnsDeps } from './turns.ts';
+
+/** Open at a time; further ones are closed at once. */
+const connectionsMax = 10_000;
+/** As they were sent: what is read of them takes several times as much. */
+const bodiesBytes = 32 * 1_048_576;
+const retryAfterMs = 1_000;
+
+interface Sharing extends TurnsDeps {
+  readonly bodiesBytes?: number;
+}
+
+export function shareFairly(app: FastifyInstance, { bodiesBytes: roomBytes = bodiesBytes, ...deps }: Sharing): void {
+  const inTurn = createTurns(deps);
+  const bodies = new FairRoom<string>(roomBytes);
+  const waiting = new WeakSet<object>();
+  app.server.maxConnections = connectionsMax;
+  app.addHook('onRequest', (request, reply, done) => {
+    const { socket } = request.raw;
+    // Sent before the one before it was begun: nothing but a flood does that, and nothing would bound how many.
+    if (waiting.has(socket)) return void socket.destroy();
+    const caller = request.headers.authorization ?? '';
+    const bytes = bodyBytesOf(request);
+    if (bytes > 0 && !bodies.take(caller, bytes)) return void refuse(reply);
+    if (bytes > 0) reply.raw.once('close', () => bodies.give(caller, bytes));
+    waiting.add(socket);
+    inTurn(caller, () => {
+      waiting.delete(socket);
+      done();
+    });
+  });
+}
+
+/** At most so much of it is read; one that does not say how long it is may be as long as any. */
+function bodyBytesOf({ headers, routeOptions }: FastifyRequest): number {
+  const most = routeOptions.bodyLimit ?? bounds.bodyBytes;
+  if (headers['transfer-encoding'] !== undefined) return most;
+  return Math.min(most, Number(headers['content-length'] ?? 0));
+}
+
+/** As each door would deny: a client that reads nothing but the decision reads a denial. */
+function refuse(reply: FastifyReply): FastifyReply {
+  const error = 'too many bytes of bodies of this caller are under way; come again once others are answered';
+  return reply
+    .code(429)
+    .headers(retryHeader(retryAfterMs))
+    .send({ error, decision: 'deny', action: 'block', reason: `rate_limited: ${error}`, kind: 'retry', retryAfterMs });
+}
