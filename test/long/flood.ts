@@ -144,9 +144,11 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
       [`at least 90 % of the requests that the limit allows are answered: ${(answeredShare * 100).toFixed(1)} %`, answeredShare >= 0.9],
       [`other callers' p99 is at most twice as long: ${(p99.attacked / p99.alone).toFixed(2)}`, p99.attacked <= 2 * p99.alone],
     ];
-    for (const [what, holds] of checks) say(`${holds ? 'ok      ' : 'FAILED  '}${what}`);
-    const failed = checks.filter(([, holds]) => !holds).length;
-    say(`flood: ${checks.length} checks, ${failed} failed`);
+    // While the control plane stands still new sessions are denied, and what it missed is made up for afterwards: only memory must hold then.
+    const held = stallSeconds === 0 ? checks : checks.filter(([what]) => what.startsWith('it goes on') || what.startsWith('RSS stays'));
+    for (const [what, holds] of held) say(`${holds ? 'ok      ' : 'FAILED  '}${what}`);
+    const failed = held.filter(([, holds]) => !holds).length;
+    say(`flood: ${held.length} checks, ${failed} failed`);
     return values.at === undefined && failed > 0 ? 1 : 0;
   });
 }
