@@ -18,7 +18,7 @@ export async function hasTable(db: Queryable, name: 'deployment' | 'run_instance
   return rows[0]?.there === true;
 }
 
-/** Any number; whoever starts first holds it until its transaction ends, and the others wait. */
+/** Any number; who starts, or writes what not every program understands, holds it until its transaction ends, and the others wait. */
 const startLock = 7_605_511;
 
 export async function lockStart(client: pg.PoolClient): Promise<void> {

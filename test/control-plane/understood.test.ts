@@ -1,9 +1,12 @@
 // Policy that some program does not understand: it is refused while a sidecar or a control plane lacks what it needs, and a database that
 // holds it is for programs that have it.
 import { policyNeeds } from '@tollgate/proto/contract';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import type pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { joinDatabase } from '../../control-plane/operations/deployment/join.ts';
 import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
 import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
+import { lockStart, raiseNeeds } from '../../control-plane/store/deployment.ts';
 import { beat } from '../../control-plane/store/run-instances.ts';
 import { createRest, errorOf, type Rest } from './rest.ts';
 import { workspaceIdOf } from './spool.ts';
@@ -112,4 +115,48 @@ test('a rule that a later version has written denies here, and makes no exceptio
   const body = { role: 'member', agentType: 'x::api::', tier: 'api', tool: 'x' };
   const answer = await rest.ask('POST', '/acme/admin/explain', { body });
   expect(Object(answer.body)).toMatchObject({ decision: 'deny' });
+});
+
+describe('a control plane that starts while a write needs more', () => {
+  /** A transaction that holds the lock of starts, until it is let go. */
+  async function holding(work: (client: pg.PoolClient) => Promise<unknown>): Promise<() => Promise<void>> {
+    const client = await rest.pool.connect();
+    await client.query('begin');
+    await lockStart(client);
+    await work(client);
+    return async () => {
+      await client.query('commit');
+      client.release();
+    };
+  }
+  const waiting = async (): Promise<unknown> =>
+    (
+      await rest.pool.query(
+        `select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted
+           and database = (select oid from pg_database where datname = current_database())`,
+      )
+    ).rows[0]?.waiting;
+
+  test('is counted by that write, where it is first', async () => {
+    const commit = await holding((client) =>
+      client.query("insert into run_instance (id, heartbeat_at, capabilities) values ('old', clock_timestamp(), '{}')"),
+    );
+    const written = put();
+    await expect.poll(waiting).toBe(1);
+    await commit();
+    expect(errorOf(await written)).toBe('this policy needs limits, which 1 control plane lacks; upgrade all of them first');
+    expect(await needs()).toEqual([]);
+  });
+
+  test('does not start, where the write is first', async () => {
+    const commit = await holding((client) => raiseNeeds(client, ['what-comes-later']));
+    const joining = joinDatabase(rest.pool, 'old').then(
+      () => 'joined',
+      (error: unknown) => String(error),
+    );
+    await expect.poll(waiting).toBe(1);
+    await commit();
+    expect(await joining).toContain('It needs: what-comes-later');
+    expect((await rest.pool.query("select 1 from run_instance where id = 'old'")).rows).toEqual([]);
+  });
 });

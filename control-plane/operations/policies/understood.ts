@@ -3,7 +3,7 @@
 import { needsOfRule, needsOfSettings, type Needs } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '../../domain/policies/policy.ts';
 import { conflict } from '../../domain/refusal.ts';
-import { raiseNeeds } from '../../store/deployment.ts';
+import { lockStart, raiseNeeds } from '../../store/deployment.ts';
 import { countLackingInstances } from '../../store/run-instances.ts';
 import { listLackingSidecars } from '../../store/sidecars.ts';
 import type { Write } from '../operation.ts';
@@ -32,6 +32,8 @@ export async function requireUnderstood(
   ]);
   if (needs.length === 0) return;
   const what = `this policy needs ${needs.join(', ')}`;
+  // Who starts meanwhile waits, and sees what is needed then.
+  await lockStart(client);
   const instances = await countLackingInstances(client, needs, silenceMs);
   if (instances > 0)
     throw conflict(`${what}, which ${instances} control ${instances === 1 ? 'plane lacks' : 'planes lack'}; upgrade all of them first`);

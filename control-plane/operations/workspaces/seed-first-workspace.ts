@@ -1,9 +1,10 @@
 // The first start on an empty database: an epoch, a workspace, its owner and the owner's key. Every start asks this;
 // all but the first find it done. Two replicas that start at once do it once.
-import { capabilities, hashKey, parseKey } from '@tollgate/proto/contract';
+import { hashKey, parseKey } from '@tollgate/proto/contract';
 import { makeSecret, secretOf } from '../../domain/access/key.ts';
 import { insertDeployment, lockStart, readDeployment } from '../../store/deployment.ts';
 import { inTransaction } from '../../store/transaction.ts';
+import { notUnderstood } from '../deployment/join.ts';
 import { foundWorkspace } from './create-workspace.ts';
 import type { Deps } from '../operation.ts';
 
@@ -22,8 +23,6 @@ export type Seeded =
   | { readonly kind: 'refused'; readonly reason: string };
 
 const ownerUid = 'owner';
-const newerWords =
-  'this database holds what this version does not understand, and would enforce wrongly; start the version that wrote it, or a later one. It needs';
 const epochBytes = 16;
 
 export async function seedFirstWorkspace(
@@ -35,8 +34,8 @@ export async function seedFirstWorkspace(
     await lockStart(client);
     const deployment = await readDeployment(client);
     if (deployment !== null) {
-      const lacking = deployment.needs.filter((need) => !capabilities.includes(need));
-      if (lacking.length > 0) return { kind: 'refused', reason: `${newerWords}: ${lacking.join(', ')}` };
+      const problem = notUnderstood(deployment);
+      if (problem !== null) return { kind: 'refused', reason: problem };
       const same = ownerKey === null || hashKey(ownerKey) === deployment.ownerKeyHash;
       return same
         ? { kind: 'present' }

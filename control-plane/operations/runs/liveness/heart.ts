@@ -8,6 +8,7 @@ import { makeId } from '../../../domain/access/key.ts';
 import { type RunHalt, type RunRef, runKey } from '../../../domain/runs/run.ts';
 import { reasonOf } from '../../../loggable.ts';
 import { beat, deleteInstance, findHalts } from '../../../store/run-instances.ts';
+import { joinDatabase } from '../../deployment/join.ts';
 import type { Deps } from '../../operation.ts';
 
 export interface Heart {
@@ -67,7 +68,7 @@ export async function startHeart({ pool, random, log }: HeartDeps, beatMs = stan
     while (await delay(beatMs, true, { signal: closing.signal }).catch(() => false)) await turn();
   };
 
-  await beat(pool, instance);
+  await joinDatabase(pool, instance);
   const beating = keepBeating();
   return {
     instance,
