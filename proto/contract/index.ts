@@ -16,6 +16,7 @@ export {
 export { AppError, codes, type ErrorCode } from './codes.ts';
 export { snapshotEntryDigest, snapshotHash, snapshotHashAfter, snapshotHashOfParts } from './digest.ts';
 export type { AuditEntry, EntryRule, Finding, TraceIds } from './entry.ts';
+export { FairRoom } from './fair-room.ts';
 export { hashKey, parseKey } from './key.ts';
 export { type NackCode, nackCodes } from './nack.ts';
 export {
@@ -29,6 +30,7 @@ export {
   parseAgentType,
   wildcardPrefix,
 } from './names.ts';
+export { ownText } from './own-text.ts';
 export { childPath, keyedPath, rulePath } from './path.ts';
 export { canonicalJson, digestText, NotJson, quoteJson } from './canonical.ts';
 export { isPublicAddress } from './public-address.ts';

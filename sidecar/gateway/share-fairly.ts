@@ -1,9 +1,8 @@
 // What every server of ours does with a request before it is known whose it is: callers, told apart by what they show, share the
 // process. Requests of one caller take turns, of a connection one waits at a time, and bodies that are under way have room in bytes, of
 // which a caller takes as much as it leaves to all others.
-import { bounds } from '@tollgate/proto/contract';
+import { bounds, FairRoom } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { FairRoom } from '../fair-room.ts';
 import { retryHeader } from './denial-body.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';
 

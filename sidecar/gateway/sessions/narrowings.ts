@@ -3,8 +3,7 @@
 //
 // Room is in bytes, of all keys of the process together: a key may have as much as it leaves to all others. Equal lists of a key are kept
 // once.
-import { digestText, intersectTools } from '@tollgate/proto/contract';
-import type { FairRoom } from '../../fair-room.ts';
+import { digestText, type FairRoom, intersectTools } from '@tollgate/proto/contract';
 
 export interface Narrowings {
   /** What an agent of a session was handed down with; undefined: all. */

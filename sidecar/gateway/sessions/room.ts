@@ -1,5 +1,5 @@
 // What the sessions of a process may keep, of all workspaces and keys together, and who looks after what is to be forgotten.
-import { FairRoom } from '../../fair-room.ts';
+import { FairRoom } from '@tollgate/proto/contract';
 import { Budget } from '../budget.ts';
 import { createNumberFloors } from './number-floors.ts';
 

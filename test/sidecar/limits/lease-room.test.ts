@@ -1,7 +1,7 @@
 // While the ledger is away nothing that a lease owes or holds can be told, so each must be kept: of runs as many as there is room for, and
 // one key leaves room for the others.
 import { describe, expect, test } from 'vitest';
-import { FairRoom } from '../../../sidecar/fair-room.ts';
+import { FairRoom } from '@tollgate/proto/contract';
 import { Leases } from '../../../sidecar/limits/leases.ts';
 import { SharedRunCalls } from '../../../sidecar/limits/shared-calls.ts';
 import { runOf } from '../../support/lease-names.ts';
