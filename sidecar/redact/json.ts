@@ -22,6 +22,7 @@ export type Rewrite = (leaf: Leaf) => string;
 // A path is for people: of something very deep, or under a very long key, it says the beginning.
 const stepsMax = 24;
 const stepLengthMax = 80;
+const pathLengthMax = 2_000;
 
 interface Frame {
   readonly isObject: boolean;
@@ -42,12 +43,12 @@ interface Frame {
 export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>, rewrite: Rewrite): string {
   const frames: Frame[] = [];
   const pathOf = (depth: number): string => {
-    const path = frames
-      .slice(0, Math.min(depth, stepsMax))
-      .reduce(
-        (before, { step }) => (typeof step === 'number' ? `${before}[${step}]` : childPath(before, step.slice(0, stepLengthMax))),
-        around.path(),
-      );
+    let path = around.path();
+    for (const { step } of frames.slice(0, Math.min(depth, stepsMax))) {
+      const longer = typeof step === 'number' ? `${path}[${step}]` : childPath(path, step.slice(0, stepLengthMax));
+      if (longer.length > pathLengthMax) return path.endsWith('…') ? path : `${path}…`;
+      path = longer;
+    }
     return depth > stepsMax ? `${path}…` : path;
   };
   // A key stands where its object does: what it is to become is not known yet.

@@ -15,7 +15,7 @@ import { candidateCost, createWork, OverBudget } from './work.ts';
 
 /** What was found at one place. */
 export interface PlacedFinding extends KindCount {
-  /** As in policy documents: `customer.emails[0]`; empty for the whole value. */
+  /** As in policy documents: `customer.emails[0]`; empty for the whole value, and for all that was found after `placesMax` places. */
   readonly path: string;
   /** SHA-256 in hex of each different value: what a workspace's allow-list holds. */
   readonly digests: readonly string[];
@@ -43,6 +43,8 @@ const roundsMax = 6;
 // JSON in a string in JSON, and so on.
 const nestingMax = 8;
 const digestsMax = 100;
+// Of one payload: nobody reads more, and a list may hold a finding in each of its items.
+const placesMax = 1_000;
 // Of a password in an object under that name.
 const outerLengthMin = 6;
 
@@ -134,6 +136,8 @@ function createCall(finders: Finders, numbers: Numbers): Call {
     return mark;
   };
 
+  const placeOf = ({ path }: Leaf): string => (placed.size < placesMax ? path() : '');
+
   /** Again where something was found that may stand elsewhere in it too: once it is replaced, nobody would know what stood there. */
   const look = (text: string, from: number): ReturnType<typeof findWanted> => {
     const first = findWanted(finders, text, from, known, work);
@@ -143,7 +147,7 @@ function createCall(finders: Finders, numbers: Numbers): Call {
   };
 
   const rewrite = (leaf: Leaf, nesting: number): string => {
-    const { text, name, outer, sort, isKey, path } = leaf;
+    const { text, name, outer, sort, isKey } = leaf;
     if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(text, leaf, nesting + 1);
     const meaning = meaningOf(name);
     const { isContext } = meaning;
@@ -157,10 +161,10 @@ function createCall(finders: Finders, numbers: Numbers): Call {
     if (named !== null && !passed.has(named) && !found.some(isWhole) && !left.some(isWhole)) {
       // Judged by what stands there besides marks; where there is nothing else, there is nothing.
       const bare = withoutMarks(text, marked);
-      if (isNamedSecret(named, bare) && !wanted.allows(text)) return markFor(named, text, path());
+      if (isNamedSecret(named, bare) && !wanted.allows(text)) return markFor(named, text, placeOf(leaf));
     }
     if (found.length === 0) return text;
-    const place = path();
+    const place = placeOf(leaf);
     return replaceFound(scanned, context.length, found, (kind, value) => markFor(kind, value, place));
   };
 

@@ -20,19 +20,21 @@ const eventEnd = /\r\n\r\n|\n\r?\n|\r\r/g;
 const jsonBegin = /[[{"]/;
 const overBudgetMark = JSON.stringify(`[redacted:${overBudgetKind}]`);
 
-export function jsonInText(redactor: Redactor, numbers: Numbers, isEvents: boolean): JsonInText {
-  const found: Finding[] = [];
+export function jsonInText(redactor: Pick<Redactor, 'redactJson'>, numbers: Numbers, isEvents: boolean): JsonInText {
+  // Counted at once, since an answer may go on without an end.
+  const counts = new Map<string, number>();
+  const add = ({ kind, count }: Finding): void => void counts.set(kind, (counts.get(kind) ?? 0) + count);
   const json = (text: string): string => {
     const { text: redacted, findings } = redactor.redactJson(text, numbers);
-    found.push(...findings);
+    findings.forEach(add);
     return redacted;
   };
   const replaced = (): string => {
-    found.push({ kind: overBudgetKind, count: 1 });
+    add({ kind: overBudgetKind, count: 1 });
     return overBudgetMark;
   };
   const parts = isEvents ? eventsOf(json, replaced) : linesOf(json, replaced);
-  return { ...parts, findings: () => byKind(found) };
+  return { ...parts, findings: () => byKind(Array.from(counts, ([kind, count]) => ({ kind, count }))) };
 }
 
 type Parts = Pick<JsonInText, 'push' | 'end'>;

@@ -37,6 +37,22 @@ describe('in JSON', () => {
     ]);
   });
 
+  test('places are told of the first 1,000; what is found elsewhere is counted without one', () => {
+    const { findings } = plain.redactJson(JSON.stringify(Array.from({ length: 3_000 }, () => [ann, bob])), createNumbers());
+    expect(findings).toHaveLength(1_001);
+    expect(findings.at(999)).toEqual({ kind: 'email', count: 1, path: '[499][1]', digests: [digestText(bob)] });
+    expect(findings.at(1_000)).toEqual({ kind: 'email', count: 5_000, path: '', digests: [digestText(ann), digestText(bob)] });
+  });
+
+  test('of a path that is long no more is told than 2,000 characters, in JSON in a string too', () => {
+    const under = (inner: unknown): unknown => Array.from({ length: 23 }).reduce((value) => ({ ['\u0001'.repeat(80)]: value }), inner);
+    const { findings } = plain.redactJson(JSON.stringify(under(JSON.stringify(under([ann, 'x', { a: bob }])))), createNumbers());
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({ kind: 'email', count: 2 });
+    expect(findings[0]?.path.length).toBeLessThanOrEqual(2_001);
+    expect(findings[0]?.path).toMatch(/^\["\\u0001.*"\]…$/);
+  });
+
   test('what is found nowhere is left byte for byte, blanks and long numbers too', () => {
     const json = '{ "a" : 1e400, "b":12345678901234567890123 ,"c": "{ \\"d\\" : 1.10 }" }';
     expect(plain.redactJson(json, createNumbers())).toEqual({ text: json, findings: [] });

@@ -1,4 +1,5 @@
 // What a name says about the value beside it: in `"db_password": "…"`, in `API_KEY=…`, in `phone: …`.
+import { ownText } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { isContextName } from '../context/context.ts';
 import { isCredentialContext } from '../credentials/context-name.ts';
@@ -29,7 +30,8 @@ export interface Called {
 
 const nothing: Meaning = { named: null, isContext: false };
 const nameLengthMax = 100;
-// Of the keys that payloads hold, which are much the same from call to call.
+// Of the keys that payloads hold, which are much the same from call to call. A name comes as a part of its payload, so what is
+// kept here and in `calls` is a copy.
 const meanings = new LRUCache<string, Meaning>({ max: 2_000 });
 
 export function meaningOf(name: string): Meaning {
@@ -38,7 +40,7 @@ export function meaningOf(name: string): Meaning {
   if (known !== undefined) return known;
   const { kind, vague } = calledBy(name);
   const meaning = { named: vague ? null : kind, isContext: vague || (kind === null && (isContextName(name) || isCredentialContext(name))) };
-  meanings.set(name, meaning);
+  meanings.set(ownText(name), meaning);
   return meaning;
 }
 
@@ -66,7 +68,7 @@ export function calledBy(name: string): Called {
   const known = calls.get(name);
   if (known !== undefined) return known;
   const called = readName(name);
-  calls.set(name, called);
+  calls.set(ownText(name), called);
   return called;
 }
 
