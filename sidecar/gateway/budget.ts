@@ -1,11 +1,13 @@
 // What callers can make this process keep, in bytes: estimates of what V8 takes for it, said where each thing is made. Whoever keeps
-// something for a key is a share. Where all of them have too much, the largest forgets what it has not used for longest, so that
-// a flood of one key takes room from no other.
+// something for a key is a share. Where all of them have too much, the largest that can forget something forgets what it has not used
+// for longest, so that a flood of one key takes room from no other.
 
 export interface Share {
   readonly bytes: number;
-  /** Forgets what was not used for longest. False: all that is left is in use. */
-  forgetOldest(): boolean;
+  /** False: all that is left is in use. */
+  readonly canForget: boolean;
+  /** Forgets what was not used for longest. */
+  forgetOldest(): void;
 }
 
 /** So much less is kept then, of the most, that it is not full again at once. */
@@ -44,19 +46,18 @@ export class Budget {
   #makeRoom(): void {
     this.#isMakingRoom = true;
     const enough = this.#max * (1 - spare);
-    while (this.#bytes > enough && this.#forgetOf(largestOf(this.#shares), enough));
+    while (this.#bytes > enough) {
+      const share = largestOf(this.#shares);
+      if (share === null) break;
+      for (let n = 0; n < atOnce && this.#bytes > enough && share.canForget; n += 1) share.forgetOldest();
+    }
     this.#isMakingRoom = false;
-  }
-
-  #forgetOf(share: Share | null, enough: number): boolean {
-    let forgot = false;
-    for (let n = 0; n < atOnce && this.#bytes > enough && share?.forgetOldest() === true; n += 1) forgot = true;
-    return forgot;
   }
 }
 
+/** Of those that can forget something. */
 function largestOf(shares: ReadonlySet<Share>): Share | null {
   let largest: Share | null = null;
-  for (const share of shares) if (largest === null || share.bytes > largest.bytes) largest = share;
+  for (const share of shares) if ((largest === null || share.bytes > largest.bytes) && share.canForget) largest = share;
   return largest;
 }

@@ -23,6 +23,18 @@ export interface Permit extends Judgement {
 /** What the outcome of a call is told by: a permit's, or that of a call which nobody asked about. */
 export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest' | 'trace'>;
 
+/** What is remembered of a permitted call until its outcome is told: not its input, which may be large. */
+export type AwaitedCall = DecidedCall & Pick<Permit, 'decidedAt'>;
+
+export const awaitedCall = ({ tool, requestId, decision, inputDigest, trace, decidedAt }: Permit): AwaitedCall => ({
+  tool,
+  requestId,
+  decision,
+  inputDigest,
+  trace,
+  decidedAt,
+});
+
 export interface Denial extends Judgement {
   readonly allowed: false;
   readonly code: ReasonCode;

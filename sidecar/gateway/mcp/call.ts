@@ -5,7 +5,7 @@ import { recordedInTurn } from '../../govern/recorded.ts';
 import { deliver } from '../../govern/deliver.ts';
 import { judge, type ToolCall } from '../../govern/govern.ts';
 import { offers } from '../../govern/offers.ts';
-import { type Denial, denialOf, denialText, type Permit } from '../../govern/verdict.ts';
+import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type Permit } from '../../govern/verdict.ts';
 import type { Sidecar } from '../../sidecar.ts';
 import type { CallSpan, CallTracing } from '../../telemetry/tracing.ts';
 import type { Headers } from '../caller-headers.ts';
@@ -72,7 +72,7 @@ export async function prepareCall(
     message: forwarded,
     declared,
     ...traceOf(verdict, span),
-    pending: outcomeOf(judging, { permit: verdict, span }, message, refusedCall),
+    pending: outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedCall),
   };
 }
 
@@ -84,7 +84,7 @@ export async function prepareRead(judging: Judging, message: ClientRequest): Pro
   const besides = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
   const traced = span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) };
   const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...besides, ...traced, ...stateOf(message.params) };
-  const pending = outcomeOf(judging, { permit: verdict, span }, message, refusedRead);
+  const pending = outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedRead);
   return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
 }
 
@@ -129,33 +129,34 @@ const isAbsent = ({ govern, run, catalog }: Judging, { code, tool }: Denial, nam
   !ofTheMoment.has(code) && (!offers(govern, run, tool) || !catalog.tools.has(name));
 
 interface PermittedCall {
-  readonly permit: Permit;
+  readonly call: AwaitedCall;
   readonly span: CallSpan | undefined;
 }
 
-function outcomeOf(judging: Judging, { permit, span }: PermittedCall, { id, method }: ClientRequest, refusal: Refusal): Pending {
+/** It may wait for long in a session, so it keeps nothing of the request or its input. */
+function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method }: ClientRequest, refusal: Refusal): Pending {
   const { sidecar, run, era } = judging;
-  const durationMs = (): number => sidecar.govern.clock.now() - permit.decidedAt;
+  const durationMs = (): number => sidecar.govern.clock.now() - call.decidedAt;
   return {
     method,
     settle: async (response) => {
-      const { transform, storedTransform } = permit.decision;
+      const { transform, storedTransform } = call.decision;
       // Only what is redacted is redacted in place.
       const json = transform === 'log' && storedTransform === 'log' ? {} : { json: jsonOf(response) };
       const outcome = { output: response.value, ...json, isError: saysError(response), durationMs: durationMs() };
-      const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, outcome));
+      const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, run, call, outcome));
       span?.end({ isError: outcome.isError, action: delivery.action });
       if (delivery.action === 'pass') return response.text;
-      if (delivery.decision !== null) return refusal(id, era, denialOf(permit.tool, permit.requestId, delivery.decision, []));
+      if (delivery.decision !== null) return refusal(id, era, denialOf(call.tool, call.requestId, delivery.decision, []));
       const redacted = delivery.json ?? JSON.stringify(delivery.output);
       return restored(response, withMember(response.text, [response.holds], shaped(response, redacted)));
     },
     abandon: async (why) => {
       span?.end({ isError: true, action: 'block' });
-      await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, { output: why, isError: true, durationMs: durationMs() }));
+      await recordedInTurn(sidecar, deliver(sidecar.govern, run, call, { output: why, isError: true, durationMs: durationMs() }));
     },
-    passing: passingOf(run, permit),
-    ...(permit.decision.transform === 'redact' ? { redacting: permit.tool } : {}),
+    passing: passingOf(run, call),
+    ...(call.decision.transform === 'redact' ? { redacting: call.tool } : {}),
   };
 }
 

@@ -1,6 +1,7 @@
 // What is known of a tool server's tools, from whatever lists of it were seen: which there are, the digests of their
-// definitions, and which arguments they want in headers. Asked for anew where it is not known, or not to be relied on.
-import { NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
+// definitions, and which arguments they want in headers. Asked for anew where it is not known, or not to be relied on. A tool whose
+// name or headers are longer than may be kept is none: it is neither listed nor called.
+import { bounds, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
 import { type ParamHeader, paramHeadersOf } from './wire/header-values.ts';
 import { isFields } from './wire/message.ts';
 import type { ToolServer } from './upstream.ts';
@@ -13,8 +14,8 @@ interface KnownTool {
 
 export interface Catalog {
   readonly tools: ReadonlyMap<string, KnownTool>;
-  /** One page of a list. */
-  note(tools: readonly unknown[]): void;
+  /** One page of a list; answers the names of those that may be listed. */
+  note(tools: readonly unknown[]): ReadonlySet<string>;
   /** The server says that its list is another now. */
   expire(): void;
   /** Asks, where what is known is older than `ageMaxMs`; null: in any case. Several who ask at once ask once. Stays as it is where that fails. */
@@ -35,7 +36,9 @@ function createCatalog(): Catalog {
       return tools;
     },
     note: (listed) => {
-      for (const [name, known] of knownTools(listed)) if (tools.size < toolsMax || tools.has(name)) tools.set(name, known);
+      const page = knownTools(listed);
+      for (const [name, known] of page) if (tools.size < toolsMax || tools.has(name)) tools.set(name, known);
+      return new Set(page.map(([name]) => name));
     },
     expire: () => {
       askedAt = null;
@@ -69,14 +72,16 @@ function createCatalog(): Catalog {
 
 function knownTools(listed: readonly unknown[]): readonly (readonly [string, KnownTool])[] {
   const known = new Map<string, KnownTool>();
+  const beyond = new Set<string>();
   for (const tool of listed) {
     const name = isFields(tool) ? tool['name'] : undefined;
-    if (!isFields(tool) || typeof name !== 'string') continue;
+    if (!isFields(tool) || typeof name !== 'string' || name.length > bounds.nameLength) continue;
+    const headers = paramHeadersOf(tool['inputSchema']);
     // Of two that are called the same nobody can say which is meant.
-    const digest = known.has(name) ? null : digestOf(tool);
-    known.set(name, { digest, headers: paramHeadersOf(tool['inputSchema']) });
+    if (headers === null) beyond.add(name);
+    else known.set(name, { digest: known.has(name) ? null : digestOf(tool), headers });
   }
-  return [...known];
+  return [...known].filter(([name]) => !beyond.has(name));
 }
 
 function digestOf(tool: Readonly<Record<string, unknown>>): string | null {

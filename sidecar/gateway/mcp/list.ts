@@ -55,14 +55,14 @@ export const listPending = (viewer: Viewer, era: Era, passing: Pending['passing'
 });
 
 function filtered(viewer: Viewer, era: Era, tools: readonly unknown[], text: string): string {
-  viewer.catalog.note(tools);
+  const listed = viewer.catalog.note(tools);
   const list = memberAt(text, ['result', 'tools']);
   if (list === null) throw new RangeError('a list that was read is not there');
   const shown = new Map<string, string>();
   for (const [at, { start, end }] of itemsAt(text, list.start).entries()) {
     const tool = tools[at];
     const name = isFields(tool) ? tool['name'] : undefined;
-    if (typeof name === 'string' && !shown.has(name) && isShown(viewer, name)) shown.set(name, text.slice(start, end));
+    if (typeof name === 'string' && listed.has(name) && !shown.has(name) && isShown(viewer, name)) shown.set(name, text.slice(start, end));
   }
   const inOrder = [...shown].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, definition]) => definition);
   const replaced = withMember(text, ['result', 'tools'], `[${inOrder.join(',')}]`);

@@ -4,7 +4,7 @@ import type { GovernedRun } from '../../govern/run.ts';
 import { clientFrom } from './client.ts';
 import { type Asked, type Door, runFor, viewerOf } from './door.ts';
 import type { Answer } from './exchange.ts';
-import { requestHeaders } from './wire/headers.ts';
+import { endHeaders, requestHeaders } from './wire/headers.ts';
 import { type ClientRequest, isFields, messageText } from './wire/message.ts';
 import type { Era } from './wire/methods.ts';
 import { passingInSession } from './passing.ts';
@@ -77,6 +77,8 @@ function waitFor(
 ): { readonly pending: Pending; readonly relaying: UnderWay } {
   const { session, signal } = asked;
   const key = waitingKey(message.id);
+  // What waits in a session holds what is named here, so neither the request nor its input is.
+  const { catalog } = viewerOf(door, asked, run);
   const stop = new AbortController();
   let own: Pending | null = prepared;
   const pending: Pending = {
@@ -103,7 +105,7 @@ function waitFor(
       return takeWaiting(session, id);
     },
     passing: ({ text }) => pending.passing(text),
-    toolsChanged: () => viewerOf(door, asked, run).catalog.expire(),
+    toolsChanged: () => catalog.expire(),
     session,
     inSession: session !== null,
     signal: session === null ? signal : AbortSignal.any([signal, stop.signal]),
@@ -126,13 +128,14 @@ async function noteSession(
 ): Promise<void> {
   const { server, identity, headers, send } = asked;
   const id = answered['mcp-session-id'];
-  if (method === 'initialize' && id !== undefined && status < 300)
+  if (method === 'initialize' && id !== undefined && status < 300) {
+    const ending = endHeaders(headers, id);
     door.mcpSessions.begin(server.name, id, {
       owner: identity,
       client: clientFrom(params['clientInfo']),
-      endAtServer: () => endSession(send, { ...headers, sessionId: id }),
+      endAtServer: () => endSession(send, ending),
     });
-  else await forgetUnknown(door, asked, status);
+  } else await forgetUnknown(door, asked, status);
 }
 
 interface Relayed {

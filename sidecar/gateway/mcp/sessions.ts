@@ -187,12 +187,14 @@ class OwnedSessions implements Share {
     this.keys.add(key);
   }
 
-  forgetOldest(): boolean {
+  /** The one that is in use stays. */
+  get canForget(): boolean {
+    return this.keys.size > 1;
+  }
+
+  forgetOldest(): void {
     const [oldest] = this.keys;
-    // The one that is in use stays.
-    if (oldest === undefined || this.keys.size === 1) return false;
-    this.#evict(oldest);
-    return true;
+    if (oldest !== undefined) this.#evict(oldest);
   }
 }
 

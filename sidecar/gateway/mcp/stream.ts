@@ -3,8 +3,8 @@
 import { passingInSession } from './passing.ts';
 import { unnamed } from './client.ts';
 import { type Asked, type Door, runFor, viewerOf, withSession } from './door.ts';
-import { type Send, sendOnly } from './exchange.ts';
-import { type McpHeaders, streamHeaders } from './wire/headers.ts';
+import { type Exchange, type Send, sendOnly } from './exchange.ts';
+import { streamHeaders } from './wire/headers.ts';
 import { type Relaying, relayEvents } from './relay.ts';
 import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
 import { takeWaiting } from './sessions.ts';
@@ -88,12 +88,12 @@ export async function forgetUnknown({ mcpSessions }: Door, { headers, server }: 
 }
 
 /** Where nobody is left to end it. A server that cannot be told ends it by itself, as it does when clients vanish. */
-export function endSession(send: Send, headers: McpHeaders): void {
+export function endSession(send: Send, headers: Exchange['headers']): void {
   const signal = AbortSignal.timeout(endMs);
   sendOnly(send, {
     era: 'legacy',
     method: 'DELETE',
-    headers: streamHeaders({ ...headers, lastEventId: null }),
+    headers,
     message: null,
     body: null,
     signal,

@@ -7,6 +7,7 @@ import type { ExtMcpHandlers, McpRequest__Output, McpRequestResult, McpResponseR
 import { LRUCache } from 'lru-cache';
 import type { Headers } from '../caller-headers.ts';
 import { type ClientMessage, isFields, parseMessage } from '../mcp/wire/message.ts';
+import { awaitedCall } from '../../govern/verdict.ts';
 import { parseStrict } from '../strict-json.ts';
 import { answerCall, decided, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
 import { headersOf, metadataText } from './checked-request.ts';
@@ -51,7 +52,7 @@ async function checkRequest(deps: MeshDeps, pending: Pending, request: McpReques
       const hidesOutput = metadataText(request.metadataContext, 'tollgate_phase') !== 'full';
       const verdict = await decided(deps, { run, call: { tool: ask.tool, input: ask.input, hidesOutput }, forwards: isFields, headers });
       if (!verdict.allowed) return denied(verdict);
-      pending.set(verdict.requestId, { run, permit: verdict });
+      pending.set(verdict.requestId, { run, permit: awaitedCall(verdict) });
       const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;
       const params = changed && message.kind !== 'response' ? withInput(ask.kind, message.params, verdict.input) : null;
       return { ...aside(headers, verdict.requestId), ...(params === null ? { pass: {} } : mutated(JSON.stringify(params))) };

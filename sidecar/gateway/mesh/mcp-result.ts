@@ -6,7 +6,7 @@ import { deliver } from '../../govern/deliver.ts';
 import type { GovernedRun } from '../../govern/run.ts';
 import { offers } from '../../govern/offers.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
-import { denialOf, type Permit } from '../../govern/verdict.ts';
+import { type AwaitedCall, denialOf } from '../../govern/verdict.ts';
 import { itemsAt, memberAt, withMember } from '../mcp/wire/json-text.ts';
 import { isFields } from '../mcp/wire/message.ts';
 import { parseStrict, type StrictJson } from '../strict-json.ts';
@@ -19,7 +19,7 @@ import { mcpAsk } from './mcp-ask.ts';
 interface Waiting {
   readonly run: GovernedRun;
   /** Null: a list, of which only some may be seen. */
-  readonly permit: Permit | null;
+  readonly permit: AwaitedCall | null;
 }
 
 /** By the id that it left. */

@@ -1,17 +1,15 @@
 // Permitted calls of a session whose outcome is awaited, for doors that are told of it by another request.
 //
 // States: a permitted call waits for its outcome under its id, or else under its input, also as it was before redaction:
-// among `pendingMax` such that differ and `pendingEqualMax` calls that are equal. An outcome that finds none is recorded as a
-// call of its own.
+// among `pendingMax` calls, of which `pendingEqualMax` may be equal. Over either the oldest gives way, and an outcome that finds
+// none is recorded as a call of its own.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
-import type { DecidedCall, Permit } from '../../govern/verdict.ts';
+import { type AwaitedCall, awaitedCall, type Permit } from '../../govern/verdict.ts';
 
-/** What is remembered of a permitted call: not its input, which may be large. */
-type PendingCall = DecidedCall &
-  Pick<Permit, 'decidedAt'> & {
-    /** All that it waits under. */
-    readonly keys: readonly string[];
-  };
+type PendingCall = AwaitedCall & {
+  /** All that it waits under. */
+  readonly keys: readonly string[];
+};
 
 /** A call as its outcome is joined to it. */
 export interface ClaimedCall {
@@ -23,12 +21,14 @@ export interface ClaimedCall {
 
 const pendingMax = 1_000;
 const pendingEqualMax = 100;
-/** Of a call under one key, beside the key: its parts, and a place in a map. */
+/** Of a call under one key, beside the key: its parts, and its places. */
 const callBytes = 500;
 
 export class PendingCalls {
-  /** By call id, or by tool and input where the client names none; that which was not added to for longest is the first. */
+  /** By call id, or by tool and input where the client names none; of each the oldest first. */
   #calls: Map<string, readonly PendingCall[]> | null = null;
+  /** Each once, the oldest first. */
+  #all: Set<PendingCall> | null = null;
   #onGrown: (bytes: number) => void;
   #bytes = 0;
 
@@ -38,7 +38,7 @@ export class PendingCalls {
   }
 
   get isEmpty(): boolean {
-    return this.#calls === null || this.#calls.size === 0;
+    return this.#all === null || this.#all.size === 0;
   }
 
   /** Keeps nothing any more that counts; answers how many bytes that was. */
@@ -48,25 +48,36 @@ export class PendingCalls {
   }
 
   /** A permitted call waits for its outcome. Equal calls wait in line. */
-  add(request: ClaimedCall, { tool, requestId, decision, inputDigest, trace, decidedAt, input }: Permit): void {
+  add(request: ClaimedCall, permit: Permit): void {
     // Its outcome may be told with the input that was asked about, or with the one that the tool got.
-    const keys = [...new Set([request, { ...request, input }].map(pendingKey))];
-    const call = { tool, requestId, decision, inputDigest, trace, decidedAt, keys };
-    for (const key of keys) this.#put(key, [...this.#of(key), call].slice(-pendingEqualMax));
-    const [oldest] = this.#calls?.keys() ?? [];
-    if (oldest !== undefined && (this.#calls?.size ?? 0) > pendingMax) this.#put(oldest, []);
+    const keys = [...new Set([request, { ...request, input: permit.input }].map(pendingKey))];
+    const call = { ...awaitedCall(permit), keys };
+    this.#all ??= new Set();
+    this.#all.add(call);
+    for (const key of keys) {
+      this.#put(key, [...this.#of(key), call]);
+      const [equal] = this.#of(key);
+      if (equal !== undefined && this.#of(key).length > pendingEqualMax) this.#drop(equal);
+    }
+    const [oldest] = this.#all;
+    if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
   }
 
   /** The call that an outcome belongs to; null where none waits for it. */
   take(request: ClaimedCall): PendingCall | null {
     const call = this.#of(pendingKey(request))[0];
     if (call === undefined || call.tool !== request.tool) return null;
+    this.#drop(call);
+    return call;
+  }
+
+  #drop(call: PendingCall): void {
+    this.#all?.delete(call);
     for (const key of call.keys)
       this.#put(
         key,
         this.#of(key).filter((other) => other !== call),
       );
-    return call;
   }
 
   #of(key: string): readonly PendingCall[] {
@@ -76,8 +87,8 @@ export class PendingCalls {
   #put(key: string, calls: readonly PendingCall[]): void {
     const before = this.#of(key).length;
     this.#calls ??= new Map();
-    this.#calls.delete(key);
     if (calls.length > 0) this.#calls.set(key, calls);
+    else this.#calls.delete(key);
     const grown = (calls.length - before) * (callBytes + 2 * key.length);
     this.#bytes += grown;
     this.#onGrown(grown);

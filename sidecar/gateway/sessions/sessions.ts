@@ -231,17 +231,19 @@ class KeyShare implements Share {
     this.#budget.changed(bytes);
   }
 
-  forgetOldest(): boolean {
+  get canForget(): boolean {
+    if (this.#resting.size > 0 || this.#active.size > 1) return true;
+    const [inUse] = this.#active.values();
+    return inUse !== undefined && inUse.variants.size > 1;
+  }
+
+  forgetOldest(): void {
     const [oldest] = this.#resting.size > 0 ? this.#resting.values() : this.#active.values();
-    if (oldest === undefined) return false;
-    if (this.#resting.size > 0 || this.#active.size > 1) this.#forget(oldest);
-    else {
-      // The one that is in use.
-      const [variant] = oldest.variants.keys();
-      if (variant === undefined || oldest.variants.size === 1) return false;
-      this.#dropVariant(oldest, variant);
-    }
-    return true;
+    if (oldest === undefined) return;
+    if (this.#resting.size > 0 || this.#active.size > 1) return this.#forget(oldest);
+    // The one that is in use.
+    const [variant] = oldest.variants.keys();
+    if (variant !== undefined) this.#dropVariant(oldest, variant);
   }
 
   dropUsage(place: Place, key: string): void {

@@ -1,6 +1,6 @@
 // Messages of a program on their way to one reader. A reader that is slow makes the writer wait; where one writer has many
-// readers it does not wait, and a reader that has let too much pile up loses its place. What a reader has in hand counts until
-// it comes for the next, so that what is still being written to a client is not forgotten.
+// readers it does not wait, and a reader that has let too much pile up loses its place and what it has not read. What a reader has
+// in hand counts until it comes for the next, so that what is still being written to a client is not forgotten.
 import type { SseEvent } from '../wire/sse.ts';
 import { UpstreamDown } from '../upstream.ts';
 
@@ -9,7 +9,11 @@ export interface Mailbox {
   put(text: string): Promise<void>;
   /** After what was put, nothing comes; with a problem, that is thrown. */
   end(problem?: string): void;
+  /** Ends it with a problem at once: what was put and not read is dropped. */
+  drop(problem: string): void;
   readonly isFull: boolean;
+  /** Characters that were put and not read. */
+  readonly unread: number;
   /** Read once. `left`: whoever read goes. */
   events(signal: AbortSignal | null, left: () => void): AsyncGenerator<SseEvent>;
 }
@@ -25,10 +29,11 @@ export interface Load {
 const countMax = 256;
 
 /** `max`: characters; what is put while less is held goes in whole. */
-export const createLoad = (max: number = 32 * 1_048_576): Load => ({ max, held: 0, waiting: [] });
+export const createLoad = (max: number): Load => ({ max, held: 0, waiting: [] });
 
-export function createMailbox(load: Load = createLoad()): Mailbox {
+export function createMailbox(load: Load): Mailbox {
   const texts: string[] = [];
+  let unread = 0;
   let ended: { readonly problem: string | null } | null = null;
   let wake: (() => void) | null = null;
   const isFull = (): boolean => texts.length >= countMax || load.held >= load.max;
@@ -38,6 +43,12 @@ export function createMailbox(load: Load = createLoad()): Mailbox {
   const release = (length: number): void => {
     load.held -= length;
     makeRoom();
+  };
+  const dropUnread = (): void => {
+    const length = unread;
+    texts.length = 0;
+    unread = 0;
+    release(length);
   };
   const room = (): Promise<void> =>
     new Promise((resolve) =>
@@ -60,6 +71,7 @@ export function createMailbox(load: Load = createLoad()): Mailbox {
     put: (text) => {
       if (ended !== null) return Promise.resolve();
       texts.push(text);
+      unread += text.length;
       load.held += text.length;
       wake?.();
       return isFull() ? room() : Promise.resolve();
@@ -69,14 +81,23 @@ export function createMailbox(load: Load = createLoad()): Mailbox {
       wake?.();
       makeRoom();
     },
+    drop: (problem) => {
+      ended = { problem };
+      dropUnread();
+      wake?.();
+    },
     get isFull() {
       return isFull();
+    },
+    get unread() {
+      return unread;
     },
     events: async function* (signal, left) {
       try {
         for (;;) {
           const text = texts.shift();
           if (text !== undefined) {
+            unread -= text.length;
             try {
               yield { id: null, event: 'message', data: text, retry: null };
             } finally {
@@ -89,7 +110,7 @@ export function createMailbox(load: Load = createLoad()): Mailbox {
         }
       } finally {
         ended ??= { problem: null };
-        release(texts.splice(0).reduce((sum, { length }) => sum + length, 0));
+        dropUnread();
         left();
       }
     },

@@ -1,8 +1,11 @@
 // One program for everybody, in the newest revision: it has no sessions, and each request says all that there is to know. On
 // one line the ids of many clients would meet, so each request has one of ours there, also where it stands for a stream of
 // progress or of changes.
+//
+// States of a request: open (its answer is awaited), answered (its reader may still have to read it), gone (its reader is). One that is
+// not read for too long, or that has most unread where all together have too much, ends at once, and what it has unread is dropped.
 import type { Answer, Exchange } from '../exchange.ts';
-import { createMailbox } from './mailbox.ts';
+import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
 import { isFields } from '../wire/message.ts';
 import { readMessage, sendTo } from './session.ts';
@@ -21,17 +24,37 @@ interface SharedPlace extends Place {
   opening: number | 'stream' | null;
 }
 
+/** On its way to one reader, in characters, besides one message more. */
+const loadMax = 32 * 1_048_576;
+/** Of all of them together; what they have in hand is not counted here, or those who hold on to it would take all room from others. */
+const unreadMax = 32 * 1_048_576;
+const notRead = 'was not listened to for too long';
+
 /** Rejects with an `UpstreamDown`. `ended`: the program is gone. */
 export async function openSharedProgram(open: (listener: ChannelListener) => Promise<Channel>, ended: () => void): Promise<SharedProgram> {
   const places = new Map<number, SharedPlace>();
+  /** Of all that have a reader, also where their request is answered. */
+  const boxes = new Map<number, Mailbox>();
   let last = 0;
 
-  const deliver = (number: number, place: Place, text: string): void => {
+  const drop = (number: number, box: Mailbox): void => {
+    places.delete(number);
+    box.drop(notRead);
+  };
+  const makeRoom = (): void => {
+    let unread = [...boxes.values()].reduce((sum, box) => sum + box.unread, 0);
+    if (unread < unreadMax) return;
+    for (const [number, box] of [...boxes].sort(([, a], [, b]) => b.unread - a.unread)) {
+      if (unread < unreadMax) return;
+      unread -= box.unread;
+      drop(number, box);
+    }
+  };
+  const deliver = (number: number, { box }: Place, text: string): void => {
     // Nobody waits for one reader: the others read from the same program.
-    if (place.box.isFull) {
-      places.delete(number);
-      place.box.end('was not listened to for too long');
-    } else void place.box.put(text);
+    makeRoom();
+    if (box.isFull) drop(number, box);
+    else void box.put(text);
   };
   const channel = await open({
     message: (bytes) => {
@@ -57,15 +80,18 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
     exchange: async ({ method, message, body, signal }) => {
       if (method !== 'POST' || message?.kind !== 'request' || body === null) return { status: 202, headers: {}, body: { kind: 'none' } };
       const number = (last += 1);
-      const place: SharedPlace = { ...placeOf(message, createMailbox()), opening: null };
+      const place: SharedPlace = { ...placeOf(message, createMailbox(createLoad(loadMax))), opening: null };
       places.set(number, place);
+      boxes.set(number, place.box);
       try {
         await sendTo(channel, inOurWords(body, number, place));
       } catch (error) {
         places.delete(number);
+        boxes.delete(number);
         throw error;
       }
       const events = place.box.events(signal, () => {
+        boxes.delete(number);
         if (!places.delete(number)) return;
         // The caller is gone, which on this way has to be said.
         const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: number } };

@@ -51,20 +51,25 @@ export const sameParam = ({ isNumber }: ParamHeader, header: string, body: strin
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 const depthMax = 32;
 const headersMax = 100;
+/** Of all paths of a tool together, with one character for each step. */
+const pathsLengthMax = 1_000;
 
-/** What a tool's schema wants in headers: `x-mcp-header` along `properties` only, as the protocol says. */
-export function paramHeadersOf(inputSchema: unknown): readonly ParamHeader[] {
+/** What a tool's schema wants in headers: `x-mcp-header` along `properties` only, as the protocol says. Null: under longer paths than may be. */
+export function paramHeadersOf(inputSchema: unknown): readonly ParamHeader[] | null {
   const found: ParamHeader[] = [];
+  let pathsLength = 0;
   const visit = (schema: unknown, path: readonly string[]): void => {
     if (typeof schema !== 'object' || schema === null || path.length > depthMax || found.length >= headersMax) return;
     const name: unknown = Reflect.get(schema, 'x-mcp-header');
     const type: unknown = Reflect.get(schema, 'type');
-    if (typeof name === 'string' && token.test(name) && path.length > 0)
+    if (typeof name === 'string' && token.test(name) && path.length > 0) {
       found.push({ name, path, isNumber: type === 'integer' || type === 'number' });
+      pathsLength += path.reduce((sum, key) => sum + key.length + 1, 0);
+    }
     const properties: unknown = Reflect.get(schema, 'properties');
     if (typeof properties !== 'object' || properties === null) return;
     for (const [key, property] of Object.entries(properties)) visit(property, [...path, key]);
   };
   visit(inputSchema, []);
-  return found;
+  return pathsLength > pathsLengthMax ? null : found;
 }

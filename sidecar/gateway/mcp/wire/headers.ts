@@ -150,3 +150,10 @@ export const streamHeaders = ({ accept, version, sessionId, lastEventId }: McpHe
   ...(sessionId === null ? {} : { 'mcp-session-id': sessionId }),
   ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }),
 });
+
+/** Of the request that ends a session, by those of the request that began it. They are kept as long as the session. */
+export const endHeaders = ({ version }: McpHeaders, sessionId: string): Record<string, string> => ({
+  accept: 'text/event-stream',
+  ...(version !== null && revision.test(version) ? { 'mcp-protocol-version': version } : {}),
+  'mcp-session-id': sessionId,
+});

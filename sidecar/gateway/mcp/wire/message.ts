@@ -1,7 +1,7 @@
 // What a client sends: one JSON-RPC message of which nobody reads another than we do. Beside what every strict reader
 // refuses, keys are refused that a lenient one takes for a key of the protocol: `Name` beside `name`, or an `е` that is
 // Cyrillic.
-import { canonicalJson } from '@tollgate/proto/contract';
+import { bounds, canonicalJson } from '@tollgate/proto/contract';
 import { parseStrict } from '../../strict-json.ts';
 import { type RpcId, rpcErrors } from './rpc.ts';
 
@@ -72,8 +72,16 @@ function response(value: Fields, id: RpcId | null): ReturnType<typeof parseMessa
 
 function metaProblem(meta: unknown): string | null {
   if (meta === undefined) return null;
-  return isFields(meta) ? keyProblem(meta, 'params._meta', metaKeys) : 'params._meta must be an object';
+  if (!isFields(meta)) return 'params._meta must be an object';
+  const { progressToken } = meta;
+  if (progressToken !== undefined && !isProgressToken(progressToken))
+    return `params._meta.progressToken must be a number or a text of at most ${bounds.nameLength} characters`;
+  return keyProblem(meta, 'params._meta', metaKeys);
 }
+
+/** It is kept while the request is open, and said again with each progress. */
+const isProgressToken = (value: unknown): boolean =>
+  typeof value === 'number' || (typeof value === 'string' && value.length <= bounds.nameLength);
 
 const printable = /^[!-~]+$/;
 

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import type { Pending } from '../../../../sidecar/gateway/mcp/pending.ts';
 import { addWaiting, createMcpSessions } from '../../../../sidecar/gateway/mcp/sessions.ts';
+import { collectGarbage } from '../../../bench/garbage.ts';
 import { key } from '../../../support/snapshots.ts';
 import { greet, openStream } from './program-line.ts';
 import { behind, call, json, type Proxied, rpcOf, send } from './proxied.ts';
@@ -122,4 +123,48 @@ test('where there is no more room, the least recently used session is ended at i
   expect(sessions.find('s', 'one', owner)).toBeNull();
   await sessions.endAll();
   expect(told).toEqual(['the session ended before the answer', 'ended one']);
+});
+
+/** Of the heap and beside it. */
+const bytesKept = (): number => collectGarbage() + process.memoryUsage().external;
+
+test('what waits in a session keeps neither the input of its call nor the request that it came by', async () => {
+  const { proxied, headers, up } = await called(numbered);
+  const ask = async (body: object): Promise<void> => {
+    await send(proxied, 's', { body, headers });
+    up.heard.splice(0);
+  };
+  const text = 'x'.repeat(1_000_000);
+  const ids = Array.from({ length: 40 }, (_, n) => n);
+  await ask(call('a', { text }, 'first'));
+  const before = bytesKept();
+  for (const id of ids) {
+    await ask(call('a', { text }, `call ${id}`));
+    await ask({ jsonrpc: '2.0', id: `ping ${id}`, method: 'ping', params: { text } });
+  }
+  // A fourth of what the calls or the pings alone would keep. What is beside the heap is freed a while after it is let go.
+  await expect.poll(() => bytesKept() - before, { timeout: 10_000 }).toBeLessThan(10_000_000);
+  expect(await hooksOf(proxied)).toHaveLength(1 + ids.length);
+});
+
+test('a session keeps of the request that began it only what it takes to end it', async () => {
+  const { proxied, up } = await called(silent);
+  const params = Object.fromEntries(Array.from({ length: 3 }, (_, n) => [`mcp-param-${n}`, 'x'.repeat(4_000)]));
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {} } };
+  let sessions = 0;
+  up.answer = (heard, response) => {
+    if (heard.method === 'DELETE') return void response.writeHead(200).end();
+    up.heard.splice(0);
+    sessions += 1;
+    json(response, { jsonrpc: '2.0', id: 1, result: { capabilities: {} } }, 200, { 'mcp-session-id': `s${sessions}` });
+  };
+  const before = collectGarbage();
+  for (let n = 0; n < 1_000; n += 1)
+    await send(proxied, 's', { body: initialize, headers: { ...params, 'mcp-protocol-version': '2025-11-25' } });
+  // They had 12 MB of headers.
+  expect(collectGarbage() - before).toBeLessThan(8_000_000);
+  proxied.sidecar.take({ keys: [key({ id: 'key-2' })] });
+  await expect
+    .poll(() => up.heard.at(-1))
+    .toMatchObject({ method: 'DELETE', headers: { accept: 'text/event-stream', 'mcp-protocol-version': '2025-11-25' } });
 });

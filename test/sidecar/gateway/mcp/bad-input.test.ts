@@ -90,6 +90,9 @@ const bodies: readonly (readonly [string, string | Uint8Array, number, number])[
   ['arguments that are a list', envelope('{"name":"echo","arguments":["delete"]}'), 200, -32_602],
   ['arguments that are text', envelope('{"name":"echo","arguments":"{}"}'), 200, -32_602],
   ['a call as a task', envelope('{"name":"echo","task":{"ttl":1}}'), 200, -32_602],
+  ['a progress token of 201 characters', envelope(`{"name":"echo","_meta":{"progressToken":"${'x'.repeat(201)}"}}`), 400, -32_602],
+  ['a progress token that is an object', envelope('{"name":"echo","_meta":{"progressToken":{}}}'), 400, -32_602],
+  ['a progress token that is null', envelope('{"name":"echo","_meta":{"progressToken":null}}'), 400, -32_602],
   ['_meta that is a list', envelope('{"name":"echo","_meta":[]}'), 400, -32_602],
 ];
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { collectGarbage } from '../../../bench/garbage.ts';
 import { ruleFor } from '../../../support/snapshots.ts';
 import { callOf, jsonOf, mcpRequest, mcpResponse, own, startTestMesh, text } from './asked-by-a-gateway.ts';
 
@@ -216,4 +217,17 @@ test('a failure of ours is an error of the call, and nothing passes', async () =
   expect(await checkRequest(mcpRequest('tools/call', call))).toMatchObject({ error: { code: 'UNKNOWN' } });
   expect(await checkResponse(mcpResponse('tools/call', { content: [] }, callOf(asked)))).toMatchObject({ error: { code: 'UNKNOWN' } });
   expect(failures).toHaveLength(2);
+});
+
+test('calls whose results do not come keep nothing of their inputs', async () => {
+  const { checkRequest, checkResponse } = await startTestMesh();
+  const title = 'x'.repeat(1_000_000);
+  const ask = async (): Promise<string> => callOf(await checkRequest(mcpRequest('tools/call', { ...call, arguments: { title } })));
+  await ask();
+  const before = collectGarbage();
+  const asked: string[] = [];
+  while (asked.length < 60) asked.push(await ask());
+  // A sixth of what the inputs take.
+  expect(collectGarbage() - before).toBeLessThan(10_000_000);
+  for (const id of asked) expect(await checkResponse(mcpResponse('tools/call', { content: [] }, id))).toMatchObject({ result: 'pass' });
 });

@@ -1,0 +1,55 @@
+// Calls of a session that await their outcome: which of them it finds, and how many are kept.
+import { expect, test } from 'vitest';
+import { type ClaimedCall, PendingCalls } from '../../../../sidecar/gateway/sessions/pending-calls.ts';
+import type { Permit } from '../../../../sidecar/govern/verdict.ts';
+
+const permit = (requestId: string, input: unknown = {}): Permit => ({
+  allowed: true,
+  requestId,
+  tool: 'mail.send',
+  decision: {} as Permit['decision'],
+  findings: [],
+  input,
+  decidedAt: 0,
+  inputDigest: '',
+  trace: null,
+});
+const asked = (input: unknown, callId: string | null = null): ClaimedCall => ({ callId, tool: 'mail.send', input });
+
+function start() {
+  const kept = { bytes: 0, most: 0 };
+  const pending = new PendingCalls((bytes) => {
+    kept.bytes += bytes;
+    kept.most = Math.max(kept.most, kept.bytes);
+  });
+  return { pending, kept };
+}
+
+test('a thousand calls are kept, however many of them are equal, and the newest of them', () => {
+  const { pending, kept } = start();
+  for (let round = 0; round < 10; round += 1) for (let n = 0; n < 1_000; n += 1) pending.add(asked({ n }), permit(`${round} ${n}`, { n }));
+  // As much as a thousand calls under one key each.
+  expect(kept.most).toBeLessThan(1_000 * 1_000);
+  for (let n = 0; n < 1_000; n += 1) {
+    expect(pending.take(asked({ n }))?.requestId).toBe(`9 ${n}`);
+    expect(pending.take(asked({ n }))).toBeNull();
+  }
+  expect([kept.bytes, pending.isEmpty]).toEqual([0, true]);
+});
+
+test('of equal calls a hundred are kept, and an outcome belongs to the oldest of them', () => {
+  const { pending } = start();
+  for (let n = 0; n < 150; n += 1) pending.add(asked({}), permit(String(n)));
+  for (let n = 50; n < 150; n += 1) expect(pending.take(asked({}))?.requestId).toBe(String(n));
+  expect(pending.take(asked({}))).toBeNull();
+});
+
+test('a call that gave way is found by none of what it waited under', () => {
+  const { pending, kept } = start();
+  for (let n = 0; n < 1_200; n += 1) pending.add(asked({ n }), permit(String(n), { n: `redacted ${n}` }));
+  for (const input of [{ n: 0 }, { n: 'redacted 0' }, { n: 199 }, { n: 'redacted 199' }]) expect(pending.take(asked(input))).toBeNull();
+  expect(pending.take(asked({ n: 'redacted 200' }))?.requestId).toBe('200');
+  expect(pending.take(asked({ n: 200 }))).toBeNull();
+  for (let n = 201; n < 1_200; n += 1) expect(pending.take(asked({ n }))?.requestId).toBe(String(n));
+  expect([kept.bytes, pending.isEmpty]).toEqual([0, true]);
+});
