@@ -19,17 +19,21 @@ import type { BoundHop, Caller } from './caller.ts';
 import { profilesNamed, registrationRefusal, scopesOf } from './chain.ts';
 import type { Decision } from './decision.ts';
 import type { IndexedDocument } from './document.ts';
+import { forgetPlans } from './plan.ts';
 import { refuse } from './refusal.ts';
 
 // In bytes, which callers choose by the names that they claim: an estimate of what V8 takes for each.
 const callersBytesMax = 8 * 1024 ** 2;
 const callerBytes = 1_500;
-const callersOf = new WeakMap<Index, LRUCache<string, Caller>>();
+/** Null: the snapshot was replaced, and none is remembered. */
+const callersOf = new WeakMap<Index, LRUCache<string, Caller> | null>();
 
-/** The caller of a claim under this snapshot; equal claims share one. */
+/** The caller of a claim under this snapshot; equal claims share one, until another takes its place. */
 export function bindCaller(index: Index, claim: Claim): Caller {
+  const remembered = callersOf.get(index);
+  if (remembered === null) return bind(index, claim);
   const callers =
-    callersOf.get(index) ??
+    remembered ??
     new LRUCache<string, Caller>({
       maxSize: callersBytesMax,
       sizeCalculation: (_, cacheKey) => callerBytes + 8 * cacheKey.length,
@@ -41,6 +45,15 @@ export function bindCaller(index: Index, claim: Claim): Caller {
   const caller = bind(index, claim);
   callers.set(cacheKey, caller);
   return caller;
+}
+
+/**
+ * Another snapshot took the place of this one. Runs, and what waits for an answer, may hold a caller of it for long and would keep all others
+ * in memory; so nothing is remembered of it from now on. What is still decided by it is worked out each time.
+ */
+export function forgetCallers(index: Index): void {
+  callersOf.set(index, null);
+  forgetPlans(index);
 }
 
 function bind(index: Index, claim: Claim): Caller {

@@ -12,12 +12,14 @@ import { ruleWords } from './words.ts';
 // Tools are named by callers, so what is remembered of them is bounded, for all callers of a snapshot together. An estimate of what V8 takes.
 const plansBytesMax = 8 * 1024 ** 2;
 const planBytes = 1_200;
-/** Of a snapshot: who remembers plans, and how many bytes all of them take. */
-const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> }>();
+/** Of a snapshot: who remembers plans, and how many bytes all of them take. Null: it was replaced, and nobody remembers any. */
+const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> } | null>();
 
 export function planFor(caller: Caller, tool: string): Plan {
   const plan = makePlan(caller, tool);
-  const all = remembering.get(caller.index) ?? { bytes: 0, callers: new Set() };
+  const known = remembering.get(caller.index);
+  if (known === null) return plan;
+  const all = known ?? { bytes: 0, callers: new Set() };
   remembering.set(caller.index, all);
   all.bytes += planBytes + 8 * tool.length;
   if (all.bytes > plansBytesMax) {
@@ -28,6 +30,12 @@ export function planFor(caller: Caller, tool: string): Plan {
   all.callers.add(caller);
   caller.plans.set(tool, plan);
   return plan;
+}
+
+/** See `forgetCallers`. */
+export function forgetPlans(index: Index): void {
+  for (const one of remembering.get(index)?.callers ?? []) one.plans.clear();
+  remembering.set(index, null);
 }
 
 function makePlan(caller: Caller, tool: string): Plan {

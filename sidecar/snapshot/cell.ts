@@ -6,6 +6,7 @@
 // sidecar that cannot read what the control plane sends, because it is too old, is `outdated` until it has taken something:
 // hearing of the control plane does not make its policy any fresher, and the outage rule ends it.
 import { bounds, type NackCode, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { forgetCallers } from '../decide/bind.ts';
 import { buildIndex, type Index, renumberIndex } from '../decide/build-index.ts';
 import { changeIndex } from '../decide/change-index.ts';
 import { isStale } from '../decide/decide.ts';
@@ -70,6 +71,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
   const listeners: ((index: Index) => void)[] = [];
 
   const swap = (index: Index): Offered => {
+    const before = current;
     current = index;
     lastNack = null;
     if (outdated) {
@@ -77,6 +79,8 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
       freshness = { connected, heardAt: now() };
     }
     for (const listener of listeners) listener(index);
+    // After the listeners, which compare with what was.
+    if (before !== null) forgetCallers(before);
     return { ok: true, index };
   };
   const nack = (code: NackCode, words: string): Offered => {
