@@ -36,8 +36,8 @@ import { createCatalogue } from './domain/agents/catalogue.ts';
 import { parseModelEndpoints } from './domain/agents/model-endpoints.ts';
 import { microcentsFromCents } from './domain/runs/money.ts';
 import { createGrpcMetrics, exportRoster } from './grpc/metrics.ts';
-import { leaseStreamsMax } from './grpc/quota.ts';
 import { startGrpcServer } from './grpc/server.ts';
+import { createStreamSeats } from './grpc/stream-seats.ts';
 import { drain } from './drain.ts';
 import { createApp } from './http/app.ts';
 import { watchConnections } from './http/connections.ts';
@@ -54,7 +54,6 @@ import { createRecalls } from './operations/quota/recalls.ts';
 import { createCrowdedKeys } from './operations/quota/tend-shares.ts';
 import { createRoster } from './operations/sidecars/roster.ts';
 import { seedFirstWorkspace } from './operations/workspaces/seed-first-workspace.ts';
-import { createSeats } from './operations/turns.ts';
 import { createDiscover } from './operations/tool-servers/discover.ts';
 import { loggable } from './loggable.ts';
 import { createIssuer } from './oidc/issuer.ts';
@@ -258,7 +257,7 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
       stillStands: (actor) => stillStands(deps, actor),
       ingest: intake.ingest,
       ledger,
-      seats: createSeats({ each: leaseStreamsMax }),
+      seats: createStreamSeats(),
     },
     { host: config.host, port: config.grpcPort, tls: tls.grpc },
   ).catch(explainTaken(config.host, config.grpcPort, 'TOLLGATE_GRPC_PORT'));

@@ -1,13 +1,14 @@
 // The edge of `AuditService`: batches of one sidecar, taken in one after the other and acknowledged after their commit.
 //
-// States: greeted (credit sent) → idle ⇄ ingesting (later batches queue, bounded by the credit that was given and by
-// their bytes: beyond those nothing is read) ⇄ unread (acknowledgements lie unread; nothing is taken in until they are
-// not). A batch that cannot be taken is refused, and its stream goes on with those of other spools. A database that is away
-// ends the stream with UNAVAILABLE: the sidecar keeps what is unacknowledged and comes back. A stream whose key no longer stands
-// is ended with UNAUTHENTICATED, one that sends what is no batch, or more than it may, with INVALID_ARGUMENT.
+// States: greeted (credit sent) → idle ⇄ ingesting (later batches queue, bounded by the credit that was given, by their
+// number and by the bytes of their messages: beyond those nothing is read) ⇄ unread (acknowledgements lie unread; nothing is
+// taken in until they are not). A batch that cannot be taken is refused, and its stream goes on with those of other spools. A
+// database that is away, or no room for what waits of its key, ends the stream with UNAVAILABLE: the sidecar keeps what is
+// unacknowledged and comes back. A stream whose key no longer stands is ended with UNAUTHENTICATED, one that sends what is
+// no batch, or more than it may, with INVALID_ARGUMENT.
 import { hash } from 'node:crypto';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
-import type { Batch__Output, ShipRequest__Output, ShipResponse } from '@tollgate/proto';
+import { auditService, type Batch__Output, type ShipRequest__Output, type ShipResponse } from '@tollgate/proto';
 import { bounds, capabilitiesProblem } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import {
@@ -17,7 +18,6 @@ import {
   type Ingested,
   isSpoolId,
   type ShippedRecord,
-  sizeOf,
 } from '../domain/audit/audit-batch.ts';
 import { onlySubOf } from '../domain/sidecars/forms.ts';
 import { grpcStatusOf } from '../errors.ts';
@@ -39,22 +39,45 @@ export interface AuditEdgeDeps extends KeyWatch {
 const queuedRecordsMax = 2 * bounds.auditCreditRecords;
 /** A batch to take in, one to come, and some room. */
 const queuedBytesMax = 4 * bounds.auditBatchBytes;
+const queuedBatchesMax = 64;
+/** What a batch and each of its records take as objects, beside the bytes of their message. */
+const batchBytes = 1_024;
+const recordBytes = 256;
 /** A sidecar ships its own spool and those of processes that died; each costs a row that stays. */
 const spoolsMax = 1_000;
+
+/** `bytes` of its message: what is kept of it may be a view that keeps all of it in memory. */
+export type WeighedRequest = ShipRequest__Output & { readonly bytes: number };
+
+export const decodeShipRequest = (encoded: Buffer): WeighedRequest => ({
+  ...auditService.Ship.requestDeserialize(encoded),
+  bytes: encoded.length,
+});
+
+interface Queued {
+  readonly spoolId: string;
+  /** The first sequence. */
+  readonly first: number | undefined;
+  /** What of it waits to be taken in. */
+  readonly records: number;
+  readonly bytes: number;
+  /** Of a batch of bad form nothing else is kept. */
+  readonly content: AuditBatch | { readonly problem: string };
+}
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveShip(
   { ingest, stillStands, log, intake, metrics }: AuditEdgeDeps & { readonly intake: Intake },
-  stream: ServerDuplexStream<ShipRequest__Output, ShipResponse>,
+  stream: ServerDuplexStream<WeighedRequest, ShipResponse>,
   actor: Actor,
 ): void {
-  const seat = intake.open(actor.workspaceId);
-  if (seat === null) {
-    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many audit streams are open for this workspace' });
+  const place = intake.open(actor);
+  if ('taken' in place) {
+    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: `too many audit streams are open for this ${place.taken}` });
     return;
   }
   const deliverer: Deliverer = { keyId: actor.keyId, onlySub: onlySubOf(actor) };
-  const queue: { readonly batch: Batch__Output; readonly bytes: number }[] = [];
+  const queue: Queued[] = [];
   const spools = new Set<string>();
   let queued = { records: 0, bytes: 0 };
   let granted = 0;
@@ -64,9 +87,9 @@ export function serveShip(
 
   const stop = (): void => {
     ended = true;
-    queue.length = 0;
+    for (const { bytes } of queue.splice(0)) place.give(bytes);
     leaveKey();
-    seat.leave();
+    place.leave();
     goOn();
   };
   const end = (code: status, details: string): void => {
@@ -91,47 +114,37 @@ export function serveShip(
     granted = credit;
     return send({ credit: { records: credit } });
   };
-  const judge = async (batch: Batch__Output): Promise<Ingested> => {
-    const problem = batchProblem(batch);
-    const ingested =
-      problem === null ? await ingest(batchOf(batch, actor.workspaceId, deliverer)) : ({ refused: 'malformed', expected: 0 } as const);
+  const judge = async ({ spoolId: spool, first, content }: Queued): Promise<Ingested> => {
+    const ingested = 'problem' in content ? ({ refused: 'malformed', expected: 0 } as const) : await ingest(content);
     if ('refused' in ingested) {
       metrics.batchRefused(ingested.refused);
-      const { spoolId: spool, records } = batch;
-      log.warn(
-        {
-          workspace: actor.slug,
-          key: actor.keyId,
-          spool,
-          first: records[0]?.sequence,
-          ...ingested,
-          ...(problem === null ? {} : { problem }),
-        },
-        'a batch was refused',
-      );
+      const problem = 'problem' in content ? content : {};
+      log.warn({ workspace: actor.slug, key: actor.keyId, spool, first, ...ingested, ...problem }, 'a batch was refused');
     }
     return ingested;
   };
-  const take = async (batch: Batch__Output, bytes: number): Promise<void> => {
-    const { spoolId } = batch;
+  const take = async (next: Queued): Promise<void> => {
+    const { spoolId, records, bytes } = next;
     try {
-      const ingested = await judge(batch);
-      queued = { records: queued.records - batch.records.length, bytes: queued.bytes - bytes };
+      // Whether or not the stream has ended meanwhile: until then it is kept.
+      const ingested = await judge(next).finally(() => place.give(bytes));
+      queued = { records: queued.records - records, bytes: queued.bytes - bytes };
       if ('refused' in ingested) await send({ refused: { spoolId, code: ingested.refused, expected: ingested.expected } });
       else await send({ acknowledged: { spoolId, sequence: ingested.acknowledged } });
       await grant();
     } catch (error) {
-      log.warn({ err: loggable(error), workspace: actor.slug, spool: batch.spoolId }, 'a batch was not taken in');
+      log.warn({ err: loggable(error), workspace: actor.slug, spool: spoolId }, 'a batch was not taken in');
       const { code, details } = grpcStatusOf(error);
       end(code, details);
     }
   };
+  const isFull = (): boolean => queued.bytes > queuedBytesMax || queue.length >= queuedBatchesMax;
   const drain = async (): Promise<void> => {
     if (ingesting) return;
     ingesting = true;
     for (let next = queue.shift(); next !== undefined && !ended; next = queue.shift()) {
-      await take(next.batch, next.bytes);
-      if (!ended && stream.isPaused() && queued.bytes <= queuedBytesMax) stream.resume();
+      await take(next);
+      if (!ended && stream.isPaused() && !isFull()) stream.resume();
     }
     ingesting = false;
     if (finished && !ended) {
@@ -141,7 +154,7 @@ export function serveShip(
   };
   let finished = false;
 
-  stream.on('data', ({ hello, batch }: ShipRequest__Output) => {
+  stream.on('data', ({ hello, batch, bytes }: WeighedRequest) => {
     if (ended) return;
     if (hello != null) {
       if (granted !== 0) return end(status.INVALID_ARGUMENT, 'hello is sent once');
@@ -156,10 +169,11 @@ export function serveShip(
       return end(status.INVALID_ARGUMENT, `more than ${queuedRecordsMax} records are unacknowledged`);
     if (spools.add(batch.spoolId).size > spoolsMax)
       return end(status.INVALID_ARGUMENT, `more than ${spoolsMax} spools came on this stream`);
-    const bytes = sizeOf(batch.records);
-    queued = { records: queued.records + batch.records.length, bytes: queued.bytes + bytes };
-    queue.push({ batch, bytes });
-    if (queued.bytes > queuedBytesMax) stream.pause();
+    const next = queuedFrom(batch, bytes, actor.workspaceId, deliverer);
+    if (!place.take(next.bytes)) return end(status.UNAVAILABLE, 'too much of this key waits to be taken in; connect again');
+    queued = { records: queued.records + next.records, bytes: queued.bytes + next.bytes };
+    queue.push(next);
+    if (isFull()) stream.pause();
     void drain();
   });
   stream.on('end', () => {
@@ -168,6 +182,16 @@ export function serveShip(
   });
   stream.on('cancelled', stop);
   stream.on('error', stop);
+}
+
+/** `bytes`: of its message. */
+function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): Queued {
+  const { spoolId, records } = batch;
+  const problem = batchProblem(batch);
+  const named = { spoolId, first: records[0]?.sequence };
+  if (problem !== null) return { ...named, records: 0, bytes: batchBytes, content: { problem } };
+  const size = bytes + batchBytes + records.length * recordBytes;
+  return { ...named, records: records.length, bytes: size, content: batchOf(batch, workspaceId, deliverer) };
 }
 
 const batchOf = ({ spoolId, spoolSecret, workspaceId, records }: Batch__Output, ofKey: number, deliverer: Deliverer): AuditBatch => ({

@@ -10,15 +10,12 @@ import type { Actor } from '../domain/access/actor.ts';
 import { type Form as SidecarForm, mayServe } from '../domain/sidecars/forms.ts';
 import { helloProblem, nackCodeOf } from '../domain/sidecars/sidecar.ts';
 import type { Present, Roster } from '../operations/sidecars/roster.ts';
-import type { Seats } from '../operations/turns.ts';
 import type { Follower, LiveWorkspace, Published, Publisher } from '../publish/publisher.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type Answer, createPushes, type Pushes } from './pushes.ts';
+import type { StreamSeats } from './stream-seats.ts';
 
 const aheadBeats = 5;
-
-/** Streams that one control plane keeps open for a workspace: each may have a snapshot in flight that it never reads. */
-export const policyStreamsMax = 10_000;
 
 export interface PolicyEdgeDeps {
   readonly publisher: Publisher;
@@ -39,16 +36,16 @@ export const encodeSyncResponse = (response: Encodable): Buffer =>
   'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
 interface Sitting {
-  /** By workspace. */
-  readonly seats: Seats<number>;
+  /** Each stream may have a snapshot in flight that it never reads. */
+  readonly seats: StreamSeats;
 }
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, actor: Actor): void {
   const { publisher, metrics, log } = deps;
-  const seat = deps.seats.take(actor.workspaceId);
+  const seat = deps.seats.take(actor);
   if ('taken' in seat) {
-    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many streams of policy are open for this workspace' });
+    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: `too many streams of policy are open for this ${seat.taken}` });
     return;
   }
   let unfollow: (() => void) | null = null;

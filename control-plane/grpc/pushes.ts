@@ -36,7 +36,8 @@ export function createPushes(
 ): Pushes {
   /** What the sidecar holds; null where only the whole will do. */
   let base: RevisionName | null = held ?? null;
-  let hash: Buffer = heldHash;
+  // A copy: as it came it keeps its whole message in memory.
+  let hash: Buffer = Buffer.from(heldHash);
   let sent: Sent | null = null;
   let next: Published | null = null;
   /** The last that was offered. */
@@ -101,7 +102,8 @@ export function createPushes(
       sent = null;
       if ('code' in answer) refused(was, answer.code);
       else {
-        ({ hash } = answer);
+        // The same as the answer's, which would keep its message in memory.
+        ({ hash } = was);
         base = { epoch: was.epoch, number: was.number };
         sendNext();
       }

@@ -3,7 +3,7 @@
 // States: opened → greeted (its holder is known, recalls are heard) ⇄ answering (nothing is read until the answer is
 // written and has left). A message of bad form, or one that cannot be true, ends the stream with INVALID_ARGUMENT and
 // changes nothing; a database that is away ends it with UNAVAILABLE, and a key that no longer stands with
-// UNAUTHENTICATED. So many streams a workspace, and no more.
+// UNAUTHENTICATED. So many streams a workspace and a key, and no more.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
@@ -14,29 +14,26 @@ import { onlySubOf } from '../domain/sidecars/forms.ts';
 import { grpcStatusOf } from '../errors.ts';
 import { loggable } from '../loggable.ts';
 import type { Ledger } from '../operations/quota/ledger.ts';
-import type { Seats } from '../operations/turns.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { answersOf, asksFrom, recallOf } from './quota-messages.ts';
+import type { StreamSeats } from './stream-seats.ts';
 import { type KeyWatch, watchKey } from './watch-key.ts';
 
 export interface QuotaEdgeDeps extends KeyWatch {
   readonly ledger: Ledger;
-  /** By workspace. */
-  readonly seats: Seats<number>;
+  readonly seats: StreamSeats;
   readonly metrics: GrpcMetrics;
 }
 
-/** Streams that one control plane keeps open for a workspace. */
-export const leaseStreamsMax = 10_000;
 const holderBytes = 32;
 
 export type LeaseStream = ServerDuplexStream<LeaseRequest__Output, LeaseResponse>;
 
 /** Serves one authenticated stream until either side ends it. */
 export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEdgeDeps, stream: LeaseStream, actor: Actor): void {
-  const seat = seats.take(actor.workspaceId);
+  const seat = seats.take(actor);
   if ('taken' in seat) {
-    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'too many streams of leases are open for this workspace' });
+    stream.emit('error', { code: status.RESOURCE_EXHAUSTED, details: `too many streams of leases are open for this ${seat.taken}` });
     return;
   }
   let link: QuotaLink | null = null;

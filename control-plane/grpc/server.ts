@@ -7,7 +7,6 @@ import {
   type LeaseResponse,
   policyService,
   quotaService,
-  type ShipRequest__Output,
   type ShipResponse,
   type SyncRequest__Output,
 } from '@tollgate/proto';
@@ -15,15 +14,16 @@ import { bounds } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import { mayServe } from '../domain/sidecars/forms.ts';
 import { grpcStatusOf } from '../errors.ts';
-import { type AuditEdgeDeps, serveShip } from './audit.ts';
+import { type AuditEdgeDeps, decodeShipRequest, serveShip, type WeighedRequest } from './audit.ts';
 import { type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
 import { createTlsCredentials, type TlsSource } from './credentials.ts';
 import { createIntake } from './intake.ts';
 import { atExpiry, peerProblem } from './peer.ts';
-import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, policyStreamsMax, serveSync } from './policy.ts';
+import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, serveSync } from './policy.ts';
 import { type QuotaEdgeDeps, serveLease } from './quota.ts';
-import { createSeats } from '../operations/turns.ts';
+import { readOnlyWhileFlowing } from './read-ahead.ts';
 import { shareLooks } from './shared-looks.ts';
+import { createStreamSeats } from './stream-seats.ts';
 
 interface Deps extends PolicyEdgeDeps, AuditEdgeDeps, QuotaEdgeDeps {
   /** Throws a refusal where the header is no good key. */
@@ -62,7 +62,7 @@ export async function startGrpcServer(
   // What it would print, it throws as well.
   setLogVerbosity(logVerbosity.NONE);
   const intake = createIntake();
-  const seats = createSeats<number>({ each: policyStreamsMax });
+  const seats = createStreamSeats();
   const stillStands = shareLooks(deps.stillStands, () => performance.now());
   const server = new Server({
     'grpc.max_receive_message_length': 2 * bounds.auditBatchBytes + bounds.auditEntryBytes,
@@ -79,9 +79,9 @@ export async function startGrpcServer(
     },
   );
   server.addService(
-    { ...auditService },
+    { ...auditService, Ship: { ...auditService.Ship, requestDeserialize: decodeShipRequest } },
     {
-      Ship: authenticated<ShipRequest__Output, ShipResponse>(deps, (stream, actor) =>
+      Ship: authenticated<WeighedRequest, ShipResponse>(deps, (stream, actor) =>
         serveShip({ ...deps, intake, stillStands }, stream, actor),
       ),
     },
@@ -124,6 +124,7 @@ function authenticated<Request, Response>(
   return (stream) => {
     // Nothing is read before the key is known to be good.
     stream.pause();
+    readOnlyWhileFlowing(stream);
     const [header] = stream.metadata.get('authorization');
     authenticate(typeof header === 'string' ? header : undefined)
       .then((actor) => {

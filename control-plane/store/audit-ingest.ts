@@ -114,6 +114,16 @@ export async function lockLog(
   return begun;
 }
 
+/** Lets go of spools that were locked by this transaction and of which nothing was ever taken: who sends such ones leaves nothing behind. */
+export async function deleteUnbegunSpools(client: pg.PoolClient, workspaceId: number, spoolIds: readonly string[]): Promise<void> {
+  await client.query(
+    patientQuery(
+      'delete from audit_stream where workspace_id = $1 and spool_id = any($2::uuid[]) and sequence = 0 and secret_hash is null',
+      [workspaceId, spoolIds],
+    ),
+  );
+}
+
 /** Null where one of them has no row yet, or the chain has none. */
 function lockedFromRow(row: LockedRow, spoolIds: readonly string[]): LockedLog | null {
   const spools = new Map(Object.entries(row.spools));

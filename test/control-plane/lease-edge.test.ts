@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { type LeaseStream, serveLease } from '../../control-plane/grpc/quota.ts';
 import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
-import { createSeats } from '../../control-plane/operations/turns.ts';
+import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import { holderSecret, runOf } from '../support/lease-names.ts';
 import { leaseStreams, openLease, type Plane, startPlane, type Wire } from '../support/plane.ts';
 import { field } from './rest.ts';
@@ -276,7 +276,7 @@ test('a sidecar that does not read what it is answered is not read from either',
   serveLease(
     {
       ledger: { open: () => link },
-      seats: createSeats({ each: 1 }),
+      seats: createStreamSeats({ ofWorkspace: 1, ofKey: 1 }),
       stillStands: () => Promise.resolve(actor),
       metrics,
       log: { warn: () => undefined },
@@ -303,15 +303,19 @@ test('a sidecar that does not read what it is answered is not read from either',
   stream.emit('cancelled');
 });
 
-test('a workspace has so many streams; one more is refused until one has gone', async () => {
-  const own = await plane.ask('POST', '/other/admin/keys', { key: plane.other, body: { name: 'k', scopes: ['sidecar.sync'] } });
-  const streams = Array.from({ length: leaseStreams }, () => openLease(plane, field(own, 'key')));
+test('a workspace and a key have so many streams; one more is refused until one has gone', async () => {
+  const issue = () => plane.ask('POST', '/other/admin/keys', { key: plane.other, body: { name: 'k', scopes: ['sidecar.sync'] } });
+  const [own, further] = [await issue(), await issue()];
+  const streams = Array.from({ length: leaseStreams }, (_, at) => openLease(plane, field(at < leaseStreams - 5 ? own : further, 'key')));
   const counter = limitOf(everything);
   for (const stream of streams) {
     stream.write(greet());
     expect((await answerOf(stream, ask({ counter, revision: { epoch, number: 0 } }))).result).toBe('none');
   }
-  expect(await openLease(plane, field(own, 'key')).ended).toMatch(/^RESOURCE_EXHAUSTED: too many streams/);
+  expect(await openLease(plane, field(own, 'key')).ended).toBe('RESOURCE_EXHAUSTED: too many streams of leases are open for this key');
+  expect(await openLease(plane, field(further, 'key')).ended).toBe(
+    'RESOURCE_EXHAUSTED: too many streams of leases are open for this workspace',
+  );
   expect((await answerOf(open(), ask())).result).toBe('grant');
   streams[0]?.close();
   for (;;) {

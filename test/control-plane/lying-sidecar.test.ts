@@ -1,5 +1,6 @@
 // A sidecar that lies costs itself its stream, and nobody else anything: beside each, an honest one goes on.
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { auditService } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
 import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
 import { createIntake } from '../../control-plane/grpc/intake.ts';
@@ -145,6 +146,28 @@ test('a database that is slow is sent no more than a few batches of a stream ahe
   await honestGoesOn();
 });
 
+test('a stream that is read no further is read ahead by a message or two, not by as many as fit into a stream', async () => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  plane.ingest = async (batch) => {
+    if (batch.spoolId === spool('6')) await held;
+    return ingest(batch);
+  };
+  const wire = await shipping();
+  const read = vi.spyOn(auditService.Ship, 'requestDeserialize');
+  onTestFinished(() => read.mockRestore());
+  for (let n = 1; n <= 200; n += 1) wire.write({ batch: { ...shipped(spool('6')), records: recordsOf(n, 1) } });
+  // One is taken in, and sixty-four wait.
+  await expect.poll(() => read.mock.calls.length).toBeGreaterThanOrEqual(65);
+  for (let n = 0; n < 5; n += 1) await honestGoesOn();
+  expect(read.mock.calls.length - 5).toBeLessThanOrEqual(67);
+  release();
+  for (let n = 1; n <= 200; n += 1) expect(await wire.next()).toMatchObject({ acknowledged: { sequence: n } });
+  await honestGoesOn();
+});
+
 test('a workspace with many batches lets those of others through', async () => {
   const take = createIngest(plane.deps);
   const [busy, quiet] = [await workspaceIdOf(plane), await workspaceIdOf(plane, 'other')];
@@ -158,17 +181,19 @@ test('a workspace with many batches lets those of others through', async () => {
 });
 
 test('streams share what a process takes: each has its part, never less than it needs', () => {
-  const intake = createIntake({ records: 1_000, streamRecordsMin: 64, streamsOfWorkspace: 30 });
+  const intake = createIntake({ records: 1_000, streamRecordsMin: 64, ofWorkspace: 30, ofKey: 30, bytes: 1_000_000 });
+  const openOf = (workspaceId: number) => intake.open({ workspaceId, keyId: `key of ${workspaceId}` });
   expect(intake.credit).toBe(1_000);
-  const open = Array.from({ length: 10 }, () => intake.open(1));
+  const open = Array.from({ length: 10 }, () => openOf(1));
   expect(intake.credit).toBe(100);
-  open.push(...Array.from({ length: 20 }, () => intake.open(1)));
+  open.push(...Array.from({ length: 20 }, () => openOf(1)));
   expect(intake.credit).toBe(64);
-  expect(intake.open(1)).toBeNull();
-  expect(intake.open(2)).not.toBeNull();
+  expect(openOf(1)).toEqual({ taken: 'key' });
+  expect(openOf(2)).not.toHaveProperty('taken');
   for (const seat of open) {
-    seat?.leave();
-    seat?.leave();
+    if ('taken' in seat) throw new Error('a place was taken');
+    seat.leave();
+    seat.leave();
   }
   expect(intake.credit).toBe(1_000);
   expect(createIntake().credit).toBe(bounds.auditCreditRecords);

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { authenticate, stillStands } from '../../control-plane/operations/access/authenticate.ts';
-import { createSeats } from '../../control-plane/operations/turns.ts';
+import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
 import { createTestServer } from '../support/governing.ts';
@@ -98,7 +98,7 @@ test('a key that this control plane has not heard of yet is waited for, not refu
       stillStands: (actor) => stillStands(plane.deps, actor),
       ingest: plane.ingest,
       ledger: plane.ledger,
-      seats: createSeats({ each: 1 }),
+      seats: createStreamSeats({ ofWorkspace: 1, ofKey: 1 }),
     },
     { host: '127.0.0.1', port: 0 },
   );

@@ -59,6 +59,44 @@ describe('with another secret', () => {
   });
 });
 
+describe('a spool of which nothing is taken', () => {
+  const elsewhere = { begunFor: '0'.repeat(32) };
+  const known = async () => (await rest.pool.query('select spool_id from audit_stream order by spool_id')).rows;
+
+  test('leaves no row behind, and its id is free for who begins it', async () => {
+    for (let n = 0; n < 3; n += 1)
+      expect(await take({ ...elsewhere, records: numbered(1, 1) })).toEqual({ refused: 'other_workspace', expected: 0 });
+    expect(await take({ records: numbered(2_000_000_000, 2_000_000_000) })).toEqual({ refused: 'hole', expected: 1 });
+    expect(await known()).toEqual([]);
+    expect(await take({ records: numbered(1, 2) })).toEqual({ acknowledged: 2 });
+    expect(await take({ ...elsewhere, records: numbered(3, 3) })).toEqual({ refused: 'other_workspace', expected: 0 });
+    expect(await take({ records: numbered(3, 3) })).toEqual({ acknowledged: 3 });
+    expect(await known()).toHaveLength(1);
+    await expectSound();
+  });
+
+  test('leaves none in the transaction of batches that are taken either', async () => {
+    const ingest = createIngest(rest.deps);
+    const batch = (letter: string, fields: object) =>
+      ingest(batchOf({ workspaceId, spoolId: spool(letter), records: numbered(1, 1), ...fields }));
+    const first = batch('b', {});
+    const group = [batch('c', elsewhere), batch('d', {}), batch('e', elsewhere)];
+    const refused = { refused: 'other_workspace', expected: 0 };
+    expect(await Promise.all([first, ...group])).toEqual([{ acknowledged: 1 }, refused, { acknowledged: 1 }, refused]);
+    expect(await known()).toHaveLength(2);
+    await expectSound();
+  });
+
+  test('is told from one that another transaction begins at the same time', async () => {
+    const batch = (fields: object) =>
+      createIngest(rest.deps)(batchOf({ workspaceId, spoolId: spool('a'), records: numbered(1, 1), ...fields }));
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => batch(n % 2 === 0 ? elsewhere : {})));
+    expect(answers.filter((answer) => 'acknowledged' in answer)).toHaveLength(5);
+    expect(await known()).toHaveLength(1);
+    await expectSound();
+  });
+});
+
 describe('keys', () => {
   test('that recorded and delivered an entry are in it, whatever it says itself, and in its digest', async () => {
     await take({ records: numbered(1, 1) });

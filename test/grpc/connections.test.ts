@@ -11,7 +11,7 @@ import type { Actor } from '../../control-plane/domain/access/actor.ts';
 import { type ConnectionBounds, connectionBounds } from '../../control-plane/grpc/connections.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
-import { createSeats } from '../../control-plane/operations/turns.ts';
+import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import { makeAuthority, makeClient, makeServer } from '../../control-plane/x509/certificate.ts';
 import { createChannel } from '../../sidecar/sync/channel.ts';
 import { openQuotaStream } from '../../sidecar/sync/quota-stream.ts';
@@ -61,7 +61,7 @@ async function serve(bounds: Partial<ConnectionBounds>, tls: Tls | null = null) 
       stillStands: async () => actor,
       ingest: nobody,
       ledger: { open: nobody },
-      seats: createSeats({ each: 10 }),
+      seats: createStreamSeats({ ofWorkspace: 10, ofKey: 10 }),
     },
     {
       host: '127.0.0.1',

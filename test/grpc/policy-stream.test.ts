@@ -3,7 +3,7 @@ import { policyNeeds } from '@tollgate/proto/contract';
 import { EventEmitter } from 'node:events';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createSeats } from '../../control-plane/operations/turns.ts';
+import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import type { Actor } from '../../control-plane/domain/access/actor.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { serveSync, type SyncStream } from '../../control-plane/grpc/policy.ts';
@@ -13,9 +13,17 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 const hash = Buffer.alloc(32, 1);
-const published: Published = { epoch: 'e1', revision: 7, hash, raisedAt: 0, whole: () => Buffer.from('whole'), delta: () => null };
+const published: Published = {
+  epoch: 'e1',
+  revision: 7,
+  hash,
+  raisedAt: 0,
+  whole: () => Buffer.from('whole'),
+  delta: () => null,
+  drop: () => undefined,
+};
 
-function open(hello: object = {}, seats = createSeats<number>({ each: 1 })) {
+function open(hello: object = {}, { seats = createStreamSeats({ ofWorkspace: 1, ofKey: 1 }), keyId = 'k' } = {}) {
   const warnings: string[] = [];
   const live = {
     epoch: 'e1',
@@ -48,7 +56,7 @@ function open(hello: object = {}, seats = createSeats<number>({ each: 1 })) {
       epoch: 'e1',
       revision: 0,
       workspaceId: 1,
-      keyId: 'k',
+      keyId,
       slug: 'acme',
       scopes: ['sidecar.sync'],
       credential: { hash: 'h' },
@@ -87,10 +95,19 @@ test('a hash that is none is not kept', () => {
 });
 
 test('a workspace has so many streams and no more, until one of them ends', () => {
-  const seats = createSeats<number>({ each: 2 });
-  const [first, second] = [open({}, seats), open({}, seats)];
-  expect(open({}, seats).ended).toEqual(['too many streams of policy are open for this workspace']);
+  const seats = createStreamSeats({ ofWorkspace: 2, ofKey: 2 });
+  const [first, second] = [open({}, { seats, keyId: 'a' }), open({}, { seats, keyId: 'b' })];
+  expect(open({}, { seats }).ended).toEqual(['too many streams of policy are open for this workspace']);
   expect([...first.ended, ...second.ended]).toEqual([]);
   first.leave();
-  expect(open({}, seats).ended).toEqual([]);
+  expect(open({}, { seats }).ended).toEqual([]);
+});
+
+test('a key has so many streams and no more, and leaves the rest to other keys of its workspace', () => {
+  const seats = createStreamSeats({ ofWorkspace: 3, ofKey: 2 });
+  const [first] = [open({}, { seats }), open({}, { seats })];
+  expect(open({}, { seats }).ended).toEqual(['too many streams of policy are open for this key']);
+  expect(open({}, { seats, keyId: 'other' }).ended).toEqual([]);
+  first.leave();
+  expect(open({}, { seats }).ended).toEqual([]);
 });

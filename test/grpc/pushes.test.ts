@@ -18,6 +18,7 @@ function published(revision: number, fields: Partial<Published> & { readonly kno
     whole: () => Buffer.from(`whole ${revision}`),
     delta: (from: RevisionName) =>
       from.epoch === 'e1' && from.number >= known && from.number < revision ? Buffer.from(`${from.number} to ${revision}`) : null,
+    drop: () => undefined,
     ...others,
   };
 }
@@ -144,6 +145,23 @@ test('a lower revision of a new epoch is taken, whole', () => {
   offer(published(2, { epoch: 'e2', delta: () => null }));
   ack(2);
   expect(sent).toEqual(['whole 2']);
+});
+
+test('what a sidecar holds is kept as a copy, not as a view that keeps its message', () => {
+  const viewOf = (revision: number): Buffer => Buffer.concat([hashOf(revision), Buffer.alloc(1_000)]).subarray(0, 32);
+  const [greeted, acknowledged] = [viewOf(3), viewOf(4)];
+  const sent: string[] = [];
+  const hello = { held: { epoch: 'e1', number: 3 }, heldHash: greeted, capabilities: ['deltas'] };
+  const pushes = createPushes(hello, (response) => void sent.push(textOf(response)));
+  greeted.fill(0);
+  pushes.offer(published(4, { hash: hashOf(3) }));
+  expect(sent).toEqual(['unchanged 4']);
+  pushes.answered({ revision: { epoch: 'e1', number: 4 }, hash: hashOf(3) });
+  pushes.offer(published(5, { hash: hashOf(4) }));
+  pushes.answered({ revision: { epoch: 'e1', number: 5 }, hash: acknowledged });
+  acknowledged.fill(0);
+  pushes.offer(published(6, { hash: hashOf(4) }));
+  expect(sent).toEqual(['unchanged 4', '4 to 5', 'unchanged 6']);
 });
 
 interface Lie {

@@ -25,7 +25,7 @@ import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
 import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
 import { createCrowdedKeys } from '../../control-plane/operations/quota/tend-shares.ts';
 import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
-import { createSeats } from '../../control-plane/operations/turns.ts';
+import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import { createPublisher } from '../../control-plane/publish/publisher.ts';
 import { watchQuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import { recallChannel } from '../../control-plane/store/quota.ts';
@@ -38,7 +38,7 @@ import { temporaryFolder } from './spools.ts';
 
 export type Plane = Awaited<ReturnType<typeof startPlane>>;
 
-/** Of a workspace, so that a test can fill them. */
+/** Of a workspace, so that a test can fill them; of a key five fewer. */
 export const leaseStreams = 20;
 
 export async function startPlane(overrides: Parameters<typeof createRest>[0] = {}) {
@@ -97,7 +97,7 @@ export async function startPlane(overrides: Parameters<typeof createRest>[0] = {
           stillStands: (actor) => stillStands(rest.deps, actor),
           ingest: (batch: AuditBatch) => plane.ingest(batch),
           ledger,
-          seats: createSeats({ each: leaseStreams }),
+          seats: createStreamSeats({ ofWorkspace: leaseStreams, ofKey: leaseStreams - 5 }),
         },
         { host: '127.0.0.1', port: plane.port, tls: plane.tls },
       );

@@ -50,7 +50,7 @@ interface ClaimedRecord {
 }
 
 /** What a batch takes in memory: a reason for a loss may be as long as an entry. */
-export const sizeOf = (records: readonly ClaimedRecord[]): number =>
+const sizeOf = (records: readonly ClaimedRecord[]): number =>
   records.reduce((sum, { entry, lost }) => sum + (entry?.length ?? 0) + (lost?.reason.length ?? 0), 0);
 
 const idForm = /^[0-9a-f]{32}$/;

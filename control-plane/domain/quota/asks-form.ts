@@ -6,6 +6,8 @@ const limitIdLength = 2_000;
 /** As many as a door takes. */
 const agentsMax = 64;
 const countMax = 4_294_967_295;
+/** In one message. A sidecar sends less than 44,000, since it cuts its messages at 1 MiB and counts 24 bytes for each. */
+const usesMax = 50_000;
 
 /** What is wrong with it; null: nothing. */
 export function asksProblem(asks: readonly QuotaAsk[]): string | null {
@@ -14,9 +16,33 @@ export function asksProblem(asks: readonly QuotaAsk[]): string | null {
     const problem = askProblem(ask);
     if (problem !== null) return `asks[${at}]${problem}`;
   }
+  const uses = asks.reduce((sum, { settled }) => sum + usesOf(settled), 0);
+  if (uses > usesMax) return `a message settles at most ${usesMax} uses, not ${uses}`;
   const counters = new Set(asks.map(({ counter }) => quotaCounterKey(counter)));
   return counters.size === asks.length ? null : 'a counter stands once in a message';
 }
+
+/** What a message of asks takes in memory, rather more than less. */
+export function asksBytes(asks: readonly QuotaAsk[]): number {
+  const ofAsk = ({ counter, settled }: QuotaAsk): number =>
+    askBytes + namesBytes(counter) + settled.length * settledBytes + usesOf(settled) * useBytes;
+  return asks.reduce((sum, ask) => sum + ofAsk(ask), 0);
+}
+
+const askBytes = 512;
+const settledBytes = 96;
+const useBytes = 64;
+const nameBytes = 32;
+
+function namesBytes(counter: QuotaCounter): number {
+  const { keyId, sub, sessionId, agents } = (counter.kind === 'run' ? counter.of : null) ?? noRun;
+  const own = counter.kind === 'run' ? [counter.id, counter.agentId, keyId, sub, sessionId, ...agents] : [counter.originSub, counter.id];
+  return own.reduce((sum, name) => sum + nameBytes + 2 * name.length, 0);
+}
+
+const noRun = { keyId: '', sub: '', sessionId: '', agents: [] };
+
+const usesOf = (settled: readonly SettledGrant[]): number => settled.reduce((sum, { used }) => sum + used.length, 0);
 
 function askProblem({ counter, number, waiting, revision, max, made, settled }: QuotaAsk): string | null {
   if (counter.kind === 'limit') {

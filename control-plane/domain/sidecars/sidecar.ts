@@ -1,5 +1,5 @@
 // A sidecar as the people who look after it see it, and what it may say of itself: all of it is its own word. Pure.
-import { bounds, capabilitiesProblem, nameProblem, type RevisionName } from '@tollgate/proto/contract';
+import { bounds, capabilitiesProblem, nameProblem, ownText, type RevisionName } from '@tollgate/proto/contract';
 import { isInstant } from '../instant.ts';
 
 /** How a sidecar says that it is. Counts are since its process began. */
@@ -119,7 +119,7 @@ const unseemly = /[\p{Cc}\p{Cf}\p{Cs}]/gu;
 /** A refusal in words that can be stored and shown. */
 export const nackOf = (code: string, message: string, at: Date): SidecarNack => ({
   code: nackCodeOf(code),
-  message: message.slice(0, bounds.nackMessageLength).replaceAll(unseemly, '\uFFFD'),
+  message: ownText(message.slice(0, bounds.nackMessageLength)).replaceAll(unseemly, '\uFFFD'),
   at,
 });
 

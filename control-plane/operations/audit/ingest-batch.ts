@@ -5,7 +5,7 @@ import { bounds } from '@tollgate/proto/contract';
 import type { AuditBatch, Ingested, ShippedRecord } from '../../domain/audit/audit-batch.ts';
 import { openRecord } from '../../domain/audit/audit-entry.ts';
 import { copyEntries } from '../../store/audit-copy.ts';
-import { advanceLog, insertGaps, listSent, lockLog } from '../../store/audit-ingest.ts';
+import { advanceLog, deleteUnbegunSpools, insertGaps, listSent, lockLog } from '../../store/audit-ingest.ts';
 import { dayOf, isDayGone, makeDays } from '../../store/partitions.ts';
 import { inTransaction } from '../../store/transaction.ts';
 import { isAway } from '../../store/unavailable.ts';
@@ -88,6 +88,9 @@ async function commitBatches(
       const sent =
         again.length === 0 ? [] : await listSent(client, workspaceId, [...new Set(again.map(({ spoolId }) => spoolId))], spanOf(again));
       const judged = judgeBatches(batches, { workspace, spools, sent }, receivedAt);
+      const arrived = new Set(judged.arrived.map(({ spoolId }) => spoolId));
+      const unbegun = spoolIds.filter((id) => !arrived.has(id) && spools.get(id)?.stored === 0);
+      if (unbegun.length > 0) await deleteUnbegunSpools(client, workspaceId, unbegun);
       if (judged.arrived.length === 0) return judged;
       await makeDays(client, missingDays);
       const linked = linkBatches(judged.fresh, start, receivedAt);

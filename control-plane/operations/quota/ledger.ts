@@ -1,9 +1,10 @@
 // The ledger of leases, for all sidecars of this process: those behind streams and those inside. Messages of one workspace
 // that come while a transaction is under way wait for it together and share the next, so that nobody here waits for a
-// row that somebody here has locked, and one commit serves many.
-import { AppError, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
+// row that somebody here has locked, and one commit serves many. What waits has room in bytes, of which one key leaves as much to all
+// others as it takes; what finds none is refused, and asked again.
+import { AppError, FairRoom, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { badRequest } from '../../domain/refusal.ts';
-import { asksProblem } from '../../domain/quota/asks-form.ts';
+import { asksBytes, asksProblem } from '../../domain/quota/asks-form.ts';
 import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
 import type { Deps } from '../operation.ts';
 import { inTurns } from '../turns.ts';
@@ -51,12 +52,18 @@ interface Waiting {
 const atOnce = 4;
 /** Asks in one transaction; a message of its own may hold as many. */
 const asksMax = 1_000;
+/** Of all messages that wait, of all workspaces. */
+const standardRoomBytes = 128 * 1_048_576;
 /** How long the first policy may take. */
 const policyMs = 2_000;
 
 const holderForm = /^[0-9a-f]{64}$/;
 
-export function createLedger({ pool, watchPolicy, recalls, metrics, crowded, now }: LedgerDeps): Ledger {
+export function createLedger(
+  { pool, watchPolicy, recalls, metrics, crowded, now }: LedgerDeps,
+  roomBytes: number = standardRoomBytes,
+): Ledger {
+  const room = new FairRoom<string>(roomBytes);
   const lanes = new Map<number, Waiting[]>();
 
   const commit = inTurns(atOnce, async (workspaceId: number, lane: Waiting[]): Promise<void> => {
@@ -98,12 +105,17 @@ export function createLedger({ pool, watchPolicy, recalls, metrics, crowded, now
       const watch = watchPolicy(workspaceId);
       const detach = recalls.attach(workspaceId, holder, onRecall);
       let isOpen = true;
+      const answerOf = async (asks: readonly QuotaAsk[]): Promise<Answered> => {
+        const policy = watch.current ?? (await within(policyMs, watch.first));
+        const isCrowded = crowded.has({ workspaceId, keyId: asker.keyId });
+        return answer({ workspaceId, holder, asker, isCrowded, asks, policy, isHeard: () => isOpen });
+      };
       const ask = async (asks: readonly QuotaAsk[]): Promise<readonly QuotaAnswer[]> => {
         const problem = asksProblem(asks);
         if (problem !== null) throw badRequest(problem);
-        const policy = watch.current ?? (await within(policyMs, watch.first));
-        const isCrowded = crowded.has({ workspaceId, keyId: asker.keyId });
-        const answered = await answer({ workspaceId, holder, asker, isCrowded, asks, policy, isHeard: () => isOpen });
+        const bytes = asksBytes(asks);
+        if (!room.take(asker.keyId, bytes)) throw noRoom();
+        const answered = await answerOf(asks).finally(() => room.give(asker.keyId, bytes));
         if ('lie' in answered) {
           metrics.lied();
           throw badRequest(answered.lie);
@@ -124,6 +136,9 @@ export function createLedger({ pool, watchPolicy, recalls, metrics, crowded, now
     },
   };
 }
+
+const noRoom = (): AppError =>
+  new AppError({ code: 'unavailable', publicMessage: 'so many asks of this key wait that there is no room; ask again' });
 
 /** As many as share a transaction; at least one. */
 function takeBatch(lane: Waiting[]): readonly Waiting[] {

@@ -1,0 +1,158 @@
+// One audit stream, with an intake that the test holds: whatever a sidecar sends, what waits for the log is bounded, in batches and in bytes.
+import { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { auditService } from '@tollgate/proto';
+import { Registry } from 'prom-client';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Actor } from '../../control-plane/domain/access/actor.ts';
+import type { AuditBatch, Ingested } from '../../control-plane/domain/audit/audit-batch.ts';
+import { decodeShipRequest, serveShip } from '../../control-plane/grpc/audit.ts';
+import { createIntake } from '../../control-plane/grpc/intake.ts';
+import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
+
+const standard = { records: 64_000, streamRecordsMin: 64, ofWorkspace: 100, ofKey: 100, bytes: 256 * 1_048_576 };
+const spoolId = 'a'.repeat(32);
+
+/** A control plane that takes nothing in until it is told to. */
+function start(bounds: Partial<typeof standard> = {}) {
+  const intake = createIntake({ ...standard, ...bounds });
+  const waiting: (() => void)[] = [];
+  let isOpen = false;
+  const ingest = async (batch: AuditBatch): Promise<Ingested> => {
+    if (!isOpen) await new Promise<void>((go) => waiting.push(go));
+    return { acknowledged: batch.records.at(-1)?.sequence ?? 0 };
+  };
+  const metrics = createGrpcMetrics(new Registry());
+  const open = (keyId: string) => {
+    const answers: string[] = [];
+    const stream = new Duplex({
+      objectMode: true,
+      read: () => undefined,
+      write: (response: object, _encoding, done) => {
+        answers.push(Object.keys(response)[0] ?? '');
+        done();
+      },
+    });
+    const ended: { readonly code: number; readonly details: string }[] = [];
+    stream.on('error', (how) => void ended.push(how as never));
+    const actor = { workspaceId: 1, slug: 'acme', keyId, scopes: ['sidecar.sync'] } as unknown as Actor;
+    serveShip({ ingest, intake, metrics, stillStands: async () => actor, log: { warn: () => undefined } }, stream as never, actor);
+    onTestFinished(() => void stream.emit('cancelled'));
+    stream.push({ hello: { sidecarId: 's', capabilities: [] }, bytes: 10 });
+    return { stream, answers, ended, leave: () => stream.emit('cancelled') };
+  };
+  return {
+    open,
+    release: () => {
+      isOpen = true;
+      for (const go of waiting.splice(0)) go();
+    },
+  };
+}
+
+/** As it is when it has been read: `bytes` is what it had on the wire. */
+const batch = (sequence: number, bytes: number, fields: object = {}) => ({
+  batch: {
+    spoolId,
+    spoolSecret: Buffer.alloc(32),
+    workspaceId: '',
+    records: [{ sequence, content: 'entry', entry: Buffer.from('{}') }],
+    ...fields,
+  },
+  bytes,
+});
+
+async function settled(): Promise<void> {
+  for (let turns = 0; turns < 20; turns += 1) await turn();
+}
+
+test('batches that hold no records, however long their other fields are, are read a few at a time and refused in their turn', async () => {
+  const { open, release } = start();
+  const { stream, answers, ended } = open('key');
+  stream.push(batch(1, 100));
+  const spoolSecret = Buffer.alloc(2_000_000);
+  for (let n = 0; n < 1_000; n += 1) stream.push(batch(2, 2_000_000, { spoolSecret, records: [] }));
+  await settled();
+  expect(stream.readableLength).toBeGreaterThan(900);
+  release();
+  await expect.poll(() => answers.length).toBe(1_002);
+  expect(answers.slice(0, 2)).toEqual(['credit', 'acknowledged']);
+  expect(new Set(answers.slice(2))).toEqual(new Set(['refused']));
+  expect(ended).toEqual([]);
+});
+
+test('a batch counts as long as its message was, whatever of it is used', async () => {
+  const { open, release } = start();
+  const { stream, answers } = open('key');
+  for (let n = 1; n <= 100; n += 1) stream.push(batch(n, 2_000_000));
+  await settled();
+  expect(stream.readableLength).toBeGreaterThanOrEqual(96);
+  release();
+  await expect.poll(() => answers.length).toBe(101);
+});
+
+test('a message is as long as it was on the wire, with what is known of nowhere', () => {
+  const known = auditService.Ship.requestSerialize({ batch: { spoolId, records: [{ sequence: 1, entry: Buffer.from('{}') }] } });
+  // Field 15, 100 bytes.
+  const encoded = Buffer.concat([known, Buffer.from([0x7a, 100]), Buffer.alloc(100)]);
+  expect(decodeShipRequest(encoded)).toMatchObject({ batch: { spoolId, records: [{ sequence: 1 }] }, bytes: known.length + 102 });
+});
+
+test('many small batches are read a few at a time', async () => {
+  const { open, release } = start();
+  const { stream, answers } = open('key');
+  for (let n = 1; n <= 1_000; n += 1) stream.push(batch(n, 100));
+  await settled();
+  expect(stream.readableLength).toBeGreaterThan(900);
+  release();
+  await expect.poll(() => answers.length).toBe(1_001);
+});
+
+test('what waits of all streams together is bounded in bytes: a flood of one key ends its own streams, and another key goes on', async () => {
+  const { open, release } = start({ bytes: 16_000_000 });
+  const flood = Array.from({ length: 20 }, () => open('flood'));
+  for (const { stream } of flood) for (let n = 1; n <= 3; n += 1) stream.push(batch(n, 2_000_000));
+  await settled();
+  const cut = flood.filter(({ ended }) => ended.length > 0);
+  expect(cut.length).toBeGreaterThan(15);
+  expect(cut[0]?.ended).toEqual([{ code: 14, details: 'too much of this key waits to be taken in; connect again' }]);
+  const honest = open('honest');
+  honest.stream.push(batch(1, 2_000_000));
+  await settled();
+  expect(honest.ended).toEqual([]);
+  release();
+  await expect.poll(() => honest.answers).toEqual(['credit', 'acknowledged']);
+});
+
+test('room is given back once a batch is taken in, and by streams that end', async () => {
+  const { open, release } = start({ bytes: 17_000_000 });
+  for (let round = 0; round < 10; round += 1) {
+    const { stream, ended, leave } = open('key');
+    for (let n = 1; n <= 3; n += 1) stream.push(batch(n, 1_000_000));
+    await settled();
+    // The first batch of each is on its way to the log, and takes its room as long as it is.
+    expect(ended.length).toBe(round < 6 ? 0 : 1);
+    leave();
+  }
+  release();
+  await settled();
+  const last = open('key');
+  for (let n = 1; n <= 8; n += 1) last.stream.push(batch(n, 1_000_000));
+  await expect.poll(() => last.answers.length).toBe(9);
+});
+
+test('a key has so many streams and no more, until one of them ends; another key has its own', () => {
+  const { open } = start({ ofKey: 2 });
+  const [first] = [open('key'), open('key')];
+  expect(open('key').ended).toEqual([{ code: 8, details: 'too many audit streams are open for this key' }]);
+  expect(open('other').ended).toEqual([]);
+  first.leave();
+  expect(open('key').ended).toEqual([]);
+});
+
+test('a workspace has so many streams and no more', () => {
+  const { open } = start({ ofWorkspace: 2 });
+  open('key');
+  open('other');
+  expect(open('third').ended).toEqual([{ code: 8, details: 'too many audit streams are open for this workspace' }]);
+});
