@@ -1,6 +1,7 @@
 // What an entry of the audit log tells of the call behind it, for whoever decides or counts it again. An entry that was
-// mended, or is of a chain whose hops it does not name in full, is read as far as it goes and called approximate.
-import { isReasonCode, isRole, isTier, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
+// mended, or is of a chain whose hops it does not name in full, is read as far as it goes and called approximate. So is one that names its
+// caller at a greater length than any door takes: calls are kept, and a sidecar may have written anything.
+import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
 import type { ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/decide';
 import type { WorkspaceState } from '../compile/state.ts';
 import { isObject } from '../domain/shape.ts';
@@ -76,7 +77,17 @@ export function replayedCall(entry: ReplayedEntry, known: Known): ReplayedCall {
   };
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+/** Of each text, and of the chain above the caller. */
+const max = { characters: 512, hops: 64 } as const;
+
+function textOf(value: unknown): string {
+  if (typeof value !== 'string' || value.length <= max.characters) return typeof value === 'string' ? value : '';
+  // Not half of a character, and no reference to the whole text.
+  return ownText(value.slice(0, max.characters).replace(/[\uD800-\uDBFF]$/, ''));
+}
+
+const isLong = (value: unknown): boolean => typeof value === 'string' && value.length > max.characters;
+
 const tierOf = (fields: ReplayedEntry['fields']): Tier => (isTier(fields['agentTier']) ? fields['agentTier'] : 'api');
 
 interface Found {
@@ -93,25 +104,33 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: Known): Foun
   const keyId = textOf(fields['keyId']);
   const type = parseAgentType(textOf(fields['agentType']));
   const client = isObject(fields['client']) ? textOf(fields['client']['name']) : '';
+  const chain = chainOf(fields);
+  const cut = [fields['originSub'], fields['keyId'], fields['agentType'], Object(fields['client']).name, ...chain].some(isLong);
   const last: ReplayedHop = {
     client: type?.client ?? client,
     tier,
     name: type?.name ?? agentName,
     registered: textOf(fields['agentId']) !== '',
   };
-  const ancestors = ancestorsOf(fields).map(
-    (name): ReplayedHop => ({ client: chainClient(fields, client, last), tier, name, registered: known.agentNames.has(name) }),
+  const ancestors = chain.slice(0, max.hops).map(
+    (name): ReplayedHop => ({
+      client: chainClient(fields, client, last),
+      tier,
+      name: textOf(name),
+      registered: known.agentNames.has(name),
+    }),
   );
   // A claimed chain has one client and tier; of one we saw, an entry names those of its last hop only.
   const certain = type !== null && type.tier === tier && isRole(fields['role']);
   const told = ancestors.length === 0 || (fields['chainClaimed'] === true && !known.pinningKeys.has(keyId));
   return {
     caller: { sub: origin, keyId, role, hops: [...ancestors, last] },
-    approximate: !certain || !told || ancestors.length !== depthOf(fields),
+    approximate: !certain || !told || cut || chain.length > max.hops || chain.length !== depthOf(fields),
   };
 }
 
-function ancestorsOf(fields: ReplayedEntry['fields']): readonly string[] {
+/** Those above the caller. */
+function chainOf(fields: ReplayedEntry['fields']): readonly string[] {
   const chain = fields['chain'];
   return Array.isArray(chain) ? chain.slice(0, -1).filter((name) => typeof name === 'string') : [];
 }

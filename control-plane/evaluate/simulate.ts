@@ -19,6 +19,7 @@ import {
   type Standing,
   transformStanding,
 } from '@tollgate/sidecar/decide';
+import { createKept } from './kept.ts';
 import type { ReplayedCall } from './replayed-call.ts';
 
 export const changes = ['denied', 'allowed', 'throttled', 'redacted', 'unredacted'] as const;
@@ -64,10 +65,14 @@ export interface Simulation {
   compare(): Comparison;
 }
 
-const groupsMax = 10_000;
+/** `characters`: of the keys that are kept, which are as long as the names in the log. */
+const groupsMax = { entries: 10_000, characters: 8 * 1_048_576 };
 const groupsShown = 500;
 const examplesMax = 3;
-const callersMax = 10_000;
+const callersMax = { entries: 10_000, characters: 8 * 1_048_576 };
+
+/** Calls, after which windows that nothing is charged to any more are forgotten. */
+const sweepEvery = 10_000;
 
 /** Codes of calls that got as far as documents: any other refusal stands whatever documents say. */
 const byDocuments: readonly (ReasonCode | null)[] = [
@@ -90,6 +95,7 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
   const before = createSide(today);
   const after = createSide(draft);
   const groups = new Map<string, OpenGroup>();
+  let groupCharacters = 0;
   const totals = { entries: 0, notPolicy: 0, approximate: 0, drift: 0, groupsCut: false };
   const newly: Record<Change, number> = { denied: 0, allowed: 0, throttled: 0, redacted: 0, unredacted: 0 };
 
@@ -103,10 +109,11 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
     const key = JSON.stringify([change, agent, tool, tier, document, path]);
     let group = groups.get(key);
     if (group === undefined) {
-      if (groups.size >= groupsMax) {
+      if (groups.size >= groupsMax.entries || groupCharacters + key.length > groupsMax.characters) {
         totals.groupsCut = true;
         return;
       }
+      groupCharacters += key.length;
       group = { change, agent, tool, tier, layer, ...(part === undefined ? {} : { part }), document, path, sub, count: 0, examples: [] };
       groups.set(key, group);
     }
@@ -172,26 +179,16 @@ interface Side {
 function createSide(policy: ReplayedPolicy): Side {
   const bind = createReplayedBinder(policy);
   const counters = createCounters(policy.settings.windowSeconds);
-  const callers = new Map<string, Caller>();
+  const callers = createKept<Caller>(callersMax);
   let weighed = 0;
-  const callerOf = (replayed: ReplayedCaller): Caller => {
-    const key = JSON.stringify(replayed);
-    const known = callers.get(key);
-    if (known !== undefined) return known;
-    if (callers.size >= callersMax) callers.clear();
-    const caller = bind(replayed);
-    callers.set(key, caller);
-    return caller;
-  };
   return {
     weigh: ({ tool, at, code, policyAgeMs, outage }, replayed) => {
-      const caller = callerOf(replayed);
+      const caller = callers.getOr(JSON.stringify(replayed), () => bind(replayed));
       const usage = createRunUsage(counters, { originSub: replayed.sub, startedAt: at });
       const decided = decide(caller, tool, usage, { connected: !outage, heardAt: at - policyAgeMs }, at);
       const decision = code === 'redaction_unsupported' ? unredactable(decided) : decided;
       usage.record(decision, at);
-      // Windows that nothing is charged to any more.
-      if (++weighed % callersMax === 0) counters.sweep(at);
+      if (++weighed % sweepEvery === 0) counters.sweep(at);
       return { caller, tool, decision };
     },
   };

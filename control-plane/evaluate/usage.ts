@@ -11,6 +11,7 @@ import {
   type ReplayedCaller,
   type ReplayedPolicy,
 } from '@tollgate/sidecar/decide';
+import { createKept } from './kept.ts';
 import type { ReplayedCall } from './replayed-call.ts';
 
 export interface UsedLimit {
@@ -32,8 +33,11 @@ export interface UsageCount {
   cut(): boolean;
 }
 
-/** Of what is counted, and of calls whose limits are known without looking again. */
-const max = { counted: 50_000, known: 10_000 } as const;
+/** Of what is counted, and of calls whose limits are known without looking again. `characters`: of their keys together. */
+const max = {
+  counted: { entries: 50_000, characters: 32 * 1_048_576 },
+  known: { entries: 10_000, characters: 8 * 1_048_576 },
+} as const;
 
 interface UsageFilter {
   readonly sub: string | null;
@@ -51,29 +55,27 @@ interface Counted {
 export function createUsageCount(policy: ReplayedPolicy, { sub: onlySub, agent: onlyAgent }: UsageFilter): UsageCount {
   const bind = createReplayedBinder(policy);
   const counters = createCounters(policy.settings.windowSeconds);
-  const limitsByCall = new Map<string, readonly Counted[]>();
+  const limitsByCall = createKept<readonly Counted[]>(max.known);
   const counted = new Map<string, Counted>();
-
+  let characters = 0;
   let cut = false;
 
   const countedFor = (caller: Caller, sub: string, tool: string): readonly Counted[] =>
     enforcedFold(caller, tool).limits.flatMap((limit) => {
       const key = JSON.stringify([sub, limit.id]);
-      const one = counted.get(key) ?? { sub, limit, set: { limits: [limit], found: null }, wanted: false };
-      if (!counted.has(key) && counted.size >= max.counted) {
+      const known = counted.get(key);
+      if (known !== undefined) return [known];
+      if (counted.size >= max.counted.entries || characters + key.length > max.counted.characters) {
         cut = true;
         return [];
       }
+      const one = { sub, limit, set: { limits: [limit], found: null }, wanted: false };
       counted.set(key, one);
+      characters += key.length;
       return [one];
     });
-  const limitsOf = (replayed: ReplayedCaller, tool: string): readonly Counted[] => {
-    const key = JSON.stringify([replayed, tool]);
-    const known = limitsByCall.get(key) ?? countedFor(bind(replayed), replayed.sub, tool);
-    if (limitsByCall.size >= max.known) limitsByCall.clear();
-    limitsByCall.set(key, known);
-    return known;
-  };
+  const limitsOf = (replayed: ReplayedCaller, tool: string): readonly Counted[] =>
+    limitsByCall.getOr(JSON.stringify([replayed, tool]), () => countedFor(bind(replayed), replayed.sub, tool));
 
   return {
     take: ({ decision, caller, tool, agent, at }) => {

@@ -33,10 +33,15 @@ interface ReplayRow {
   readonly decision: string;
   readonly agent_name: string;
   readonly sub: string;
-  readonly fields: unknown;
+  /** JSON; null of an entry of another kind. */
+  readonly fields: string | null;
+  /** Rows that would be in the page, were it not for their size. */
+  readonly found: number;
 }
 
 const pageRows = 1_000;
+/** What a page may hold as JSON; a single entry may be more. An entry is compressed in the table, so its size there says too little. */
+const pageBytesMax = 4 * 1_048_576;
 const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
 
 export async function readReplay(
@@ -45,19 +50,27 @@ export async function readReplay(
   { since, until, after }: Range,
   timeoutMs = patienceMs,
 ): Promise<ReplayedPage> {
-  const values: unknown[] = [workspaceId, after?.ts ?? since, until, pageRows];
+  const values: unknown[] = [workspaceId, after?.ts ?? since, until, pageRows, pageBytesMax];
   if (after !== null) values.push(after.spoolId, after.sequence);
-  const sql = `select ts, spool_id, sequence, tool, decision, agent_name, sub,
-       case when entry->>'hookEvent' = 'PreToolUse' then entry - 'input' end as fields
-     from audit_entry where workspace_id = $1 and ts >= $2 and ts <= $3
-     ${after === null ? '' : 'and (ts, spool_id, sequence) > ($2, $5, $6)'}
-     order by ts, spool_id, sequence limit $4`;
+  const sql = `with page as materialized (
+       select ts, spool_id, sequence, tool, decision, agent_name, sub,
+         case when entry->>'hookEvent' = 'PreToolUse' then (entry - 'input')::text end as fields
+       from audit_entry where workspace_id = $1 and ts >= $2 and ts <= $3
+       ${after === null ? '' : 'and (ts, spool_id, sequence) > ($2, $6, $7)'}
+       order by ts, spool_id, sequence limit $4
+     ), weighed as (
+       select *, (count(*) over ())::int as found,
+         coalesce(sum(octet_length(fields)) over (order by ts, spool_id, sequence rows between unbounded preceding and 1 preceding), 0) as bytes_before
+       from page
+     )
+     select ts, spool_id, sequence, tool, decision, agent_name, sub, fields, found from weighed
+     where bytes_before < $5 order by ts, spool_id, sequence`;
   const rows = await queryPatiently<ReplayRow>(pool, { text: sql, values }, timeoutMs);
   const last = rows.at(-1);
   return {
-    entries: rows.flatMap((row) => (row.fields === null ? [] : [entryFromRow(row, rowIs(isObject, row.fields))])),
+    entries: rows.flatMap((row) => (row.fields === null ? [] : [entryFromRow(row, rowIs(isObject, JSON.parse(row.fields)))])),
     rows: rows.length,
-    after: last === undefined || rows.length < pageRows ? null : positionOf(last),
+    after: last === undefined || (last.found < pageRows && rows.length === last.found) ? null : positionOf(last),
   };
 }
 

@@ -8,6 +8,7 @@ import { parseSimulation } from '../../control-plane/domain/policies/simulation.
 import { changes, type Group } from '../../control-plane/evaluate/simulate.ts';
 import { simulationLine } from '../../control-plane/http/routes/simulate.ts';
 import { type SimulationLine, type SimulationResult, simulate } from '../../control-plane/operations/policies/simulate-policies.ts';
+import { readReplay, type ReplayedPage } from '../../control-plane/store/audit-replay.ts';
 import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
 import { createRest, type Rest } from './rest.ts';
 import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';
@@ -78,6 +79,22 @@ const about = ({ change, agent, tool, tier, layer, document, path, count }: Grou
   document,
   path,
   count,
+});
+
+test('the log is read in pages of at most 4 MiB and one entry, and none is left out', async () => {
+  const long = 60_000;
+  await recordCalls(160, (n) => ({ decisionReason: `${n} `.padEnd(long, 'r'), input: 'not read' }));
+  const range = { since: new Date(at(0)), until: new Date(at(1_000_000)) };
+  const seen: string[] = [];
+  let after: ReplayedPage['after'] = null;
+  do {
+    const page: ReplayedPage = await readReplay(rest.pool, await workspaceIdOf(rest), { ...range, after });
+    expect(page.entries.length).toBeLessThanOrEqual(Math.ceil(4_194_304 / long));
+    expect(page.rows).toBe(page.entries.length);
+    seen.push(...page.entries.map(({ fields }) => String(fields['decisionReason']).trimEnd().split(' ')[0] ?? ''));
+    after = page.after;
+  } while (after !== null);
+  expect(seen).toEqual(Array.from({ length: 160 }, (_, n) => String(n + 1)));
 });
 
 describe('a draft', () => {
