@@ -4,6 +4,7 @@ import { policyNeeds, type RevisionName, snapshotSchemaVersion } from '@tollgate
 import type { View } from '../compile/view.ts';
 import type { Holding } from './holding.ts';
 import { viewPartsOf } from './view-parts.ts';
+import type { EncodedOwner, EncodedRoom } from './encoded-room.ts';
 import { wireBytes } from './entry-set.ts';
 
 export interface Published {
@@ -16,12 +17,17 @@ export interface Published {
   whole(): Buffer;
   /** One with the way from that revision to this; null where that is not known, is no way ahead, or is longer than the whole. */
   delta(from: RevisionName): Buffer | null;
+  /** Frees what was encoded. It is not asked again. */
+  drop(): void;
 }
 
 /** More sidecars than these, each at a revision of its own, and some deltas are encoded again; so it is where all of them are longer than the whole. */
 const deltasMax = 100;
 
-export function publishView(holding: Holding, view: View, raisedAt: number, needs = policyNeeds): Published {
+/** Without a room, all that is encoded stays. */
+const unbounded: EncodedRoom = { keep: () => undefined, drop: () => undefined };
+
+export function publishView(holding: Holding, view: View, raisedAt: number, needs = policyNeeds, room = unbounded): Published {
   const { epoch, revision, workspace } = holding;
   const parts = viewPartsOf(holding, view, needs);
   const head = { workspace, schemaVersion: snapshotSchemaVersion, hash: parts.hash };
@@ -30,6 +36,14 @@ export function publishView(holding: Holding, view: View, raisedAt: number, need
   let deltaBytes = 0;
   let whole: Buffer | null = null;
 
+  const owner: EncodedOwner = {
+    letGo: () => {
+      whole = null;
+      deltas.clear();
+      deltaBytes = 0;
+    },
+  };
+  const keep = (): void => room.keep(owner, (whole?.length ?? 0) + deltaBytes);
   const requireCurrent = (): void => {
     if (holding.revision !== revision) throw new Error(`revision ${revision} is asked for, and ${holding.revision} is held`);
   };
@@ -52,8 +66,11 @@ export function publishView(holding: Holding, view: View, raisedAt: number, need
     raisedAt,
     whole: () => {
       requireCurrent();
-      whole ??= encode({ snapshot: { ...head, revision: to, entries: [...parts.entries()] } });
-      return whole;
+      if (whole !== null) return whole;
+      const made = encode({ snapshot: { ...head, revision: to, entries: [...parts.entries()] } });
+      whole = made;
+      keep();
+      return made;
     },
     delta: (from) => {
       requireCurrent();
@@ -67,7 +84,12 @@ export function publishView(holding: Holding, view: View, raisedAt: number, need
         deltaBytes = made?.length ?? 0;
       }
       deltas.set(from.number, made);
+      keep();
       return made;
+    },
+    drop: () => {
+      owner.letGo();
+      room.drop(owner);
     },
   };
 }

@@ -10,6 +10,7 @@ import type { PolicyDefaults, WorkspaceRead } from '../compile/state.ts';
 import { type View, viewKey } from '../compile/view.ts';
 import { loggable } from '../loggable.ts';
 import type { RevisionListener } from '../store/watch-revisions.ts';
+import { createEncodedRoom } from './encoded-room.ts';
 import { type LiveWorkspace, type Holding, holdWorkspace } from './holding.ts';
 import { type Published, publishView } from './published.ts';
 
@@ -36,14 +37,18 @@ interface Deps {
   readonly read: (workspaceId: number, since: RevisionName | null) => Promise<WorkspaceRead | null>;
   readonly defaults: PolicyDefaults;
   readonly needs?: Needs;
+  /** Of what is encoded for all views; besides it, what is encoded for one. */
+  readonly encodedBytesMax?: number;
   readonly log: { warn(fields: object, message: string): void };
 }
 
 interface Board {
   readonly followers: Set<Follower>;
+  /** How many there are of each view. */
+  readonly followersOf: Map<string, number>;
   holding: Holding | null;
   /** The revision that is held, by view, as far as anybody asked. */
-  views: Map<string, Published>;
+  readonly views: Map<string, Published>;
   wanted: number;
   raisedAt: number;
   /** The database was restored: what is held may be of another past. */
@@ -54,13 +59,38 @@ interface Board {
 const retryMs = 1_000;
 /** More views of one revision than these, and some are put together again. */
 const viewsMax = 200;
+const standardEncodedBytesMax = 256 * 1_048_576;
 
-export function createPublisher({ read, defaults, needs = policyNeeds, log }: Deps): Publisher {
+export function createPublisher({ read, defaults, needs = policyNeeds, encodedBytesMax = standardEncodedBytesMax, log }: Deps): Publisher {
   const boards = new Map<number, Board>();
+  const room = createEncodedRoom(encodedBytesMax);
   const closing = new AbortController();
 
+  const offerTo = (follower: Follower, board: Board): void => {
+    const { holding, views, raisedAt } = board;
+    if (holding === null) return;
+    const key = viewKey(follower.view);
+    const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs, room);
+    if (!views.has(key) && views.size >= viewsMax) dropViews(board);
+    views.set(key, published);
+    follower.offer(published, holding);
+  };
+  const leave = (workspaceId: number, board: Board, follower: Follower): void => {
+    if (!board.followers.delete(follower)) return;
+    const key = viewKey(follower.view);
+    const others = (board.followersOf.get(key) ?? 1) - 1;
+    if (others > 0) board.followersOf.set(key, others);
+    else {
+      board.followersOf.delete(key);
+      board.views.get(key)?.drop();
+      board.views.delete(key);
+    }
+    if (board.followers.size === 0 && boards.get(workspaceId) === board) boards.delete(workspaceId);
+  };
   const removed = (workspaceId: number): void => {
-    const followers = boards.get(workspaceId)?.followers ?? new Set();
+    const board = boards.get(workspaceId);
+    const followers = board?.followers ?? new Set();
+    if (board !== undefined) dropViews(board);
     boards.delete(workspaceId);
     for (const follower of followers) follower.gone();
   };
@@ -87,10 +117,10 @@ export function createPublisher({ read, defaults, needs = policyNeeds, log }: De
     }
     // Until it is whole again: if it cannot be changed, it is read anew.
     board.holding = null;
-    board.views = new Map();
+    dropViews(board);
     if (now.kind === 'changes') holding?.change(now);
     board.holding = now.kind === 'whole' ? holdWorkspace(now, defaults) : holding;
-    for (const follower of board.followers) offerTo(follower, board, needs);
+    for (const follower of board.followers) offerTo(follower, board);
     return true;
   };
   const refresh = async (workspaceId: number, board: Board): Promise<void> => {
@@ -111,13 +141,12 @@ export function createPublisher({ read, defaults, needs = policyNeeds, log }: De
     follow: (workspaceId, follower) => {
       const board = boards.get(workspaceId) ?? createBoard();
       boards.set(workspaceId, board);
+      const key = viewKey(follower.view);
       board.followers.add(follower);
+      board.followersOf.set(key, (board.followersOf.get(key) ?? 0) + 1);
       if (board.holding === null) void refresh(workspaceId, board);
-      else offerTo(follower, board, needs);
-      return () => {
-        board.followers.delete(follower);
-        if (board.followers.size === 0 && boards.get(workspaceId) === board) boards.delete(workspaceId);
-      };
+      else offerTo(follower, board);
+      return () => leave(workspaceId, board, follower);
     },
     raised: (workspaceId, revision, raisedAt) => {
       const board = boards.get(workspaceId);
@@ -141,6 +170,7 @@ export function createPublisher({ read, defaults, needs = policyNeeds, log }: De
 
 const createBoard = (): Board => ({
   followers: new Set(),
+  followersOf: new Map(),
   holding: null,
   views: new Map(),
   wanted: 0,
@@ -149,11 +179,7 @@ const createBoard = (): Board => ({
   reading: false,
 });
 
-function offerTo(follower: Follower, { holding, views, raisedAt }: Board, needs: Needs): void {
-  if (holding === null) return;
-  const key = viewKey(follower.view);
-  const published = views.get(key) ?? publishView(holding, follower.view, raisedAt, needs);
-  if (!views.has(key) && views.size >= viewsMax) views.clear();
-  views.set(key, published);
-  follower.offer(published, holding);
+function dropViews({ views }: Board): void {
+  for (const published of views.values()) published.drop();
+  views.clear();
 }

@@ -1,7 +1,7 @@
 // Boards: what is read, what is offered, and what becomes of both when the database is restored or a read fails.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { RevisionName } from '@tollgate/proto/contract';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
 import { createPublisher, type LiveWorkspace, type Published } from '../../control-plane/publish/publisher.ts';
 import { holdPolicy } from '../../control-plane/runs/governance/held-policy.ts';
@@ -74,6 +74,57 @@ test('a live workspace is found by name: documents, agents and keys, each as of 
   await raise(put('agents', someAgent({ id: 'b' })), put('agents', someAgent({ id: 'a', maxToolCalls: 8 })));
   expect(live?.agents.map(({ id, maxToolCalls }) => `${id} ${maxToolCalls}`)).toEqual([`b ${someAgent().maxToolCalls}`, 'a 8']);
   expect(publisher.live(2)).toBeNull();
+});
+
+describe('what is encoded for views', () => {
+  const document = { tools: { ['t'.repeat(10_000)]: { api: { rateLimit: 4 } } } };
+  const stored = { id: { layer: 'workspace' as const }, document };
+
+  async function views(encodedBytesMax?: number) {
+    const database = createDatabase(emptyState({ documents: [stored] }));
+    const given = encodedBytesMax === undefined ? {} : { encodedBytesMax };
+    const publisher = createPublisher({ read: database.read, defaults, log: silentLog, ...given });
+    onTestFinished(() => publisher.close());
+    const open = (keyId: string) => {
+      const held: { published: Published | null } = { published: null };
+      const offer = (published: Published): void => void (held.published = published);
+      const leave = publisher.follow(1, { view: { form: 'library', keyId }, offer, gone: () => undefined });
+      const published = (): Published => held.published ?? neverOffered();
+      return { leave, published, whole: () => published().whole() };
+    };
+    open('first');
+    await turn();
+    return { open, database, publisher };
+  }
+  const neverOffered = (): never => {
+    throw new Error('nothing was offered');
+  };
+
+  test('is kept for all of a view, and let go where it is too much together: then it is encoded again', async () => {
+    const { open } = await views(25_000);
+    const [a, b, c] = [open('a'), open('b'), open('c')];
+    const first = a.whole();
+    expect(open('a').whole()).toBe(first);
+    b.whole();
+    expect(a.whole()).toBe(first);
+    const last = c.whole();
+    expect(a.whole()).not.toBe(first);
+    expect(a.whole()).toEqual(first);
+    expect(c.whole()).toBe(last);
+  });
+
+  test('is let go with the last follower of the view, and not before', async () => {
+    const { open } = await views();
+    const [one, two] = [open('a'), open('a')];
+    const published = one.published();
+    one.leave();
+    one.leave();
+    const three = open('a');
+    expect(three.published()).toBe(published);
+    two.leave();
+    three.leave();
+    expect(open('a').published()).not.toBe(published);
+  });
 });
 
 test('a restored database is read anew, and its lower revision is offered; what was wanted before is not waited for', async () => {
