@@ -19,13 +19,14 @@ import { mendRuns } from './operations/runs/liveness/mend-runs.ts';
 import { succeed } from './operations/runs/liveness/succeed.ts';
 import { createStartRun, type StartRun } from './operations/runs/start-run.ts';
 import { createOpenToolbox } from './operations/tool-servers/open-toolbox.ts';
+import { createSeats } from './operations/turns.ts';
 import type { Publisher } from './publish/publisher.ts';
 import { createGovernor, type GovernorDeps } from './runs/governance/governor.ts';
 import { exportGovernor } from './runs/governance/metrics.ts';
 import { type CountedModel, countRuns } from './runs/metrics.ts';
 import type { Models } from './runs/model.ts';
 import { countRefusedMoney } from './runs/refused-money.ts';
-import { createRunner, type Runner } from './runs/runner.ts';
+import { belowBounds, createRunner, type Runner } from './runs/runner.ts';
 import { createAliases } from './runs/tools/aliases.ts';
 import { createArgumentsProblem } from './runs/tools/arguments.ts';
 import { createSchemaProblem } from './runs/tools/schema-problem.ts';
@@ -116,6 +117,7 @@ export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requ
     ...counted,
     ...countRefusedMoney(registry, { money: counted.money, admit: (caller, least) => requireDay(deps, caller, least) }),
     decided,
+    seatsBelow: createSeats(belowBounds),
     watch: (run, halt) => heart.watch(run, halt),
     governor,
     models,

@@ -19,6 +19,7 @@ type KeptMessage =
       readonly decision: 'allow' | 'deny';
       readonly reason: string;
       readonly isError: boolean;
+      /** As `shortValue` left it. */
       readonly output: unknown;
     }
   /** There was more than is kept. */
@@ -120,18 +121,17 @@ export function createConversation(): Conversation {
 
 function shortened(message: KeptMessage): KeptMessage {
   switch (message.role) {
-    case 'tool':
-      return { ...message, output: shortValue(message.output) };
     case 'assistant':
       return { ...message, toolCalls: message.toolCalls.map((call) => ({ ...call, input: shortValue(call.input) })) };
+    case 'tool':
     case 'user':
     case 'cut':
       return message;
   }
 }
 
-/** A value whose JSON is too long becomes the beginning of that. */
-function shortValue(value: unknown): unknown {
+/** As it is kept: a value whose JSON is too long becomes the beginning of that. */
+export function shortValue(value: unknown): unknown {
   const text = JSON.stringify(value) ?? 'null';
   return Buffer.byteLength(text) <= keptItemBytesMax ? value : { cut: true, begins: beginning(text, keptItemBytesMax) };
 }

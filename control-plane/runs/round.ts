@@ -3,7 +3,7 @@
 import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/embed';
 import type { Span } from '@tollgate/sidecar/telemetry';
 import { loggable } from '../loggable.ts';
-import { outputText } from './conversation.ts';
+import { outputText, shortValue } from './conversation.ts';
 import type { GovernanceEvent } from './events.ts';
 import type { Decided } from './governance/governed.ts';
 import type { RequestedCall } from './model.ts';
@@ -25,6 +25,20 @@ interface Answer {
   readonly kept: unknown;
 }
 
+/** What is left of one once it was told: as much as the model is shown, and as the record keeps. */
+interface ToldAnswer extends Pick<Answer, 'decided' | 'isError'> {
+  readonly text: string;
+  readonly kept: unknown;
+}
+
+/** Of one round: outputs that are told and that the reader has not taken, as JSON. */
+interface Untold {
+  bytes: number;
+}
+
+/** Calls are made side by side, and a tool may put out a mebibyte: of what is beyond this the reader is told as much as the model. */
+const untoldBytesMax = 32 * 1_048_576;
+
 export async function playRound(parts: RunParts, round: number, { text, toolCalls, finish, offered }: Asking): Promise<void> {
   const { governed, conversation, emit } = parts;
   const decided: DecidedCall[] = [];
@@ -43,7 +57,8 @@ export async function playRound(parts: RunParts, round: number, { text, toolCall
   parts.note();
   await emit({ kind: 'tool_calls', data: { round, calls: decided.map(shownCall) } });
   for (const one of decided) await emit({ kind: 'governance', data: governanceOf(one) });
-  const answers = await Promise.all(decided.map((one) => answer(parts, one)));
+  const untold: Untold = { bytes: 0 };
+  const answers = await Promise.all(decided.map((one) => answer(parts, one, untold)));
   for (const one of answers) take(parts, one);
   parts.note();
   parts.signal.throwIfAborted();
@@ -67,7 +82,7 @@ function governanceOf({ asked, call, verdict: { decision } }: DecidedCall): Gove
   };
 }
 
-async function answer(parts: RunParts, decided: DecidedCall): Promise<Answer> {
+function answer(parts: RunParts, decided: DecidedCall, untold: Untold): Promise<ToldAnswer> {
   const { asked, call, verdict } = decided;
   const attributes = {
     'gen_ai.tool.name': call.tool,
@@ -77,10 +92,24 @@ async function answer(parts: RunParts, decided: DecidedCall): Promise<Answer> {
     'tollgate.code': verdict.decision.code,
     'tollgate.request_id': verdict.requestId,
   };
-  const answered = await parts.tracing.span('execute_tool', call.tool, attributes, (span) => traced(parts, decided, span));
-  const { isError, output } = answered;
-  await parts.emit({ kind: 'tool_result', data: { callId: asked.callId, tool: call.tool, isError, output } });
-  return answered;
+  return parts.tracing
+    .span('execute_tool', call.tool, attributes, (span) => traced(parts, decided, span))
+    .then((answered) => tellAnswer(parts, answered, untold));
+}
+
+/** No async function: that would hold the whole output until the reader has taken the event. */
+function tellAnswer(parts: RunParts, { decided, isError, output, kept }: Answer, untold: Untold): Promise<ToldAnswer> {
+  const told: ToldAnswer = { decided, isError, text: outputText(output), kept: shortValue(kept) };
+  const bytes = Buffer.byteLength(JSON.stringify(output) ?? '');
+  const fits = untold.bytes + bytes <= untoldBytesMax;
+  const counted = fits ? bytes : 0;
+  untold.bytes += counted;
+  const { asked, call } = decided;
+  const data = { callId: asked.callId, tool: call.tool, isError, output: fits ? output : told.text };
+  return parts.emit({ kind: 'tool_result', data }).then(() => {
+    untold.bytes -= counted;
+    return told;
+  });
 }
 
 /** A call that was denied has its span too, which failed: whoever looks for what a run could not do finds it there. */
@@ -118,9 +147,9 @@ function failed({ signal, log }: RunParts, tool: string, error: unknown): ToolRe
   return { output: 'The tool could not be called.', isError: true };
 }
 
-function take({ conversation }: RunParts, { decided, isError, output, kept }: Answer): void {
+function take({ conversation }: RunParts, { decided, isError, text, kept }: ToldAnswer): void {
   const { asked, call, verdict } = decided;
   const { decision, reason } = verdict.decision;
-  conversation.say({ role: 'tool', callId: asked.callId, alias: asked.alias, output: outputText(output), isError });
+  conversation.say({ role: 'tool', callId: asked.callId, alias: asked.alias, output: text, isError });
   conversation.keep({ role: 'tool', callId: asked.callId, tool: call.tool, decision, reason, isError, output: kept });
 }

@@ -13,9 +13,16 @@ import type { Models } from './model.ts';
 import { RunStopped } from './stopped.ts';
 import type { ToolResult } from './tools/tool.ts';
 
+/** How many runs may go on below one root, and below all roots of this process. Roots are counted where they are started. */
+export const belowBounds = { each: 64, all: 1_000 } as const;
+
 export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps, 'models' | 'records'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly models: Models;
+  /** Places for runs below others, by their conversation, as many as `belowBounds` says. */
+  readonly seatsBelow: {
+    take(conversationId: string): { readonly leave: () => void } | { readonly taken: 'by the key' | 'by all' };
+  };
 }
 
 interface Telling {
@@ -90,10 +97,19 @@ export function createRunner(deps: RunnerDeps): Runner {
 
   /** What another agent below `above` came to, as the result of a tool. */
   async function runTask(above: RunNode, task: Task, signal: AbortSignal): Promise<ToolResult> {
-    const begun = await beginRun.below(above, task);
-    if (typeof begun === 'string') return failed(begun);
+    const seat = deps.seatsBelow.take(above.conversationId);
+    if ('taken' in seat) return failed(seat.taken === 'by the key' ? fullBelow : fullInAll);
+    try {
+      const begun = await beginRun.below(above, task);
+      return typeof begun === 'string' ? failed(begun) : await playTask(begun, task, signal);
+    } finally {
+      seat.leave();
+    }
+  }
+
+  function playTask(begun: Begun, { task }: Task, signal: AbortSignal): Promise<ToolResult> {
     const { node } = begun;
-    const playing = play(begun, { input: task.task, context: {}, emit: () => Promise.resolve(), signal });
+    const playing = play(begun, { input: task, context: {}, emit: () => Promise.resolve(), signal });
     return track(node, playing).then(
       ({ output, stopReason }) => ({ output: { output, stopReason, runId: node.run.id }, isError: false }),
       (error: unknown) => failed(`The agent failed: ${AppError.from(error).publicMessage}`),
@@ -128,5 +144,8 @@ export function createRunner(deps: RunnerDeps): Runner {
     close,
   };
 }
+
+const fullBelow = `The task was not begun: ${belowBounds.each} agents work for this run already. Hand it over when one of them has answered.`;
+const fullInAll = 'The task was not begun: too many agents work in this control plane. Hand it over again later.';
 
 const failed = (words: string): ToolResult => ({ output: words, isError: true });

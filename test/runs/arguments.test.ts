@@ -77,10 +77,21 @@ describe('what was compiled', () => {
     expect(problem(schema(1), { a: 2 }, 'it')).toBeNull();
   });
 
+  test('counts for more than its text: some 500 small ones are kept, the latest in use', () => {
+    const { problem, works } = counted();
+    for (let n = 0; n < 600; n += 1) problem(schema(n), { a: n }, 'it');
+    const before = works();
+    for (let n = 150; n < 600; n += 1) problem(schema(n), { a: n }, 'it');
+    // Not one was compiled anew.
+    expect(works() - before).toBe(450);
+    problem(schema(0), { a: 0 }, 'it');
+    expect(works() - before).toBe(452);
+  });
+
   test('is forgotten where others are in use', () => {
     const { problem, works } = counted();
-    const long = (n: number) => ({ ...schema(n), description: 'x'.repeat(60_000) });
-    for (let n = 0; n < 100; n += 1) {
+    const long = (n: number) => ({ ...schema(n), description: 'x'.repeat(160_000) });
+    for (let n = 0; n < 200; n += 1) {
       problem(long(n), { a: n }, 'it');
       problem(long(0), { a: 0 }, 'it');
     }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { agentTools } from '../../control-plane/runs/delegation.ts';
 import type { ModelEvent, ModelRequest } from '../../control-plane/runs/model.ts';
 import { createArgumentsProblem } from '../../control-plane/runs/tools/arguments.ts';
@@ -282,6 +282,49 @@ test('a chain may be 16 hops deep, and not one more', async () => {
   await running.run();
   expect(running.books.runs.size).toBe(17);
   expect(Math.max(...(await running.entries()).map(({ depth }) => depth))).toBe(16);
+});
+
+describe('runs below others', () => {
+  const calls = (tasks: number) => ({ toolCalls: Array.from({ length: tasks }, () => callOf('agents.helper', { task: 'wait' })) });
+  /** Those below wait for each other, until as many are there as may be; in a second round there are as many as that. */
+  const handing = async (tasks: number, fitting: number, below?: { readonly each: number; readonly all: number }) => {
+    let there = 0;
+    let open = (): void => {};
+    const all = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const running = await startRunning({
+      ...(below === undefined ? {} : { below }),
+      state: { agents: [boss({ maxToolCalls: 1_000 }), child('helper')] },
+      lines: cast({
+        root: [calls(tasks), calls(fitting), { text: 'told' }],
+        helper: [
+          async function* () {
+            there += 1;
+            if (there === fitting) open();
+            await all;
+            yield* said({ text: 'done' });
+          },
+        ],
+      }),
+    });
+    const { end, events } = await running.run();
+    expect(end.data).toMatchObject({ output: 'told' });
+    const results = events.flatMap((event) => (event.kind === 'tool_result' ? [event.data] : []));
+    expect([results.length, running.books.runs.size]).toEqual([tasks + fitting, 1 + 2 * fitting]);
+    return results.flatMap(({ isError, output }) => (isError ? [output] : []));
+  };
+
+  test('are at most 64 at once below one, and the call that would be one more fails in words', async () => {
+    const words = 'The task was not begun: 64 agents work for this run already. Hand it over when one of them has answered.';
+    expect(await handing(66, 64)).toEqual([words, words]);
+  });
+
+  test('are bounded for the whole process, and one that ends makes room', async () => {
+    expect(await handing(3, 2, { each: 64, all: 2 })).toEqual([
+      'The task was not begun: too many agents work in this control plane. Hand it over again later.',
+    ]);
+  });
 });
 
 test('what is no task is refused, whatever the schema let through', async () => {

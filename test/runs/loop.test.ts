@@ -1,6 +1,7 @@
 import { AppError } from '@tollgate/proto/contract';
 import type { Tracing } from '@tollgate/sidecar/telemetry';
 import { expect, test } from 'vitest';
+import type { RunEvent } from '../../control-plane/runs/events.ts';
 import type { Money } from '../../control-plane/runs/money.ts';
 import type { RunEnd, RunRecords } from '../../control-plane/runs/records.ts';
 import type { ModelEvent, ModelRequest } from '../../control-plane/runs/model.ts';
@@ -604,4 +605,32 @@ test('of one reply so many calls are read; the model hears once what tools there
   const answers = messages.flatMap((message) => (message.role === 'tool' ? [message.output] : []));
   expect([answers.length, answers.filter((output) => output.includes('The tools are')).length]).toEqual([256, 1]);
   expect(messages.at(-1)).toMatchObject({ role: 'user', text: expect.stringContaining('at most 256') });
+});
+
+test('of what calls side by side put out 32 MiB wait for the reader, and of the rest what the model is told', async () => {
+  const calls = 40;
+  const mebi = 1_048_576;
+  const running = await startRunning({
+    toolbox: createTestToolbox(async () => ({ big: 'x'.repeat(mebi) })),
+    lines: [{ toolCalls: Array.from({ length: calls }, () => callOf('box.one')) }, { text: 'done' }],
+  });
+  const outputs: unknown[] = [];
+  let read = (): void => {};
+  const reading = new Promise<void>((resolve) => {
+    read = resolve;
+  });
+  const emit = (event: RunEvent): Promise<void> => {
+    if (event.kind !== 'tool_result') return Promise.resolve();
+    if (outputs.push(event.data.output) === calls) read();
+    return reading;
+  };
+  const ask = { agentId: someAgent().id, input: 'do it', context: {}, stream: true };
+  const started = await running.runner.start(someActor(), ask, { emit, signal: new AbortController().signal });
+  await started.finished;
+  const cut = outputs.filter((output) => typeof output === 'string');
+  expect(cut.length).toBe(calls - 31);
+  expect(cut.every((text) => text.startsWith('{"big":"xxx') && text.includes('[cut: the output was longer'))).toBe(true);
+  const told = running.model.requests[1]?.messages.flatMap((message) => (message.role === 'tool' ? [message.output.length] : []));
+  expect(told?.length).toBe(calls);
+  expect(running.books.runs.get(started.id)?.end).toMatchObject({ status: 'completed' });
 });

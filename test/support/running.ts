@@ -17,7 +17,8 @@ import type { RunEvent } from '../../control-plane/runs/events.ts';
 import type { ModelEvent, ModelRequest, Models, RequestedCall, TokenUsage } from '../../control-plane/runs/model.ts';
 import type { Money } from '../../control-plane/runs/money.ts';
 import type { NewRun, RunEnd, RunRecords } from '../../control-plane/runs/records.ts';
-import { createRunner, type Runner } from '../../control-plane/runs/runner.ts';
+import { createSeats } from '../../control-plane/operations/turns.ts';
+import { belowBounds, createRunner, type Runner } from '../../control-plane/runs/runner.ts';
 import type { RunTool, Toolbox, ToolContext, ToolResult } from '../../control-plane/runs/tools/tool.ts';
 import type { Governing } from '../../sidecar/govern/governing.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
@@ -264,6 +265,8 @@ interface Options {
   readonly argumentsProblem?: (schema: RunTool['inputSchema'], input: unknown) => string | null;
   readonly admit?: Parameters<typeof createRunner>[0]['admit'];
   readonly log?: Log;
+  /** How many runs may go on below others. */
+  readonly below?: { readonly each: number; readonly all: number };
 }
 
 export interface Running {
@@ -361,6 +364,7 @@ export async function startRunning(options: Options = {}): Promise<Running> {
       halts.set(id, halt);
       return () => void halts.delete(id);
     },
+    seatsBelow: createSeats(options.below ?? belowBounds),
     admit: options.admit ?? (() => Promise.resolve()),
     openToolbox: async (_workspace, _enabled, held) => toolbox.open(held),
     workbench: {

@@ -4,7 +4,8 @@ import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from '@ai-sd
 import type { ReplyPiece } from '../model.ts';
 
 interface Pieces {
-  add(part: LanguageModelV3StreamPart): void;
+  /** How many pieces began with it. */
+  add(part: LanguageModelV3StreamPart): number;
   /** Nothing where text and calls say it all. */
   kept(): { readonly pieces?: readonly ReplyPiece[] };
 }
@@ -42,6 +43,7 @@ export function createPieces(): Pieces {
 
   return {
     add: (part) => {
+      const before = all.length;
       switch (part.type) {
         case 'reasoning-start':
           at('thought', part);
@@ -69,6 +71,7 @@ export function createPieces(): Pieces {
         default:
           break;
       }
+      return all.length - before;
     },
     kept: () => {
       const pieces = all.map(pieceFrom);

@@ -16,6 +16,8 @@ export interface ReplyDraft {
 
 /** What the reply to any request of ours could be; a provider that sends more has gone wrong. */
 const replyCharactersMax = 4_194_304;
+/** What a piece or a call counts besides its text: an empty one takes memory too. */
+const partCharacters = 32;
 
 type End = Extract<LanguageModelV3StreamPart, { type: 'finish' }>;
 
@@ -23,6 +25,7 @@ export function createReplyDraft(provider: string): ReplyDraft {
   const pieces = createPieces();
   const unnamed = createUnnamedCalls();
   const toolCalls: RequestedCall[] = [];
+  const callIds = new Set<string>();
   let text = '';
   let characters = 0;
   let end: End | null = null;
@@ -30,17 +33,23 @@ export function createReplyDraft(provider: string): ReplyDraft {
   function count(part: LanguageModelV3StreamPart): void {
     if ('delta' in part) characters += part.delta.length;
     if ('providerMetadata' in part) characters += JSON.stringify(part.providerMetadata ?? {}).length;
+    characters += partCharacters * pieces.add(part);
+    if (part.type === 'tool-call') characters += part.toolCallId.length + part.toolName.length;
+    if (part.type === 'raw') characters += unnamed.add(part.rawValue, partCharacters);
     if (characters > replyCharactersMax) throw new ProviderFailed(`${provider} answered without an end`, null, true);
   }
 
   function take({ providerExecuted, toolCallId, toolName, input }: LanguageModelV3ToolCall): void {
-    if (providerExecuted !== true) toolCalls.push({ callId: uniqueId(toolCallId, toolCalls), alias: toolName, arguments: input });
+    if (providerExecuted === true) return;
+    // Some endpoints give all calls of a reply one id, or none.
+    const callId = toolCallId !== '' && !callIds.has(toolCallId) ? toolCallId : `${toolCallId}_${toolCalls.length + 1}`;
+    callIds.add(callId);
+    toolCalls.push({ callId, alias: toolName, arguments: input });
   }
 
   return {
     add: (part) => {
       count(part);
-      pieces.add(part);
       switch (part.type) {
         case 'error':
           throw brokenOff(provider);
@@ -49,9 +58,6 @@ export function createReplyDraft(provider: string): ReplyDraft {
           return '';
         case 'tool-call':
           take(part);
-          return '';
-        case 'raw':
-          characters += unnamed.add(part.rawValue);
           return '';
         case 'text-delta':
           text += part.delta;
@@ -70,9 +76,4 @@ export function createReplyDraft(provider: string): ReplyDraft {
       return { kind: 'reply', text, toolCalls, usage: usageFrom(end.usage), finish, ...pieces.kept() };
     },
   };
-}
-
-/** Some endpoints give all calls of a reply one id, or none. */
-function uniqueId(id: string, calls: readonly RequestedCall[]): string {
-  return id !== '' && !calls.some(({ callId }) => callId === id) ? id : `${id}_${calls.length + 1}`;
 }

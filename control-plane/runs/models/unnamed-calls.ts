@@ -4,8 +4,8 @@ import type { LanguageModelV3ToolCall } from '@ai-sdk/provider';
 import { isObject } from '../../domain/shape.ts';
 
 interface UnnamedCalls {
-  /** A piece as the provider sent it; how many characters of it are kept. */
-  add(raw: unknown): number;
+  /** A piece as the provider sent it; how many characters of it are kept, `each` besides for every call that it begins. */
+  add(raw: unknown, each: number): number;
   /** Those whose name was empty to the end. */
   calls(): readonly LanguageModelV3ToolCall[];
 }
@@ -19,19 +19,21 @@ export function createUnnamedCalls(): UnnamedCalls {
   // By their place in the reply, or by their id; null: it has its name.
   const drafts = new Map<unknown, Draft | null>();
 
-  function keep({ id, index = id, function: called }: Delta): number {
+  function keep({ id, index = id, function: called }: Delta, each: number): number {
     if (index === undefined || !isObject(called)) return 0;
     const { name, arguments: text } = called;
+    const known = drafts.has(index);
     if (typeof name === 'string' && name.trim() !== '') drafts.set(index, null);
-    else if (name === '' && !drafts.has(index)) drafts.set(index, { id: textOf(id), text: '' });
+    else if (name === '' && !known) drafts.set(index, { id: textOf(id), text: '' });
+    const begun = drafts.has(index) && !known ? each + JSON.stringify(index).length : 0;
     const draft = drafts.get(index) ?? null;
-    if (draft === null) return 0;
+    if (draft === null) return begun;
     draft.text += textOf(text);
-    return textOf(text).length + draft.id.length;
+    return begun + textOf(text).length + draft.id.length;
   }
 
   return {
-    add: (raw) => deltasOf(raw).reduce((sum, delta) => sum + keep(delta), 0),
+    add: (raw, each) => deltasOf(raw).reduce((sum, delta) => sum + keep(delta, each), 0),
     calls: () =>
       [...drafts.values()].flatMap((draft) =>
         draft === null ? [] : [{ type: 'tool-call', toolCallId: draft.id, toolName: '', input: draft.text }],

@@ -23,8 +23,9 @@ const compileMsMax = 250;
 const checkMsMax = 100;
 /** A busy machine may be late now and then; whoever is late so often is slow. */
 const lateMax = 3;
-/** Of the schemas whose checks are kept, as JSON. */
-const keptBytesMax = 4 * 1_048_576;
+/** Of the schemas whose checks are kept, as JSON, and what each counts besides: the check that was compiled of it takes more than its text. */
+const keptBytesMax = 32 * 1_048_576;
+const checkBytes = 64 * 1024;
 
 const options: Options = {
   strict: false,
@@ -75,7 +76,7 @@ function createStore(): (schema: Schema) => Kept {
 
   function keptBy(content: string): Kept {
     const key = createHash('sha256').update(content).digest('base64');
-    const kept = byContent.get(key) ?? { bytes: Buffer.byteLength(content), check: undefined, late: 0 };
+    const kept = byContent.get(key) ?? { bytes: Buffer.byteLength(content) + checkBytes, check: undefined, late: 0 };
     bytes += byContent.delete(key) ? 0 : kept.bytes;
     byContent.set(key, kept);
     for (const [oldest, old] of byContent) {
