@@ -5,6 +5,9 @@ import { AppError } from '@tollgate/proto/contract';
 const windowMs = 60_000;
 const keysMax = 10_000;
 
+/** Of what any member may write, for each key: each write stays in the history for good, and no client of ours comes near. */
+export const writesPerMinute = 600;
+
 export interface RateLimit {
   /** Counts a request of `key`; throws `rate_limited` with the seconds to wait. */
   take(key: string): void;

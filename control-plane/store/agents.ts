@@ -84,6 +84,21 @@ export async function findAgent(db: Queryable, workspaceId: number, id: string):
   return rows[0] === undefined ? null : agentFromRow(rows[0]);
 }
 
+/**
+ * How many there are, and how much their texts and lists hold together, in bytes. What policy is compiled from counts as JSON, in which
+ * it is sent; of the rest only the length is looked up.
+ */
+export async function measureAgents(db: Queryable, workspaceId: number): Promise<{ readonly count: number; readonly bytes: number }> {
+  const lengths = ['to_json(name)::text', 'array_to_json(enabled_tools)::text', 'array_to_json(scopes)::text']
+    .concat('model', 'system_prompt', 'description', 'icon')
+    .map((text) => `octet_length(${text})`);
+  const { rows } = await db.query<{ count: string; bytes: string }>(
+    `select count(*), coalesce(sum(${lengths.join(' + ')}), 0) as bytes from agent where workspace_id = $1`,
+    [workspaceId],
+  );
+  return { count: Number(rows[0]?.count), bytes: Number(rows[0]?.bytes) };
+}
+
 export async function insertAgent(
   db: Queryable,
   workspaceId: number,

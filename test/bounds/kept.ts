@@ -32,6 +32,10 @@ export function findKept(path: string, text: string): readonly Kept[] {
   const found: string[] = [];
   walk(program, (node, above) => {
     if (node.type === 'PropertyDefinition' && isGrowing(node['value'])) found.push(nameOf(node['key']));
+    // Made when it is first needed.
+    const target = node.type === 'AssignmentExpression' && isGrowing(node['right']) ? node['left'] : null;
+    if (isNode(target) && target.type === 'MemberExpression' && isNode(target['object']) && target['object'].type === 'ThisExpression')
+      found.push(nameOf(target['property']));
     if (node.type !== 'VariableDeclarator' || !isGrowing(node['init'])) return;
     const maker = above.findLast(isFunction);
     if (maker === undefined || outlives(maker, nameOf(node['id']))) found.push(nameOf(node['id']));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createRest, errorOf, field, type Rest } from './rest.ts';
 
 let rest: Rest;
@@ -114,6 +114,89 @@ describe('create', () => {
     const answer = await rest.ask('POST', list, { body, headers: { 'content-type': 'application/json' } });
     expect(answer.status).toBe(400);
     expect(errorOf(answer)).toContain('body');
+  });
+});
+
+describe('how often a key may write', () => {
+  test('the 601st create, PUT or DELETE of a member in a minute is 429 with Retry-After, for that key only, until the minute is over', async () => {
+    const fresh = await createRest();
+    onTestFinished(() => fresh.close());
+    const id = await fresh.createAgent();
+    const key = await fresh.keyOf('member');
+    const ask = [
+      () => fresh.ask('POST', list, { body: {}, key }),
+      () => fresh.ask('PUT', `${list}/${id}`, { body: {}, key }),
+      () => fresh.ask('DELETE', `${list}/nobody`, { key }),
+    ];
+    for (let n = 0; n < 600; n += 1) expect((await ask[n % 3]?.())?.status).toBe([400, 200, 404][n % 3]);
+    for (const again of ask) {
+      const refused = await again();
+      expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
+      expect(errorOf(refused)).toBe('at most 600 writes of agents a minute for each key');
+    }
+    expect((await fresh.ask('GET', `${list}/${id}`)).status).toBe(200);
+    expect((await fresh.ask('PATCH', `${list}/${id}`, { body: { icon: 'x' }, key })).status).toBe(200);
+    const admin = await fresh.keyOf('admin');
+    for (let n = 0; n < 601; n += 1) expect((await fresh.ask('DELETE', `${list}/nobody`, { key: admin })).status).toBe(404);
+    fresh.clock.now = new Date(fresh.clock.now.getTime() + 60_000);
+    expect((await ask[1]?.())?.status).toBe(200);
+  });
+});
+
+describe('what the agents of a workspace may be together', () => {
+  const mebi = 1_048_576;
+  const filled = async (count: number, promptLength: number) => {
+    const full = await createRest();
+    onTestFinished(() => full.close());
+    const first = await full.createAgent({ systemPrompt: 'p'.repeat(promptLength) });
+    await full.pool.query(
+      `insert into agent (workspace_id, id, name, model, system_prompt, description, icon, enabled_tools, scopes, max_tool_calls, max_budget_cents,
+         max_duration_ms, max_tool_rounds, delegatable, can_delegate, suspended, created_at, updated_at)
+       select workspace_id, 'copy' || n, name, model, system_prompt, description, icon, enabled_tools, scopes, max_tool_calls, max_budget_cents,
+         max_duration_ms, max_tool_rounds, delegatable, can_delegate, suspended, created_at, updated_at from agent, generate_series(2, $1::int) n`,
+      [count],
+    );
+    return { full, first };
+  };
+  const body = { name: 'more', model: 'demo/echo' };
+
+  test('one agent more than 10,000 is 409, and one that goes makes room', async () => {
+    const { full, first } = await filled(10_000, 1);
+    expect(await full.ask('POST', list, { body })).toMatchObject({
+      status: 409,
+      body: { error: 'a workspace has at most 10000 agents; delete one that is not needed' },
+    });
+    expect(await full.ask('PUT', `${list}/${first}`, { body: { description: 'still written' } })).toMatchObject({ status: 200 });
+    expect(await full.ask('DELETE', `${list}/${first}`)).toMatchObject({ status: 200 });
+    expect(await full.ask('POST', list, { body })).toMatchObject({ status: 200 });
+    const other = await full.ask('POST', list, { body, key: full.other });
+    expect(other).toMatchObject({ status: 200 });
+  });
+
+  test('profiles of more than 32 MiB together are 409, by a create and by a change', async () => {
+    const { full, first } = await filled(32, mebi - 2_048);
+    const refused = {
+      status: 409,
+      body: { error: expect.stringMatching(/ may hold 33554432 bytes of text .* would hold 33\d{6}; shorten /) },
+    };
+    const enabledTools = Array.from({ length: 20_000 }, (_, at) => `tool.${at}`);
+    expect(await full.ask('POST', list, { body: { ...body, systemPrompt: 'p'.repeat(200_000) } })).toMatchObject(refused);
+    expect(await full.ask('POST', list, { body: { ...body, enabledTools } })).toMatchObject(refused);
+    expect(await full.ask('PUT', `${list}/${first}`, { body: { enabledTools } })).toMatchObject(refused);
+    expect(await full.ask('PATCH', `${list}/${first}`, { body: { systemPrompt: '', scopes: [] } })).toMatchObject({ status: 200 });
+    expect(await full.ask('PATCH', `${list}/${first}`, { body: { systemPrompt: 'p'.repeat(100_000) } })).toMatchObject({ status: 200 });
+  });
+
+  test('where they hold more than that already, what makes an agent no larger is written all the same', async () => {
+    const { full, first } = await filled(34, 1_000_000);
+    expect(await full.ask('PATCH', `${list}/${first}`, { body: { description: 'more' } })).toMatchObject({ status: 409 });
+    for (const change of [
+      { suspended: true },
+      { suspended: false },
+      { maxToolCalls: 10_000 },
+      { systemPrompt: 'short', description: 'more' },
+    ])
+      expect(await full.ask('PATCH', `${list}/${first}`, { body: change })).toMatchObject({ status: 200 });
   });
 });
 

@@ -222,6 +222,10 @@ describe('health', () => {
 });
 
 describe('over a socket', () => {
+  test('no more than 10,000 connections are open at once', () => {
+    expect(rest.app.server.maxConnections).toBe(10_000);
+  });
+
   let port: number;
   beforeAll(async () => {
     const address = rest.app.addresses()[0];

@@ -46,6 +46,38 @@ describe('two parts with two authors', () => {
     }
   });
 
+  test('what a member writes of themselves again, or removes again, leaves neither history nor an event', async () => {
+    const rows = async (): Promise<unknown> =>
+      (
+        await rest.pool.query(
+          'select (select count(*) from policy_history) as history, (select count(*) from admin_event) as events, revision from workspace where slug = $1',
+          ['acme'],
+        )
+      ).rows;
+    await self({ tools: { 'a.b': { api: deny } } });
+    const written = await rows();
+    for (const body of [{}, { tools: { 'a.b': { api: deny } } }, await view()]) expect((await self(Object(body))).status).toBe(200);
+    expect(await rows()).toEqual(written);
+    expect((await rest.ask('DELETE', url, { key: member })).status).toBe(200);
+    const removed = await rows();
+    expect(removed).not.toEqual(written);
+    expect(await rest.ask('DELETE', url, { key: member })).toMatchObject({ status: 200, body: { ok: true } });
+    expect(await rows()).toEqual(removed);
+  });
+
+  test('a member writes their own at most 600 times a minute with a key, which holds up nobody else', async () => {
+    const busy = await rest.keyOf('member', ['*'], 'busy-1');
+    const own = '/acme/admin/userPolicies/busy-1';
+    const ask = (n: number) => (n % 2 === 0 ? rest.ask('DELETE', own, { key: busy }) : rest.ask('PUT', own, { key: busy, body: [] }));
+    for (let n = 0; n < 600; n += 1) expect((await ask(n)).status).toBe(n % 2 === 0 ? 200 : 400);
+    for (const n of [0, 1]) {
+      const refused = await ask(n);
+      expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
+      expect(errorOf(refused)).toBe('at most 600 writes of a user policy by its member a minute for each key');
+    }
+    expect((await rest.ask('PUT', own, { body: { defaults: { api: deny } } })).status).toBe(200);
+  });
+
   test('what an admin writes is theirs, also where the member says the same today', async () => {
     await self({ tools: { 'pay.send': { api: deny } } });
     await organisation({ tools: { 'pay.send': { api: deny } } });

@@ -30,6 +30,9 @@ export interface Agent extends AgentFields {
   readonly updatedAt: Date;
 }
 
+/** Of one workspace: each control plane with a follower of it holds all of its agents. */
+export const agentBounds = { inWorkspace: 10_000, bytesInWorkspace: 32 * 1_048_576 } as const;
+
 const agentDefaults = {
   systemPrompt: 'You are a helpful autonomous agent.',
   description: '',

@@ -1,12 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { agentSchemas, profileOf } from '../../domain/agents/agent.ts';
+import { isLead } from '../../domain/access/access.ts';
+import type { Actor } from '../../domain/access/actor.ts';
 import { createAgent } from '../../operations/agents/create-agent.ts';
 import { deleteAgent } from '../../operations/agents/delete-agent.ts';
 import { listAgents, readAgent } from '../../operations/agents/read-agents.ts';
 import { patchAgent, updateAgent } from '../../operations/agents/update-agent.ts';
 import type { AppDeps } from '../deps.ts';
-import { createRateLimit } from '../rate-limit.ts';
+import { createRateLimit, writesPerMinute } from '../rate-limit.ts';
 import { addRoute, ok } from '../route.ts';
 import { agentRef, anyObject, listOf, okAnd, text, written } from '../shapes.ts';
 
@@ -16,6 +18,11 @@ const params = Type.Object({ id: Type.String() });
 
 export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
   const patches = createRateLimit(deps.clock, deps.config.patchPerMinute);
+  const writes = createRateLimit(deps.clock, writesPerMinute, 'writes of agents a minute for each key');
+  const limitWrites = ({ role, keyId }: Actor): void => {
+    if (!isLead(role)) writes.take(keyId);
+  };
+  const often = `Of a member, more than ${writesPerMinute} creates, PUTs and DELETEs of a key in a minute are refused.`;
   addRoute(app, deps, {
     method: 'GET',
     url: list,
@@ -34,14 +41,15 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'createAgent',
     tag: 'Agents',
     summary: 'Creates an agent',
-    description: 'Omitted optional fields take their defaults; unknown ones are ignored.',
+    description: `Omitted optional fields take their defaults; unknown ones are ignored. ${often}`,
     answers: written({ id: text }),
-    refusals: ['stale_revision'],
+    refusals: ['conflict', 'stale_revision', 'rate_limited'],
     shownBody: agentSchemas.create,
     operation: createAgent,
     schema: { body: anyObject },
     input: ({ body }) => body,
     answer: ok,
+    admit: limitWrites,
   });
   addRoute(app, deps, {
     method: 'GET',
@@ -62,14 +70,15 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'updateAgent',
     tag: 'Agents',
     summary: 'Writes the fields that are present',
-    description: 'Absent fields are untouched, unknown ones ignored.',
+    description: `Absent fields are untouched, unknown ones ignored. ${often}`,
     answers: written(),
-    refusals: ['not_found', 'stale_revision'],
+    refusals: ['not_found', 'conflict', 'stale_revision', 'rate_limited'],
     shownBody: agentSchemas.update,
     operation: updateAgent,
     schema: { params, body: anyObject },
     input: (asked) => ({ id: asked.params.id, body: asked.body }),
     answer: ok,
+    admit: limitWrites,
   });
   addRoute(app, deps, {
     method: 'PATCH',
@@ -79,7 +88,7 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
     summary: 'Changes an agent on the validated path',
     description: 'Unknown fields, unrecognized models and caps out of bounds are refused. Rate limited for each key.',
     answers: written(),
-    refusals: ['not_found', 'stale_revision', 'rate_limited'],
+    refusals: ['not_found', 'conflict', 'stale_revision', 'rate_limited'],
     shownBody: agentSchemas.patch,
     operation: patchAgent,
     schema: { params, body: anyObject },
@@ -93,11 +102,13 @@ export function addAgentRoutes(app: FastifyInstance, deps: AppDeps): void {
     id: 'deleteAgent',
     tag: 'Agents',
     summary: 'Removes an agent',
+    description: often,
     answers: written(),
-    refusals: ['not_found', 'stale_revision'],
+    refusals: ['not_found', 'stale_revision', 'rate_limited'],
     operation: deleteAgent,
     schema: { params },
     input: (asked) => asked.params.id,
     answer: ok,
+    admit: limitWrites,
   });
 }

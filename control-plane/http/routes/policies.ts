@@ -1,7 +1,7 @@
 // The documents of the four layers, each read, written and removed in the same way; the brake.
 import { isRole, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
-import { requireAccessTo } from '../../domain/access/access.ts';
+import { isLead, requireAccessTo } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { uidProblem } from '../../domain/access/member.ts';
 import { badRequest } from '../../domain/refusal.ts';
@@ -26,6 +26,7 @@ import {
 } from '../../operations/policies/write-policy.ts';
 import { deleteUserPolicy, putUserPolicy } from '../../operations/policies/write-user-policy.ts';
 import type { AppDeps } from '../deps.ts';
+import { createRateLimit, writesPerMinute } from '../rate-limit.ts';
 import { addRoute, ok } from '../route.ts';
 import {
   anyObject,
@@ -51,6 +52,7 @@ const nothing = (): undefined => undefined;
 const merges = 'JSON Merge Patch (RFC 7396): what is sent changes, `null` removes.';
 
 export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const ofMembers = createRateLimit(deps.clock, writesPerMinute, 'writes of a user policy by its member a minute for each key');
   addPolicyDocument(app, deps, {
     url: `${admin}/workspacePolicy`,
     noun: 'WorkspacePolicy',
@@ -96,6 +98,10 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     // It may be written before its member joins; it may not be written for what can never be a member.
     nameOf: acceptUid,
     admit: (actor, uid) => requireAccessTo(actor, 'user-policy.write', uid),
+    limit: ({ role, keyId }) => {
+      if (!isLead(role)) ofMembers.take(keyId);
+    },
+    often: `Of a member, more than ${writesPerMinute} PUTs and DELETEs of a key in a minute are refused.`,
     read: readUserPolicy,
     write: putUserPolicy,
     remove: deleteUserPolicy,
@@ -130,6 +136,9 @@ interface Document<N> {
   readonly nameOf: (segment: string) => N;
   /** Whether the actor may write what the last segment names, before it is known what. */
   readonly admit?: (actor: Actor, segment: string) => void;
+  /** How often an actor may write; `often` says it in the document. */
+  readonly limit?: (actor: Actor) => void;
+  readonly often?: string;
   readonly read: Operation<N, object>;
   readonly write: Operation<{ readonly name: N; readonly body: unknown }, object>;
   readonly remove: Operation<N, object>;
@@ -139,12 +148,13 @@ interface Document<N> {
 }
 
 function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<N>): void {
-  const { url, noun, words, read, write, remove, shown, body } = document;
+  const { url, noun, words, read, write, remove, shown, body, often } = document;
   const variable = /:(\w+)$/.exec(url)?.[1];
   const params = variable === undefined ? inWorkspace : workspaceAnd(variable, document.segment);
   const segmentOf = (named: object): string => String(Object.entries(named).find(([key]) => key === variable)?.[1]);
   const nameOf = (asked: { readonly params: object }): N => document.nameOf(segmentOf(asked.params));
   const tag = 'Policies';
+  const limited = document.limit === undefined ? [] : (['rate_limited'] as const);
   addRoute(app, deps, {
     method: 'GET',
     url,
@@ -163,12 +173,15 @@ function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Doc
     id: `write${noun}`,
     tag,
     summary: `Writes ${words}`,
-    description: document.how,
+    description: [document.how, ...(often === undefined ? [] : [often])].join(' '),
     answers: written({}, { overrides: listOf(overrideRef) }),
-    refusals: ['conflict', 'stale_revision'],
+    refusals: ['conflict', 'stale_revision', ...limited],
     operation: write,
     schema: { params, body: anyObject, querystring: forceQuery },
-    admit: (actor, named) => document.admit?.(actor, segmentOf(named)),
+    admit: (actor, named) => {
+      document.admit?.(actor, segmentOf(named));
+      document.limit?.(actor);
+    },
     shownBody: body,
     input: (asked) => ({ name: nameOf(asked), body: asked.body }),
     answer: ok,
@@ -179,10 +192,12 @@ function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Doc
     id: `delete${noun}`,
     tag,
     summary: `Removes ${words}`,
+    ...(often === undefined ? {} : { description: often }),
     answers: written({}, { overrides: listOf(overrideRef) }),
-    refusals: ['stale_revision'],
+    refusals: ['stale_revision', ...limited],
     operation: remove,
     schema: { params },
+    admit: (actor) => document.limit?.(actor),
     input: nameOf,
     answer: ok,
   });

@@ -4,6 +4,7 @@ import { accepted } from '../../domain/refusal.ts';
 import { insertAgent } from '../../store/agents.ts';
 import { writeOperation } from '../operation.ts';
 import { requireCeiling } from './require-ceiling.ts';
+import { requireRoom } from './require-room.ts';
 
 export const createAgent = writeOperation('agent.create', async (write, body: unknown) => {
   const { client, deps, workspaceId, now } = write;
@@ -11,5 +12,6 @@ export const createAgent = writeOperation('agent.create', async (write, body: un
   await requireCeiling(write, null, fields);
   const id = makeId(deps.random);
   await insertAgent(client, workspaceId, { ...fields, id, createdAt: now });
+  await requireRoom(write, null, fields);
   return { result: { id }, target: `agent/${id}` };
 });

@@ -9,6 +9,7 @@ import { updateAgent as updateStored } from '../../store/agents.ts';
 import { type Deps, writeOperation } from '../operation.ts';
 import { requireAgent } from './read-agents.ts';
 import { requireCeiling } from './require-ceiling.ts';
+import { requireRoom } from './require-room.ts';
 
 interface AgentChange {
   readonly id: string;
@@ -23,6 +24,7 @@ const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<
     requireBrake(actor, agent, fields);
     await requireCeiling(write, agent, { ...agent, ...fields });
     await updateStored(client, workspaceId, id, fields, now);
+    await requireRoom(write, agent, { ...agent, ...fields });
     return { result: {}, target: `agent/${id}`, detail: { fields: Object.keys(fields) } };
   });
 

@@ -1,5 +1,7 @@
 // A user's document has two parts with two authors. Owners and admins always write `organisation`, about themselves too;
-// a member writes `self`, and only what is at least as strict as what the organisation says there.
+// a member writes `self`, and only what is at least as strict as what the organisation says there. What a member writes that changes
+// nothing leaves no history: it stays for good, and any member may write.
+import { isDeepStrictEqual } from 'node:util';
 import { type DocumentId, documentKey, type Part } from '@tollgate/proto/contract';
 import { isLead, requireAccessTo } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
@@ -40,8 +42,10 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   if (part === 'self') await refuseLooser(write, uid, parts.self, after);
   await requireUnderstood(write, [after]);
   const id: DocumentId = { layer: 'user', uid, part };
+  const target = `policy/${documentKey(id)}`;
+  if (part === 'self' && isDeepStrictEqual(parts.self, after)) return { result: {}, target, kept: false };
   await writeDocument(client, workspaceId, { id, document: after }, authorship(write));
-  return { result: await overridesLeft(write, { id, before: parts[part], after }), target: `policy/${documentKey(id)}` };
+  return { result: await overridesLeft(write, { id, before: parts[part], after }), target };
 });
 
 async function refuseLooser(
@@ -61,9 +65,13 @@ export const deleteUserPolicy = writeOperation('user-policy.delete', async (writ
   requireAccessTo(actor, 'user-policy.delete', uid);
   const reached: readonly Part[] = isLead(actor.role) ? ['organisation', 'self'] : ['self'];
   const parts = await readUserParts(client, workspaceId, uid);
-  for (const part of reached) await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
+  let kept = isLead(actor.role);
+  for (const part of reached) {
+    const removed = await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
+    kept ||= removed;
+  }
   // What a member writes of themselves neither makes an exception nor ends one.
   const id: DocumentId = { layer: 'user', uid, part: 'organisation' };
   const result = isLead(actor.role) ? await overridesLeft(write, { id, before: parts.organisation, after: null }) : {};
-  return { result, target: reached.map((part) => `policy/${documentKey({ layer: 'user', uid, part })}`) };
+  return { result, target: reached.map((part) => `policy/${documentKey({ layer: 'user', uid, part })}`), kept };
 });
