@@ -5,7 +5,15 @@
 // stirred or its time comes: of thousands of runs that go on, only those are looked at where there may be something to ask. A rate
 // limit's is found by subject and id, and forgotten by `sweep` once idle; `generation` is replaced then. A run's belongs to whoever
 // counts the run.
-import { bounds, FairRoom, type QuotaAnswer, type QuotaAsk, type QuotaCounter, quotaCounterKey, type RevisionName } from '@tollgate/proto/contract';
+import {
+  bounds,
+  FairRoom,
+  type QuotaAnswer,
+  type QuotaAsk,
+  type QuotaCounter,
+  quotaCounterKey,
+  type RevisionName,
+} from '@tollgate/proto/contract';
 import type { LeasedCounter, Limit } from '../decide/decision.ts';
 import { Lease, type LeaseTally } from './lease.ts';
 import { Schedule } from './schedule.ts';
