@@ -136,6 +136,8 @@ export async function writesAndUndoes({ world, measure }: Bench, pairs: number):
 
 async function readState(world: World): Promise<WorkspaceState> {
   const pool = new Pool(world.postgres.connection);
+  // At the end PostgreSQL may be gone before the last connection is.
+  pool.on('error', () => undefined);
   try {
     const { rows } = await pool.query<{ id: string }>("select id from workspace where slug = 'default'");
     const state = await readWorkspaceState(pool, Number(rows[0]?.id));

@@ -28,6 +28,8 @@ export async function startExporting(): Promise<Exporting> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-chaos-export-'));
   const [postgres, collector] = await Promise.all([startPostgres(), startCollector()]);
   const pool = new Pool(postgres.connection);
+  // At the end PostgreSQL may be gone before the last connection is.
+  pool.on('error', () => undefined);
   const planes = new Set<ControlPlane>();
   return {
     collector,
