@@ -21,6 +21,7 @@ import { capBounds } from '../../domain/agents/agent.ts';
 import type { Governor } from '../../runs/governance/governor.ts';
 import { authenticate } from '../access/authenticate.ts';
 import type { Deps } from '../operation.ts';
+import { createSharedLookup } from './shared-lookup.ts';
 
 interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly governor: Pick<Governor, 'lease'>;
@@ -35,6 +36,7 @@ const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2 };
 
 export function createHookHost({ governor, requestsPerSecond, decided, calls, ...deps }: HookHostDeps): HookHost {
   const limit = createRequestLimit({ now: () => deps.clock().getTime() }, requestsPerSecond);
+  const actorOf = createSharedLookup((key) => authenticate(deps, `Bearer ${key}`).catch(unlessUnknown));
   const room = new SessionRoom(sessionBytes);
   const sessions = new WeakMap<Governing, Sessions>();
   const sessionsOf = (governing: Governing): Sessions => {
@@ -46,7 +48,7 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, ..
   async function enter({ authorization, workspace }: Shown): Promise<Entry> {
     const shown = keyIn(authorization);
     if (shown === null) return badKeys.missing;
-    const actor = await authenticate(deps, `Bearer ${shown.text}`).catch(unlessUnknown);
+    const actor = await actorOf(shown.text);
     if (actor === null) return badKeys.unknown;
     if (workspace !== undefined && workspace !== actor.slug) return badKeys.elsewhere;
     if (!hasScope(actor.scopes, 'govern')) return badKeys.unscoped;
