@@ -1,10 +1,13 @@
 // The program of flood.ts that attacks: as many requests a second as its key may make, over many connections; at the end, or once nobody
-// answers any more, it says what came of them.
+// answers any more, it says what came of them. An attacker has a machine of its own: here it takes what the other programs leave.
+import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { type Attacked, attackOf, type AttackOrder } from './flood-requests.ts';
 
 const connections = 96;
+/** Of a process, of which this user may set any that is lower. */
+const lowest = 19;
 /** In a row: the program has ended. */
 const failedMax = 1_000;
 
@@ -40,5 +43,6 @@ async function attack({ url, key, requestsPerSecond, minutes }: AttackOrder): Pr
   return seen;
 }
 
+setPriority(lowest);
 const order: AttackOrder = JSON.parse(process.argv[2] ?? '');
 process.stdout.write(JSON.stringify(await attack(order)));
