@@ -2,7 +2,7 @@
 // of the event loop. On return, or when the promise resolves, the entry is as durable as the spool was opened for.
 //
 // A group collects (framed, in order, waiting for the end of the turn), is written in one write and, with durability
-// `disk`, synced. One group is synced at a time; meanwhile the next one collects. A failure refuses the group, and
+// `disk`, synced. The first entries of a turn do not wait for its end, which is long where many others ask. One group is synced at a time; meanwhile the next one collects. A failure refuses the group, and
 // those that collect behind it, since their sequences counted on it. With `remote` a written entry waits for its
 // acknowledgement: not the group, whose next one is written meanwhile.
 import type { Confirmations } from './confirmations.ts';
@@ -27,6 +27,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
+/** So many entries of a turn are written by themselves: a write costs little beside a call, and where many come, most of them share one. */
+const aloneMax = 2;
 /** A group is not let grow beyond this. */
 const groupBytesMax = 1024 * 1024;
 
@@ -40,6 +42,7 @@ export interface AppendingConfig {
 export function createAppending(writer: Writer, { durability, confirmations, onAppended }: AppendingConfig): Appending {
   let group: Waiting[] = [];
   let isScheduled = false;
+  let inTurn = 0;
   let isSyncing = false;
   let onIdle = (): void => {};
 
@@ -82,10 +85,13 @@ export function createAppending(writer: Writer, { durability, confirmations, onA
   }
 
   function schedule(): void {
+    inTurn += 1;
+    if (inTurn <= aloneMax && durability !== 'disk') process.nextTick(flush);
     if (isScheduled) return;
     isScheduled = true;
     setImmediate(() => {
       isScheduled = false;
+      inTurn = 0;
       flush();
     });
   }
