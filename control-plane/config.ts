@@ -1,13 +1,15 @@
 // The environment variables of the control plane: types, defaults, checks and README's table in one schema.
 import { isIP } from 'node:net';
 import { commandsProblem, type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
-import { requestsPerSecondDefault } from '@tollgate/sidecar/hooks';
 import { endpointProblem, headersProblem, isPlaintextBeyond } from './otlp/settings.ts';
 import { baseUrlProblem, modelEndpointsProblem, parseModelEndpoints } from './domain/agents/model-endpoints.ts';
 import { checkEmail } from './domain/access/member.ts';
 import { callMsDefault } from './runs/mcp/reach.ts';
 
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });
+
+/** A quarter of what one replica answers beside all else that it does: more than one caller can ask, and others hardly feel a flood. */
+const hooksPerSecondDefault = 250;
 
 export const configSchema = {
   host: text({ name: 'TOLLGATE_HOST', describe: 'where it listens', fallback: '127.0.0.1' }),
@@ -141,7 +143,7 @@ export const configSchema = {
   requestsPerSecond: integer({
     name: 'TOLLGATE_REQUESTS_PER_SECOND',
     describe: 'hooks that are asked here, a second for each key',
-    fallback: requestsPerSecondDefault,
+    fallback: hooksPerSecondDefault,
     min: 1,
     max: 1_000_000,
   }),

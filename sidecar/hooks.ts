@@ -4,7 +4,7 @@ export type { Shown } from './gateway/entrance.ts';
 export type { Entry, HookHost } from './gateway/hooks/host.ts';
 export { type HookRoutes, registerHooks } from './gateway/hooks/hooks.ts';
 export { authenticate, badKeys, keyIn, noPolicy } from './gateway/key.ts';
-export { createRequestLimit, requestsPerSecondDefault } from './gateway/request-limit.ts';
+export { createRequestLimit } from './gateway/request-limit.ts';
 export { SessionRoom } from './gateway/sessions/room.ts';
 export { createSessions, type Sessions } from './gateway/sessions/sessions.ts';
 export { shareFairly } from './gateway/share-fairly.ts';

@@ -37,7 +37,8 @@ const standAt = (place: keyof typeof priorities): void => {
 };
 /** Of injection and of the chart, in MiB; and what Node takes of it for its heap in a container. */
 const memory = isSidecar ? { limitMb: 512, heapMb: 259 } : { limitMb: 1_024, heapMb: 523 };
-const requestsPerSecond = 1_000;
+/** What `TOLLGATE_REQUESTS_PER_SECOND` of each lets through. */
+const requestsPerSecond = isSidecar ? 1_000 : 250;
 const restMs = 50;
 const aloneSeconds = 30;
 
