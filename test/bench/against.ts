@@ -65,7 +65,8 @@ async function figuresOf(tree: Tree, names: readonly string[]): Promise<readonly
   const side = names.filter((name) => name.startsWith('side'));
   const own = names.filter((name) => !name.startsWith('side'));
   const figures: Figure[] = [];
-  if (side.length > 0) figures.push(...(await benched(thisTree, [...side, '--alone', '--rounds', '1', '--tree', tree.root])));
+  if (side.length > 0)
+    figures.push(...(await benched(thisTree, [...side, '--alone', '--rounds', '1', '--starts', '1', '--tree', tree.root])));
   if (own.length > 0) figures.push(...(await benched(tree, own)));
   return figures;
 }

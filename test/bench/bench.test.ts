@@ -1,7 +1,7 @@
 // What the bench makes of figures: whether others disturbed them, whether two runs agree, and which tree is slower.
 import { expect, test } from 'vitest';
 import { compareFigures, figuresIn } from './against.ts';
-import { judge, judgeAmount, orient } from './measure.ts';
+import { judge, judgeAmount, middleOf, orient } from './measure.ts';
 import { othersBetween } from './side/others.ts';
 import type { ProcessTable } from './side/processes.ts';
 import { differencesOf } from './twice.ts';
@@ -106,4 +106,17 @@ test('nothing beside nothing is the same, and something beside nothing is slower
 test('figures are the lines of JSON with a value', () => {
   const text = '# 2 cores\n{"name":"a","value":1,"unit":"ms"}\n{"name":"b","notMeasured":"wrk is not installed"}\nnoise\n';
   expect(figuresIn(text)).toEqual([{ name: 'a', value: 1, unit: 'ms' }]);
+});
+
+test('of several starts the median is shown, of denied calls the worst, and nothing where one start could not measure', () => {
+  const run = (ratio: number, denied: number) => [
+    judge('P2', { ...fields, value: ratio * 10, ratio }),
+    judge('denied', { name: 'denied', unit: '% of calls', baseline: '', value: denied * 100, ratio: denied }),
+  ];
+  expect(middleOf([run(5, 0), run(1, 0.01), run(2, 0)])).toMatchObject([
+    { ratio: 2, value: 20, ok: true },
+    { ratio: 0.01, value: 1, ok: false },
+  ]);
+  const missing = { name: fields.name, notMeasured: 'gone' };
+  expect(middleOf([run(1, 0), [missing]])).toMatchObject([missing, { notMeasured: 'one of its runs has no such row' }]);
 });

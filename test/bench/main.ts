@@ -12,7 +12,7 @@ import { benchFanout } from './fanout.ts';
 import { benchFootprint } from './footprint.ts';
 import { benchGovern } from './govern.ts';
 import { benchHooks } from './hooks.ts';
-import { isMeasured, type Result, type Row } from './measure.ts';
+import { isMeasured, middleOf, type Result, type Row } from './measure.ts';
 import { benchProxies } from './proxies.ts';
 import { benchRedactQuality, benchRedactSpeed } from './redact.ts';
 import { benchWorst } from './redact-worst.ts';
@@ -21,7 +21,7 @@ import { benchStarts } from './starts.ts';
 import { versions } from './side/contenders.ts';
 import { Missing } from './side/missing.ts';
 import { lookAtOthers, type Others, othersCoresMax, watchOthers } from './side/others.ts';
-import { sideBenches, type SideOptions } from './side/side.ts';
+import { sideBenches, type SideOptions, startedOften } from './side/side.ts';
 import { thisTree } from './side/tree.ts';
 import { differencesOf } from './twice.ts';
 
@@ -48,7 +48,8 @@ const { values: options, positionals: asked } = parseOptions();
 const isAsked = (name: string, of: string): boolean => name === of || name.startsWith(`${of}-`);
 const names = Object.keys(benches).filter((name) => asked.length === 0 || asked.some((of) => isAsked(name, of)));
 const unknown = asked.filter((of) => !Object.keys(benches).some((name) => isAsked(name, of)));
-if (!/^[1-9]\d*$/.test(options.rounds)) refuse(`--rounds is a whole number of at least 1, and ${options.rounds} is not`);
+for (const name of ['rounds', 'starts'] as const)
+  if (!/^[1-9]\d*$/.test(options[name])) refuse(`--${name} is a whole number of at least 1, and ${options[name]} is not`);
 if (unknown.length > 0)
   refuse(`there is no bench ${unknown.join(', ')}; there are ${Object.keys(benches).join(', ')}, and side and redact for their parts`);
 
@@ -69,6 +70,7 @@ function parseOptions() {
         alone: flag,
         tree: text,
         rounds: { type: 'string', default: '3' },
+        starts: { type: 'string', default: '3' },
       },
     });
   } catch (error) {
@@ -86,6 +88,7 @@ async function measureAll(): Promise<number> {
   const side: SideOptions = {
     tree: options.tree === undefined ? thisTree : { root: options.tree, name: options.tree },
     rounds: Number(options.rounds),
+    starts: Number(options.starts),
     alone: options.alone,
   };
   const [first = nothing, again = null] = await measureTimes(options.twice ? 2 : 1, side);
@@ -135,22 +138,30 @@ function wordsOf({ cores, names: who }: Others): string {
 async function measureBench(name: string, side: SideOptions): Promise<readonly Row[]> {
   const isSide = name in sideBenches;
   const watched = watchOthers();
+  const runs: (readonly Row[])[] = [];
+  for (let start = 0; start < (startedOften.has(name) ? side.starts : 1); start += 1)
+    runs.push(await rowsOf(name, side, isSide ? () => undefined : print));
+  const rows = runs.length === 1 ? (runs[0] ?? []) : middleOf(runs);
+  if (!isSide) return rows;
+  const others = watched();
+  const seen = others.cores > othersCoresMax ? [{ name, notMeasured: wordsOf(others) }] : rows;
+  seen.forEach(print);
+  return seen;
+}
+
+async function rowsOf(name: string, side: SideOptions, onRow: (row: Row) => void): Promise<readonly Row[]> {
   const rows: Row[] = [];
   try {
     for await (const row of (await benches[name]?.(side)) ?? []) {
       rows.push(row);
-      if (!isSide) print(row);
+      onRow(row);
     }
   } catch (error) {
     // The other parts go on.
     if (!(error instanceof Missing)) console.error(error);
     rows.push({ name, notMeasured: error instanceof Error ? error.message : String(error) });
   }
-  if (!isSide) return rows;
-  const others = watched();
-  const seen = others.cores > othersCoresMax ? [{ name, notMeasured: wordsOf(others) }] : rows;
-  seen.forEach(print);
-  return seen;
+  return rows;
 }
 
 function print(row: Row): void {

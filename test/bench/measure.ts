@@ -98,3 +98,17 @@ function judged(fields: Measured, bound: Result['bound'], target: number): Resul
   const ok = bound === 'at most' ? fields.ratio <= target : fields.ratio >= target;
   return { ...fields, value: round(fields.value), ratio: round(fields.ratio), target, ok, bound };
 }
+
+/** Rows of several runs of one bench, a row each: the median run by ratio, with the median value; of shares of calls that were denied the worst. */
+export function middleOf(runs: readonly (readonly Row[])[]): readonly Row[] {
+  return (runs[0] ?? []).map(({ name }) => {
+    const rows = runs.flatMap((rows) => rows.find((row) => row.name === name) ?? { name, notMeasured: 'one of its runs has no such row' });
+    const missing = rows.find((row) => !isMeasured(row));
+    if (missing !== undefined) return missing;
+    const byRatio = rows.filter(isMeasured).toSorted((a, b) => a.ratio - b.ratio);
+    const isShare = byRatio.every(({ unit }) => unit.startsWith('%'));
+    const middle = byRatio[isShare ? byRatio.length - 1 : Math.floor(byRatio.length / 2)];
+    if (middle === undefined) throw new Error(`${name} was measured by no run`);
+    return { ...middle, value: isShare ? middle.value : round(median(byRatio.map(({ value }) => value))) };
+  });
+}

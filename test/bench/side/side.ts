@@ -15,11 +15,19 @@ export interface SideOptions {
   readonly tree: Tree;
   /** How often each pair is measured. */
   readonly rounds: number;
+  /** Of `startedOften`: how often all programs are started. */
+  readonly starts: number;
   /** Without contenders and the first version, as when two trees are compared. */
   readonly alone: boolean;
 }
 
 export type SideBench = (options: SideOptions) => Promise<readonly Row[]> | AsyncIterable<Row>;
+
+/**
+ * Those that load programs in turn. No two starts of a program are equally fast (what is compiled when, and where it lies in memory), so each of
+ * these starts all of them anew several times, and a figure is the median of the starts.
+ */
+export const startedOften: ReadonlySet<string> = new Set(['side-S1', 'side-S2', 'side-S3', 'side-S4']);
 
 export const sideBenches: Readonly<Record<string, SideBench>> = {
   'side-S1': benchHookDoor,
