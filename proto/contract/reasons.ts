@@ -26,6 +26,7 @@ export const reasons = {
   rate_limited: 'retry',
   redaction_unsupported: 'terminal',
   audit_unavailable: 'retry',
+  caller_gone: 'retry',
   internal_error: 'retry',
 } as const satisfies Record<string, null | 'terminal' | 'retry'>;
 

@@ -19,6 +19,8 @@ export interface Limit {
 export interface ChargedWindow {
   used(step: number): number;
   add(step: number): void;
+  /** Takes back one call that was added in this step. */
+  remove(step: number): void;
   waitFor(max: number, now: number): number | null;
 }
 
@@ -27,7 +29,12 @@ export interface LeasedCounter {
   readonly counter: QuotaCounter;
   hasRoom(now: number): boolean;
   take(now: number): void;
+  /** Of the call that was taken last, at `takenAt`: puts it back, where that can still be done. */
+  undoOf(takenAt: number): Undo;
 }
+
+/** Takes back what one call has counted; to be called once at most. */
+export type Undo = (now: number) => void;
 
 /**
  * Limits of one caller and tool that must all have room, broad to specific. `found` is for `limits/` alone: what it

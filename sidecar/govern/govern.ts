@@ -4,6 +4,9 @@
 //
 // Where a call is denied only because what is held of a limit has run dry here, it waits a moment for more, and is decided
 // again. Nothing is counted before.
+//
+// A caller may go before it is answered, and then it makes no call: a call that is decided after that counts nothing, and what one
+// that was permitted before has counted is given back.
 import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
@@ -13,7 +16,7 @@ import type { GovernDeps } from './governing.ts';
 import { withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
 import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
-import { denialOf, type Permit, type Verdict } from './verdict.ts';
+import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
 export interface ToolCall {
   readonly tool: string;
@@ -39,8 +42,16 @@ export interface Judged<T> {
 }
 
 export interface JudgedCall extends Judged<Verdict> {
+  /** Of a permitted call that its caller will not make after all, for this reason: gives back what it has counted. Absent: nothing can be. */
+  readonly notMade?: (why: Decision) => NotMade;
   /** JSON text of the input as policy lets it be stored; null where it is none. */
   readonly kept: string | null;
+}
+
+export interface NotMade {
+  readonly denial: Denial;
+  /** The text of a second entry, which says that the permit was not handed out. */
+  readonly entry: string;
 }
 
 /** Whether a door can put a redacted value in the place of what was there: never, always, or as the value itself says. */
@@ -54,6 +65,8 @@ export interface Asking {
   readonly forwards: Takes;
   /** By `GovernDeps.clock.now`: what is not decided by then is denied, and nothing of it counts. Absent: whoever asked waits. */
   readonly until?: number;
+  /** The caller has gone, and will not make the call. Absent: the door cannot tell, or the call is made whether it has gone or not. */
+  readonly gone?: AbortSignal;
 }
 
 /** Decides and counts one call: at once, unless a wait may help, then within the time that calls wait for limits and within `until`. */
@@ -61,31 +74,41 @@ export function judge(
   deps: GovernDeps,
   run: GovernedRun,
   call: ToolCall,
-  { forwards, until = Number.POSITIVE_INFINITY }: Asking,
+  { forwards, until = Number.POSITIVE_INFINITY, gone }: Asking,
 ): JudgedCall | Promise<JudgedCall> {
   const startedAt = deps.clock.now();
   const inTime = (now: number): Weighed => {
+    if (gone?.aborted === true) return unkept(goneBefore);
     const weighed = weighSafely(deps, run, call, { forwards, now });
     // Also where it was weighed for too long.
     return deps.clock.now() < until ? weighed : unkept(late);
   };
+  const end = (weighed: Weighed, decidedAt: number): JudgedCall =>
+    conclude(deps, run, call, { weighed, startedAt, decidedAt, mayGo: gone !== undefined });
   const first = inTime(startedAt);
   const { awaits } = first.decision;
-  if (awaits === null) return conclude(deps, run, call, { weighed: first, startedAt, decidedAt: startedAt });
+  if (awaits === null) return end(first, startedAt);
   return new Promise((done, fail) => {
-    run.usage.wait(awaits, startedAt, until, (isLast, now) => {
+    let isDecided = false;
+    const tryAt = (isLast: boolean, now: number): Decision['awaits'] => {
+      if (isDecided) return null;
       try {
         const weighed = inTime(now);
-        if (isLast || weighed.decision.awaits === null) done(conclude(deps, run, call, { weighed, startedAt, decidedAt: now }));
+        isDecided = isLast || weighed.decision.awaits === null;
+        if (isDecided) done(end(weighed, now));
         return weighed.decision.awaits;
       } catch (error) {
+        isDecided = true;
         fail(error);
         return null;
       }
-    });
+    };
+    gone?.addEventListener('abort', () => tryAt(true, deps.clock.now()), { once: true });
+    run.usage.wait(awaits, startedAt, until, tryAt);
   });
 }
 
+const goneBefore = refuse('caller_gone', 'the caller had gone before the call was decided');
 const late = refuse('internal_error', 'no answer in time: whoever asked must be answered before it could be decided');
 
 interface Concluding {
@@ -93,13 +116,16 @@ interface Concluding {
   readonly startedAt: number;
   /** When it was weighed. */
   readonly decidedAt: number;
+  /** What it counts may have to be given back. */
+  readonly mayGo: boolean;
 }
 
 /** Counts the call as it was weighed, at that same time. */
-function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed, startedAt, decidedAt }: Concluding): JudgedCall {
+function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed, startedAt, decidedAt, mayGo }: Concluding): JudgedCall {
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
   run.usage.record(decision, decidedAt);
+  const undo = mayGo && decision.decision === 'allow' ? run.usage.undoOf(decision, decidedAt) : null;
   if (decision.outage) deps.onOutage?.();
   const { trace = null } = call;
   const verdict = verdictOf(call, requestId, weighed, decidedAt);
@@ -122,6 +148,15 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
     kept,
     unrecorded: (why) => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, why, [])),
     ...(verdict.allowed && { withdrawn: (why) => withdrawnEntry(deps, run, verdict, { isError: true, durationMs: 0, why }) }),
+    ...(verdict.allowed &&
+      undo !== null && {
+        notMade: (why) => {
+          const now = deps.clock.now();
+          undo(now);
+          const entry = withdrawnEntry(deps, run, verdict, { isError: true, durationMs: now - decidedAt, why });
+          return { denial: denialOf(call.tool, requestId, why, []), entry };
+        },
+      }),
   };
 }
 

@@ -14,3 +14,17 @@ export function offersTo(caller: Caller, tool: string): boolean {
   const { refused, outcome } = caller.plans.get(tool) ?? planFor(caller, tool);
   return refused === null && outcome.decision === 'allow' && outcome.limits.limits.every(({ max }) => max > 0);
 }
+
+/** Whether a rule of `tools` denies it by a key that is not the one of all tools of its server. */
+export function deniesByName(
+  deps: GovernDeps,
+  run: GovernedRun,
+  { server, name }: { readonly server: string; readonly name: string },
+): boolean {
+  if (rebind(deps, run) !== null) return false;
+  const { caller } = run;
+  const tool = `${server}.${name}`;
+  const { outcome } = caller.plans.get(tool) ?? planFor(caller, tool);
+  const path = outcome.decision === 'deny' ? (outcome.rule?.path ?? '') : '';
+  return path.startsWith('tools[') && !path.startsWith(`tools[${JSON.stringify(`${server}.*`)}]`);
+}

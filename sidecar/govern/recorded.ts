@@ -7,8 +7,9 @@
 // may pass and the caller heard otherwise, a second entry with the same request id says that it was blocked.
 import { refuse } from '../decide/refusal.ts';
 import { AuditUnavailable } from '../spool/unavailable.ts';
-import type { Judged } from './govern.ts';
+import type { Judged, JudgedCall, NotMade } from './govern.ts';
 import type { Governing } from './governing.ts';
+import type { Denial, Verdict } from './verdict.ts';
 
 /** Of both cases, where they are not told apart. */
 export const unrecordable = refuse('audit_unavailable', 'the entry could not be recorded');
@@ -42,6 +43,37 @@ export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> |
   } catch (error) {
     return unrecorded(sidecar, judged, error);
   }
+}
+
+/**
+ * The same for a caller that may go, and then makes no call: what is known of that by the end of the turn in which it could be answered
+ * counts. Where it has gone, what the call had counted is given back, a second entry with the same request id says so, and the answer is a
+ * denial that is not read.
+ */
+export async function recordedForCaller(
+  sidecar: Governing,
+  judging: JudgedCall | Promise<JudgedCall>,
+  gone: AbortSignal,
+): Promise<Verdict> {
+  const judged = judging instanceof Promise ? await judging : judging;
+  const verdict = await recordedInTurn(sidecar, judged);
+  if (!verdict.allowed || judged.notMade === undefined) return verdict;
+  // A process that was held up decides before it has read all that has arrived.
+  await new Promise((read) => setImmediate(read));
+  return gone.aborted ? takenBack(sidecar, judged.notMade(goneAfter)) : verdict;
+}
+
+const goneAfter = refuse('caller_gone', 'the caller had gone before it was answered, so the call was not made');
+
+/** Records that a permitted call is not made after all. */
+export async function takenBack(sidecar: Governing, { denial, entry }: NotMade): Promise<Denial> {
+  try {
+    await sidecar.spool.appendAsync(entry);
+  } catch (error) {
+    if (!(error instanceof AuditUnavailable)) throw error;
+    if (error.why !== 'unconfirmed') sidecar.unrecorded += 1;
+  }
+  return denial;
 }
 
 /** What waits longer goes on, and nobody hears of it. */

@@ -5,7 +5,7 @@
 // States: a subject's windows are made when its first limit is looked up and forgotten by `sweep` when nothing in them is
 // charged. A changed snapshot makes new `Limit` objects with the same ids, so counts outlive it. `generation` is
 // replaced whenever windows are forgotten or remade; what was found under another one is looked up again.
-import type { ChargedWindow, Full, LeasedCounter, LimitSet } from '../decide/decision.ts';
+import type { ChargedWindow, Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
 import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
 import type { Retry } from './waiting.ts';
 import { stepOf, Window } from './window.ts';
@@ -15,6 +15,8 @@ export interface Allowance {
   /** The most specific limit without room. */
   firstFull(set: LimitSet, now: number): Full | null;
   charge(set: LimitSet, now: number): void;
+  /** Of the call that was charged last, at `chargedAt`. */
+  undoOf(set: LimitSet, chargedAt: number): Undo;
 }
 
 export interface Counters {
@@ -62,6 +64,14 @@ class LocalAllowance implements Allowance {
   charge(set: LimitSet, now: number): void {
     const step = stepOf(now);
     for (const window of this.#windowsOf(set)) window.add(step);
+  }
+
+  // Windows are looked up again: policy may have made others of them, which hold what these held.
+  undoOf(set: LimitSet, chargedAt: number): Undo {
+    const step = stepOf(chargedAt);
+    return () => {
+      for (const window of this.#windowsOf(set)) window.remove(step);
+    };
   }
 
   /** What is charged to each limit of the set, in its order. */

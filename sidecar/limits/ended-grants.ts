@@ -22,6 +22,11 @@ export class EndedGrants {
     return this.#ended.length;
   }
 
+  /** The ledger has not been told of it. */
+  isUntold(grant: Grant): boolean {
+    return this.#ended.some((ended) => ended.grant === grant && ended.told === null);
+  }
+
   add(grants: readonly Grant[]): void {
     this.#ended = [...this.#ended, ...grants.map((grant) => ({ grant, told: null }))];
   }

@@ -39,6 +39,17 @@ export class Grant {
     }
   }
 
+  /** Takes back one call that was made at this time. False: none is noted that could be it. */
+  unuse(at: number): boolean {
+    const index = this.#uses.findIndex((use) => use.at >= at);
+    const use = this.#uses[index];
+    if (use === undefined) return false;
+    use.count -= 1;
+    if (use.count === 0) this.#uses.splice(index, 1);
+    this.left += 1;
+    return true;
+  }
+
   /** Counts calls that were made before it came. What is more than there is left is told all the same. */
   owe(count: number, now: number): void {
     if (count === 0) return;

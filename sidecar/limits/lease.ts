@@ -10,7 +10,7 @@
 // In use means: a call was made, or wanted, within `useMs`. Then a grant is asked for before the one that is held is used
 // up or ends, so that calls find it there. What is not in use is settled and holds nothing.
 import { bounds, type QuotaAsk, type QuotaCounter, type QuotaGrant, type QuotaResult, type RevisionName } from '@tollgate/proto/contract';
-import type { LeasedCounter } from '../decide/decision.ts';
+import type { LeasedCounter, Undo } from '../decide/decision.ts';
 import { answerMs, EndedGrants, returnMs } from './ended-grants.ts';
 import { bucketMs, Grant } from './grant.ts';
 import { SentAsks } from './sent-asks.ts';
@@ -100,6 +100,34 @@ export class Lease implements LeasedCounter {
     this.touch(now);
     this.#owed += 1;
     this.#made += 1;
+  }
+
+  undoOf(takenAt: number): Undo {
+    const grant = this.#current;
+    return (now) => {
+      if (grant !== null) this.#putBack(grant, takenAt, now);
+    };
+  }
+
+  /** Of the call that was owed last. What the ledger has been told of since stays. */
+  undoOwed(): Undo {
+    return (now) => {
+      if (this.#owed === 0) return;
+      this.#owed -= 1;
+      this.#made -= 1;
+      this.touch(now);
+    };
+  }
+
+  /** Once the ledger has been told that a call was made, it stays charged until it leaves the window: never is more made than it knows. */
+  #putBack(grant: Grant, takenAt: number, now: number): void {
+    this.#note(now);
+    if ((!this.#grants.includes(grant) && !this.#ended.isUntold(grant)) || !grant.unuse(takenAt)) return;
+    if (grant === this.#current) this.#left = grant.left;
+    this.#made -= 1;
+    this.#tally.used -= 1;
+    this.#fullUntil = never;
+    this.#onStirred(this);
   }
 
   /** A call was wanted. */

@@ -1,7 +1,7 @@
 // Limits that are exact over all processes: the enforced fold takes of leases, the shadow fold counts by itself. The same
 // interface as `counters.ts` has, so that deciding and recording know nothing of it.
 import { bounds } from '@tollgate/proto/contract';
-import type { Full, LeasedCounter, LimitSet } from '../decide/decision.ts';
+import type { Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
 import { type Allowance, type Counters, createCounters } from './counters.ts';
 import type { Lease } from './lease.ts';
 import type { Leases } from './leases.ts';
@@ -42,6 +42,13 @@ class LeasedAllowance implements Allowance {
   charge(set: LimitSet, now: number): void {
     const leases = this.#leasesOf(set);
     for (let at = 0; at < leases.length; at++) leases[at]?.take(now);
+  }
+
+  undoOf(set: LimitSet, chargedAt: number): Undo {
+    const undone = this.#leasesOf(set).map((lease) => lease.undoOf(chargedAt));
+    return (now) => {
+      for (const undo of undone) undo(now);
+    };
   }
 
   #leasesOf(set: LimitSet): readonly LeasedCounter[] {

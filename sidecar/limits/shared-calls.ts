@@ -2,7 +2,7 @@
 // a run that nobody else is known to serve is counted here alone, unless the workspace denies that: what it used is told as soon as somebody
 // can be.
 import type { RunOf } from '@tollgate/proto/contract';
-import type { LeasedCounter, SharedCalls } from '../decide/decision.ts';
+import type { LeasedCounter, SharedCalls, Undo } from '../decide/decision.ts';
 import type { Lease } from './lease.ts';
 import type { Leases } from './leases.ts';
 
@@ -21,6 +21,8 @@ export class SharedRunCalls implements SharedCalls {
   /** By the last look: its calls are counted here alone. */
   isAlone = false;
   #policy: object;
+  /** The call that was taken last was made while the control plane was away. */
+  #isOwed = false;
 
   constructor(leases: Leases, run: SharedRun) {
     this.#leases = leases;
@@ -54,8 +56,14 @@ export class SharedRunCalls implements SharedCalls {
 
   take(now: number): void {
     this.#leases.touch(this.#lease, now);
-    if (this.#lease.hasRoom(now)) this.#lease.take(now);
-    else this.#lease.owe(now);
+    this.#isOwed = !this.#lease.hasRoom(now);
+    if (this.#isOwed) this.#lease.owe(now);
+    else this.#lease.take(now);
+  }
+
+  /** Of the call that was taken last, at `takenAt`. */
+  undoOf(takenAt: number): Undo {
+    return this.#isOwed ? this.#lease.undoOwed() : this.#lease.undoOf(takenAt);
   }
 
   #isKnownHereAlone(now: number): boolean {

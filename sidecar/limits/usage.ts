@@ -1,5 +1,14 @@
 // What one run has used of its caps, and its subject of its limits. `decide` reads it; `record` is told what it decided.
-import { type Decision, type Full, type LeasedCounter, type LimitSet, noLimits, type StopReason, type Usage } from '../decide/decision.ts';
+import {
+  type Decision,
+  type Full,
+  type LeasedCounter,
+  type LimitSet,
+  noLimits,
+  type StopReason,
+  type Undo,
+  type Usage,
+} from '../decide/decision.ts';
 import type { Allowance, Counters } from './counters.ts';
 import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
 import type { Retry } from './waiting.ts';
@@ -8,6 +17,8 @@ export interface RunUsage extends Usage {
   readonly shared: SharedRunCalls | null;
   /** Counts what the decision says is to be counted. */
   record(decision: Decision, now: number): void;
+  /** Of the decision that was recorded last, at `recordedAt`: one that allows. */
+  undoOf(decision: Decision, recordedAt: number): Undo;
   /** Tries a call again that a decision says may pass after a wait. */
   wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
   addRound(): void;
@@ -68,6 +79,18 @@ class CountedRun implements RunUsage {
     if (decision.limits !== noLimits) this.#enforced.charge(decision.limits, now);
     if (decision.shadowLimits !== noLimits) this.#shadow.charge(decision.shadowLimits, now);
     if (decision.stop !== null) this.end(decision.stop);
+  }
+
+  undoOf({ attempt, limits, shadowLimits }: Decision, recordedAt: number): Undo {
+    const undone = [
+      attempt ? this.shared?.undoOf(recordedAt) : undefined,
+      limits === noLimits ? undefined : this.#enforced.undoOf(limits, recordedAt),
+      shadowLimits === noLimits ? undefined : this.#shadow.undoOf(shadowLimits, recordedAt),
+    ];
+    return (now) => {
+      if (attempt) this.toolCalls -= 1;
+      for (const undo of undone) undo?.(now);
+    };
   }
 
   wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void {

@@ -35,6 +35,15 @@ export class Window {
     this.#total += count;
   }
 
+  /** Takes back one call that was added in this step; what has left the window by itself is not there to be taken. */
+  remove(step: number): void {
+    if (step > this.#head) this.#advance(step);
+    if (step < this.#first || this.#countOf(step) === 0) return;
+    if (step === this.#head) this.#current -= 1;
+    else this.#counts[step % this.#counts.length] = this.#countOf(step) - 1;
+    this.#total -= 1;
+  }
+
   /** Ms from `now` until fewer than `max` calls are charged; null when no wait helps. */
   waitFor(max: number, now: number): number | null {
     if (max === 0) return null;

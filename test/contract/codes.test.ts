@@ -55,6 +55,7 @@ test('only what may pass by itself later is told to be tried again', () => {
     .map(([code]) => code);
   expect(retried.toSorted()).toEqual([
     'audit_unavailable',
+    'caller_gone',
     'internal_error',
     'outage',
     'rate_limited',

@@ -8,7 +8,7 @@ import { exportSidecar } from '../../sidecar/metrics/sidecar.ts';
 import { createEntrance } from '../../sidecar/gateway/entrance.ts';
 import { buildServer } from '../../sidecar/gateway/server.ts';
 import { logSerializers } from '../../sidecar/log-serializers.ts';
-import { createCounters } from '../../sidecar/limits/counters.ts';
+import { type Counters, createCounters } from '../../sidecar/limits/counters.ts';
 import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
 import type { Durability } from '../../sidecar/spool/append.ts';
@@ -21,6 +21,8 @@ interface Options {
   readonly world?: World | null;
   readonly durability?: Durability;
   readonly keepInput?: boolean;
+  /** Absent: windows of its own, without a ledger. */
+  readonly counters?: Counters;
 }
 
 export interface TestSidecar extends Sidecar {
@@ -33,11 +35,15 @@ export interface TestSidecar extends Sidecar {
   entries(): Promise<readonly AuditEntry[]>;
 }
 
-export async function createTestSidecar({ world = {}, durability = 'kernel', keepInput = true }: Options = {}): Promise<TestSidecar> {
+export async function createTestSidecar({
+  world = {},
+  durability = 'kernel',
+  keepInput = true,
+  counters = createCounters(60),
+}: Options = {}): Promise<TestSidecar> {
   const time = { now: 1_000_000, wall: Date.UTC(2026, 5, 25, 12) };
   const clock = { now: () => time.now, wall: () => time.wall };
   const cell = createPolicyCell(clock, 'acme');
-  const counters = createCounters(60);
   cell.onSwap(({ settings }) => counters.setWindow(settings.windowSeconds));
   const spool = await openTestSpool({ folder: temporaryFolder(), durability: durability === 'remote' ? 'kernel' : durability });
   onTestFinished(() => spool.close());

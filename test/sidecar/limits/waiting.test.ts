@@ -4,7 +4,7 @@ import type { LeasedCounter } from '../../../sidecar/decide/decision.ts';
 import { Waiting } from '../../../sidecar/limits/waiting.ts';
 import { runOf } from '../../support/lease-names.ts';
 
-const lease: LeasedCounter = { counter: runOf('agent'), hasRoom: () => false, take: () => undefined };
+const lease: LeasedCounter = { counter: runOf('agent'), hasRoom: () => false, take: () => undefined, undoOf: () => () => undefined };
 
 test('10,000 calls wait, each in its queue once, and one more is decided without a wait', () => {
   const over: boolean[] = [];
