@@ -11,7 +11,7 @@ import type { ProtoGrpcType as AuthorizationPackage } from './gen/external_auth.
 
 export type { AuthorizationError } from './gen/agentgateway/dev/ext_mcp/AuthorizationError.ts';
 export type { ExtMcpClient, ExtMcpHandlers } from './gen/agentgateway/dev/ext_mcp/ExtMcp.ts';
-export type { McpHeader } from './gen/agentgateway/dev/ext_mcp/McpHeader.ts';
+export type { McpHeader, McpHeader__Output } from './gen/agentgateway/dev/ext_mcp/McpHeader.ts';
 export type { McpRequest, McpRequest__Output } from './gen/agentgateway/dev/ext_mcp/McpRequest.ts';
 export type { McpRequestResult } from './gen/agentgateway/dev/ext_mcp/McpRequestResult.ts';
 export type { McpResponse, McpResponse__Output } from './gen/agentgateway/dev/ext_mcp/McpResponse.ts';

@@ -6,7 +6,8 @@ import { AppError, bounds } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Agent, type Dispatcher } from 'undici';
 import { judge } from '../../govern/govern.ts';
-import { recordedInTurn } from '../../govern/recorded.ts';
+import { recordedForCaller } from '../../govern/recorded.ts';
+import { callerGone } from '../caller-gone.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../caller-headers.ts';
 import { denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
 import type { Entrance, LetIn } from '../entrance.ts';
@@ -139,13 +140,14 @@ async function call(
   const named = tool.nameByMethod ? `${name}.${request.method}` : name;
   const span = tracing?.begin(named, request.headers);
   const trace = traceOfCall(span, request.headers);
+  const gone = callerGone(request, reply);
   const judged = judge(
     sidecar.govern,
     run,
     { tool: named, input: asked.input, trace },
-    { forwards: (changed) => forwardOf(asked, changed) !== null },
+    { forwards: (changed) => forwardOf(asked, changed) !== null, gone },
   );
-  const verdict = await recordedInTurn(sidecar, judged);
+  const verdict = await recordedForCaller(sidecar, judged, gone);
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
   if (!verdict.allowed) {

@@ -1,7 +1,7 @@
 // What both services of the mesh have in common: whose request it is that another gateway asks about, and the decision.
 import type { DenyCode } from '@tollgate/proto/contract';
-import { judge, type Takes, type ToolCall } from '../../govern/govern.ts';
-import { recordedInTurn } from '../../govern/recorded.ts';
+import { judge, type JudgedCall, type Takes, type ToolCall } from '../../govern/govern.ts';
+import { recordedForCaller } from '../../govern/recorded.ts';
 import type { GovernedRun } from '../../govern/run.ts';
 import type { Verdict } from '../../govern/verdict.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../caller-headers.ts';
@@ -48,24 +48,52 @@ const textOf = (value: Headers[string]): string | undefined => (typeof value ===
 interface Deciding {
   readonly run: GovernedRun;
   readonly call: ToolCall;
+  /** The other gateway waits for the answer no more: it makes no call. */
+  readonly gone: AbortSignal;
   readonly forwards: Takes;
   /** Of the request. */
   readonly headers: Headers;
 }
 
 /** Decides and records one call. The other gateway makes it, and tells its tool of the trace. */
-export async function decided({ sidecar, metrics, tracing }: MeshDeps, { run, call, forwards, headers }: Deciding): Promise<Verdict> {
+export const decided = async (deps: MeshDeps, deciding: Deciding): Promise<Verdict> => (await decidedFirst(deps, deciding)).verdict;
+
+/** The same of a call that is made only if others are permitted too. */
+export async function decidedFirst(
+  { sidecar, metrics, tracing }: MeshDeps,
+  { run, call, gone, forwards, headers }: Deciding,
+): Promise<{ readonly verdict: Verdict; readonly judged: JudgedCall }> {
   const startedAt = sidecar.govern.clock.now();
   const span = tracing?.begin(call.tool, headers);
-  const verdict = await recordedInTurn(sidecar, judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, headers) }, { forwards }));
+  const judged = await judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, headers) }, { forwards, gone });
+  const verdict = await recordedForCaller(sidecar, judged, gone);
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
   span?.end();
-  return verdict;
+  return { verdict, judged };
 }
 
-/** Answers a gRPC call, whatever happens: an error is what some gateways take for leave. */
-export async function answerCall<T>(
+/** What of a gRPC call there is to know here. */
+interface Call<Request> {
+  readonly request: Request;
+  readonly cancelled: boolean;
+  once(event: 'cancelled', listener: () => void): unknown;
+}
+
+/** Who answers what: `gone` says that the other gateway has ended the call, as it does after its time-out. */
+type Answering<Request, Answer> = (request: Request, gone: AbortSignal) => Promise<Answer>;
+
+/** Answers gRPC calls, whatever happens: an error is what some gateways take for leave. */
+export const answering =
+  <Request, Answer>(deps: MeshDeps, answer: Answering<Request, Answer>, refused: (refusal: Refusal) => Answer) =>
+  (call: Call<Request>, callback: (error: null, answer: Answer) => void): void => {
+    const leaving = new AbortController();
+    call.once('cancelled', () => leaving.abort());
+    if (call.cancelled) leaving.abort();
+    void answerCall(deps, answer(call.request, leaving.signal), refused, callback);
+  };
+
+async function answerCall<T>(
   deps: MeshDeps,
   asked: Promise<T>,
   refused: (refusal: Refusal) => T,

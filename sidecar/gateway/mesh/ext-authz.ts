@@ -12,7 +12,7 @@ import { overrideProblem } from '../http-tools/head.ts';
 import { readHttpInput } from '../http-tools/input.ts';
 import { decodeHeaderValue } from '../mcp/wire/header-values.ts';
 import { parseMessage } from '../mcp/wire/message.ts';
-import { answerCall, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
+import { answering, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
 import { type Checked, readChecked, toolOfPath } from './checked-request.ts';
 import { mcpAsk } from './mcp-ask.ts';
 
@@ -22,23 +22,29 @@ export interface ExtAuthzDeps extends MeshDeps {
 }
 
 export const extAuthz = (deps: ExtAuthzDeps): AuthorizationHandlers => ({
-  Check: ({ request }, callback) => void answerCall(deps, check(deps, request), refused, callback),
+  Check: answering<CheckRequest__Output, CheckResponse>(deps, (request, gone) => check(deps, request, gone), refused),
 });
 
-async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output): Promise<CheckResponse> {
+async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, gone: AbortSignal): Promise<CheckResponse> {
   const checked = readChecked(attributes);
   if (checked === null) return refused(malformed('what is asked about is no HTTP request').refusal);
   const found = runOf(deps, checked.headers, 'envoy');
   if ('refusal' in found) return refused(found.refusal);
   const asked = callOf(checked, deps.httpTools);
   if ('refusal' in asked) return refused(asked.refusal);
-  return asked.call === null ? passed(checked, null) : answered(deps, found.run, checked, asked.call);
+  return asked.call === null ? passed(checked, null) : answered(deps, checked, { run: found.run, call: asked.call, gone });
 }
 
-async function answered(deps: ExtAuthzDeps, run: GovernedRun, checked: Checked, call: ToolCall): Promise<CheckResponse> {
+interface Asking {
+  readonly run: GovernedRun;
+  readonly call: ToolCall;
+  readonly gone: AbortSignal;
+}
+
+async function answered(deps: ExtAuthzDeps, checked: Checked, { run, call, gone }: Asking): Promise<CheckResponse> {
   const hidesOutput = !checked.route.outputsElsewhere;
   const { headers } = checked;
-  const verdict = await decided(deps, { run, call: { ...call, hidesOutput, besides: goingOn(headers) }, forwards: false, headers });
+  const verdict = await decided(deps, { run, call: { ...call, hidesOutput, besides: goingOn(headers) }, gone, forwards: false, headers });
   return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
 }
 

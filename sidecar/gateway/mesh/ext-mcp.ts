@@ -3,39 +3,41 @@
 // come without headers, and nobody else says whose they are.
 //
 // States of a call: permitted (its id waits for the result, among `pendingMax`), told (the id is forgotten).
-import type { ExtMcpHandlers, McpRequest__Output, McpRequestResult, McpResponseResult } from '@tollgate/proto/mesh';
+import type { ExtMcpHandlers, McpRequest__Output, McpRequestResult, McpResponse__Output, McpResponseResult } from '@tollgate/proto/mesh';
 import { LRUCache } from 'lru-cache';
-import type { Headers } from '../caller-headers.ts';
-import { type ClientMessage, isFields, parseMessage } from '../mcp/wire/message.ts';
-import { awaitedCall } from '../../govern/verdict.ts';
+import { type ClientMessage, parseMessage } from '../mcp/wire/message.ts';
 import { parseStrict } from '../strict-json.ts';
-import { answerCall, decided, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
-import { headersOf, metadataText } from './checked-request.ts';
+import { answering, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
+import { metadataText } from './checked-request.ts';
 import { aside, denied, mutated, refused } from './mcp-answer.ts';
-import { mcpAsk, withInput } from './mcp-ask.ts';
+import { type GovernedAsk, goesToAll, mcpAsk } from './mcp-ask.ts';
+import { callerHeaders } from './mcp-caller.ts';
+import { decideForServers } from './mcp-request.ts';
 import { checkResult, type Pending } from './mcp-result.ts';
 
 const pendingMax = 10_000;
 
 export function extMcp(deps: MeshDeps): ExtMcpHandlers {
   const pending: Pending = new LRUCache({ max: pendingMax });
+  const onRequest = (request: McpRequest__Output, gone: AbortSignal): Promise<McpRequestResult> =>
+    checkRequest(deps, pending, request, gone);
+  // The call has been made: its outcome is recorded, also where the gateway waits for the answer no more.
+  const onResponse = (response: McpResponse__Output): Promise<McpResponseResult> => checkResult(deps, pending, response);
   return {
-    CheckRequest: ({ request }, callback) =>
-      void answerCall<McpRequestResult>(deps, checkRequest(deps, pending, request), refused, callback),
-    CheckResponse: ({ request }, callback) =>
-      void answerCall<McpResponseResult>(deps, checkResult(deps, pending, request), refused, callback),
+    CheckRequest: answering<McpRequest__Output, McpRequestResult>(deps, onRequest, refused),
+    CheckResponse: answering<McpResponse__Output, McpResponseResult>(deps, onResponse, refused),
   };
 }
 
-async function checkRequest(deps: MeshDeps, pending: Pending, request: McpRequest__Output): Promise<McpRequestResult> {
+async function checkRequest(deps: MeshDeps, pending: Pending, request: McpRequest__Output, gone: AbortSignal): Promise<McpRequestResult> {
   const headers = callerHeaders(request);
   const found = runOf(deps, headers, 'agentgateway');
   if ('refusal' in found) return refused(found.refusal);
   const { run } = found;
   const message = messageOf(request);
   if ('refusal' in message) return refused(message.refusal);
-  const [service = '', ...others] = request.serviceNames;
-  const ask = mcpAsk(message, service);
+  const { serviceNames, metadataContext } = request;
+  const ask = mcpAsk(message, serviceNames[0] ?? '');
   switch (ask.kind) {
     case 'unknown':
       return refused(malformed(ask.problem).refusal);
@@ -43,28 +45,39 @@ async function checkRequest(deps: MeshDeps, pending: Pending, request: McpReques
       return { ...aside(headers, null), pass: {} };
     case 'tools': {
       const id = deps.sidecar.govern.newId();
-      pending.set(id, { run, permit: null });
+      pending.set(id, { run, permits: null });
       return { ...aside(headers, id), pass: {} };
     }
     default: {
-      if (service === '' || others.length > 0) return refused(malformed('a call is for one server').refusal);
+      const asks = asksOf(message, serviceNames);
+      if (asks === null) return refused(malformed(`a ${request.method} is for ${rangeOf(message)}`).refusal);
       // Without it nobody knows whether what comes of the call will be shown.
-      const hidesOutput = metadataText(request.metadataContext, 'tollgate_phase') !== 'full';
-      const verdict = await decided(deps, { run, call: { tool: ask.tool, input: ask.input, hidesOutput }, forwards: isFields, headers });
-      if (!verdict.allowed) return denied(verdict);
-      pending.set(verdict.requestId, { run, permit: awaitedCall(verdict) });
-      const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;
-      const params = changed && message.kind !== 'response' ? withInput(ask.kind, message.params, verdict.input) : null;
-      return { ...aside(headers, verdict.requestId), ...(params === null ? { pass: {} } : mutated(JSON.stringify(params))) };
+      const hidesOutput = metadataText(metadataContext, 'tollgate_phase') !== 'full';
+      const decided = await decideForServers(deps, { run, gone, headers, hidesOutput }, message, asks);
+      if ('denial' in decided) return denied(decided.denial);
+      const { permits, requestId, changed } = decided;
+      pending.set(requestId, { run, permits });
+      return { ...aside(headers, requestId), ...(changed === null ? { pass: {} } : mutated(JSON.stringify(changed))) };
     }
   }
 }
 
-/** The key may come as metadata, where the gateway keeps headers to itself. */
-function callerHeaders({ headers, metadataContext }: McpRequest__Output): Headers {
-  const shown = headersOf(headers.map(({ key, value }) => [key, value.toString('latin1')] as const));
-  const authorization = metadataText(metadataContext, 'tollgate_authorization');
-  return authorization === null ? shown : { ...shown, authorization };
+/** Each has an entry of its own, so one request is not for more. */
+const serversMax = 64;
+
+const mayBeMany = (message: ClientMessage): boolean => message.kind === 'request' && goesToAll(message.method);
+
+const rangeOf = (message: ClientMessage): string => (mayBeMany(message) ? `1 to ${serversMax} servers` : 'one server');
+
+/** By server; null: it is not for as many as there are. */
+function asksOf(message: ClientMessage, servers: readonly string[]): ReadonlyMap<string, GovernedAsk> | null {
+  if (servers.length === 0 || servers.includes('') || servers.length > (mayBeMany(message) ? serversMax : 1)) return null;
+  const asks = new Map<string, GovernedAsk>();
+  for (const server of servers) {
+    const ask = mcpAsk(message, server);
+    if (ask.kind === 'call' || ask.kind === 'read') asks.set(server, ask);
+  }
+  return asks;
 }
 
 /** The message as JSON-RPC, read as strictly as at our own door. */

@@ -1,14 +1,14 @@
 // What an MCP message asks for, whichever gateway shows it: a tool call and what is read are decided on, a list of tools is
 // what is seen of it, other known methods pass, and unknown ones do not.
 import { type ClientMessage, isFields } from '../mcp/wire/message.ts';
-import { isClientNotification, treatmentOf } from '../mcp/wire/methods.ts';
+import { isClientNotification, listedBy, treatmentOf } from '../mcp/wire/methods.ts';
 
-export type McpAsk =
+export type GovernedAsk =
   | { readonly kind: 'call'; readonly tool: string; readonly input: unknown }
   /** What is read is an input too: all of `params` but what is about the message itself. */
-  | { readonly kind: 'read'; readonly tool: string; readonly input: unknown }
-  | { readonly kind: 'tools' | 'pass' }
-  | { readonly kind: 'unknown'; readonly problem: string };
+  | { readonly kind: 'read'; readonly tool: string; readonly input: unknown };
+
+export type McpAsk = GovernedAsk | { readonly kind: 'tools' | 'pass' } | { readonly kind: 'unknown'; readonly problem: string };
 
 export function mcpAsk(message: ClientMessage, server: string): McpAsk {
   if (message.kind === 'response') return { kind: 'pass' };
@@ -55,3 +55,14 @@ export function withInput(kind: 'call' | 'read', params: Params, input: unknown)
   const { _meta: meta } = params;
   return { ...input, ...(meta === undefined ? {} : { _meta: meta }) };
 }
+
+/** What a gateway sends to all servers at once, and not to the one that it names. */
+export const goesToAll = (method: string): boolean => listedBy(method) !== null || method === 'logging/setLevel';
+
+/**
+ * What agentgateway does not ask about before it sends it, whatever its configuration says: only its result is shown, without the
+ * request's headers.
+ */
+export const isShownAfterwards = (method: string): boolean => shownAfterwards.has(method);
+
+const shownAfterwards: ReadonlySet<string> = new Set(['completion/complete', 'resources/subscribe', 'resources/unsubscribe']);

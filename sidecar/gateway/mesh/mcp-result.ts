@@ -1,25 +1,26 @@
-// A result on its way back through agentgateway: of a permitted call, recorded and redacted; of a list, only the tools that
-// its caller may see. A result of which nobody knows whose it is does not go back.
+// A result on its way back through agentgateway: of a permitted call, recorded and redacted; of a list, only what its caller may
+// see. A result of which nobody knows whose it is does not go back.
 import type { McpResponse__Output, McpResponseResult, Struct__Output } from '@tollgate/proto/mesh';
 import type { LRUCache } from 'lru-cache';
-import { deliver } from '../../govern/deliver.ts';
+import { deliver, unannounced } from '../../govern/deliver.ts';
 import type { GovernedRun } from '../../govern/run.ts';
-import { offers } from '../../govern/offers.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
 import { type AwaitedCall, denialOf } from '../../govern/verdict.ts';
-import { itemsAt, memberAt, withMember } from '../mcp/wire/json-text.ts';
 import { isFields } from '../mcp/wire/message.ts';
+import { listedBy } from '../mcp/wire/methods.ts';
 import { parseStrict, type StrictJson } from '../strict-json.ts';
-import { type MeshDeps, malformed } from './asking.ts';
+import { type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
 import { metadataText } from './checked-request.ts';
 import { denied, mutated, refused } from './mcp-answer.ts';
-import { mcpAsk } from './mcp-ask.ts';
+import { isShownAfterwards, mcpAsk } from './mcp-ask.ts';
+import { callerHeaders } from './mcp-caller.ts';
+import { ofServers, shownTools } from './mcp-list.ts';
 
 /** A request that has gone on. */
 interface Waiting {
   readonly run: GovernedRun;
-  /** Null: a list, of which only some may be seen. */
-  readonly permit: AwaitedCall | null;
+  /** Of the servers whose results may go back, by name. Null: a list of tools, of which only some may be seen. */
+  readonly permits: ReadonlyMap<string, AwaitedCall> | null;
 }
 
 /** By the id that it left. */
@@ -30,22 +31,63 @@ export async function checkResult(deps: MeshDeps, pending: Pending, response: Mc
   const ask = mcpAsk({ kind: 'request', id: 0, method, params: { name: '' }, hasParams: true }, '');
   if (ask.kind === 'unknown') return refused(malformed(ask.problem).refusal);
   if (ask.kind === 'pass') return { pass: {} };
-  const waiting = takeWaiting(pending, metadataContext);
-  if (waiting === null || (waiting.permit === null) !== (ask.kind === 'tools')) return refused(malformed(unknownCall).refusal);
+  const waiting = takeWaiting(pending, metadataContext) ?? (isShownAfterwards(method) ? unannouncedCall(deps, response) : null);
+  if (waiting !== null && 'refusal' in waiting) return refused(waiting.refusal);
+  if (waiting === null || (waiting.permits === null) !== (ask.kind === 'tools')) return refused(malformed(unknownCall).refusal);
   const text = mcpResponse.toString('utf8');
   const read = parseResult(mcpResponse);
   const result = 'value' in read && isFields(read.value) ? read.value : null;
   if (result === null) return refused(malformed(`the result ${'problem' in read ? read.problem : 'is no object'}`).refusal);
-  if (waiting.permit === null) return shownTools(deps, waiting.run, { result, text, serviceNames });
-  const { run, permit } = waiting;
-  const { sidecar } = deps;
-  const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
-  const outcome = { output: result, json: text, isError: result['isError'] === true, durationMs };
-  const { action, decision, json, output } = await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, outcome));
-  if (action === 'pass') return { pass: {} };
-  if (decision !== null) return denied(denialOf(permit.tool, permit.requestId, decision, []));
-  return mutated(json ?? JSON.stringify(output));
+  const list = { result, text, servers: serviceNames };
+  if (waiting.permits === null) return shownTools(deps.sidecar.govern, waiting.run, list);
+  const { run, permits } = waiting;
+  if (serviceNames.every((server) => permits.has(server))) return delivered(deps, { run, permits }, { output: result, json: text });
+  const field = listedBy(method);
+  const shown = field === null ? null : ofServers(list, field, new Set(permits.keys()));
+  if (shown === null) return refused(malformed('the result is of a server that was not to be asked, and no list').refusal);
+  const answer = await delivered(deps, { run, permits }, { output: JSON.parse(shown), json: shown });
+  return answer.pass === undefined ? answer : mutated(shown);
 }
+
+interface Result {
+  readonly output: unknown;
+  readonly json: string;
+}
+
+/** What policy lets through of it, for each server that it is of; as it was shown: to be passed. */
+async function delivered(
+  { sidecar }: MeshDeps,
+  { run, permits }: { readonly run: GovernedRun; readonly permits: ReadonlyMap<string, AwaitedCall> },
+  shown: Result,
+): Promise<McpResponseResult> {
+  let going = shown;
+  for (const permit of permits.values()) {
+    const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
+    const isError = isFields(going.output) && going.output['isError'] === true;
+    const outcome = { ...going, isError, durationMs };
+    const { action, decision, json, output } = await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, outcome));
+    if (decision !== null) return denied(denialOf(permit.tool, permit.requestId, decision, []));
+    if (action !== 'pass') going = { output, json: json ?? JSON.stringify(output) };
+  }
+  return going === shown ? { pass: {} } : mutated(going.json);
+}
+
+/** Of a request that the gateway did not ask about: its server has answered it, and what policy says of it holds for the answer. */
+function unannouncedCall(deps: MeshDeps, response: McpResponse__Output): Waiting | { readonly refusal: Refusal } {
+  const { method, serviceNames } = response;
+  const [server = '', ...others] = serviceNames;
+  if (server === '' || others.length > 0) return malformed(`a ${method} is for one server`);
+  const headers = callerHeaders(response);
+  if (headers['authorization'] === undefined) return malformed(noKey(method));
+  const found = runOf(deps, headers, 'agentgateway');
+  if ('refusal' in found) return found;
+  const { govern } = deps.sidecar;
+  const call = unannounced(govern, found.run, { tool: `${server}.${method}`, input: {} });
+  return { run: found.run, permits: new Map([[server, { ...call, decidedAt: govern.clock.now() }]]) };
+}
+
+const noKey = (method: string): string =>
+  `the gateway does not ask about ${method} before it sends it, and its result came without a key: the gateway must hand it on as metadata, tollgate_authorization`;
 
 const unknownCall =
   'no call waits for this result: the gateway must ask about its request too, and hand on tollgate_call, which is mcpGuardrails.tollgate_call, as metadata';
@@ -55,36 +97,6 @@ function takeWaiting(pending: Pending, metadata: Struct__Output | null): Waiting
   const waiting = id === null ? undefined : pending.get(id);
   if (id !== null) pending.delete(id);
   return waiting ?? null;
-}
-
-interface List {
-  readonly result: Readonly<Record<string, unknown>>;
-  /** As it was written. */
-  readonly text: string;
-  readonly serviceNames: readonly string[];
-}
-
-/** Gathered from several servers, tools carry the server's name in front. Always written anew: only what was read here is. */
-function shownTools({ sidecar }: MeshDeps, run: GovernedRun, { result, text, serviceNames }: List): McpResponseResult {
-  const { tools } = result;
-  const strange = Object.keys(result).find((key) => key !== 'tools' && key.toLowerCase() === 'tools');
-  if (!Array.isArray(tools) || strange !== undefined) return refused(malformed('the result is no list of tools').refusal);
-  const known: readonly unknown[] = tools;
-  const isShown = (tool: unknown): boolean => {
-    const name = isFields(tool) ? tool['name'] : undefined;
-    const policyName = typeof name === 'string' ? policyNameOf(name, serviceNames) : null;
-    return policyName !== null && offers(sidecar.govern, run, policyName);
-  };
-  const list = memberAt(text, ['tools']);
-  if (list === null) throw new RangeError('a list that was read is not there');
-  const shown = itemsAt(text, list.start).flatMap(({ start, end }, at) => (isShown(known[at]) ? [text.slice(start, end)] : []));
-  return mutated(withMember(text, ['tools'], `[${shown.join(',')}]`));
-}
-
-function policyNameOf(name: string, services: readonly string[]): string | null {
-  if (services.length === 1) return `${services[0] ?? ''}.${name}`;
-  const service = services.filter((one) => name.startsWith(`${one}_`)).toSorted((a, b) => b.length - a.length)[0];
-  return service === undefined ? null : `${service}.${name.slice(service.length + 1)}`;
 }
 
 // As at our own door: what is written stays, so numbers may be beyond what we can hold.

@@ -15,6 +15,7 @@ import { onTestFinished } from 'vitest';
 import { createEntrance } from '../../../../sidecar/gateway/entrance.ts';
 import type { HttpTool } from '../../../../sidecar/gateway/http-tools/definition.ts';
 import { startMesh } from '../../../../sidecar/gateway/mesh/mesh.ts';
+import type { Counters } from '../../../../sidecar/limits/counters.ts';
 import { exportSidecar } from '../../../../sidecar/metrics/sidecar.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
@@ -31,8 +32,8 @@ const billing: HttpTool = {
   timeoutMs: 1_000,
 };
 
-export async function startTestMesh(world: World | null = {}, requestsPerSecond = 1_000) {
-  const sidecar = await createTestSidecar({ world });
+export async function startTestMesh(world: World | null = {}, requestsPerSecond = 1_000, counters?: Counters) {
+  const sidecar = await createTestSidecar({ world, ...(counters === undefined ? {} : { counters }) });
   const failures: unknown[] = [];
   const mesh = await startMesh(
     {
@@ -63,7 +64,7 @@ export async function startTestMesh(world: World | null = {}, requestsPerSecond 
         answer === undefined ? fail(error ?? new Error('no answer')) : done(answer),
       ),
     );
-  return { sidecar, failures, check, checkRequest, checkResponse };
+  return { sidecar, failures, address: mesh.address, envoy, agentgateway, check, checkRequest, checkResponse };
 }
 
 export interface Http {

@@ -118,7 +118,10 @@ test('a list shows the tools that policy permits, from one server and from sever
     nextCursor: 'c',
   });
   expect(await list(['mail_send', 'github_delete', 'elsewhere_x'], ['github', 'mail'])).toEqual({
-    tools: [{ name: 'mail_send', inputSchema: { type: 'object' } }],
+    tools: [
+      { name: 'mail_send', inputSchema: { type: 'object' } },
+      { name: 'elsewhere_x', inputSchema: { type: 'object' } },
+    ],
     nextCursor: 'c',
   });
   expect(await list(['read'], ['github'])).toEqual({ tools: [{ name: 'read', inputSchema: { type: 'object' } }], nextCursor: 'c' });
