@@ -1,11 +1,23 @@
-// Which programs of the system are here. A test that needs one is skipped where it is missing, and says which it was: `npm test` lists
+// Which other programs are here. A test that needs one is skipped where it is missing, and says which it was: `npm test` lists
 // them at its end (missing-programs.ts). Where everything is checked a skipped test counts as a failure (.ci/run).
 import { spawnSync } from 'node:child_process';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { debianPostgresFolder } from './debian-postgres.ts';
 
-/** The package of Debian 12 that has it, and where it lies if not on the path. */
+export interface Program {
+  /** Of Debian 12. */
+  readonly package?: string;
+  /** Installs it, where it is no package of Debian. */
+  readonly script?: string;
+  /** Where it lies, if not on the path. */
+  readonly path?: string;
+}
+
+export const envoyPath = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tollgate-bench', 'envoy');
+
 export const programs = {
+  envoy: { script: 'test/support/install-envoy', path: envoyPath },
   fish: { package: 'fish' },
   openssl: { package: 'openssl' },
   pg_dump: { package: 'postgresql-15', path: join(debianPostgresFolder, 'pg_dump') },
@@ -13,7 +25,7 @@ export const programs = {
   prometheus: { package: 'prometheus' },
   promtool: { package: 'prometheus' },
   zsh: { package: 'zsh' },
-} as const satisfies Readonly<Record<string, { readonly package: string; readonly path?: string }>>;
+} as const satisfies Readonly<Record<string, Program>>;
 
 export type ProgramName = keyof typeof programs;
 
@@ -25,7 +37,7 @@ declare module 'vitest' {
 }
 
 const isInstalled = (name: ProgramName): boolean => {
-  const program: { readonly package: string; readonly path?: string } = programs[name];
+  const program: Program = programs[name];
   // openssl has no --version, so any answer will do.
   return spawnSync(program.path ?? name, ['--version']).error === undefined;
 };

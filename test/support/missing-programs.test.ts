@@ -23,3 +23,12 @@ test('each missing program is named with its tests, and one line installs each p
     '  apt-get install --no-install-recommends prometheus zsh',
   ]);
 });
+
+test('what is no package of Debian is installed by a script of ours', () => {
+  expect(linesOf(new Map([['envoy', 2]]))).toEqual([
+    'Skipped, because a program is not installed:',
+    '  envoy       2 tests',
+    'On Debian this installs what is missing:',
+    '  bash test/support/install-envoy',
+  ]);
+});

@@ -1,7 +1,7 @@
 // Says at the end of a test run which tests were skipped because a program of Debian is missing, and the line that installs all that is
 // missing. vitest.config.ts names it as a reporter; installed.ts marks the tests.
 import type { Reporter, TestModule } from 'vitest/node';
-import { type ProgramName, programs } from './installed.ts';
+import { type Program, type ProgramName, programs } from './installed.ts';
 
 export default class MissingPrograms implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -25,11 +25,17 @@ function countSkipped(modules: readonly TestModule[]): Skipped {
 export function linesOf(skipped: Skipped): readonly string[] {
   if (skipped.size === 0) return [];
   const rows = [...skipped].toSorted(([one], [other]) => (one < other ? -1 : 1));
-  const packages = [...new Set(rows.map(([program]) => programs[program].package))].toSorted();
+  const missing = rows.map(([name]): Program => programs[name]);
+  const packages = distinct(missing.map((program) => program.package));
+  const scripts = distinct(missing.map(({ script }) => script));
   return [
     'Skipped, because a program is not installed:',
     ...rows.map(([program, tests]) => `  ${program.padEnd(12)}${tests} ${tests === 1 ? 'test' : 'tests'}`),
     'On Debian this installs what is missing:',
-    `  apt-get install --no-install-recommends ${packages.join(' ')}`,
+    ...(packages.length === 0 ? [] : [`  apt-get install --no-install-recommends ${packages.join(' ')}`]),
+    ...scripts.map((script) => `  bash ${script}`),
   ];
 }
+
+const distinct = (names: readonly (string | undefined)[]): readonly string[] =>
+  [...new Set(names.filter((name) => name !== undefined))].toSorted();

@@ -1,0 +1,170 @@
+// The documented configuration of Envoy, examples/envoy.yaml, in a real Envoy: in front of a tool's server, asking a sidecar. Only
+// its ports are others.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { createLeasedCounters } from '../../sidecar/limits/leased-counters.ts';
+import { Leases } from '../../sidecar/limits/leases.ts';
+import { own, startTestMesh } from '../sidecar/gateway/mesh/asked-by-a-gateway.ts';
+import { envoyPath, needs } from '../support/installed.ts';
+import { ruleFor } from '../support/snapshots.ts';
+
+const documented = readFileSync(fileURLToPath(new URL('../../examples/envoy.yaml', import.meta.url)), 'utf8');
+/** As it would be without the line that the page asks for. */
+const withoutTimeout = documented.replace(/^ +timeout: .*\n/m, '');
+
+interface Upstream {
+  readonly port: number;
+  readonly reached: IncomingHttpHeaders[];
+}
+
+async function startUpstream(): Promise<Upstream> {
+  const reached: IncomingHttpHeaders[] = [];
+  const server = createServer((request, response) => {
+    reached.push(request.headers);
+    response.end('from the tool');
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, reached };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** Where each of the configuration's ports is now; it must have each once. */
+async function startEnvoy(config: string, ports: { readonly 9191: number; readonly 8080: number }): Promise<string> {
+  const port = await freePort();
+  const text = Object.entries({ 10000: port, ...ports }).reduce((sofar, [from, to]) => {
+    expect(sofar.split(`port_value: ${from} }`)).toHaveLength(2);
+    return sofar.replace(`port_value: ${from} }`, `port_value: ${to} }`);
+  }, config);
+  const folder = mkdtempSync(join(tmpdir(), 'envoy-'));
+  writeFileSync(join(folder, 'envoy.yaml'), text);
+  const args = ['--config-path', join(folder, 'envoy.yaml'), '--concurrency', '1', '--log-level', 'warning', '--disable-hot-restart'];
+  const child = spawn(envoyPath, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (more: string) => {
+    log += more;
+  });
+  const ended = new Promise<void>((done) => child.once('exit', () => done()));
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await ended;
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await expect
+    .poll(
+      async () => {
+        if (child.exitCode !== null) throw new Error(`Envoy has ended:\n${log}`);
+        return fetch(url).then(
+          () => true,
+          () => false,
+        );
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(true);
+  return url;
+}
+
+const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(':') + 1));
+
+const asking = (url: string, method = 'GET', body?: string): Promise<Response> =>
+  fetch(`${url}/invoices`, {
+    method,
+    headers: { authorization: `Bearer ${own}`, 'x-tollgate-agent': 'clerk', 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body }),
+  });
+
+const codesOf = async ({ entries }: { readonly entries: () => Promise<readonly { readonly code: string; readonly tool: string }[]> }) =>
+  (await entries()).map(({ code, tool }) => [tool, code]);
+
+test('it lets pass, denies with the reason and says when there is room again, as policy says', needs('envoy'), async () => {
+  const upstream = await startUpstream();
+  const { address, sidecar, failures } = await startTestMesh({
+    documents: [
+      ruleFor('billing.DELETE', { permission: 'deny' }),
+      { ...ruleFor('billing.POST', { rateLimit: 1 }), id: { layer: 'role', role: 'member' } },
+    ],
+  });
+  const url = await startEnvoy(documented, { 9191: portOf(address), 8080: upstream.port });
+
+  // As the test waited for Envoy it asked without a key.
+  expect((await fetch(url)).status).toBe(401);
+  expect(upstream.reached).toEqual([]);
+  const passed = await asking(url);
+  expect([passed.status, await passed.text()]).toEqual([200, 'from the tool']);
+  expect(upstream.reached).toMatchObject([{ 'x-tollgate-request-id': expect.any(String) }]);
+  expect(Object.keys(upstream.reached[0] ?? {}).filter((name) => name === 'authorization' || name === 'x-tollgate-agent')).toEqual([]);
+
+  const denied = await asking(url, 'DELETE');
+  expect(denied.status).toBe(403);
+  expect(await denied.json()).toMatchObject({ decision: { decision: 'deny', reason: expect.stringMatching(/^policy_denied: /) } });
+
+  expect((await asking(url, 'POST', '{"n":1}')).status).toBe(200);
+  const throttled = await asking(url, 'POST', '{"n":2}');
+  expect([throttled.status, throttled.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
+  expect((await asking(url, 'POST', JSON.stringify({ text: 'x'.repeat(1_100_000) }))).status).toBe(413);
+  expect(upstream.reached).toHaveLength(2);
+  expect(await codesOf(sidecar)).toEqual([
+    ['billing.GET', 'allowed'],
+    ['billing.DELETE', 'policy_denied'],
+    ['billing.POST', 'allowed'],
+    ['billing.POST', 'rate_limited'],
+  ]);
+  expect(failures).toEqual([]);
+});
+
+test(
+  'it waits as long as a decision may; without its timeout Envoy gives up before, nothing passes and nothing is counted',
+  needs('envoy'),
+  async () => {
+    const upstream = await startUpstream();
+    const leases = new Leases({ onUrgent: () => undefined, onActive: () => undefined, onWaited: () => undefined });
+    const world = { documents: [ruleFor('billing.GET', { rateLimit: 5 })] };
+    const { address, sidecar } = await startTestMesh(world, 1_000, createLeasedCounters(leases, 60));
+    leases.opened();
+    leases.policyChanged({ epoch: 'e', number: 1 }, sidecar.time.now);
+    const ports = { 9191: portOf(address), 8080: upstream.port };
+    const [patient, hasty] = [await startEnvoy(documented, ports), await startEnvoy(withoutTimeout, ports)];
+
+    const waiting = asking(patient);
+    await expect.poll(() => leases.waits).toBe(1);
+    const late = await asking(hasty);
+    expect([late.status, await late.text()]).toEqual([503, '']);
+    await expect.poll(() => codesOf(sidecar)).toEqual([['billing.GET', 'caller_gone']]);
+    expect(upstream.reached).toEqual([]);
+
+    const [ask] = leases.asks(sidecar.time.now);
+    if (ask === undefined) throw new Error('nothing was asked');
+    const result = { kind: 'grant', id: 1, tokens: 1, ttlMs: 2_000, max: 5, shared: false, ageMs: null } as const;
+    leases.answered([{ counter: ask.counter, number: ask.number, result }], sidecar.time.now);
+    expect((await waiting).status).toBe(200);
+    expect(upstream.reached).toHaveLength(1);
+    expect(await codesOf(sidecar)).toEqual([
+      ['billing.GET', 'caller_gone'],
+      ['billing.GET', 'allowed'],
+    ]);
+  },
+);
+
+test('where the sidecar is away it lets nothing pass', needs('envoy'), async () => {
+  const upstream = await startUpstream();
+  const url = await startEnvoy(documented, { 9191: await freePort(), 8080: upstream.port });
+  expect((await asking(url)).status).toBe(503);
+  expect(upstream.reached).toEqual([]);
+});
