@@ -16,9 +16,13 @@ export interface Program {
 
 export const envoyPath = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tollgate-bench', 'envoy');
 
+// On the path of root only.
+export const nginxPath = '/usr/sbin/nginx';
+
 export const programs = {
   envoy: { script: 'test/support/install-envoy', path: envoyPath },
   fish: { package: 'fish' },
+  nginx: { package: 'nginx-light', path: nginxPath },
   openssl: { package: 'openssl' },
   pg_dump: { package: 'postgresql-15', path: join(debianPostgresFolder, 'pg_dump') },
   prlimit: { package: 'util-linux' },
