@@ -1,5 +1,5 @@
 // A result on its way back through agentgateway: of a permitted call, recorded and redacted; of a list, only what its caller may
-// see. A result of which nobody knows whose it is does not go back.
+// see. A result that is of no known request does not go back.
 import type { McpResponse__Output, McpResponseResult, Struct__Output } from '@tollgate/proto/mesh';
 import type { LRUCache } from 'lru-cache';
 import { deliver, unannounced } from '../../govern/deliver.ts';
