@@ -147,6 +147,13 @@ export const configSchema = {
     min: 1,
     max: 1_000_000,
   }),
+  hookStatus: choice({
+    name: 'TOLLGATE_HOOK_STATUS',
+    describe:
+      'what `/govern/tool-use` and `/govern/tool-output` answer what they refuse: 200 with a decision, or `http` for the statuses of the version before (400, 413, 415, 429). Deprecated, for one version: clients run the call on what is not 2xx',
+    fallback: 'decision',
+    choices: ['decision', 'http'],
+  }),
   drainMs: integer({
     name: 'TOLLGATE_DRAIN_MS',
     describe: 'how long runs may take to finish at a stop, in ms; then they are cancelled',

@@ -129,7 +129,9 @@ export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requ
     log,
     tracing: namingProviders(tracing, catalogue),
   });
-  const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided });
+  const lost = (requests: number): void => log.warn({ requests }, 'requests of hooks were refused, and no entry says so');
+  const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided, lost });
+  undo.push(() => hooks.close());
   return { startRun: createStartRun(runner, { atOnce }), hooks, runner };
 }
 

@@ -106,6 +106,13 @@ export const sidecarSchema = {
     min: 1,
     max: 1_000_000,
   }),
+  hookStatus: choice({
+    name: 'TOLLGATE_HOOK_STATUS',
+    describe:
+      'What `/govern/tool-use` and `/govern/tool-output` answer what they refuse: 200 with a decision, or `http` for the statuses of the version before (400, 413, 415, 429, 503). Deprecated, for one version: clients run the call on what is not 2xx',
+    fallback: 'decision',
+    choices: ['decision', 'http'],
+  }),
   allowPlaintext: choice({
     name: 'TOLLGATE_ALLOW_PLAINTEXT',
     describe: 'Whether connections beyond loopback may be plain text',

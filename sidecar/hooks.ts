@@ -2,9 +2,10 @@
 // a sidecar process.
 export type { Shown } from './gateway/entrance.ts';
 export type { Entry, HookHost } from './gateway/hooks/host.ts';
-export { type HookRoutes, registerHooks } from './gateway/hooks/hooks.ts';
+export { type HookRoutes, type HookStatus, registerHooks } from './gateway/hooks/hooks.ts';
 export { authenticate, badKeys, keyIn, noPolicy } from './gateway/key.ts';
 export { createRequestLimit } from './gateway/request-limit.ts';
+export { createRefusedRequests, type RefusedKey } from './gateway/refused-requests.ts';
 export { SessionRoom } from './gateway/sessions/room.ts';
 export { createSessions, type Sessions } from './gateway/sessions/sessions.ts';
 export { shareFairly } from './gateway/share-fairly.ts';

@@ -123,7 +123,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   const { calls: tracing } = telemetry;
   const entrance = createEntrance({ sidecar, metrics, tracing, requestsPerSecond: config.requestsPerSecond, pins: pinsOf(config) });
   const { httpTools } = file;
-  const app = buildServer({ entrance, registry, log, toolServers, httpTools });
+  const app = buildServer({ entrance, registry, log, toolServers, httpTools, hookStatus: config.hookStatus });
   let mesh: Mesh | null = null;
   let scraped: MetricsListener | null = null;
   try {
@@ -147,6 +147,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
     await Promise.all([app.close(), mesh?.close(drainMs)]);
     clearTimeout(timer);
+    await entrance.close();
     await toolServers.close();
     await sidecar.close();
     await scraped?.close();

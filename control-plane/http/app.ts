@@ -1,6 +1,6 @@
 // Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
 import cookie from '@fastify/cookie';
-import { bounds } from '@tollgate/proto/contract';
+import { AppError, bounds } from '@tollgate/proto/contract';
 import { shareFairly } from '@tollgate/sidecar/hooks';
 import { type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
 import { refusalOf } from '../errors.ts';
@@ -50,10 +50,12 @@ export function createApp(deps: AppDeps): FastifyInstance {
     // Ours is to refuse what is wrong, not to drop or bend it.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true, keywords: [shownKeyword] } },
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
-    return503OnClosing: true,
+    // Ours to answer, because clients of hooks run the call on a 503.
+    return503OnClosing: false,
   });
   // Most of what a request takes here is waited for in the database.
   shareFairly(app, { clock: { now: () => deps.clock().getTime() }, perTurn: 2, bodiesBytes: 8 * bounds.policySetBytes });
+  refuseWhileClosing(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async ({ routeOptions }: FastifyRequest, bytes: Buffer) =>
     parseBody(bytes, routeOptions.bodyLimit > bounds.bodyBytes ? bounds.policySetNodes : bounds.jsonNodes),
@@ -90,4 +92,16 @@ export function createApp(deps: AppDeps): FastifyInstance {
     addWorkspaceRoutes(api, deps);
   });
   return app;
+}
+
+/** What comes while the server closes is sent elsewhere, but for hooks: they are decided as ever. */
+function refuseWhileClosing(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook('preClose', async () => {
+    isClosing = true;
+  });
+  app.addHook('onRequest', async ({ routeOptions }) => {
+    if (isClosing && routeOptions.config.answerCrowded === undefined)
+      throw new AppError({ code: 'unavailable', publicMessage: 'this control plane is stopping', retryAfterSeconds: 5 });
+  });
 }

@@ -10,7 +10,7 @@ import type { OpenStreams, StreamBounds } from './streams.ts';
 
 export interface AppDeps extends Deps {
   readonly streamBounds: StreamBounds;
-  readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl'>;
+  readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl' | 'hookStatus'>;
   /** Where members may sign in; null while none is configured. */
   readonly issuer: Issuer | null;
   readonly startRun: StartRun;

@@ -144,6 +144,6 @@ function beginning(text: string, bytes: number): string {
 /** A tool's output as text for a model. */
 export function outputText(output: unknown): string {
   const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
-  if (Buffer.byteLength(text) <= bounds.toolOutputBytes) return text;
-  return `${beginning(text, bounds.toolOutputBytes)}\n[cut: the output was longer than ${bounds.toolOutputBytes} bytes]`;
+  if (Buffer.byteLength(text) <= bounds.modelOutputBytes) return text;
+  return `${beginning(text, bounds.modelOutputBytes)}\n[cut: the output was longer than ${bounds.modelOutputBytes} bytes]`;
 }

@@ -12,7 +12,13 @@ export const bounds = {
   policySetNodes: 2_000_000,
   nameLength: 200,
   toolKeysInDocument: 10_000,
-  toolOutputBytes: 200 * 1024,
+  /** What of a tool's output is looked at, as JSON. */
+  toolOutputBytes: 8 * 1_048_576,
+  toolOutputNodes: 800_000,
+  /** A body that brings an output with its call. */
+  outputBodyBytes: 9 * 1_048_576,
+  /** What a model gets of a tool's output in a run of the control plane. */
+  modelOutputBytes: 200 * 1024,
   /** What an entry keeps of a tool's input. */
   auditInputBytes: 8 * 1024,
   auditEntryBytes: 64 * 1024,

@@ -8,11 +8,22 @@ export class NotJson extends Error {
   override readonly name = 'NotJson';
 }
 
+/** How large a value may be. */
+export interface JsonSize {
+  /** Of its canonical JSON. */
+  readonly characters: number;
+  /** Values, those in values included. */
+  readonly nodes: number;
+}
+
+/** A tool's input, or a body with what stands around it. */
+export const payloadSize: JsonSize = { characters: bounds.payloadCharacters, nodes: bounds.jsonNodes };
+
 /** Throws `NotJson` where the value is deeper or larger than the bounds, or cannot be written as JSON. */
-export function canonicalJson(value: unknown): string {
-  const text = write(value, 0, { nodes: 0 });
+export function canonicalJson(value: unknown, { characters, nodes }: JsonSize = payloadSize): string {
+  const text = write(value, 0, { nodes: 0, max: nodes });
   if (text === undefined) return 'null';
-  if (text.length > bounds.payloadCharacters) throw new NotJson(`is larger than ${bounds.payloadCharacters} characters`);
+  if (text.length > characters) throw new NotJson(`is larger than ${characters} characters`);
   return text;
 }
 
@@ -25,8 +36,13 @@ const plain = /^[ !#-[\]-~]*$/;
 /** `JSON.stringify` of a text; several times faster where nothing needs an escape. */
 export const quoteJson = (text: string): string => (text.length < 1_000 && plain.test(text) ? `"${text}"` : JSON.stringify(text));
 
-function write(value: unknown, depth: number, seen: { nodes: number }): string | undefined {
-  if (++seen.nodes > bounds.jsonNodes) throw new NotJson(`has more than ${bounds.jsonNodes} values`);
+interface Seen {
+  nodes: number;
+  readonly max: number;
+}
+
+function write(value: unknown, depth: number, seen: Seen): string | undefined {
+  if (++seen.nodes > seen.max) throw new NotJson(`has more than ${seen.max} values`);
   switch (typeof value) {
     case 'string':
       return quoteJson(value);
@@ -43,7 +59,7 @@ function write(value: unknown, depth: number, seen: { nodes: number }): string |
   }
 }
 
-function writeObject(value: object, depth: number, seen: { nodes: number }): string | undefined {
+function writeObject(value: object, depth: number, seen: Seen): string | undefined {
   if (depth >= bounds.jsonDepth) throw new NotJson(`is nested deeper than ${bounds.jsonDepth}`);
   if ('toJSON' in value && typeof value.toJSON === 'function') return write(value.toJSON(), depth + 1, seen);
   if (Array.isArray(value)) return writeArray(value, depth, seen);
@@ -73,7 +89,7 @@ function sorted(keys: string[]): readonly string[] {
 }
 
 // Not by `map`, which leaves the holes of a sparse array out.
-function writeArray(items: readonly unknown[], depth: number, seen: { nodes: number }): string {
+function writeArray(items: readonly unknown[], depth: number, seen: Seen): string {
   let text = '';
   for (let at = 0; at < items.length; at++) text += `${at === 0 ? '' : ','}${write(items[at], depth + 1, seen) ?? 'null'}`;
   return `[${text}]`;

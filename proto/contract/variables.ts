@@ -22,6 +22,7 @@ export const programVariables: readonly string[] = [
   'TOLLGATE_GATEWAY_FILE',
   'TOLLGATE_GRPC_PORT',
   'TOLLGATE_HOOKS_URL',
+  'TOLLGATE_HOOK_STATUS',
   'TOLLGATE_HOST',
   'TOLLGATE_INJECT_CERT_DIR',
   'TOLLGATE_INJECT_NAME',

@@ -1,11 +1,12 @@
 // What all doors of a process share, and how a request comes in through any of them: policy is held, its key is good, and
-// the key has not asked oftener than it may. Who is kept out is no caller, and leaves no entry.
+// the key has not asked oftener than it may. Who is kept out is no caller, and leaves no entry; how often a good key was, stands in one.
 import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { authenticate, type Barred, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../metrics/sidecar.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
+import { createRefusedRequests, type RefusedBy } from './refused-requests.ts';
 import { noPins, type Pins, pinned } from './pins.ts';
 import { type RoomBytes, SessionRoom } from './sessions/room.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
@@ -32,6 +33,10 @@ export interface Entrance {
   readonly sessions: Pick<Sessions, 'find'>;
   /** Asked once for each request, where it can be before a byte of its body is read. */
   readonly enter: (shown: Shown) => LetIn | Barred;
+  /** A request that was let in is refused unread after all: there is no room for its body. */
+  readonly crowded: (entered: LetIn) => void;
+  /** Writes what is still to be said of requests that were refused. */
+  readonly close: () => Promise<void>;
 }
 
 interface Deps {
@@ -49,6 +54,11 @@ export const sessionBytes: RoomBytes = { sessions: 32 * 1024 ** 2, narrowings: 1
 export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = requestsPerSecondDefault, pins = noPins }: Deps): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
+  const refused = createRefusedRequests((requests) => {
+    sidecar.unrecorded += requests;
+  });
+  const note = (by: RefusedBy, { index, identity }: LetIn): void =>
+    refused.note(identity.keyId, by, () => ({ governing: sidecar, index: sidecar.cell.current ?? index, identity }));
   return {
     sidecar,
     metrics,
@@ -65,7 +75,10 @@ export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = 
       const full = limit.take(checked.identity.keyId);
       if (full === null) return { index, identity: checked.identity };
       metrics.throttled();
+      note('requests', { index, identity: checked.identity });
       return full;
     },
+    crowded: (entered) => note('bytes', entered),
+    close: () => refused.close(),
   };
 }

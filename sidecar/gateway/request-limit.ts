@@ -1,5 +1,6 @@
 // At most so many requests a second of each key, through whatever doors of the process they come. Not a limit of policy: it
-// keeps one caller from taking all of the process, and what it refuses is no call and leaves no entry.
+// keeps one caller from taking all of the process, and what it refuses is no call: how many were refused stands in one entry for each
+// key and second (refused-requests.ts).
 //
 // States: a key's bucket is full at its first request, holds one second's worth, and fills as time goes; it is forgotten when
 // it is the least recently used of `keysMax`, and begins full again.
@@ -46,7 +47,7 @@ export function createRequestLimit(clock: Pick<Clock, 'now'>, perSecond: number,
 
 const tooMany = (perSecond: number, retryAfterMs: number): Barred => ({
   status: 429,
-  code: 'rate_limited',
+  code: 'request_limit',
   error: `at most ${perSecond} requests a second for each key`,
   retryAfterMs,
 });

@@ -5,7 +5,7 @@ import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastif
 import type { Registry } from 'prom-client';
 import type { Entrance } from './entrance.ts';
 import { publicError } from './errors.ts';
-import { registerHooks } from './hooks/hooks.ts';
+import { type HookStatus, registerHooks } from './hooks/hooks.ts';
 import { registerHostHooks } from './hosts/host-hooks.ts';
 import { hookHostOf } from './hooks/host.ts';
 import { registerMcp } from './mcp/proxy.ts';
@@ -22,6 +22,7 @@ interface Deps {
   readonly httpTools?: ReadonlyMap<string, HttpTool>;
   /** What the MCP proxy leads to; absent: nothing. */
   readonly toolServers?: ToolServers;
+  readonly hookStatus?: HookStatus;
   /** Until all of a request is there. */
   readonly requestTimeoutMs?: number;
 }
@@ -32,6 +33,7 @@ export function buildServer({
   log,
   httpTools = new Map<string, HttpTool>(),
   toolServers,
+  hookStatus = 'decision',
   requestTimeoutMs = 10_000,
 }: Deps): FastifyInstance {
   const { sidecar } = entrance;
@@ -46,6 +48,8 @@ export function buildServer({
     // Where the one for the head is longer, Node takes the two for each other; and it looks every half minute only.
     http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     keepAliveTimeout: 75_000,
+    // What comes while we end is answered as ever: clients in the field run the call on a 503.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: 1_000 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
   });
@@ -62,7 +66,7 @@ export function buildServer({
     return reply.code(reasons.length === 0 ? 200 : 503).send(reasons.length === 0 ? { ok: true } : { error: reasons.join('; '), reasons });
   });
   app.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
-  registerHooks(app, hookHostOf(entrance), { publicError });
+  registerHooks(app, hookHostOf(entrance), { publicError, status: hookStatus });
   registerHttpTools(app, { ...entrance, tools: httpTools });
   registerHostHooks(app, entrance);
   if (toolServers !== undefined) registerMcp(app, { ...entrance, servers: toolServers });

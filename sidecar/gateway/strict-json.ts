@@ -4,7 +4,13 @@
 // by its place and not by what stands there, which may be a secret.
 import { bounds } from '@tollgate/proto/contract';
 
-export type StrictJson = { readonly value: unknown } | { readonly problem: string };
+export type StrictJson =
+  | {
+      readonly value: unknown;
+      /** Numbers that a double would round stand in it as texts. */
+      readonly hasNumbersAsText?: true;
+    }
+  | { readonly problem: string };
 
 interface StrictLimits {
   /** How many objects and lists may stand in each other. */
@@ -13,6 +19,8 @@ interface StrictLimits {
   readonly nodes?: number;
   /** False: numbers may be beyond what a double holds; whoever allows that must not forward what it parsed. */
   readonly exactNumbers?: boolean;
+  /** Numbers that a double would round are no problem: they are read as the texts that they are written as. */
+  readonly numbersAsText?: boolean;
 }
 
 // Made once: making one takes longer than reading a body.
@@ -32,7 +40,7 @@ export function parseStrict(bytes: Uint8Array, limits: StrictLimits = {}): Stric
 /** The same of a text that was decoded before. */
 export function parseStrictText(
   text: string,
-  { depth = bounds.jsonDepth, nodes = bounds.jsonNodes, exactNumbers = true }: StrictLimits = {},
+  { depth = bounds.jsonDepth, nodes = bounds.jsonNodes, exactNumbers = true, numbersAsText = false }: StrictLimits = {},
 ): StrictJson {
   if (text.startsWith('\uFEFF')) return { problem: 'begins with a byte order mark, which JSON does not have' };
   let value: unknown;
@@ -43,8 +51,29 @@ export function parseStrictText(
     const place = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
     return { problem: `is not one JSON value${place === undefined ? '' : ` (at position ${place})`}` };
   }
-  const problem = scan(text, { depth, nodes, exactNumbers });
-  return problem === null ? { value } : { problem };
+  const inexact: Place[] = [];
+  const problem = scan(text, { depth, nodes, exactNumbers, inexact: numbersAsText ? inexact : null });
+  if (problem !== null) return { problem };
+  return inexact.length === 0 ? { value } : { value: JSON.parse(quoted(text, inexact)), hasNumbersAsText: true };
+}
+
+/** The text with what stands at these places in quotes. */
+function quoted(text: string, places: readonly Place[]): string {
+  let behind = 0;
+  const parts = places.map(({ start, end }) => {
+    const part = `${text.slice(behind, start)}"${text.slice(start, end)}"`;
+    behind = end;
+    return part;
+  });
+  return parts.join('') + text.slice(behind);
+}
+
+interface ScanLimits {
+  readonly depth: number;
+  readonly nodes: number;
+  readonly exactNumbers: boolean;
+  /** Where numbers are noted that a double would round; null: they are a problem. */
+  readonly inexact: Place[] | null;
 }
 
 interface Frame {
@@ -54,7 +83,7 @@ interface Frame {
 }
 
 /** Of a text that is JSON. */
-function scan(text: string, limits: Required<StrictLimits>): string | null {
+function scan(text: string, limits: ScanLimits): string | null {
   // Most texts have neither, and then nothing of their strings needs a look but which keys they are.
   const spells: Spelling = { hasEscapes: text.includes('\\'), hasLoneSurrogates: loneSurrogate.test(text) };
   const frames: Frame[] = [];
@@ -144,14 +173,16 @@ function stringProblem(text: string, { start, end }: Place, frame: Frame | undef
 
 const isNumber = /^[-\d]/;
 
-function numberProblem(text: string, { start, end }: Place, { exactNumbers }: Required<StrictLimits>): string | null {
+function numberProblem(text: string, { start, end }: Place, { exactNumbers, inexact }: ScanLimits): string | null {
   if (!exactNumbers) return null;
   const token = text.slice(start, end);
   if (!isNumber.test(token)) return null;
   const number = Number(token);
   if (String(number) === token) return null;
   if (Number.isFinite(number) && decimalOf(String(number)) === decimalOf(token)) return null;
-  return `holds a number that would be rounded (at position ${start}); send it as a string`;
+  if (inexact === null) return `holds a number that would be rounded (at position ${start}); send it as a string`;
+  inexact.push({ start, end });
+  return null;
 }
 
 /** One text for equal numbers: `1.50e1`, `15` and `15.0` are `15e0`. */

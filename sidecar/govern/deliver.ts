@@ -1,13 +1,13 @@
 // What becomes of a call's output: whether it may reach the model, what of it, and the entry about that. The second half
 // of a governed call, after `govern.ts` has decided it.
-import { canonicalJson, digestText, type Finding } from '@tollgate/proto/contract';
+import { digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
-import { type Judged, type Takes, takesValue, type ToolCall } from './govern.ts';
+import { type Flaw, type Judged, type Takes, takesValue, type ToolCall } from './govern.ts';
 import type { GovernDeps } from './governing.ts';
 import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
-import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
+import { outputSize, payloadOf, redactPayload, withRedactedWords } from './payload.ts';
 import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
 
@@ -17,6 +17,8 @@ export interface Outcome {
   readonly json?: string;
   readonly isError: boolean;
   readonly durationMs: number;
+  /** What the door found wrong with it: it is withheld for that. */
+  readonly flaw?: Flaw | undefined;
 }
 
 /** What becomes of a tool's output. */
@@ -35,9 +37,14 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, input, f
   const requestId = deps.newId();
   try {
     const decided = (): Decision => decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now());
-    const decision = rebind(deps, run) ?? (flaw === undefined ? decided() : refuse(flaw.code, flaw.words));
-    const text = canonicalJson(input);
-    const kept = decision.storedTransform === 'log' ? text : redactPayload(run, tool, { value: input, text }).text;
+    const barred = rebind(deps, run);
+    const payload = payloadOf(input, false);
+    if ('problem' in payload) {
+      const malformed = flaw ?? { code: 'call_malformed' as const, words: `the input ${payload.problem}` };
+      return { tool, requestId, decision: barred ?? refuse(malformed.code, malformed.words), inputDigest: '', trace };
+    }
+    const decision = barred ?? (flaw === undefined ? decided() : refuse(flaw.code, flaw.words));
+    const kept = decision.storedTransform === 'log' ? payload.text : redactPayload(run, tool, payload).text;
     return { tool, requestId, decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept), trace };
   } catch {
     return { tool, requestId, decision: failed, inputDigest: '', trace };
@@ -56,7 +63,9 @@ export interface JudgedDelivery extends Judged<Delivery> {
 export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes = true): JudgedDelivery {
   const { delivery, kept } = withholdsOutput(call.decision)
     ? { delivery: block(call.decision), kept: null }
-    : examineSafely(run, call, outcome, takes);
+    : outcome.flaw === undefined
+      ? examineSafely(run, call, outcome, takes)
+      : { delivery: block(refuse(outcome.flaw.code, outcome.flaw.words)), kept: null };
   const entry = outcomeEntry(deps, run, call, {
     isError: outcome.isError,
     durationMs: outcome.durationMs,
@@ -94,7 +103,7 @@ function examine(
   { output, json }: Outcome,
   takes: Takes,
 ): Examined {
-  const payload = payloadOf(output, transform === 'redact');
+  const payload = payloadOf(output, transform === 'redact', outputSize);
   if ('problem' in payload) {
     const unreadable = refuse('redaction_unsupported', `policy redacts the output, and it ${payload.problem}`);
     return { delivery: transform === 'redact' ? block(unreadable) : pass(output), kept: null };

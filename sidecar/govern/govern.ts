@@ -18,11 +18,17 @@ import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
 import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
 import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
+/** Why a door denies a call before policy is read. */
+export interface Flaw {
+  readonly code: 'call_malformed' | 'input_too_large' | 'delegation_denied' | 'tool_definition_changed';
+  readonly words: string;
+}
+
 export interface ToolCall {
   readonly tool: string;
   readonly input: unknown;
-  /** What the door found wrong with it, in words: it is denied by that. */
-  readonly flaw?: { readonly code: 'call_malformed' | 'delegation_denied' | 'tool_definition_changed'; readonly words: string };
+  /** What the door found wrong with it: it is denied by that. */
+  readonly flaw?: Flaw;
   /** The door will not see what comes of it: an output that policy redacts would pass as it is. */
   readonly hidesOutput?: boolean;
   /** What else the tool gets, and the door cannot replace: where policy redacts, there may be nothing in it. It is not kept. */

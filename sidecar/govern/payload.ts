@@ -1,6 +1,6 @@
 // A tool's input or output as redaction sees it: the JSON that it becomes, whatever hides in `toJSON` or in what JSON
 // leaves out. One way for every door.
-import { canonicalJson, type Finding, NotJson } from '@tollgate/proto/contract';
+import { bounds, canonicalJson, type Finding, type JsonSize, NotJson, payloadSize } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import { keptKinds } from '../decide/kept-kinds.ts';
 import { type Redactor, redactorFor } from '../redact/index.ts';
@@ -20,15 +20,21 @@ export interface Redacted extends Payload {
   readonly findings: readonly Finding[];
 }
 
+/** A tool's output, which may be larger than an input. */
+export const outputSize: JsonSize = { characters: bounds.toolOutputBytes, nodes: bounds.toolOutputNodes };
+
+/** Of what was within its bounds: marks may be longer than what they stand for. */
+const redactedSize: JsonSize = { characters: Number.POSITIVE_INFINITY, nodes: Number.POSITIVE_INFINITY };
+
 /**
  * A value from outside with its JSON, or why there is none: reading it may run code of its own, which may throw.
  * `handsOn`: what redaction leaves of the value is to go on in its place, so nothing of it may be beside the JSON.
  */
-export function payloadOf(value: unknown, handsOn: boolean): Payload | { readonly problem: string } {
+export function payloadOf(value: unknown, handsOn: boolean, size: JsonSize = payloadSize): Payload | { readonly problem: string } {
   try {
-    if (!handsOn) return { value, text: canonicalJson(value) };
-    const plain = plainData(value);
-    const text = canonicalJson(plain.value);
+    if (!handsOn) return { value, text: canonicalJson(value, size) };
+    const plain = plainData(value, size);
+    const text = canonicalJson(plain.value, size);
     return { value: plain.isItself ? value : JSON.parse(text), text };
   } catch (error) {
     return { problem: error instanceof NotJson ? error.message : 'cannot be read' };
@@ -42,7 +48,7 @@ export function redactPayload(run: GovernedRun, tool: string, { value, text, jso
   const changed: unknown = JSON.parse(redacted.text);
   const written = json === undefined ? {} : { json: redacted.text };
   // Canonical again: keys that were redacted have another place.
-  return { value: changed, text: canonicalJson(changed), ...written, findings: byKind(redacted.findings) };
+  return { value: changed, text: canonicalJson(changed, redactedSize), ...written, findings: byKind(redacted.findings) };
 }
 
 /** The decision with what its words quote of the call redacted, where the entry is to be. */

@@ -2,7 +2,7 @@
 // nothing is found the value itself may go on. Of anything else only the JSON that it becomes may, because the rest of
 // it would pass unseen; and what JSON would lose, such as bytes, may not go on at all.
 import { isProxy } from 'node:util/types';
-import { bounds, NotJson } from '@tollgate/proto/contract';
+import { bounds, type JsonSize, NotJson, payloadSize } from '@tollgate/proto/contract';
 
 export interface PlainData {
   /** Plain data throughout: the value itself, or what it becomes. */
@@ -11,19 +11,20 @@ export interface PlainData {
 }
 
 /** Throws `NotJson`, in words that follow the value's name; what the value's own code throws goes through. */
-export function plainData(value: unknown): PlainData {
-  const reading: Reading = { nodes: 0, isItself: true };
+export function plainData(value: unknown, { nodes }: Pick<JsonSize, 'nodes'> = payloadSize): PlainData {
+  const reading: Reading = { nodes: 0, max: nodes, isItself: true };
   const plain = read(value, 0, reading);
   return reading.isItself ? { value, isItself: true } : { value: plain, isItself: false };
 }
 
 interface Reading {
   nodes: number;
+  readonly max: number;
   isItself: boolean;
 }
 
 function read(value: unknown, depth: number, reading: Reading): unknown {
-  if (++reading.nodes > bounds.jsonNodes) throw new NotJson(`has more than ${bounds.jsonNodes} values`);
+  if (++reading.nodes > reading.max) throw new NotJson(`has more than ${reading.max} values`);
   if (typeof value === 'function') throw new NotJson('holds a function, which redaction does not read');
   if (typeof value === 'symbol') throw new NotJson('holds a symbol, which redaction does not read');
   if (typeof value !== 'object' || value === null) return value;

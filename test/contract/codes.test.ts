@@ -59,6 +59,7 @@ test('only what may pass by itself later is told to be tried again', () => {
     'internal_error',
     'outage',
     'rate_limited',
+    'request_limit',
     'sessions_full',
     'snapshot_missing',
   ]);

@@ -159,6 +159,7 @@ test('loopback is this machine only', () => {
 test('the bounds of the contract fit together', () => {
   expect(bounds.auditBatchRecords).toBeLessThanOrEqual(bounds.auditCreditRecords);
   expect(bounds.auditInputBytes).toBeLessThan(bounds.auditEntryBytes);
-  expect(bounds.toolOutputBytes).toBeLessThan(bounds.bodyBytes);
+  expect(bounds.modelOutputBytes).toBeLessThan(bounds.bodyBytes);
+  expect(bounds.toolOutputBytes + bounds.bodyBytes).toBeLessThanOrEqual(bounds.outputBodyBytes);
   expect(bounds.auditEntryBytes).toBeLessThan(bounds.auditBatchBytes);
 });

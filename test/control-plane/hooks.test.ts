@@ -1,10 +1,13 @@
 // The hook endpoint of the control plane: the protocol over real HTTP, decided by the policy of the key's workspace, recorded
 // in its audit log, and as the API document says.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { request } from 'undici';
+import { hookCases, outputCases, useCases } from '../support/hook-cases.ts';
 import { hookClients } from '../support/hook-clients.ts';
 import { eventually } from '../support/programs.ts';
-import { field } from './rest.ts';
+import { field, operatorKey } from './rest.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';
 
 let rest: RunsRest;
@@ -143,18 +146,57 @@ test('redaction replaces the input where the client takes that, is refused where
   expect(JSON.stringify(await entriesOf(body.session_id, 3))).not.toContain('acme-mail');
 });
 
+const useTable = [...hookCases.filter(({ name }) => !name.includes('output')), ...useCases];
+
 test.each([
-  ['a key that is there twice', '{"tool_name":"t","tool_name":"u"}', 400],
-  ['a number that would be rounded', '{"tool_name":"t","tool_input":9007199254740993}', 400],
-  ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 400],
-  ['an unknown tier', JSON.stringify(use({ agent_tier: 'root' })), 400],
-  ['no tool', '{}', 400],
-  ['more than 1 MiB', JSON.stringify(use({ pad: 'x'.repeat(1_048_576) })), 413],
-] as const)('%s is refused with a denial that says why', async (_, body, status) => {
-  expect(await rest.ask('POST', '/govern/tool-use', { body, headers: { 'content-type': 'application/json' } })).toMatchObject({
-    status,
-    body: { error: expect.any(String), decision: 'deny', kind: 'terminal', reason: expect.stringMatching(/^call_malformed: /) },
+  ...useTable.map((one) => ({ ...one, at: 'tool-use', hookEvent: 'PreToolUse' })),
+  ...[...hookCases, ...outputCases].map((one) => ({ ...one, at: 'tool-output', hookEvent: 'PostToolUse' })),
+])('$at, $name: 200 and a denial that says what and where', async ({ at, body, headers = {}, code, words }) => {
+  const sent = { 'content-type': 'application/json', ...headers };
+  const answer = await rest.ask('POST', `/govern/${at}`, { body: Buffer.from(body), headers: sent });
+  expect(answer).toMatchObject({ status: 200, body: at === 'tool-use' ? { decision: 'deny', kind: 'terminal' } : { action: 'block' } });
+  const reason = field(answer, 'reason');
+  expect(reason.slice(0, code.length + 2)).toBe(`${code}: `);
+  expect(reason.slice(code.length + 2)).toMatch(words);
+});
+
+test('each of them leaves an entry of the key, with the tool as far as it could be read', async () => {
+  const { key, id } = await keyWith(['govern']);
+  for (const { body, headers = {} } of useTable)
+    await rest.ask('POST', '/govern/tool-use', {
+      key,
+      body: Buffer.from(body),
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+  const question = async (): Promise<readonly Entry[]> => {
+    const { body } = await rest.ask('GET', '/acme/admin/audit?limit=1000');
+    return (body as { readonly entries: readonly Entry[] }).entries.filter(({ keyId }) => keyId === id).toReversed();
+  };
+  const entries = await eventually(question, (found) => found.length >= useTable.length);
+  expect(entries.map(({ tool, code, decision }) => ({ tool, code, decision }))).toEqual(
+    useTable.map(({ tool = '', code }) => ({ tool, code, decision: 'deny' })),
+  );
+  for (const entry of entries) expect(entry).not.toHaveProperty('mended');
+});
+
+test('numbers that a double would round are texts in the entry, and an empty session is none', async () => {
+  const { key, id } = await keyWith(['govern']);
+  const body = Buffer.from('{"tool_name":"big.numbers","session_id":"","tool_input":{"id":9007199254740993}}');
+  expect(await rest.ask('POST', '/govern/tool-use', { key, body, headers: { 'content-type': 'application/json' } })).toMatchObject({
+    status: 200,
+    body: { decision: 'allow' },
   });
+  expect(await entriesOf(id, 1)).toMatchObject([{ tool: 'big.numbers', sessionId: id, input: { id: '9007199254740993' } }]);
+});
+
+test('a body that is too large is answered while it is sent, and is not read to its end', async () => {
+  const sent = connect(Number(new URL(rest.origin).port), '127.0.0.1');
+  const head = `POST /govern/tool-use HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${rest.owner}\r\nContent-Type: application/json\r\n`;
+  sent.write(`${head}Content-Length: 1000000000\r\n\r\n{`);
+  const [first] = (await once(sent.setEncoding('utf8'), 'data')) as [string];
+  expect(first).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(first).toContain('input_too_large');
+  sent.destroy();
 });
 
 test.each(hookClients)('a client in the field: $client', async ({ headers, before, after }) => {
@@ -164,23 +206,86 @@ test.each(hookClients)('a client in the field: $client', async ({ headers, befor
   expect(await rest.ask('POST', '/govern/tool-output', { body: after, ...sent })).toMatchObject({ status: 200, body: { action: 'pass' } });
 });
 
-test('more requests of a key than it may ask in a second are 429 with a decision, and leave no entry', async () => {
+test('more requests of a key than it may ask in a second are 200 with a decision, and one entry says how many they were', async () => {
   const few = await createRunsRest({ requestsPerSecond: 2 });
   try {
     const ask = (url: string, body: object) => few.ask('POST', url, { body });
     const answers = [await ask('/govern/tool-use', use()), await ask('/acme/govern/tool-use', use())];
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    const words = 'at most 2 requests a second for each key';
-    expect(await ask('/govern/tool-use', use())).toMatchObject({
-      status: 429,
-      headers: { 'retry-after': '1' },
-      body: { error: words, decision: 'deny', reason: `rate_limited: ${words}`, kind: 'retry', retryAfterMs: 500 },
-    });
-    expect(await ask('/govern/tool-output', use({ tool_output: '' }))).toMatchObject({ status: 429, body: { action: 'block' } });
+    const reason = 'request_limit: at most 2 requests a second for each key';
+    const refused = await ask('/govern/tool-use', use());
+    expect(refused).toMatchObject({ status: 200, body: { decision: 'deny', reason, kind: 'retry', retryAfterMs: 500 } });
+    expect(refused.headers).not.toHaveProperty('retry-after');
+    expect(await ask('/govern/tool-output', use({ tool_output: '' }))).toMatchObject({ status: 200, body: { action: 'block', reason } });
     few.clock.now = new Date(few.clock.now.getTime() + 500);
-    expect(await ask('/govern/tool-use', use())).toMatchObject({ status: 200 });
+    expect(await ask('/govern/tool-use', use())).toMatchObject({ status: 200, body: { decision: 'allow' } });
+    const question = async (): Promise<readonly Entry[]> => {
+      const { body } = await few.ask('GET', '/acme/admin/audit?limit=1000');
+      return (body as { readonly entries: readonly Entry[] }).entries.filter(({ code }) => code === 'request_limit');
+    };
+    const [entry] = await eventually(question, (found) => found.length > 0);
+    expect(entry).toMatchObject({
+      hookEvent: 'PreToolUse',
+      decision: 'deny',
+      decisionReason: "request_limit: 2 requests were refused unread in this second: 2 over the key's limit of requests a second",
+      sub: 'owner',
+      tool: '',
+    });
   } finally {
     await few.close();
+  }
+});
+
+test('while the server closes hooks are decided, and all else is sent elsewhere', async () => {
+  const closing = await createRunsRest();
+  try {
+    const body = JSON.stringify(use());
+    const head = `Host: x\r\nAuthorization: Bearer ${closing.owner}\r\n`;
+    const post = `POST /govern/tool-use HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+    // The server waits for connections that have begun to ask; what is asked there next comes while it closes.
+    const began = async () => {
+      const socket = connect(Number(new URL(closing.origin).port), '127.0.0.1').setEncoding('utf8');
+      socket.write(`${post}Expect: 100-continue\r\n\r\n`);
+      await once(socket, 'data');
+      return socket;
+    };
+    const sockets = [await began(), await began()] as const;
+    const closed = closing.app.close();
+    const answered = sockets.map(async (socket, at) => {
+      let text = '';
+      socket.on('data', (more: string) => {
+        text += more;
+      });
+      socket.write(`${body}${at === 0 ? `${post}\r\n${body}` : `GET /api/v1/agents HTTP/1.1\r\n${head}\r\n`}`);
+      await once(socket, 'close');
+      return {
+        statuses: [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+        allowed: text.split('"decision":"allow"').length - 1,
+      };
+    });
+    expect(await Promise.all(answered)).toEqual([
+      { statuses: ['200', '200'], allowed: 2 },
+      { statuses: ['200', '503'], allowed: 1 },
+    ]);
+    await closed;
+  } finally {
+    await closing.close();
+  }
+});
+
+test('where TOLLGATE_HOOK_STATUS is http, what is refused has its former status', async () => {
+  const config = { publicUrl: null, operatorKey, patchPerMinute: 30, hookStatus: 'http' } as const;
+  const former = await createRunsRest({ requestsPerSecond: 1, config });
+  try {
+    const post = async (body: string) => {
+      const headers = { authorization: `Bearer ${former.owner}`, 'content-type': 'application/json' };
+      const answer = await request(`${former.origin}/govern/tool-use`, { method: 'POST', headers, body });
+      return { status: answer.statusCode, body: await answer.body.json() };
+    };
+    expect(await post('{')).toMatchObject({ status: 400, body: { error: expect.any(String), decision: 'deny' } });
+    expect(await post('{')).toMatchObject({ status: 429, body: { error: expect.any(String), decision: 'deny', kind: 'retry' } });
+  } finally {
+    await former.close();
   }
 });
 

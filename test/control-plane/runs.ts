@@ -65,6 +65,7 @@ export async function createRunsRest({
   let hooks: HookHost | null = null;
   const lateHooks: HookHost = {
     enter: (shown) => hooks?.enter(shown) ?? noPolicy,
+    crowded: (entered) => hooks?.crowded(entered),
     decided: (decision, ms) => hooks?.decided(decision, ms),
   };
   const rest = await createRest({

@@ -181,6 +181,7 @@ describe('configuration', () => {
         dailyCapCents: 5_000,
         runsAtOnce: 100,
         requestsPerSecond: 1_000,
+        hookStatus: 'decision',
         drainMs: 30_000,
         toolTimeoutMs: 60_000,
         openaiApiKey: null,

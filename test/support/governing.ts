@@ -134,7 +134,7 @@ export function createTestServer(
     requestsPerSecond,
     tracing,
     ...doors
-  }: Pick<Parameters<typeof buildServer>[0], 'httpTools' | 'toolServers' | 'requestTimeoutMs'> & {
+  }: Pick<Parameters<typeof buildServer>[0], 'httpTools' | 'toolServers' | 'requestTimeoutMs' | 'hookStatus'> & {
     readonly requestsPerSecond?: number;
     readonly tracing?: CallTracing;
   } = {},
@@ -147,5 +147,5 @@ export function createTestServer(
   const entrance = createEntrance({ sidecar, metrics, tracing, ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }) });
   const app = buildServer({ entrance, registry, log, ...doors });
   onTestFinished(() => app.close());
-  return { app, registry, lines };
+  return { app, entrance, registry, lines };
 }

@@ -1,6 +1,6 @@
 // Hooks: asked before and after a tool call by clients that speak this protocol, with a key of scope `govern`. A sidecar
 // process answers the same; see there for what each answer means.
-import { reasons } from '@tollgate/proto/contract';
+import { bounds, reasons } from '@tollgate/proto/contract';
 import { type HookRoutes, registerHooks } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { isObject, type JsonSchema } from '../../domain/shape.ts';
@@ -11,8 +11,9 @@ import { flag, integer, inWorkspace as inWorkspacePath, listOf, object, tierShap
 
 type Hook = Parameters<NonNullable<HookRoutes['schemaOf']>>[0];
 
-export function addHookRoutes(app: FastifyInstance, { hooks }: Pick<AppDeps, 'hooks'>): void {
+export function addHookRoutes(app: FastifyInstance, { hooks, config }: Pick<AppDeps, 'hooks' | 'config'>): void {
   registerHooks(app, hooks, {
+    status: config.hookStatus,
     publicError: (error) => {
       const { code, publicMessage } = refusalOf(error);
       return { status: httpStatus(code), message: publicMessage };
@@ -47,22 +48,31 @@ const asks: Readonly<Record<string, JsonSchema>> = {
 const bodies: Readonly<Record<Hook, JsonSchema>> = {
   'tool-use': object({ tool_name: text }, asks),
   'tool-output': object(
-    { tool_name: text, tool_output: { description: 'at most 200 KB' } },
+    { tool_name: text, tool_output: { description: `redacted up to ${bounds.toolOutputBytes} bytes of JSON, withheld beyond` } },
     { ...asks, is_error: flag, model_usage: anything },
   ),
 };
 
 const answers: Readonly<Record<Hook, JsonSchema>> = {
   'tool-use': object(
-    { decision: word(['allow', 'deny']), reason: text, request_id: text },
-    { kind, retryAfterMs: integer, modified_input: anything, findings },
+    { decision: word(['allow', 'deny']), reason: text },
+    {
+      request_id: { ...text, description: 'of its entry; absent where one entry tells of many requests' },
+      kind,
+      retryAfterMs: integer,
+      modified_input: anything,
+      findings,
+    },
   ),
-  'tool-output': object({ action: word(['pass', 'redact', 'block']) }, { modified_output: anything, reason: text, findings }),
+  'tool-output': object(
+    { action: word(['pass', 'redact', 'block']) },
+    { modified_output: anything, tool_output: { description: 'as `modified_output`' }, reason: text, retryAfterMs: integer, findings },
+  ),
 };
 
 const refusals: Readonly<Record<Hook, JsonSchema>> = {
   'tool-use': object({ error: text, decision: word(['deny']), reason: text, kind }, { retryAfterMs: integer }),
-  'tool-output': object({ error: text, action: word(['block']), reason: text }),
+  'tool-output': object({ error: text, action: word(['block']), reason: text }, { retryAfterMs: integer }),
 };
 
 const words = {
@@ -70,12 +80,12 @@ const words = {
     id: 'governToolUse',
     summary: 'Decides a tool call before it is made',
     description:
-      'A verdict is 200, a denial too. `kind` retry: the same call may pass later, after `retryAfterMs`. The header `X-GS-Client: name/version` names the client; a bare `Authorization: gsk_…` is taken as well.',
+      'With a good key every answer is 200 with a decision, also for a body that cannot be read or is too large (`call_malformed`, `input_too_large`), and for more requests than a key may send (`request_limit`). 401 and 403 speak of the key, 5xx of an outage; both carry a decision too. `kind` retry: the same call may pass later, after `retryAfterMs`. The header `X-GS-Client: name/version` names the client; a bare `Authorization: gsk_…` is taken as well.',
   },
   'tool-output': {
     id: 'governToolOutput',
     summary: 'Says what of the output of a tool call may reach the model',
-    description: '`redact`: use `modified_output`; `block`: nothing of it.',
+    description: '`redact`: use `modified_output`; `block`: nothing of it. Statuses are as before the call.',
   },
 } as const;
 
@@ -90,15 +100,17 @@ function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {
     method: 'POST',
     answers: answers[hook],
     shownBody: bodies[hook],
-    refusals: ['rate_limited'],
   } as const;
   const schema = describe(route, inWorkspace ? { params: inWorkspacePath } : {}, [{ key: [] }]);
   return { ...schema, response: denying(schema.response, refusals[hook]) };
 }
 
+/** What is wrong with a request is no status here. */
+const decided = ['400', '413', '415'];
+
 /** Every refusal says its decision as well. */
 function denying(response: unknown, body: JsonSchema): object {
-  const answersBy = Object.entries(isObject(response) ? response : {});
+  const answersBy = Object.entries(isObject(response) ? response : {}).filter(([status]) => !decided.includes(status));
   return Object.fromEntries(
     answersBy.map(([status, said]) => [
       status,

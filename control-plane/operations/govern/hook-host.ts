@@ -6,12 +6,14 @@ import type { Governing } from '@tollgate/sidecar/embed';
 import {
   authenticate as authenticateBy,
   badKeys,
+  createRefusedRequests,
   createRequestLimit,
   createSessions,
   type Entry,
   type HookHost,
   keyIn,
   noPolicy,
+  type RefusedKey,
   type Sessions,
   SessionRoom,
   type Shown,
@@ -27,6 +29,8 @@ interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly requestsPerSecond: number;
   readonly decided: HookHost['decided'];
+  /** So many refused requests stand in no entry. */
+  readonly lost: (requests: number) => void;
   /** Absent: calls are not traced. */
   readonly calls?: HookHost['tracing'];
 }
@@ -34,9 +38,15 @@ interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
 /** Of all workspaces together: half of it is nearly a tenth of the memory that the chart gives a control plane. */
 const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2 };
 
-export function createHookHost({ governor, requestsPerSecond, decided, calls, ...deps }: HookHostDeps): HookHost {
+export interface ClosingHookHost extends HookHost {
+  /** Writes what is still to be said of requests that were refused: before the governor is closed. */
+  close(): Promise<void>;
+}
+
+export function createHookHost({ governor, requestsPerSecond, decided, calls, lost, ...deps }: HookHostDeps): ClosingHookHost {
   const limit = createRequestLimit({ now: () => deps.clock().getTime() }, requestsPerSecond);
   const actorOf = createSharedLookup((key) => authenticate(deps, `Bearer ${key}`).catch(unlessUnknown));
+  const refused = createRefusedRequests(lost);
   const room = new SessionRoom(sessionBytes);
   const sessions = new WeakMap<Governing, Sessions>();
   const sessionsOf = (governing: Governing): Sessions => {
@@ -53,7 +63,10 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, ..
     if (workspace !== undefined && workspace !== actor.slug) return badKeys.elsewhere;
     if (!hasScope(actor.scopes, 'govern')) return badKeys.unscoped;
     const full = limit.take(actor.keyId);
-    if (full !== null) return full;
+    if (full !== null) {
+      refused.note(actor.keyId, 'requests', () => refusedKeyOf(governor, actor));
+      return full;
+    }
     const lease = await governor.lease(actor, { keptMs: capBounds.maxDurationMs.max });
     lease.release();
     const { governing } = lease.sidecar;
@@ -63,7 +76,24 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, ..
     return 'identity' in checked ? { governing, sessions: sessionsOf(governing), index, ...checked } : checked;
   }
 
-  return { enter, decided, tracing: calls };
+  return {
+    enter,
+    crowded: (entered) => refused.note(entered.identity.keyId, 'bytes', () => entered),
+    decided,
+    tracing: calls,
+    close: () => refused.close(),
+  };
+}
+
+/** Rejects where no policy is held. */
+async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): Promise<RefusedKey> {
+  const lease = await governor.lease(actor);
+  lease.release();
+  const { governing } = lease.sidecar;
+  const index = governing.cell.current;
+  if (index === null) throw new AppError({ code: 'unavailable', publicMessage: noPolicy.error });
+  const uid = index.keysById.get(actor.keyId)?.uid;
+  return { governing, index, identity: { sub: uid ?? `apikey:${actor.keyId}`, keyId: actor.keyId } };
 }
 
 /** Null for what is no key at this moment; an outage of ours goes through. */

@@ -6,6 +6,8 @@ import type { Barred } from '../key.ts';
 
 export interface Answer {
   readonly status: number;
+  /** What was answered before every decision was 200, for clients that still read that; absent: the same. */
+  readonly formerStatus?: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -32,30 +34,50 @@ const denialBody = ({ reason, kind, retryAfterMs, requestId }: Denial): Answer['
 
 export const deliveryBody = ({ action, output, findings, decision }: Delivery): Answer['body'] => ({
   action,
-  ...(action === 'redact' ? { modified_output: output } : {}),
+  // Clients read the one or the other.
+  ...(action === 'redact' ? { modified_output: output, tool_output: output, reason: redactedWords(findings) } : {}),
   ...(decision === null ? {} : { reason: decision.reason }),
   ...findingsBody(findings),
 });
+
+const redactedWords = (findings: readonly Finding[]): string =>
+  `allowed: policy redacts the output, and what it found was replaced (${findings.map(({ kind, count }) => `${kind} ${count}`).join(', ')})`;
 
 const findingsBody = (findings: readonly Finding[]): object =>
   findings.length === 0
     ? {}
     : { findings: { pii: { types: findings.map(({ kind }) => kind), count: findings.reduce((sum, { count }) => sum + count, 0) } } };
 
-/** What is not answered with 200. */
+/** Of a call that was not decided. */
 export type Refusal = Pick<Barred, 'code' | 'error' | 'retryAfterMs'> & { readonly status: number };
 
-/** What a refusal says besides its error, so that a client which reads nothing but the decision reads a refusal. */
-export type Denied = (refusal: Refusal) => Answer['body'];
+/** A refusal as a decision, so that a client which reads nothing else reads that. */
+export type Denied = (refusal: Omit<Refusal, 'status'>) => Answer['body'];
 
 const reasonOf = (code: DenyCode, words: string): string => `${code}: ${words}`;
 
+const retryFields = (retryAfterMs: number | undefined): object => (retryAfterMs === undefined ? {} : { retryAfterMs });
+
 export const deniedUse: Denied = ({ code, error, retryAfterMs }) => ({
-  error,
   decision: 'deny',
   reason: reasonOf(code, error),
   kind: reasons[code],
-  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  ...retryFields(retryAfterMs),
 });
 
-export const deniedOutput: Denied = ({ code, error }) => ({ error, action: 'block', reason: reasonOf(code, error) });
+export const deniedOutput: Denied = ({ code, error, retryAfterMs }) => ({
+  action: 'block',
+  reason: reasonOf(code, error),
+  ...retryFields(retryAfterMs),
+});
+
+/**
+ * With a good key every answer is 200, because clients in the field run the call on any other: 401 and 403 speak of the key, and 5xx
+ * of an outage. No policy yet, and too many requests, are neither.
+ */
+export function refusalAnswer({ status, ...refusal }: Refusal, denied: Denied): Answer {
+  const isDecision = status === 429 || (status === 503 && refusal.code === 'snapshot_missing');
+  return isDecision
+    ? { status: 200, formerStatus: status, body: denied(refusal) }
+    : { status, body: { error: refusal.error, ...denied(refusal) } };
+}

@@ -1,12 +1,18 @@
-// The two requests of the hook protocol, parsed once and strictly. Unknown fields are tolerated; a known field of a
-// wrong type is an error that names it.
-import { AppError, bounds, canonicalJson, childPath, isTier, NotJson, nameProblem, type Tier } from '@tollgate/proto/contract';
+// The two requests of the hook protocol, read once and totally. Unknown fields are tolerated; the first known field that is wrong is
+// the flaw that the call is denied by, and stands in its entry as far as it can be shown.
+import { bounds, childPath, isTier, nameProblem, type Tier } from '@tollgate/proto/contract';
+import type { Flaw } from '../../govern/govern.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
 import type { Claimed } from '../sessions/sessions.ts';
+import { shownName } from '../shown-name.ts';
+import type { HookBody } from './hook-body.ts';
 
 export interface HookRequest extends Claimed, ClaimedCall {
+  /** Null with a flaw: nobody is named by what could not be read. */
   readonly impersonate: string | null;
-  readonly acceptsModifiedInput: boolean;
+  /** Whether the client can put another input in the place of this one, and what is sent for that is as exact. */
+  readonly takesModifiedInput: boolean;
+  readonly flaw: Flaw | null;
 }
 
 export interface HookOutputRequest extends HookRequest {
@@ -14,119 +20,147 @@ export interface HookOutputRequest extends HookRequest {
   readonly isError: boolean;
 }
 
-const fail = (path: string, message: string): never => {
-  throw new AppError({ code: 'bad_request', publicMessage: `${path} ${message}` });
-};
-
 // As JSON was read: what it does not say is `undefined`, but for what every object has, which nobody asks for here.
 type Body = Readonly<Record<string, unknown>>;
 
+interface Reading {
+  readonly fields: Body;
+  /** The first problem is the one that is told. */
+  flaw: Flaw | null;
+}
+
 /** `session`: that of a client which names none. */
-export function parseHookRequest(body: unknown, clientHeader: string | undefined, session: string): HookRequest {
-  const fields = bodyOf(body);
-  const agentName = optionalName(fields, 'agent_name') ?? '';
+export function readHookRequest(body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
+  return requestOf(begin(body), body, clientHeader, session);
+}
+
+/** `bytes`: of the whole body. */
+export function readHookOutputRequest(body: HookBody, clientHeader: string | undefined, session: string, bytes: number): HookOutputRequest {
+  const reading = begin(body);
+  const output = reading.fields['tool_output'];
+  if (output === undefined) fail(reading, 'tool_output', 'is required');
+  // A part is no larger than the whole.
+  const outputBytes = bytes <= bounds.toolOutputBytes ? 0 : Buffer.byteLength(JSON.stringify(output ?? null));
+  if (outputBytes > bounds.toolOutputBytes)
+    reading.flaw ??= {
+      code: 'input_too_large',
+      words: `tool_output must be at most ${bounds.toolOutputBytes} bytes of JSON, is ${outputBytes}`,
+    };
+  const isError = reading.fields['is_error'] ?? false;
+  if (typeof isError !== 'boolean') fail(reading, 'is_error', 'must be true or false');
+  const hook = requestOf(reading, body, clientHeader, session);
+  return { ...hook, output: output ?? null, isError: isError === true };
+}
+
+function begin({ value, flaw }: HookBody): Reading {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { fields: { ...value }, flaw };
+  return { fields: {}, flaw: flaw ?? { code: 'call_malformed', words: 'the body must be a JSON object' } };
+}
+
+function fail(reading: Reading, path: string, problem: string): void {
+  reading.flaw ??= { code: 'call_malformed', words: `${path} ${problem}` };
+}
+
+function requestOf(reading: Reading, body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
+  const { fields } = reading;
+  const agentName = optionalName(reading, 'agent_name') ?? '';
+  const read = {
+    tool: nameIn(reading, 'tool_name', fields['tool_name']),
+    // An empty one names none.
+    sessionId: fields['session_id'] === '' ? session : (optionalName(reading, 'session_id') ?? session),
+    callId: optionalName(reading, 'call_id'),
+    tier: tierOf(reading),
+    chain: chainOf(reading, agentName),
+    delegatedTools: fields['delegated_tools'] === undefined ? null : names(reading, 'delegated_tools', 1_000),
+    client: clientOf(reading, clientHeader),
+  };
+  const impersonate = optionalName(reading, 'impersonate_uid');
+  const accepts = fields['accepts'] === undefined ? [] : names(reading, 'accepts', 20);
+  const { flaw } = reading;
   return {
-    tool: requiredText(fields, 'tool_name'),
+    ...read,
     // JSON as the body was: read strictly, and no deeper than an input may be.
     input: fields['tool_input'] ?? null,
-    sessionId: optionalName(fields, 'session_id') ?? session,
-    callId: optionalName(fields, 'call_id'),
-    tier: tierOf(fields),
-    chain: chainOf(fields, agentName),
-    delegatedTools: fields['delegated_tools'] !== undefined ? names(fields, 'delegated_tools', 1_000) : null,
-    client: clientOf(fields, clientHeader),
-    impersonate: optionalName(fields, 'impersonate_uid'),
-    acceptsModifiedInput: fields['accepts'] !== undefined && names(fields, 'accepts', 20).includes('modified_input'),
+    // What is malformed hands down nothing, and speaks for the key alone.
+    ...(flaw === null ? { impersonate } : { impersonate: null, delegatedTools: null }),
+    // The tool would get texts where it was to get numbers.
+    takesModifiedInput: accepts.includes('modified_input') && !body.hasNumbersAsText,
+    flaw,
   };
 }
 
-export function parseHookOutputRequest(body: unknown, clientHeader: string | undefined, session: string): HookOutputRequest {
-  const fields = bodyOf(body);
-  if (fields['tool_output'] === undefined) fail('tool_output', 'is required');
-  const output = fields['tool_output'];
-  const bytes = Buffer.byteLength(jsonOf(output, 'tool_output'));
-  if (bytes > bounds.toolOutputBytes) fail('tool_output', `must be at most ${bounds.toolOutputBytes} bytes of JSON, is ${bytes}`);
-  const isError = fields['is_error'] ?? false;
-  if (typeof isError !== 'boolean') fail('is_error', 'must be true or false');
-  return { ...parseHookRequest(body, clientHeader, session), output, isError: isError === true };
-}
-
-/** Canonical JSON of a field, or a refusal that names it. */
-function jsonOf(value: unknown, path: string): string {
-  try {
-    return canonicalJson(value);
-  } catch (error) {
-    if (error instanceof NotJson) return fail(path, error.message);
-    throw error;
+/** A name, or as much of what stands in its place as can be shown. */
+function nameIn(reading: Reading, path: string, value: unknown): string {
+  if (typeof value !== 'string') {
+    fail(reading, path, value === undefined ? 'is required' : 'must be text');
+    return '';
   }
-}
-
-function bodyOf(body: unknown): Body {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return fail('the body', 'must be a JSON object');
-  return { ...body };
-}
-
-function requiredText(fields: Body, name: string): string {
-  const value = fields[name];
-  if (value === undefined) return fail(name, 'is required');
-  return typeof value === 'string' ? value : fail(name, 'must be text');
-}
-
-function requiredName(fields: Body, name: string): string {
-  const value = requiredText(fields, name);
   const problem = nameProblem(value);
-  return problem === null ? value : fail(name, problem);
+  if (problem !== null) fail(reading, path, problem);
+  return problem === null ? value : shownName(value);
 }
 
-function optionalName(fields: Body, name: string): string | null {
-  return fields[name] == null ? null : requiredName(fields, name);
-}
+const optionalName = (reading: Reading, name: string): string | null =>
+  reading.fields[name] == null ? null : nameIn(reading, name, reading.fields[name]);
 
-function names(fields: Body, name: string, max: number): readonly string[] {
-  const value = fields[name];
-  if (!Array.isArray(value)) return fail(name, 'must be a list of names');
-  if (value.length > max) return fail(name, `must hold at most ${max} names`);
-  return value.map((item: unknown, at) => {
+/** Without those that are none. */
+function names(reading: Reading, name: string, max: number): readonly string[] {
+  const value = reading.fields[name];
+  if (!Array.isArray(value)) {
+    fail(reading, name, 'must be a list of names');
+    return [];
+  }
+  if (value.length > max) fail(reading, name, `must hold at most ${max} names`);
+  return value.slice(0, max).flatMap((item: unknown, at) => {
     const problem = typeof item === 'string' ? nameProblem(item) : 'must be text';
-    return typeof item === 'string' && problem === null ? item : fail(`${name}[${at}]`, problem ?? 'must be text');
+    if (problem !== null) fail(reading, `${name}[${at}]`, problem);
+    return typeof item === 'string' && problem === null ? [item] : [];
   });
 }
 
 /** As the client says; else what its mode of running implies. */
-function tierOf(fields: Body): Tier {
+function tierOf(reading: Reading): Tier {
+  const { fields } = reading;
   const claimed = fields['agent_tier'];
-  if (claimed != null) return isTier(claimed) ? claimed : fail('agent_tier', 'must be interactive, subagent, background or api');
+  if (isTier(claimed)) return claimed;
+  if (claimed != null) fail(reading, 'agent_tier', 'must be interactive, subagent, background or api');
   if (fields['permission_mode'] === 'bypassPermissions' || fields['ci'] === true) return 'background';
   return fields['agent_id'] == null ? 'interactive' : 'subagent';
 }
 
-function chainOf(fields: Body, agentName: string): readonly string[] {
-  const claimed = fields['agent_chain'] == null ? [] : names(fields, 'agent_chain', 64);
+function chainOf(reading: Reading, agentName: string): readonly string[] {
+  const before = reading.flaw;
+  const claimed = reading.fields['agent_chain'] == null ? [] : names(reading, 'agent_chain', 64);
+  // Of a chain that is none, the entry is the caller's own.
+  if (reading.flaw !== before) return [agentName];
   return claimed.at(-1) === agentName ? claimed : [...claimed, agentName];
 }
 
-function clientOf(fields: Body, header: string | undefined): HookRequest['client'] {
-  const claimed = fields['client'];
-  if (claimed == null) return headerClient(header);
-  if (typeof claimed !== 'object' || Array.isArray(claimed)) return fail('client', 'must be an object with a name');
-  const client: Body = { ...claimed };
-  const name = requiredIn('client', client, 'name');
-  return client['version'] == null ? { name } : { name, version: requiredIn('client', client, 'version') };
+function clientOf(reading: Reading, header: string | undefined): HookRequest['client'] {
+  const claimed = reading.fields['client'];
+  if (claimed == null) return headerClient(reading, header);
+  if (typeof claimed !== 'object' || Array.isArray(claimed)) {
+    fail(reading, 'client', 'must be an object with a name');
+    return unnamedClient;
+  }
+  const { name: claimedName, version }: Body = { ...claimed };
+  const name = nameIn(reading, childPath('client', 'name'), claimedName);
+  return {
+    name: name === '' ? unnamedClient.name : name,
+    ...(version == null ? {} : { version: nameIn(reading, childPath('client', 'version'), version) }),
+  };
 }
 
-function requiredIn(path: string, fields: Body, name: string): string {
-  const value = fields[name];
-  const problem = typeof value === 'string' ? nameProblem(value) : 'must be text';
-  return typeof value === 'string' && problem === null ? value : fail(childPath(path, name), problem ?? 'must be text');
-}
+const unnamedClient = { name: 'hook' };
 
 /** `X-GS-Client: name/version`; the name may be that of a package, with a slash in it. */
-function headerClient(header: string | undefined): HookRequest['client'] {
-  if (header === undefined || header === '') return { name: 'hook' };
+function headerClient(reading: Reading, header: string | undefined): HookRequest['client'] {
+  if (header === undefined || header === '') return unnamedClient;
   const slash = header.lastIndexOf('/');
-  const name = slash < 0 ? header : header.slice(0, slash);
+  const name = nameIn(reading, 'X-GS-Client', slash < 0 ? header : header.slice(0, slash));
   const version = slash < 0 ? '' : header.slice(slash + 1);
-  const problem = nameProblem(name) ?? (version === '' ? null : nameProblem(version));
-  if (problem !== null) return fail('X-GS-Client', problem);
-  return version === '' ? { name } : { name, version };
+  return {
+    name: name === '' ? unnamedClient.name : name,
+    ...(version === '' ? {} : { version: nameIn(reading, 'X-GS-Client', version) }),
+  };
 }

@@ -1,88 +1,176 @@
 // The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
-// Verdicts are 200; 400 and 429 carry a decision too, so that a client which looks at nothing else still denies; 401 and 403
-// speak of the key. Entries of one event-loop turn are written together.
+// Clients in the field run the call on any answer that is not 2xx. So a request with a good key is always answered 200 with a decision,
+// whatever is wrong with it, and leaves an entry; 401 and 403 speak of the key, 5xx of an outage of ours, and both carry a decision too.
+// Entries of one event-loop turn are written together.
+import { bounds, NotJson } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HookHandlerDoneFunction } from 'fastify';
 import type { Identity } from '../../decide/call.ts';
 import { deliver, unannounced } from '../../govern/deliver.ts';
-import { judge } from '../../govern/govern.ts';
+import { type Flaw, judge } from '../../govern/govern.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
+import type { AwaitedCall } from '../../govern/verdict.ts';
 import { retryHeader } from '../denial-body.ts';
+import type { Barred } from '../key.ts';
+import { answerUnread, isTooLarge } from '../answer-unread.ts';
+import type { Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
-import { type Answer, deliveryBody, type Denied, deniedOutput, deniedUse, type Refusal, verdictBody } from './hook-answer.ts';
-import { readStrictly } from './hook-body.ts';
-import { type HookRequest, parseHookOutputRequest, parseHookRequest } from './hook-request.ts';
+import {
+  type Answer,
+  deliveryBody,
+  type Denied,
+  deniedOutput,
+  deniedUse,
+  type Refusal,
+  refusalAnswer,
+  verdictBody,
+} from './hook-answer.ts';
+import { type HookBody, keepBytes, notJson, readHookBody, unreadBody } from './hook-body.ts';
+import { type HookOutputRequest, type HookRequest, readHookOutputRequest, readHookRequest } from './hook-request.ts';
 import type { Entered, Entry, HookHost } from './host.ts';
 
 interface Params {
   readonly workspace?: string;
 }
 
+type HookName = 'tool-use' | 'tool-output';
+
 /** What of an error a caller may read. */
 type PublicError = (error: FastifyError) => { readonly status: number; readonly message: string };
 
+/** `http`: what is refused has the status that it had before every decision was 200. For one version. */
+export type HookStatus = 'decision' | 'http';
+
 export interface HookRoutes {
   readonly publicError: PublicError;
+  readonly status: HookStatus;
   /** What an API document says of each route. */
-  readonly schemaOf?: (hook: 'tool-use' | 'tool-output', inWorkspace: boolean) => FastifySchema;
+  readonly schemaOf?: (hook: HookName, inWorkspace: boolean) => FastifySchema;
 }
 
-export function registerHooks(app: FastifyInstance, host: HookHost, { publicError, schemaOf }: HookRoutes): void {
-  const route = (hook: 'tool-use' | 'tool-output', handle: (asked: Asked) => Promise<Answer>, denied: Denied): void => {
-    for (const inWorkspace of [false, true]) {
-      void app.register(async (scope) => {
-        readStrictly(scope);
-        const url = `${inWorkspace ? '/:workspace' : ''}/govern/${hook}`;
-        const described = schemaOf === undefined ? {} : { schema: schemaOf(hook, inWorkspace) };
-        scope.route<{ Params: Params }>({ method: 'POST', url, ...described, ...answering(host, { publicError, handle, denied }) });
-      });
-    }
-  };
-  route('tool-use', toolUse, deniedUse);
-  route('tool-output', toolOutput, deniedOutput);
-}
-
-interface Answering {
-  readonly publicError: PublicError;
+interface Hook {
+  readonly bodyLimit: number;
+  readonly nodes: number;
   readonly handle: (asked: Asked) => Promise<Answer>;
   readonly denied: Denied;
 }
 
-function answering(host: HookHost, { publicError, handle, denied }: Answering) {
-  const refuse = (reply: FastifyReply, refusal: Refusal): FastifyReply =>
-    send(reply.headers(retryHeader(refusal.retryAfterMs)), { status: refusal.status, body: denied(refusal) });
+const hooks: Readonly<Record<HookName, Hook>> = {
+  'tool-use': { bodyLimit: bounds.bodyBytes, nodes: bounds.jsonNodes, handle: toolUse, denied: deniedUse },
+  'tool-output': { bodyLimit: bounds.outputBodyBytes, nodes: bounds.toolOutputNodes, handle: toolOutput, denied: deniedOutput },
+};
+
+export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, ...how }: HookRoutes): void {
+  for (const name of ['tool-use', 'tool-output'] as const) {
+    for (const inWorkspace of [false, true]) {
+      void app.register(async (scope) => {
+        keepBytes(scope);
+        const url = `${inWorkspace ? '/:workspace' : ''}/govern/${name}`;
+        const described = schemaOf === undefined ? {} : { schema: schemaOf(name, inWorkspace) };
+        scope.route<{ Params: Params }>({ method: 'POST', url, ...described, ...answering(host, { ...how, hook: hooks[name] }) });
+      });
+    }
+  }
+}
+
+interface Answering extends Pick<HookRoutes, 'publicError' | 'status'> {
+  readonly hook: Hook;
+}
+
+function answering(host: HookHost, { publicError, status: statuses, hook }: Answering) {
+  const asSent = (answer: Answer): Answer => (statuses === 'http' ? asFormerly(answer) : answer);
+  const refuse = (reply: FastifyReply, refusal: Refusal): FastifyReply => {
+    const { status, body } = asSent(refusalAnswer(refusal, hook.denied));
+    return reply
+      .headers(status === 200 ? {} : retryHeader(refusal.retryAfterMs))
+      .code(status)
+      .send(body);
+  };
   const known = new WeakMap<FastifyRequest, Entered>();
+  const handle = async (request: FastifyRequest, entered: Entered, body: HookBody): Promise<Answer> => {
+    return asSent(await hook.handle({ request, host, body, ...entered }));
+  };
+  const enter = (request: FastifyRequest, reply: FastifyReply, letIn: (entered: Entered) => void): void => {
+    const take = (entry: Entry): void => {
+      if ('status' in entry) refuse(reply, entry);
+      else letIn(entry);
+    };
+    const entry = host.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+    if (entry instanceof Promise) entry.then(take, (error: unknown) => void reply.send(error));
+    else take(entry);
+  };
   return {
+    bodyLimit: hook.bodyLimit,
+    config: {
+      answerCrowded: (request: FastifyRequest, reply: FastifyReply, refusal: Barred) =>
+        enter(request, reply, (entered) => {
+          host.crowded(entered);
+          refuse(reply, refusal);
+        }),
+    },
     // Before a byte of the body is read: who may not ask is told nothing else.
-    onRequest: (request: FastifyRequest<{ Params: Params }>, reply: FastifyReply, done: HookHandlerDoneFunction) => {
-      const letIn = (entered: Entry): void => {
-        if ('status' in entered) return void refuse(reply, entered);
+    onRequest: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) =>
+      enter(request, reply, (entered) => {
         known.set(request, entered);
         done();
-      };
-      const entry = host.enter({ authorization: request.headers.authorization, workspace: request.params.workspace });
-      if (entry instanceof Promise) entry.then(letIn, done);
-      else letIn(entry);
-    },
-    errorHandler: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      }),
+    errorHandler: async (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       const { status, message } = publicError(error);
-      if (status >= 500) request.log.error({ err: error }, 'a request failed');
-      refuse(reply, { status, code: status >= 500 ? 'internal_error' : 'call_malformed', error: message });
+      const entered = known.get(request);
+      if (status >= 500 || entered === undefined) return refuseError(request, refuse, reply, { error, status, message });
+      try {
+        const answer = await handle(request, entered, unreadBody(flawOf(error, { status, message }, hook), status));
+        return isTooLarge(error) ? answerUnread(request, reply, answer) : reply.code(answer.status).send(answer.body);
+      } catch (cause) {
+        return refuseError(request, refuse, reply, { error: cause, status: 500, message: 'internal error' });
+      }
     },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const entered = known.get(request);
       if (entered === undefined) throw new Error('a hook was reached without a key');
-      const { status, body } = await handle({ request, host, ...entered });
+      const { status, body } = await handle(request, entered, readHookBody(request.body, request.headers['content-type'], hook.nodes));
       void reply.code(status);
       return body;
     },
   };
 }
 
-const send = (reply: FastifyReply, { status, body }: Answer): FastifyReply => reply.code(status).send(body);
+const workspaceIn = (params: unknown): string | undefined =>
+  typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string'
+    ? params.workspace
+    : undefined;
+
+/** Every answer that is not 2xx says its error. */
+function asFormerly(answer: Answer): Answer {
+  const { formerStatus: status, body } = answer;
+  if (status === undefined) return answer;
+  return { status, body: { error: String(body['reason']).replace(/^\w+: /, ''), ...body } };
+}
+
+function flawOf(error: FastifyError, { status, message }: Omit<Failed, 'error'>, { bodyLimit }: Hook): Flaw {
+  if (isTooLarge(error)) return { code: 'input_too_large', words: `the body must be at most ${bodyLimit} bytes` };
+  return { code: 'call_malformed', words: status === 415 ? notJson : message };
+}
+
+interface Failed {
+  readonly error: unknown;
+  readonly status: number;
+  readonly message: string;
+}
+
+function refuseError(
+  request: FastifyRequest,
+  refuse: (reply: FastifyReply, refusal: Refusal) => FastifyReply,
+  reply: FastifyReply,
+  { error, status, message }: Failed,
+): FastifyReply {
+  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  return refuse(reply, { status, code: status >= 500 ? 'internal_error' : 'call_malformed', error: message });
+}
 
 interface Asked extends Entered {
   readonly request: FastifyRequest;
   readonly host: HookHost;
+  readonly body: HookBody;
 }
 
 const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
@@ -94,32 +182,48 @@ const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
 const actingIdentity = (identity: Identity, { impersonate }: HookRequest): Identity =>
   impersonate === null ? identity : { ...identity, sub: impersonate };
 
-async function toolUse({ request, governing, sessions, index, identity, host }: Asked): Promise<Answer> {
+const flawIn = ({ flaw }: HookRequest): { readonly flaw?: Flaw } => (flaw === null ? {} : { flaw });
+
+const formerStatusOf = ({ flaw }: HookRequest, { formerStatus }: HookBody): Pick<Answer, 'formerStatus'> =>
+  flaw === null ? {} : { formerStatus };
+
+async function toolUse({ request, body, governing, sessions, index, identity, host }: Asked): Promise<Answer> {
   const { govern } = governing;
   const startedAt = govern.clock.now();
-  const hook = parseHookRequest(request.body, clientHeader(request), identity.keyId);
+  const hook = readHookRequest(body, clientHeader(request), identity.keyId);
   const session = sessions.find(index, actingIdentity(identity, hook), hook);
   // Whoever asks here makes the call itself: what comes of it is another request, or none.
   const span = host.tracing?.begin(hook.tool, request.headers);
-  const call = { ...hook, trace: traceOfCall(span, request.headers) };
-  const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.acceptsModifiedInput }));
+  const call = { tool: hook.tool, input: hook.input, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
+  const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.takesModifiedInput }));
   host.decided(verdict.decision, govern.clock.now() - startedAt);
   span?.decided(verdict, session.run);
   span?.end();
   if (verdict.allowed) session.pending.add(hook, verdict);
-  return { status: 200, body: verdictBody(verdict) };
+  return { status: 200, ...formerStatusOf(hook, body), body: verdictBody(verdict) };
 }
 
-async function toolOutput({ request, governing, sessions, index, identity }: Asked): Promise<Answer> {
+async function toolOutput({ request, body, governing, sessions, index, identity }: Asked): Promise<Answer> {
   const { govern } = governing;
-  const hook = parseHookOutputRequest(request.body, clientHeader(request), identity.keyId);
+  const bytes = Buffer.isBuffer(request.body) ? request.body.length : 0;
+  const hook = readHookOutputRequest(body, clientHeader(request), identity.keyId, bytes);
   const session = sessions.find(index, actingIdentity(identity, hook), hook);
-  const pending = session.pending.take(hook);
-  const call = pending ?? unannounced(govern, session.run, { ...hook, trace: traceNamedBy(request.headers) });
+  const pending = takePending(session, hook);
+  const flaw = flawIn(hook);
+  const { output, isError } = hook;
+  const call =
+    pending ?? unannounced(govern, session.run, { tool: hook.tool, input: hook.input, ...flaw, trace: traceNamedBy(request.headers) });
   const durationMs = pending === null ? 0 : govern.clock.now() - pending.decidedAt;
-  const delivery = await recordedInTurn(
-    governing,
-    deliver(govern, session.run, call, { output: hook.output, isError: hook.isError, durationMs }),
-  );
-  return { status: 200, body: deliveryBody(delivery) };
+  const delivery = await recordedInTurn(governing, deliver(govern, session.run, call, { output, isError, durationMs, ...flaw }));
+  return { status: 200, ...formerStatusOf(hook, body), body: deliveryBody(delivery) };
+}
+
+/** The call that the outcome is of; null: none waits for it, or it brings an input that none can have. */
+function takePending(session: Session, hook: HookOutputRequest): AwaitedCall | null {
+  try {
+    return session.pending.take(hook);
+  } catch (error) {
+    if (error instanceof NotJson) return null;
+    throw error;
+  }
 }

@@ -17,17 +17,20 @@ export type Entry = Entered | Barred;
 export interface HookHost {
   /** Asked before a byte of the body is read. */
   enter(shown: Shown): Entry | Promise<Entry>;
+  /** A request of this caller is refused unread: there is no room for its body. */
+  crowded(entered: Entered): void;
   /** A decision about a call was made, in so many ms. */
   decided(decision: Decision, ms: number): void;
   /** Absent: calls are not traced. */
   readonly tracing?: CallTracing | undefined;
 }
 
-export const hookHostOf = ({ sidecar, metrics, tracing, sessions, enter }: Entrance): HookHost => ({
+export const hookHostOf = ({ sidecar, metrics, tracing, sessions, enter, crowded }: Entrance): HookHost => ({
   enter: (shown) => {
     const entered = enter(shown);
     return 'status' in entered ? entered : { governing: sidecar, sessions, ...entered };
   },
+  crowded,
   decided: metrics.decided,
   tracing,
 });

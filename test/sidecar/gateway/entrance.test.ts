@@ -23,7 +23,7 @@ const billing: HttpTool = {
 
 async function start(world: World = {}, requestsPerSecond = 1) {
   const sidecar = await createTestSidecar({ world });
-  const { app, registry } = createTestServer(sidecar, {
+  const { app, entrance, registry } = createTestServer(sidecar, {
     requestsPerSecond,
     httpTools: new Map([['billing', billing]]),
     toolServers: { find: (_index, name) => ({ name, reach: { kind: 'unreachable', problem: 'is away' }, admitted: null }) },
@@ -35,7 +35,7 @@ async function start(world: World = {}, requestsPerSecond = 1) {
     const text = await answer.body.text();
     return { status: answer.statusCode, headers: answer.headers, text, body: JSON.parse(text || 'null') as unknown };
   }
-  return { sidecar, registry, ask };
+  return { sidecar, entrance, registry, ask };
 }
 
 const use = { tool_name: 'mail.send', tool_input: {}, session_id: 's1' };
@@ -48,7 +48,7 @@ test('a key has one second of requests at once, then so many a second, whatever 
   expect(taken(6)).toEqual([true, true, true, true, false, false]);
   expect(limit.take('a')).toEqual({
     status: 429,
-    code: 'rate_limited',
+    code: 'request_limit',
     error: 'at most 4 requests a second for each key',
     retryAfterMs: 250,
   });
@@ -71,22 +71,52 @@ test('keys are counted apart, and no more of them are remembered than may be', (
   expect([limit.take('c'), limit.take('b')]).toEqual([null, null]);
 });
 
-test('over the hook endpoint it is 429 with a decision and the time to come back, no entry, and the next second is free', async () => {
+test('over the hook endpoint it is 200, a decision that says when to come back, and the next second is free', async () => {
   const { ask, sidecar, registry } = await start();
   expect(await ask('/govern/tool-use', use)).toMatchObject({ status: 200 });
-  expect(await ask('/acme/govern/tool-use', use)).toMatchObject({
-    status: 429,
-    headers: { 'retry-after': '1' },
-    body: { error: tooMany, decision: 'deny', reason: `rate_limited: ${tooMany}`, kind: 'retry', retryAfterMs: 1_000 },
+  const { status, headers, body } = await ask('/acme/govern/tool-use', use);
+  expect({ status, body }).toEqual({
+    status: 200,
+    body: { decision: 'deny', reason: `request_limit: ${tooMany}`, kind: 'retry', retryAfterMs: 1_000 },
   });
+  expect(headers).not.toHaveProperty('retry-after');
   expect(await ask('/govern/tool-output', { ...use, tool_output: '' })).toMatchObject({
-    status: 429,
-    body: { error: tooMany, action: 'block', reason: `rate_limited: ${tooMany}` },
+    status: 200,
+    body: { action: 'block', reason: `request_limit: ${tooMany}`, retryAfterMs: 1_000 },
   });
-  expect(await sidecar.entries()).toHaveLength(1);
   expect(await registry.metrics()).toContain('tollgate_throttled_requests_total 2');
   sidecar.time.now += 1_000;
-  expect(await ask('/govern/tool-use', use)).toMatchObject({ status: 200 });
+  expect(await ask('/govern/tool-use', use)).toMatchObject({ status: 200, body: { decision: 'allow' } });
+});
+
+test('what was refused of a key, at whatever door, stands in one entry with how many there were', async () => {
+  const keys = [key(), key({ id: 'key2', uid: null, role: 'admin' })];
+  const { ask, sidecar, entrance } = await start({ keys });
+  await ask('/govern/tool-use', use);
+  for (let n = 0; n < 5; n += 1) await ask('/govern/tool-use', []);
+  await ask('/mcp/github', { jsonrpc: '2.0', id: 1, method: 'tools/list' });
+  await ask('/tools/billing/pay', {});
+  await ask('/govern/tool-use', use, { name: 'key2' });
+  await ask('/govern/tool-output', use, { name: 'key2' });
+  expect(await sidecar.entries()).toHaveLength(2);
+  await entrance.close();
+  const refused = (await sidecar.entries()).slice(2);
+  expect(refused).toMatchObject([
+    {
+      hookEvent: 'PreToolUse',
+      decision: 'deny',
+      code: 'request_limit',
+      decisionReason: "request_limit: 7 requests were refused unread in this second: 7 over the key's limit of requests a second",
+      tool: '',
+      sub: 'ann',
+      userEmail: 'ann@acme.test',
+      keyId: 'key-1',
+      sessionId: 'key-1',
+    },
+    { decisionReason: expect.stringMatching(/^request_limit: 1 request was refused/), sub: 'apikey:key2', keyId: 'key2', role: 'admin' },
+  ]);
+  await entrance.close();
+  expect(await sidecar.entries()).toHaveLength(4);
 });
 
 test('another key has its own, and one that is not good is not counted', async () => {
@@ -101,7 +131,7 @@ test('what was asked through one door counts at every other', async () => {
   expect(await ask('/mcp/github', { jsonrpc: '2.0', id: 1, method: 'tools/list' })).toMatchObject({
     status: 429,
     headers: { 'retry-after': '1' },
-    body: { jsonrpc: '2.0', id: null, error: { message: `rate_limited: ${tooMany}` } },
+    body: { jsonrpc: '2.0', id: null, error: { message: `request_limit: ${tooMany}` } },
   });
   expect(await ask('/tools/billing/pay', {})).toMatchObject({
     status: 429,
@@ -119,7 +149,7 @@ test.each(hosts)('%s is told in its own words, with 200', async (name) => {
   const answer = await ask(`/hooks/${name}`, event);
   expect(answer).toMatchObject({ status: 200, headers: { 'x-tollgate-answer': 'deny' } });
   expect(host?.before.denies(answer.text)).toBe(true);
-  expect(answer.text).toContain('rate_limited');
+  expect(answer.text).toContain('request_limit');
 });
 
 test('a mesh is told with 429, or as exhausted, and its requests are those of the process', async () => {

@@ -1,6 +1,8 @@
 import type { InjectOptions } from 'fastify';
-import { expect, test } from 'vitest';
+import { bounds } from '@tollgate/proto/contract';
+import { describe, expect, test } from 'vitest';
 import { createTestServer, createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
+import { hookCases, outputCases, paddedTo, useCases } from '../../../support/hook-cases.ts';
 import { agent, key, keyText, member, ruleFor, type World } from '../../../support/snapshots.ts';
 
 const own = keyText('key1');
@@ -26,9 +28,9 @@ const use = (fields: object = {}): object => ({
   ...fields,
 });
 
-async function start(world: World | null = {}) {
+async function start(world: World | null = {}, options: Parameters<typeof createTestServer>[1] = {}) {
   const sidecar = await createTestSidecar({ world });
-  const { app, lines, registry } = createTestServer(sidecar);
+  const { app, lines, registry } = createTestServer(sidecar, options);
   async function ask(path: string, { body = use(), authorization = `Bearer ${own}`, headers = {} }: Asked): Promise<Answer> {
     const options: InjectOptions = {
       method: 'POST',
@@ -43,7 +45,7 @@ async function start(world: World | null = {}) {
   const toolOutput = (asked: Asked = {}): Promise<Answer> =>
     ask(asked.path ?? '/govern/tool-output', { body: use({ tool_output: 'done' }), ...asked });
   const codes = async (): Promise<readonly string[]> => (await sidecar.entries()).map(({ hookEvent, code }) => `${hookEvent} ${code}`);
-  return { sidecar, app, lines, registry, toolUse, toolOutput, codes };
+  return { sidecar, app, lines, registry, ask, toolUse, toolOutput, codes };
 }
 
 const redacting: World = { documents: [ruleFor('mail.send', { transform: 'redact' })] };
@@ -104,98 +106,137 @@ test.each([
   expect(await sidecar.entries()).toEqual([]);
 });
 
-test('without policy: 503 and a denial that may be tried again', async () => {
+test('without policy: 200 and a denial that may be tried again', async () => {
   const { toolUse, toolOutput } = await start(null);
-  expect(await toolUse()).toMatchObject({
+  expect(await toolUse()).toEqual({
+    status: 200,
+    body: { decision: 'deny', kind: 'retry', reason: 'snapshot_missing: no policy has been received yet' },
+  });
+  expect(await toolOutput()).toEqual({
+    status: 200,
+    body: { action: 'block', reason: 'snapshot_missing: no policy has been received yet' },
+  });
+});
+
+const oneMiB = bounds.bodyBytes;
+
+/** The table of what a client may get wrong, at one endpoint. */
+const tables = [
+  ['/govern/tool-use', [...hookCases.filter(({ name }) => !name.includes('output')), ...useCases]],
+  ['/govern/tool-output', [...hookCases, ...outputCases]],
+] as const;
+
+describe.each(tables)('%s', (path, cases) => {
+  const isUse = path.endsWith('use');
+
+  test.each(cases)('$name: 200, a denial that says what and where, once, and an entry of the key', async (one) => {
+    const { sidecar, ask } = await start();
+    const { status, body } = await ask(path, { body: one.body, headers: one.headers ?? {} });
+    expect({ status, answer: body[isUse ? 'decision' : 'action'] }).toEqual({ status: 200, answer: isUse ? 'deny' : 'block' });
+    const reason = String(body['reason']);
+    expect(reason.slice(0, one.code.length + 2)).toBe(`${one.code}: `);
+    expect(reason.slice(one.code.length + 2)).toMatch(one.words);
+    expect(body).not.toHaveProperty('error');
+    if (isUse) expect(body).toMatchObject({ kind: 'terminal', request_id: 'id-1' });
+    const entries = await sidecar.entries();
+    expect(entries).toMatchObject([
+      {
+        hookEvent: isUse ? 'PreToolUse' : 'PostToolUse',
+        tool: one.tool ?? '',
+        decision: 'deny',
+        code: one.code,
+        decisionReason: reason,
+        keyId: 'key-1',
+        sub: 'ann',
+        ...one.recorded,
+        ...(isUse ? {} : { outcome: { action: 'block', code: one.code } }),
+      },
+    ]);
+    expect(JSON.stringify(entries[0]).length).toBeLessThan(16 * 1024);
+  });
+
+  test.each(cases)('$name: $former where TOLLGATE_HOOK_STATUS is http, with an error, and an entry all the same', async (one) => {
+    const { sidecar, ask } = await start({}, { hookStatus: 'http' });
+    const { status, body } = await ask(path, { body: one.body, headers: one.headers ?? {} });
+    expect(status).toBe(one.former);
+    expect(body).toMatchObject({ error: expect.stringMatching(one.words), reason: `${one.code}: ${String(body['error'])}` });
+    expect(await sidecar.entries()).toMatchObject([{ code: one.code }]);
+  });
+});
+
+test('where TOLLGATE_HOOK_STATUS is http, no policy is 503 and too many requests are 429; what is decided is 200', async () => {
+  const without = await start(null, { hookStatus: 'http' });
+  expect(await without.toolUse()).toMatchObject({
     status: 503,
-    body: { error: expect.any(String), decision: 'deny', kind: 'retry', reason: expect.stringMatching(/^snapshot_missing/) },
+    body: { error: 'no policy has been received yet', decision: 'deny', kind: 'retry' },
   });
-  expect(await toolOutput()).toMatchObject({ status: 503, body: { error: expect.any(String), action: 'block' } });
+  const { toolUse, toolOutput } = await start({}, { hookStatus: 'http', requestsPerSecond: 1 });
+  expect(await toolUse()).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  expect(await toolUse()).toMatchObject({ status: 429, body: { error: 'at most 1 requests a second for each key', decision: 'deny' } });
+  expect(await toolOutput()).toMatchObject({ status: 429, body: { error: expect.any(String), action: 'block' } });
 });
 
-const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
-const oneMiB = 1024 * 1024;
-
-/** A request of so many bytes. */
-function paddedTo(bytes: number): string {
-  const head = '{"tool_name":"t","session_id":"s","pad":"';
-  return `${head}${'x'.repeat(bytes - head.length - 2)}"}`;
-}
-
-test.each([
-  ['no body', 400, ''],
-  ['a body that is no JSON', 400, '{"tool_name":'],
-  ['a list', 400, '[]'],
-  ['text', 400, '"mail.send"'],
-  ['null', 400, 'null'],
-  ['no tool', 400, { session_id: 's' }],
-  ['an empty session', 400, use({ session_id: '' })],
-  ['a tool that is a number', 400, use({ tool_name: 7 })],
-  ['an unknown tier', 400, use({ agent_tier: 'root' })],
-  ['a tier named as a prototype property', 400, use({ agent_tier: 'constructor' })],
-  ['NUL in the session', 400, use({ session_id: 'a\u0000b' })],
-  ['NUL in the agent', 400, use({ agent_name: 'a\u0000b' })],
-  ['a lone surrogate in the tool', 400, use({ tool_name: '\ud800' })],
-  ['a lone surrogate in the agent', 400, '{"tool_name":"t","session_id":"s","agent_name":"\\ud800"}'],
-  ['an agent name of 201 characters', 400, use({ agent_name: 'a'.repeat(201) })],
-  ['a chain that is no list', 400, use({ agent_chain: 'bot' })],
-  ['a chain with a number', 400, use({ agent_chain: ['bot', 1] })],
-  ['a chain of 65', 400, use({ agent_chain: Array.from({ length: 65 }, (_, at) => `a${at}`) })],
-  ['handed-down tools that are text', 400, use({ delegated_tools: 'mail.send' })],
-  ['a client without a name', 400, use({ client: { version: '1' } })],
-  ['a client that is a list', 400, use({ client: [] })],
-  ['an impersonated number', 400, use({ impersonate_uid: 5 })],
-  ['accepts that is text', 400, use({ accepts: 'modified_input' })],
-  ['an input nested too deep', 400, `{"tool_name":"t","session_id":"s","tool_input":${nested(65)}}`],
-  ['an input nested 100,000 deep', 400, `{"tool_name":"t","session_id":"s","tool_input":${nested(100_000)}}`],
-  ['an input of too many values', 400, `{"tool_name":"t","session_id":"s","tool_input":[${'0,'.repeat(100_001)}0]}`],
-  ['a key __proto__', 400, '{"tool_name":"t","session_id":"s","tool_input":{"__proto__":{"a":1}}}'],
-  ['a key __proto__ at the top', 400, '{"tool_name":"t","session_id":"s","__proto__":{"agent_tier":"api"}}'],
-  ['one byte more than 1 MiB', 413, paddedTo(oneMiB + 1)],
-] as const)('%s: %i with a decision to deny, and no entry', async (_, status, body) => {
-  const { toolUse, sidecar } = await start();
-  expect(await toolUse({ body })).toMatchObject({
-    status,
-    body: { error: expect.any(String), decision: 'deny', reason: expect.stringMatching(/^call_malformed: /) },
-  });
-  expect(await sidecar.entries()).toEqual([]);
-});
-
-const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
-
-test.each([
-  ['a tool that is named twice', '{"tool_name":"t","session_id":"s","tool_name":"u"}', /^the body names a key twice \(at position 34\)$/],
-  ['a tool that is named twice, once with an escape', '{"tool_name":"t","session_id":"s","tool\\u005fname":"u"}', /names a key twice/],
-  ['a key twice in the input', '{"tool_name":"t","tool_input":{"to":"a","to":"b"}}', /names a key twice/],
-  [
-    'a number that would be rounded',
-    '{"tool_name":"t","tool_input":{"id":9007199254740993}}',
-    /a number that would be rounded \(at position 36\)/,
-  ],
-  ['bytes that are not UTF-8', bytesOf('{"tool_name":"t","tool_input":"\xff"}'), /^the body is not UTF-8$/],
-  ['a byte order mark', bytesOf('\xef\xbb\xbf{"tool_name":"t"}'), /byte order mark/],
-  ['text behind the value', '{"tool_name":"t"} {"tool_name":"u"}', /^the body is not one JSON value/],
-  ['an escaped key __proto__', '{"tool_name":"t","tool_input":{"\\u005f_proto__":1}}', /^the body has a key "__proto__"/],
-] as const)('%s: 400 that says what and where, a denial or a block, and no entry', async (_, body, words) => {
+test('numbers that a double would round are texts in what is decided and recorded, and as they were for the client', async () => {
   const { toolUse, toolOutput, sidecar } = await start();
-  expect(await toolUse({ body })).toMatchObject({
-    status: 400,
-    body: { error: expect.stringMatching(words), decision: 'deny', kind: 'terminal', reason: expect.stringMatching(/^call_malformed: /) },
-  });
-  expect(await toolOutput({ body })).toMatchObject({ status: 400, body: { error: expect.stringMatching(words), action: 'block' } });
-  expect(await sidecar.entries()).toEqual([]);
+  const id = '9007199254740993';
+  const body = `{"tool_name":"mail.send","session_id":"s1","tool_input":{"id":${id},"of":[-1e400,1.5,0.1000000000000000055]},"tool_output":${id}}`;
+  expect(await toolUse({ body })).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  expect(await toolOutput({ body })).toEqual({ status: 200, body: { action: 'pass' } });
+  const [asked, told] = await sidecar.entries();
+  expect(asked).toMatchObject({ input: { id, of: ['-1e400', 1.5, '0.1000000000000000055'] } });
+  expect(told?.requestId).toBe(asked?.requestId);
 });
 
-test('a body in another encoding than UTF-8 is refused, whatever its bytes', async () => {
+test('a changed input is not sent where its numbers would be texts: the call is denied', async () => {
+  const { toolUse, toolOutput } = await start(redacting);
+  const body = (id: string): string =>
+    `{"tool_name":"mail.send","accepts":["modified_input"],"tool_input":{"to":"${mail}","id":${id}},"tool_output":["${mail}",${id}]}`;
+  expect(await toolUse({ body: body('7') })).toMatchObject({ body: { decision: 'allow', modified_input: { id: 7 } } });
+  expect(await toolUse({ body: body('9007199254740993') })).toMatchObject({
+    status: 200,
+    body: { decision: 'deny', reason: expect.stringMatching(/^redaction_unsupported: /) },
+  });
+  // An output is read by a model.
+  expect(await toolOutput({ body: body('9007199254740993') })).toMatchObject({
+    body: { action: 'redact', modified_output: ['[redacted:email#1]', '9007199254740993'] },
+  });
+});
+
+test('an empty session is none', async () => {
   const { toolUse, sidecar } = await start();
-  for (const charset of ['utf-16', 'latin1', '"utf-16le"'])
-    expect(await toolUse({ headers: { 'content-type': `application/json; charset=${charset}` } })).toMatchObject({
-      status: 415,
-      body: { decision: 'deny' },
-    });
-  expect(await sidecar.entries()).toEqual([]);
-  for (const type of ['application/json; charset=utf-8', 'application/json;charset="UTF-8"'])
-    expect((await toolUse({ headers: { 'content-type': type } })).status).toBe(200);
+  expect(await toolUse({ body: use({ session_id: '' }) })).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  expect(await sidecar.entries()).toMatchObject([{ sessionId: 'key-1' }]);
+});
+
+test('what is malformed counts nothing, and narrows nobody', async () => {
+  const { toolUse } = await start({ agents: [agent({ maxToolCalls: 1 })] });
+  for (let n = 0; n < 3; n += 1) await toolUse({ body: use({ delegated_tools: ['github.*'], agent_tier: 'root' }) });
+  expect(await toolUse()).toMatchObject({ body: { decision: 'allow' } });
+});
+
+test('a malformed outcome of a call that waits for it is of that call', async () => {
+  const { toolUse, toolOutput, sidecar } = await start();
+  await toolUse({ body: use({ call_id: 'a' }) });
+  expect(await toolOutput({ body: use({ call_id: 'a', tool_output: mail, is_error: 'no' }) })).toMatchObject({ body: { action: 'block' } });
+  expect(await sidecar.entries()).toMatchObject([
+    { requestId: 'id-1', decision: 'allow' },
+    { requestId: 'id-1', hookEvent: 'PostToolUse', decision: 'allow', outcome: { action: 'block', code: 'call_malformed' } },
+  ]);
+});
+
+test('an input that is larger in canonical form than any may be is malformed at both endpoints', async () => {
+  const { toolUse, toolOutput, sidecar } = await start();
+  // Each number is written down with its 21 digits.
+  const body = `{"tool_name":"mail.send","tool_input":[${'1e20,'.repeat(60_000)}0],"tool_output":1}`;
+  const reason = expect.stringMatching(/^call_malformed: the input is larger than \d+ characters$/);
+  expect(await toolUse({ body })).toMatchObject({ status: 200, body: { decision: 'deny', reason } });
+  expect(await toolOutput({ body })).toMatchObject({ status: 200, body: { action: 'block', reason } });
+  expect((await sidecar.entries()).map(({ code }) => code)).toEqual(['call_malformed', 'call_malformed']);
+});
+
+test('a workspace that is frozen says so also of what is malformed', async () => {
+  const { toolUse } = await start({ settings: { frozen: true } });
+  expect(await toolUse({ body: '{' })).toMatchObject({ body: { reason: expect.stringMatching(/^workspace_frozen: /) } });
 });
 
 test('calls of a client that names no session are one run of its key', async () => {
@@ -215,12 +256,10 @@ test('a body of exactly 1 MiB is read', async () => {
   expect((await toolUse({ body })).status).toBe(200);
 });
 
-test('another content type is 415, another path 404, another method 404, each with an error', async () => {
+test('a content type with UTF-8 is read; another path is 404, and another method, each with an error', async () => {
   const { app, toolUse } = await start();
-  expect(await toolUse({ headers: { 'content-type': 'text/xml' } })).toMatchObject({
-    status: 415,
-    body: { error: expect.any(String), decision: 'deny' },
-  });
+  for (const type of ['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])
+    expect(await toolUse({ headers: { 'content-type': type } })).toMatchObject({ body: { decision: 'allow' } });
   expect(await toolUse({ path: '/govern/tool-abuse' })).toMatchObject({
     status: 404,
     body: { error: 'there is no POST /govern/tool-abuse' },
@@ -236,17 +275,6 @@ test('names that are special elsewhere are ordinary tool names', async () => {
   expect(await decisionOf('__proto__')).toBe('deny');
   for (const tool of ['constructor', 'toString', 'hasOwnProperty', '*', 'a/b', '😀']) expect(await decisionOf(tool)).toBe('allow');
   expect((await sidecar.entries())[0]).toMatchObject({ tool: '__proto__', code: 'policy_denied', input: { constructor: 1, toString: 2 } });
-});
-
-test('a tool name that is none is denied as malformed, and recorded', async () => {
-  const { toolUse, sidecar } = await start();
-  for (const tool of ['', 'a\u0000b', ' mail.send', 'x'.repeat(201), 'mail\u200b.send']) {
-    expect(await toolUse({ body: use({ tool_name: tool }) })).toMatchObject({
-      status: 200,
-      body: { decision: 'deny', reason: expect.stringMatching(/^call_malformed: /) },
-    });
-  }
-  expect((await sidecar.entries()).map(({ tool }) => tool)).toContain('a\u0000b');
 });
 
 test('the tier is what the client claims, else what its way of running implies', async () => {
@@ -279,7 +307,6 @@ test('the client is what the body says, else the header, else "hook"', async () 
     [{ name: '@acme/agents', version: '0.3.0' }, '@acme/agents::interactive::bot'],
     [{ name: 'hook' }, 'hook::interactive::bot'],
   ]);
-  expect((await toolUse({ headers: { 'x-gs-client': 'a\tb/1' } })).status).toBe(400);
   expect(await toolUse({ body: use({ client: { name: 'a::b' } }) })).toMatchObject({
     status: 200,
     body: { decision: 'deny', reason: expect.stringMatching(/^call_malformed/) },
@@ -394,7 +421,13 @@ test('an output passes, is redacted, or is blocked, and each leaves one entry', 
   expect(await toolOutput({ body: use({ call_id: 'a', tool_output: { n: 1 } }) })).toEqual({ status: 200, body: { action: 'pass' } });
   expect(await toolOutput({ body: use({ call_id: 'b', tool_output: [mail], is_error: true }) })).toEqual({
     status: 200,
-    body: { action: 'redact', modified_output: ['[redacted:email#1]'], findings: { pii: { types: ['email'], count: 1 } } },
+    body: {
+      action: 'redact',
+      modified_output: ['[redacted:email#1]'],
+      tool_output: ['[redacted:email#1]'],
+      reason: 'allowed: policy redacts the output, and what it found was replaced (email 1)',
+      findings: { pii: { types: ['email'], count: 1 } },
+    },
   });
   sidecar.spoolFault = 'full';
   expect(await toolOutput({ body: use({ call_id: 'c', tool_output: 'x' }) })).toEqual({
@@ -474,17 +507,32 @@ test('an outcome that nobody asked about is judged by the policy of today, and r
   ]);
 });
 
-test('an output above 200 KiB is refused and blocked, one of exactly that passes', async () => {
-  const { toolOutput, sidecar } = await start();
-  expect(await toolOutput({ body: use({ tool_output: 'x'.repeat(200 * 1024 - 1) }) })).toMatchObject({
-    status: 400,
-    body: { error: expect.stringContaining('tool_output must be at most 204800 bytes'), action: 'block' },
-  });
-  expect(await sidecar.entries()).toEqual([]);
-  expect((await toolOutput({ body: use({ tool_output: 'x'.repeat(200 * 1024 - 2) }) })).status).toBe(200);
-  expect(await toolOutput({ body: use() })).toMatchObject({ status: 400, body: { error: 'tool_output is required', action: 'block' } });
-  expect((await toolOutput({ body: use({ tool_output: null }) })).status).toBe(200);
-  expect((await toolOutput({ body: use({ tool_output: 1, is_error: 'no' }) })).status).toBe(400);
+test('outputs of 8 MiB are redacted, in one text or in many values, and the answer says so twice', async () => {
+  const { toolOutput, sidecar } = await start(redacting);
+  const text = `${mail} ${'plain words and no more '.repeat(349_500)}`;
+  const output = text.slice(0, bounds.toolOutputBytes - 2);
+  const { status, body } = await toolOutput({ body: use({ tool_output: output }) });
+  expect({ status, action: body['action'] }).toEqual({ status: 200, action: 'redact' });
+  expect(body['modified_output']).toBe(output.replace(mail, '[redacted:email#1]'));
+  expect(body['tool_output']).toBe(body['modified_output']);
+  const list = [mail, ...Array.from({ length: 50_000 }, (_, n) => ({ n, line: 'plain words and no more of them' }))];
+  const many = await toolOutput({ body: use({ tool_output: list }) });
+  expect(many).toMatchObject({ status: 200, body: { action: 'redact' } });
+  expect(many.body['tool_output']).toEqual(['[redacted:email#1]', ...list.slice(1)]);
+  // What is stored of them is a digest.
+  for (const entry of await sidecar.entries()) expect(JSON.stringify(entry).length).toBeLessThan(4_000);
+});
+
+test('an output at which clients cut, with each character escaped, is read', async () => {
+  const { toolOutput } = await start(redacting);
+  const escaped = '\\u00e9'.repeat(200_000 - mail.length);
+  const answer = await toolOutput({ body: `{"tool_name":"mail.send","tool_output":"${mail}${escaped}"}` });
+  expect(answer).toMatchObject({ status: 200, body: { action: 'redact', reason: expect.stringMatching(/^allowed: .*\(email 1\)$/) } });
+});
+
+test('null is an output', async () => {
+  const { toolOutput } = await start();
+  expect(await toolOutput({ body: use({ tool_output: null }) })).toEqual({ status: 200, body: { action: 'pass' } });
 });
 
 test('a call that cannot be recorded is denied with 200, or goes on where the workspace chose so', async () => {

@@ -1,5 +1,5 @@
 // What policy does to lists, calls and outcomes behind the proxy.
-import { toolDefinitionDigest } from '@tollgate/proto/contract';
+import { bounds, toolDefinitionDigest } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { agent, ruleFor, type World } from '../../../support/snapshots.ts';
 import {
@@ -180,7 +180,7 @@ describe('redaction', () => {
 
   test('a result over the bounds of redaction does not pass', async () => {
     const one = await governed(redacting);
-    one.result = `"result":{"content":[{"type":"text","text":"${'x'.repeat(1_200_000)}"}]}`;
+    one.result = `"result":{"content":[{"type":"text","text":"${'x'.repeat(bounds.toolOutputBytes)}"}]}`;
     const got = await send(one.proxied, 's', { body: call('a') });
     expect(textIn(got)).toContain('redaction_unsupported');
     expect(got.text.length).toBeLessThan(1_000);

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Numbers } from '../../../../sidecar/redact/index.ts';
-import { type HookRequest, parseHookRequest } from '../../../../sidecar/gateway/hooks/hook-request.ts';
+import { type HookRequest, readHookRequest } from '../../../../sidecar/gateway/hooks/hook-request.ts';
 import { sessionBytes } from '../../../../sidecar/gateway/entrance.ts';
 import { type RoomBytes, SessionRoom } from '../../../../sidecar/gateway/sessions/room.ts';
 import { createSessions, type Session } from '../../../../sidecar/gateway/sessions/sessions.ts';
@@ -10,7 +10,16 @@ import type { Permit } from '../../../../sidecar/govern/verdict.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 
 const asked = (fields: object): HookRequest =>
-  parseHookRequest({ tool_name: 'mail.send', tool_input: {}, session_id: 's1', agent_name: 'bot', ...fields }, undefined, 'key-1');
+  readHookRequest(
+    {
+      value: { tool_name: 'mail.send', tool_input: {}, session_id: 's1', agent_name: 'bot', ...fields },
+      hasNumbersAsText: false,
+      flaw: null,
+      formerStatus: 400,
+    },
+    undefined,
+    'key-1',
+  );
 
 interface Finding {
   readonly key?: string;

@@ -1,0 +1,135 @@
+// Requests that are answered before their bodies are there, over real connections: a client that sends all of it first has the answer all
+// the same, and what it sent is kept nowhere.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { bounds } from '@tollgate/proto/contract';
+import { expect, onTestFinished, test } from 'vitest';
+import { createTestServer, createTestSidecar } from '../../../support/governing.ts';
+import { keyText } from '../../../support/snapshots.ts';
+
+async function start() {
+  const sidecar = await createTestSidecar();
+  const { app, entrance } = createTestServer(sidecar);
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = new URL(origin);
+
+  /** A connection that has sent the head of a request. */
+  async function begin(path: string, headers: readonly string[]): Promise<Socket> {
+    const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8');
+    onTestFinished(() => void socket.destroy());
+    await once(socket, 'connect');
+    const lines = [
+      `POST ${path} HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${keyText('key1')}`,
+      'Content-Type: application/json',
+      ...headers,
+    ];
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+    return socket;
+  }
+  return { app, entrance, sidecar, origin, begin };
+}
+
+const piece = Buffer.alloc(1_048_576, ' ');
+
+/** All of it before a byte of the answer is read, as clients do that write and then read. */
+async function sendFirst(socket: Socket, pieces: number, isChunked: boolean): Promise<string> {
+  socket.pause();
+  for (let n = 0; n < pieces; n += 1) {
+    if (isChunked) socket.write(`${piece.length.toString(16)}\r\n`);
+    socket.write(piece);
+    if (isChunked) socket.write('\r\n');
+  }
+  await new Promise<void>((done, fail) => socket.write(isChunked ? '0\r\n\r\n' : '', (error) => (error == null ? done() : fail(error))));
+  let text = '';
+  socket.on('data', (more: string) => {
+    text += more;
+  });
+  socket.resume();
+  await once(socket, 'close');
+  return text;
+}
+
+test.each([
+  ['with its length', false],
+  ['in chunks', true],
+])('a body of 20 MiB that is sent %s before anything is read is answered 200, and the connection ends', async (_, isChunked) => {
+  const { sidecar, begin } = await start();
+  for (const [path, said] of [
+    ['/govern/tool-use', '"decision":"deny","reason":"input_too_large: the body must be at most 1048576 bytes"'],
+    ['/govern/tool-output', '"action":"block","reason":"input_too_large: the body must be at most 9437184 bytes"'],
+  ] as const) {
+    const socket = await begin(path, [isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${20 * piece.length}`]);
+    const text = await sendFirst(socket, 20, isChunked);
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(text.toLowerCase()).toContain('connection: close');
+    expect(text).toContain(said);
+  }
+  expect((await sidecar.entries()).map(({ hookEvent, code }) => `${hookEvent} ${code}`)).toEqual([
+    'PreToolUse input_too_large',
+    'PostToolUse input_too_large',
+  ]);
+});
+
+test('the answer to a body that is too large does not wait for it, and what goes on without an end is cut', async () => {
+  const { begin } = await start();
+  const socket = await begin('/govern/tool-use', ['Content-Length: 1000000000000']);
+  const [answer] = (await once(socket, 'data')) as [string];
+  expect(answer).toContain('input_too_large');
+  let sent = 0;
+  const ended = new Promise((done) => socket.on('error', () => undefined).once('close', done));
+  // A client that never stops is not read for ever: 64 MiB and what the connection itself holds.
+  const pour = (): void => {
+    sent += piece.length;
+    if (!socket.destroyed) socket.write(piece, (error) => (error == null ? pour() : undefined));
+  };
+  pour();
+  await ended;
+  expect(sent).toBeLessThan(100 * piece.length);
+});
+
+test('where bodies of a caller have no room, the answer is 200 with a decision, and is counted in its entry', async () => {
+  const { entrance, sidecar, origin, begin } = await start();
+  const held = await begin('/govern/tool-output', [`Content-Length: ${bounds.outputBodyBytes}`, 'Expect: 100-continue']);
+  const [more] = (await once(held, 'data')) as [string];
+  expect(more).toContain('100 Continue');
+  const post = (path: string, fields: object, authorization = `Bearer ${keyText('key1')}`) =>
+    fetch(origin + path, { method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify(fields) });
+  const large = { tool_name: 't', tool_output: 'x'.repeat(bounds.toolOutputBytes - 2) };
+  const refused = await post('/govern/tool-output', large);
+  expect(refused.status).toBe(200);
+  expect(await refused.json()).toEqual({
+    action: 'block',
+    reason: 'request_limit: too many bytes of bodies of this caller are under way; come again once others are answered',
+    retryAfterMs: 1_000,
+  });
+  // The room is the caller's own, and a key that is none is told that.
+  const unknown = await post('/govern/tool-use', { tool_name: 't' }, `Bearer ${keyText('nobody')}`);
+  expect(unknown.status).toBe(401);
+  expect(await (await post('/govern/tool-use', { tool_name: 't' })).json()).toMatchObject({ decision: 'allow' });
+  await entrance.close();
+  expect((await sidecar.entries()).map(({ decisionReason }) => decisionReason)).toEqual([
+    expect.stringMatching(/^allowed: /),
+    'request_limit: 1 request was refused unread in this second: 1 while too many bytes of its bodies were under way',
+  ]);
+});
+
+test('what is asked while the server closes is decided', async () => {
+  const { app, sidecar, begin } = await start();
+  // Of a connection that has begun to ask, the server waits.
+  const body = '{"tool_name":"mail.send"}';
+  const socket = await begin('/govern/tool-use', [`Content-Length: ${body.length}`, 'Expect: 100-continue']);
+  await once(socket, 'data');
+  const closed = app.close();
+  socket.write(`${body}POST /govern/tool-use HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keyText('key1')}\r\n`);
+  socket.write(`Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  let text = '';
+  socket.on('data', (more: string) => {
+    text += more;
+  });
+  await Promise.all([once(socket, 'close'), closed]);
+  expect(text).not.toContain('503');
+  expect(text.split('"decision":"allow"').length - 1).toBe((await sidecar.entries()).length);
+  expect(await sidecar.entries()).not.toHaveLength(0);
+});
