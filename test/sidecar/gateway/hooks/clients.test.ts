@@ -2,21 +2,22 @@
 // what it reads of the answers.
 import { expect, test } from 'vitest';
 import { createTestServer, createTestSidecar } from '../../../support/governing.ts';
+import { hookCases, useCases } from '../../../support/hook-cases.ts';
 import { hookClients } from '../../../support/hook-clients.ts';
 import { document, keyText, ruleFor } from '../../../support/snapshots.ts';
 
 const tiers = ['interactive', 'subagent', 'background', 'api'] as const;
 const redacting = document({ defaults: tiers.map((tier) => [tier, { transform: 'redact' }] as const) });
 
-async function start(documents: Parameters<typeof createTestSidecar>[0]) {
+async function start(documents: Parameters<typeof createTestSidecar>[0], options: Parameters<typeof createTestServer>[1] = {}) {
   const sidecar = await createTestSidecar(documents);
-  const { app } = createTestServer(sidecar);
+  const { app } = createTestServer(sidecar, options);
   const post = async (url: string, headers: Readonly<Record<string, string>>, body: unknown) => {
     const answer = await app.inject({
       method: 'POST',
       url,
       headers: { authorization: `Bearer ${keyText('key1')}`, ...headers },
-      payload: JSON.stringify(body),
+      payload: typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body),
     });
     return { status: answer.statusCode, body: answer.json<Record<string, unknown>>() };
   };
@@ -51,3 +52,28 @@ test.each(hookClients)(
     });
   },
 );
+
+/** Whether a client runs the call after this answer, as those that are published do (docs/hook-clients.md). */
+const runsTheCall: Readonly<Record<string, (status: number, body: Readonly<Record<string, unknown>>) => boolean>> = {
+  'acp-governance, and what is built on it': (status, body) => status < 200 || status > 299 || (body['decision'] ?? 'allow') === 'allow',
+  'acp-hermes, hermes-acp': (status, body) => status < 200 || status > 299 || body['decision'] !== 'deny',
+};
+
+test.each(Object.entries(runsTheCall))('%s: no bad request with a good key has its call run', async (_, runs) => {
+  const { post } = await start({ world: { agents: [], documents: [redacting] } });
+  const ran: string[] = [];
+  for (const { name, body, headers = {} } of [...hookCases, ...useCases]) {
+    // What is wrong with its output alone is no bad request here.
+    if (name.includes('output')) continue;
+    const answer = await post('/govern/tool-use', { 'content-type': 'application/json', ...headers }, body);
+    if (runs(answer.status, answer.body)) ran.push(name);
+  }
+  expect(ran).toEqual([]);
+  const without = await start({ world: null });
+  const early = await without.post('/govern/tool-use', { 'content-type': 'application/json' }, { tool_name: 'mail.send' });
+  expect(runs(early.status, early.body)).toBe(false);
+  const flooding = await start({ world: {} }, { requestsPerSecond: 1 });
+  const flood = () => flooding.post('/govern/tool-use', { 'content-type': 'application/json' }, { tool_name: 'mail.send' });
+  const [first, second] = [await flood(), await flood()];
+  expect([first, second].map(({ status, body }) => runs(status, body))).toEqual([true, false]);
+});
