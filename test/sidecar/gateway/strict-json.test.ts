@@ -101,6 +101,47 @@ test('numbers beyond a double pass where who asks says so', () => {
   expect(parseStrictText('[12345678901234567890]', { exactNumbers: false })).toHaveProperty('value');
 });
 
+test('numbers that a double would round are read as the texts they are, where who asks says so, and all else as it is', () => {
+  // Integers around 2^53 and far beyond, and texts that look like them.
+  const integer = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n });
+  const near = fc.bigInt({ min: -(2n ** 54n), max: 2n ** 54n });
+  const leaf = fc.oneof(integer, near, fc.string({ unit: 'grapheme' }), near.map(String), fc.boolean());
+  const tree = fc.letrec<{ tree: unknown }>((tie) => ({
+    tree: fc.oneof(
+      { depthSize: 'small' },
+      leaf,
+      fc.array(tie('tree')),
+      fc.dictionary(fc.string({ unit: 'grapheme' }), tie('tree'), { noNullPrototype: true }),
+    ),
+  })).tree;
+  const written = (value: unknown): string => {
+    if (typeof value === 'bigint') return String(value);
+    if (Array.isArray(value)) return `[${value.map(written).join(' , ')}]`;
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+    return `{${Object.entries(value)
+      .map(([key, one]) => `${JSON.stringify(key)}: ${written(one)}`)
+      .join(',')}}`;
+  };
+  const wanted = (value: unknown): unknown => {
+    if (typeof value === 'bigint') return BigInt(Number(value)) === value ? Number(value) : String(value);
+    if (Array.isArray(value)) return value.map(wanted);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, wanted(one)]));
+  };
+  const holdsText = (value: unknown): boolean =>
+    typeof value === 'bigint'
+      ? BigInt(Number(value)) !== value
+      : typeof value === 'object' && value !== null && Object.values(value).some(holdsText);
+  fc.assert(
+    fc.property(tree, (value) => {
+      expect(parseStrictText(written(value), { numbersAsText: true })).toEqual({
+        value: wanted(value),
+        ...(holdsText(value) ? { hasNumbersAsText: true } : {}),
+      });
+    }),
+  );
+});
+
 test('64 levels are read and 65 are not', () => {
   expect('value' in read('['.repeat(64) + ']'.repeat(64))).toBe(true);
   expect(problemOf('['.repeat(65) + ']'.repeat(65))).toBe('is nested deeper than 64');
