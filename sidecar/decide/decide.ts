@@ -14,27 +14,35 @@ import {
   type Usage,
 } from './decision.ts';
 import type { Fold } from './fold.ts';
-import { malformedTool, planFor } from './plan.ts';
+import { malformedTool, planFor, planKey } from './plan.ts';
 import { refuse } from './refusal.ts';
 import { limitWords, ruleWords } from './words.ts';
 
-/** `now` and the times of `usage` and `freshness` are ms of one clock that never goes back. */
-export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number): Decision {
+/**
+ * `now` and the times of `usage` and `freshness` are ms of one clock that never goes back. `also`: what the caller itself calls the
+ * tool, where rules for that name hold too.
+ */
+export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number, also?: string): Decision {
   if (caller.halted !== null) return caller.halted;
   const stale = isStale(caller.index, freshness, now);
   if (stale && caller.deniedInOutage !== null) return outageDenial(caller, freshness, now);
-  const decision = decideFresh(caller, tool, usage, now);
+  const decision = decideFresh(caller, { tool, also }, usage, now);
   return stale || (decision.attempt && isCountedAlone(caller, usage)) ? { ...decision, outage: true } : decision;
 }
 
-function decideFresh(caller: Caller, tool: string, usage: Usage, now: number): Decision {
-  const known = caller.plans.get(tool);
+interface ToolNames {
+  readonly tool: string;
+  readonly also: string | undefined;
+}
+
+function decideFresh(caller: Caller, { tool, also }: ToolNames, usage: Usage, now: number): Decision {
+  const known = caller.plans.get(planKey(tool, also));
   if (known === undefined) {
-    const problem = nameProblem(tool);
+    const problem = nameProblem(tool) ?? (also === undefined ? null : nameProblem(also));
     if (problem !== null) return malformedTool(problem);
   }
   if (caller.refused !== null) return caller.refused;
-  const plan = known ?? planFor(caller, tool);
+  const plan = known ?? planFor(caller, tool, also);
   if (plan.refused !== null) return plan.refused;
   const capped = capDenial(caller, usage, now);
   if (capped !== null) return capped;

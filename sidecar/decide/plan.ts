@@ -5,6 +5,7 @@ import type { Index } from './build-index.ts';
 import type { Caller, Plan } from './caller.ts';
 import { toolRefusal } from './chain.ts';
 import { type Decision, type LimitSet, noLimits } from './decision.ts';
+import type { IndexedDocument } from './document.ts';
 import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
@@ -15,20 +16,24 @@ const planBytes = 1_200;
 /** Of a snapshot: who remembers plans, and how many bytes all of them take. Null: it was replaced, and nobody remembers any. */
 const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> } | null>();
 
-export function planFor(caller: Caller, tool: string): Plan {
-  const plan = makePlan(caller, tool);
+/** A name holds no line break. */
+export const planKey = (tool: string, also: string | undefined): string => (also === undefined ? tool : `${tool}\n${also}`);
+
+export function planFor(caller: Caller, tool: string, also?: string): Plan {
+  const plan = makePlan(caller, tool, also);
+  const key = planKey(tool, also);
   const known = remembering.get(caller.index);
   if (known === null) return plan;
   const all = known ?? { bytes: 0, callers: new Set() };
   remembering.set(caller.index, all);
-  all.bytes += planBytes + 8 * tool.length;
+  all.bytes += planBytes + 8 * key.length;
   if (all.bytes > plansBytesMax) {
     for (const one of all.callers) one.plans.clear();
     all.callers.clear();
-    all.bytes = planBytes + 8 * tool.length;
+    all.bytes = planBytes + 8 * key.length;
   }
   all.callers.add(caller);
-  caller.plans.set(tool, plan);
+  caller.plans.set(key, plan);
   return plan;
 }
 
@@ -38,8 +43,8 @@ export function forgetPlans(index: Index): void {
   remembering.set(index, null);
 }
 
-function makePlan(caller: Caller, tool: string): Plan {
-  const { enforced, shadow } = foldsOf(caller, tool);
+function makePlan(caller: Caller, tool: string, also: string | undefined): Plan {
+  const { enforced, shadow } = foldsOf(caller, tool, also);
   const storedTransform = enforced.transform === 'redact' || shadow?.transform === 'redact' ? 'redact' : 'log';
   const code = enforced.permission === 'allow' ? 'allowed' : 'policy_denied';
   const verb = enforced.permission === 'allow' ? 'allows' : 'denies';
@@ -66,18 +71,24 @@ function makePlan(caller: Caller, tool: string): Plan {
 const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits : { limits, found: null });
 
 /** The enforced fold over layers in `enforce`, the shadow fold over all as if all were. */
-export function foldsOf(caller: Caller, tool: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
+export function foldsOf(caller: Caller, tool: string, also?: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
   const { defaultPermission } = caller.index.settings;
   const [first, ...rest] = caller.hops;
   if (first === undefined) throw new RangeError('a caller has at least one hop');
   const fold = (all: boolean): Fold => {
-    const ofHop = (hop: typeof first): Fold =>
-      foldDocuments(hop, all ? hop.documents : hop.documents.filter(({ enforces }) => enforces), tool, defaultPermission);
+    const ofHop = (hop: typeof first): Fold => {
+      const documents = all ? hop.documents : hop.documents.filter(({ enforces }) => enforces);
+      const named = foldDocuments(hop, documents, tool, defaultPermission);
+      // Two names of one call say together what two hops do: the strictest. What names no tool is said of the first name already.
+      return also === undefined ? named : foldHops([foldDocuments(hop, documents.map(keysAlone), also, 'allow'), named]);
+    };
     return foldHops([ofHop(first), ...rest.map(ofHop)]);
   };
   const audited = caller.hops.some(({ documents }) => documents.some(({ enforces }) => !enforces));
   return { enforced: fold(false), shadow: audited ? fold(true) : null };
 }
+
+const keysAlone = (document: IndexedDocument): IndexedDocument => ({ ...document, defaults: new Map(), agentTypes: new Map() });
 
 function entryRule(by: Winner, revision: number): EntryRule {
   return {

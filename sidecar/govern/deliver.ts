@@ -33,10 +33,10 @@ export interface Delivery {
 }
 
 /** A call that nobody asked about here, whose outcome is told all the same: judged by today's policy, counted nowhere. */
-export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, input, flaw, trace = null }: ToolCall): DecidedCall {
+export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, input, flaw, trace = null }: ToolCall): DecidedCall {
   const requestId = deps.newId();
   try {
-    const decided = (): Decision => decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now());
+    const decided = (): Decision => decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now(), also);
     const barred = rebind(deps, run);
     const payload = payloadOf(input, false);
     if ('problem' in payload) {

@@ -29,6 +29,8 @@ export interface ToolCall {
   readonly input: unknown;
   /** What the door found wrong with it: it is denied by that. */
   readonly flaw?: Flaw;
+  /** Another name of the same call: what policy says of either holds. */
+  readonly also?: string;
   /** The door will not see what comes of it: an output that policy redacts would pass as it is. */
   readonly hidesOutput?: boolean;
   /** What else the tool gets, and the door cannot replace: where policy redacts, there may be nothing in it. It is not kept. */
@@ -192,14 +194,14 @@ const unkept = (decision: Decision): Weighed => ({ decision, input: null, kept: 
 function weigh(
   deps: GovernDeps,
   run: GovernedRun,
-  { tool, input, flaw, hidesOutput = false, besides }: ToolCall,
+  { tool, also, input, flaw, hidesOutput = false, besides }: ToolCall,
   { forwards, now }: { readonly forwards: Takes; readonly now: number },
 ): Weighed {
   const barred = rebind(deps, run);
   const reached =
     barred ??
     (flaw === undefined
-      ? decide(run.caller, tool, run.usage, deps.cell.freshness, now)
+      ? decide(run.caller, tool, run.usage, deps.cell.freshness, now, also)
       : (run.caller.halted ?? refuse(flaw.code, flaw.words)));
   const decision = withRedactedWords(run, tool, reached);
   const replaces = decision.decision === 'allow' && decision.transform === 'redact';
