@@ -116,7 +116,9 @@ export {
 } from './tool-servers.ts';
 export { toolDefinitionDigest } from './tool-definition.ts';
 export {
+  type BroughtName,
   broughtBy,
+  broughtName,
   broughtNameProblem,
   type CompiledToolNames,
   type HostName,

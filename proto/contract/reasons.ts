@@ -8,6 +8,7 @@ export const reasons = {
   outage: 'retry',
   call_malformed: 'terminal',
   input_too_large: 'terminal',
+  tool_ambiguous: 'terminal',
   identity_unknown: 'terminal',
   key_revoked: 'terminal',
   key_scope: 'terminal',

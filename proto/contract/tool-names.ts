@@ -27,14 +27,22 @@ export function broughtNameProblem(theirs: string, ours: string): string | null 
   return null;
 }
 
+export interface BroughtName {
+  readonly ours: string;
+  /** How many characters at its end are as the host wrote them: 0 where one name is brought to one. */
+  readonly kept: number;
+}
+
 /** `theirs` as the table has it: its exact name, else the longest wildcard that begins it; null: the table says nothing. */
-export function broughtBy(table: ReadonlyMap<string, string>, theirs: string): string | null {
+export function broughtName(table: ReadonlyMap<string, string>, theirs: string): BroughtName | null {
   const exact = table.get(theirs);
-  if (exact !== undefined && wildcardPrefix(theirs) === null) return exact;
+  if (exact !== undefined && wildcardPrefix(theirs) === null) return { ours: exact, kept: 0 };
   for (let end = theirs.length; end > 0; end--) {
     const ours = table.get(`${theirs.slice(0, end)}*`);
     const prefix = ours === undefined || wildcardPrefix(`${theirs.slice(0, end)}*`) === null ? null : wildcardPrefix(ours);
-    if (prefix !== null) return prefix + theirs.slice(end);
+    if (prefix !== null) return { ours: prefix + theirs.slice(end), kept: theirs.length - end };
   }
   return null;
 }
+
+export const broughtBy = (table: ReadonlyMap<string, string>, theirs: string): string | null => broughtName(table, theirs)?.ours ?? null;

@@ -2,6 +2,7 @@
 import type { CompiledAgent, CompiledKey, CompiledMember, CompiledServer, CompiledSettings } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument } from './document.ts';
 import type { Snapshot } from './snapshot.ts';
+import { type SpelledNames, spelledNames } from './spelled-names.ts';
 
 export interface Index {
   readonly epoch: string;
@@ -18,6 +19,8 @@ export interface Index {
   readonly requiredScopes: ReadonlyMap<string, readonly string[]>;
   /** Those that the workspace has registered, by name. */
   readonly servers: ReadonlyMap<string, CompiledServer>;
+  /** Their tools, as `<server>.<tool>`, as hosts may spell them. */
+  readonly spelledTools: SpelledNames;
 }
 
 export function buildIndex(snapshot: Snapshot): Index {
@@ -35,6 +38,7 @@ export function buildIndex(snapshot: Snapshot): Index {
     keysByHash: new Map(snapshot.keys.filter(({ hash }) => hash !== '').map((key) => [key.hash, key])),
     requiredScopes: requiredScopesOf(snapshot.servers),
     servers: new Map(snapshot.servers.map((server) => [server.name, server])),
+    spelledTools: spelledToolsOf(snapshot.servers),
   };
 }
 
@@ -48,6 +52,10 @@ export const requiredScopesOf = (servers: Iterable<CompiledServer>): Index['requ
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
       .flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
   );
+
+/** In an order that does not depend on the one they came in. */
+export const spelledToolsOf = (servers: Iterable<CompiledServer>): SpelledNames =>
+  spelledNames(new Set([...servers].flatMap((server) => server.tools.map((tool) => `${server.name}.${tool.name}`)).toSorted()));
 
 export const byId = (a: CompiledAgent, b: CompiledAgent): number => (a.id < b.id ? -1 : 1);
 

@@ -1,7 +1,7 @@
 // The index after a delta: what the delta does not touch is shared with the one before, which goes on as it was. A map is
 // copied only where something of it changes, so that a rule changed among ten thousand of everything costs a millisecond.
 import type { CompiledAgent } from '@tollgate/proto/contract';
-import { byId, type Index, requiredScopesOf } from './build-index.ts';
+import { byId, type Index, requiredScopesOf, spelledToolsOf } from './build-index.ts';
 import { indexDocument } from './document.ts';
 import type { Changes } from './snapshot.ts';
 
@@ -19,6 +19,7 @@ export function changeIndex(index: Index, changes: Changes): Index {
     ...changeKeys(index, gone('key'), changes.keys),
     servers,
     requiredScopes: servers === index.servers ? index.requiredScopes : requiredScopesOf(servers.values()),
+    spelledTools: servers === index.servers ? index.spelledTools : spelledToolsOf(servers.values()),
   };
 }
 

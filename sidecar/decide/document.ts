@@ -10,6 +10,7 @@ import {
   type TierRules,
   wildcardPrefix,
 } from '@tollgate/proto/contract';
+import { type SpelledNames, spelledNames } from './spelled-names.ts';
 
 export interface IndexedDocument {
   readonly key: string;
@@ -21,6 +22,8 @@ export interface IndexedDocument {
   /** By prefix, the `*` taken off. */
   readonly wildcards: ReadonlyMap<string, PlacedRules>;
   readonly agentTypes: ReadonlyMap<string, PlacedRules>;
+  /** Its keys of `tools`, as hosts may spell them. */
+  readonly spelled: SpelledNames;
 }
 
 type PlacedRules = ReadonlyMap<Tier, PlacedRule>;
@@ -62,6 +65,7 @@ export function indexDocument(document: CompiledDocument): IndexedDocument {
     exact,
     wildcards,
     agentTypes: new Map(document.agentTypes.map(([key, rules]) => [key, placeRules('agentTypes', key, rules)])),
+    spelled: spelledNames(exact.keys()),
   };
 }
 

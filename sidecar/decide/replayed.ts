@@ -9,6 +9,7 @@ import { registrationRefusal } from './chain.ts';
 import type { Decision } from './decision.ts';
 import type { Fold, Winner } from './fold.ts';
 import { foldsOf } from './plan.ts';
+import { noSpelledNames } from './spelled-names.ts';
 import { ruleWords } from './words.ts';
 
 export interface ReplayedHop {
@@ -51,6 +52,7 @@ export function createReplayedBinder({ revision, settings, documents }: Replayed
     keysByHash: new Map(),
     requiredScopes: new Map(),
     servers: new Map(),
+    spelledTools: noSpelledNames,
   };
   return (replayed) => bindReplayed(index, documents, replayed);
 }

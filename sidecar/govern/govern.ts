@@ -20,7 +20,7 @@ import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
 /** Why a door denies a call before policy is read. */
 export interface Flaw {
-  readonly code: 'call_malformed' | 'input_too_large' | 'delegation_denied' | 'tool_definition_changed';
+  readonly code: 'call_malformed' | 'input_too_large' | 'tool_ambiguous' | 'delegation_denied' | 'tool_definition_changed';
   readonly words: string;
 }
 

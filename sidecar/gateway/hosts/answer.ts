@@ -1,5 +1,6 @@
 // One event of a host, decided by the one way that every door takes, and answered in the host's words.
 import { nameProblem } from '@tollgate/proto/contract';
+import type { Index } from '../../decide/build-index.ts';
 import { deliver, unannounced } from '../../govern/deliver.ts';
 import { judge, type ToolCall } from '../../govern/govern.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
@@ -12,7 +13,7 @@ import type { Claimed, Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import type { AfterEvent, Answered, BeforeEvent, Host, HostCall } from './host.ts';
 import { canaryTool } from './index.ts';
-import { ourName } from './names.ts';
+import { type Names, ourName } from './names.ts';
 
 type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
 
@@ -60,7 +61,7 @@ interface Told extends Caller {
 export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Promise<Answered> {
   const { host, event, log } = asked;
   const { session, call } = calling(sessions, asked, event.call);
-  const pending = session.pending.take(call);
+  const pending = session.pending.take(call, isToolOf(event.call, call.tool));
   const known = pending ?? unannounced(sidecar.govern, session.run, { ...call, trace: traceNamedBy(asked.headers) });
   const durationMs = pending === null ? 0 : sidecar.govern.clock.now() - pending.decidedAt;
   const outcome = { output: event.output, isError: event.isError, durationMs };
@@ -90,6 +91,12 @@ export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Pro
   }
 }
 
+/** Of an outcome Cursor does not say whose tool it was, and of the call before it did. */
+const isToolOf =
+  ({ server }: HostCall, ours: string) =>
+  (tool: string): boolean =>
+    tool === ours || (server?.kind === 'unnamed' && tool.endsWith(`.${server.tool}`));
+
 /** A host that heeds no answer has shown the output already: its entry counts what was in it, and does not say redacted. */
 const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...call.decision, transform: 'log' } });
 
@@ -97,17 +104,26 @@ function calling(
   sessions: Door['sessions'],
   { host, index, identity, tier }: Caller,
   call: HostCall,
-): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw'> } {
+): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also'> } {
   const { tool, input, callId } = call;
   const session = sessions.find(index, identity, claimedOf(host, call, tier));
   // By the host's own name: no table of a workspace makes another tool of it.
   if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
-  const { tool: named, problem } = ourName(index, host.name, call);
+  const documents = session.run.caller.hops.flatMap((hop) => hop.documents);
+  const { tool: named, also, problem } = ourName({ ...namesOf(index), documents }, host.name, call);
   return {
     session,
-    call: { tool: named, input, callId, ...(problem === undefined ? {} : { flaw: { code: 'call_malformed', words: problem } }) },
+    call: {
+      tool: named,
+      input,
+      callId,
+      ...(also === undefined ? {} : { also }),
+      ...(problem === undefined ? {} : { flaw: { code: 'tool_ambiguous', words: problem } }),
+    },
   };
 }
+
+const namesOf = ({ settings, servers, spelledTools }: Index): Omit<Names, 'documents'> => ({ settings, servers, spelledTools });
 
 const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that whoever asks sees whether a denial blocks`;
 

@@ -87,7 +87,5 @@ function serverIn(fields: Fields, tool: string): HostCall['server'] {
   const bare = tool.replace(/^MCP:/, '');
   const named = textIn(fields, 'mcp_server_name');
   if (named !== null) return { kind: 'named', name: named, tool: bare };
-  const parts = /^([^:]+):(.+)$/s.exec(bare);
-  if (parts?.[1] === undefined || parts[2] === undefined) return { kind: 'unnamed', tool: bare };
-  return { kind: 'named', name: parts[1], tool: parts[2] };
+  return { kind: 'unnamed', tool: bare, joint: /^[^:]+:./s.test(bare) ? ':' : null };
 }

@@ -3,6 +3,7 @@
 // because there are versions that read nothing else of the answer.
 import { answerFields, type Fields, fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
+import { joinedIn, ownerSaid } from './mcp-names.ts';
 
 export const geminiCli: Host = {
   name: 'gemini-cli',
@@ -78,8 +79,9 @@ function callIn(fields: Fields): HostCall | string {
 function serverIn(fields: Fields, tool: string): HostCall['server'] {
   const context = fieldsOf(fields.get('mcp_context'));
   const [server, name] = [textIn(context, 'server_name'), textIn(context, 'tool_name')];
-  if (server !== null && name !== null) return { kind: 'named', name: server, tool: name };
-  const joined = /^mcp__(.+?)__(.+)$/s.exec(tool);
-  if (joined?.[1] !== undefined && joined[2] !== undefined) return { kind: 'named', name: joined[1], tool: joined[2] };
-  return tool.startsWith('mcp_') ? { kind: 'joined', text: tool.slice('mcp_'.length), joint: '_' } : null;
+  if (server !== null && name !== null) return ownerSaid(server, name, tool);
+  if (!tool.startsWith('mcp_')) return null;
+  const joined = { text: tool.slice('mcp_'.length), joint: '_' } as const;
+  const inTwos = joinedIn(tool);
+  return inTwos === null ? { kind: 'joined', ...joined } : { ...inTwos, or: joined };
 }

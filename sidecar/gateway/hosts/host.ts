@@ -5,11 +5,23 @@ import type { HostName, Tier } from '@tollgate/proto/contract';
 
 /** Whose tool it is, as far as a host says: an MCP server's. */
 export type ToolOwner =
+  /** Both as the server and its tool are called. */
+  | { readonly kind: 'exact'; readonly name: string; readonly tool: string }
+  /** The server as it is called, the tool as the host writes it. */
   | { readonly kind: 'named'; readonly name: string; readonly tool: string }
-  /** A server and a tool in one text, where both may hold what joins them; or a tool of the host's own. */
-  | { readonly kind: 'joined'; readonly text: string; readonly joint: '-' | '_' }
-  /** Some server's. */
-  | { readonly kind: 'unnamed'; readonly tool: string };
+  /** A server and a tool as the host writes them, in one text, where both may hold what joins them; or a tool of the host's own. */
+  | ({ readonly kind: 'joined'; readonly or?: JoinedNames } & JoinedNames)
+  /** Some server's; it stands before the tool if `joint` does and is not the tool's own. */
+  | { readonly kind: 'unnamed'; readonly tool: string; readonly joint: ':' | null }
+  /** The host says of the server what does not agree with its name for the tool: the names that this makes. */
+  | { readonly kind: 'disputed'; readonly names: readonly string[] }
+  /** What a tool of the host's own asks of the server that its input names, in MCP's word for it. */
+  | { readonly kind: 'method'; readonly server: string; readonly method: string };
+
+export interface JoinedNames {
+  readonly text: string;
+  readonly joint: '-' | '_' | '__' | ':';
+}
 
 /** A call as a host names it. */
 export interface HostCall {

@@ -1,93 +1,190 @@
 // Brings a host's name of a tool to ours, so that one rule holds behind every door: by the workspace's table for the host,
-// else as `<server>.<tool>` where it can be told whose tool it is, else as the host calls it. Where a name does not say whose
-// tool it is, what the workspace knows decides; where that leaves two, nobody guesses: the call is denied.
-import { broughtBy, type HostName, type CompiledToolNames, namesTool } from '@tollgate/proto/contract';
+// else by what the host says of server and tool, else by what is known: the tools of registered servers, and the rules that can
+// speak for the caller. Hosts replace characters of names, so what they wrote is looked for among what is known as they would have
+// written it. Where that leaves two names, or a rule that would be missed, the call is denied.
+import {
+  bounds,
+  type BroughtName,
+  broughtName,
+  type CompiledToolNames,
+  type HostName,
+  nameProblem,
+  namesTool,
+  wildcardPrefix,
+} from '@tollgate/proto/contract';
 import type { Index } from '../../decide/build-index.ts';
-import type { HostCall, ToolOwner } from './host.ts';
+import type { IndexedDocument } from '../../decide/document.ts';
+import type { HostCall, JoinedNames, ToolOwner } from './host.ts';
+import { type Spelling, spellings, type Written, writtenEither, writtenJoined, writtenTool, writtenWithin } from './spelling.ts';
 
 /** What names are brought by. */
-export type Names = Pick<Index, 'settings' | 'servers' | 'documents'>;
+export type Names = Pick<Index, 'settings' | 'servers' | 'spelledTools'> & {
+  /** Those that can speak for the caller. */
+  readonly documents: readonly IndexedDocument[];
+};
 
 interface OurName {
   readonly tool: string;
+  /** What the host itself calls it, where the call must be permitted under that too. */
+  readonly also?: string;
   /** Why it is no one tool's name, in words. */
   readonly problem?: string;
 }
 
+/** Of a name that may be one, with what hosts put before it and between its parts. */
+const writtenMax = bounds.nameLength + 8;
+
 export function ourName(names: Names, host: HostName, { tool, server }: Pick<HostCall, 'tool' | 'server'>): OurName {
-  const brought = broughtBy(tablesOf(names.settings.toolNames).get(host) ?? noNames, tool);
-  if (brought !== null) return { tool: brought };
-  if (server === null) return { tool };
-  if (server.kind === 'named') return { tool: `${server.name}.${server.tool}` };
-  return oneOf(tool, server, knownOf(names));
+  const table = tablesOf(names.settings.toolNames).get(host) ?? noNames;
+  // `decide` refuses it for its length; what it says of server and tool is as long.
+  if (tool.length > writtenMax) return { tool };
+  const spelling = spellings[host];
+  const brought = broughtName(table, tool);
+  if (server?.kind === 'method') return { ...methodName(known(names), server, spelling), also: brought?.ours ?? tool };
+  if (brought !== null) return brought.kept === 0 ? { tool: brought.ours } : endingOf(known(names), { tool, server }, brought, spelling);
+  return server === null ? { tool } : ownedName(known(names), tool, { owner: server, spelling });
 }
 
-function oneOf(tool: string, owner: Exclude<ToolOwner, { readonly kind: 'named' }>, known: Known): OurName {
-  const owned = candidatesOf(owner, known);
-  if (owned.length === 0) return { tool: owner.kind === 'unnamed' ? `mcp.${owner.tool}` : tool };
-  const sure = owned.filter(({ has }) => has);
-  const meant = [
-    ...(sure.length === 1 ? sure : owned).map(({ name }) => name),
-    // A rule for the name that the host has would else hold no more.
-    ...(namesTool(known.rules, tool) ? [tool] : []),
-  ];
-  const [only, ...others] = meant;
-  if (only !== undefined && others.length === 0) return { tool: only };
-  const quoted = meant.slice(0, shownMax).map((name) => JSON.stringify(name));
-  return { tool, problem: `${JSON.stringify(tool)} could be ${quoted.join(' or ')}: say which in toolNames of the workspace document` };
+interface Known extends Names {
+  /** Of the documents, those that act. */
+  readonly enforcing: readonly IndexedDocument[];
+  /** Of those, what members did not write for themselves: that must not choose what a name means. */
+  readonly organisation: readonly IndexedDocument[];
+}
+
+function known(names: Names): Known {
+  const enforcing = names.documents.filter(({ enforces }) => enforces);
+  return { ...names, enforcing, organisation: enforcing.filter(({ part }) => part !== 'self') };
+}
+
+/** A name that a host wrote, with what it may be. */
+interface Asked {
+  /** As the host calls the tool. */
+  readonly tool: string;
+  readonly written: Written;
+  /** What it is if the host changed nothing and nothing is known. */
+  readonly plain: string;
+  /** What it is if the host changed nothing, by the servers and rules that are known. */
+  readonly readings: readonly string[];
+  /** Rules for the host's own name count as well. */
+  readonly isBare: boolean;
+}
+
+function ownedName(names: Known, tool: string, { owner, spelling }: { readonly owner: ToolOwner; readonly spelling: Spelling }): OurName {
+  switch (owner.kind) {
+    case 'exact':
+      return { tool: `${owner.name}.${owner.tool}` };
+    case 'disputed':
+      return ambiguous(tool, owner.names);
+    case 'method':
+      return methodName(names, owner, spelling);
+    case 'named': {
+      const written = writtenWithin({ before: `${owner.name}.`, written: owner.tool, behind: '' }, spelling);
+      return settled(names, { tool, written, plain: `${owner.name}.${owner.tool}`, readings: [], isBare: true });
+    }
+    case 'unnamed':
+      return unnamed(names, tool, { owner, spelling });
+    case 'joined': {
+      const ways = owner.or === undefined ? [owner] : [owner, owner.or];
+      const written = writtenEither(...ways.map(({ text, joint }) => writtenJoined(text, joint, spelling)));
+      const readings = ways.flatMap((way) => readingsOf(names, way, written));
+      return settled(names, { tool, written, plain: plainOf(tool, owner), readings, isBare: true });
+    }
+  }
+}
+
+function unnamed(
+  names: Known,
+  tool: string,
+  { owner, spelling }: { readonly owner: Extract<ToolOwner, { readonly kind: 'unnamed' }>; readonly spelling: Spelling },
+): OurName {
+  const { tool: text, joint } = owner;
+  const alone = writtenTool(text, spelling);
+  const asItIs = names.organisation.flatMap(({ spelled }) => alone.among(spelled, true).filter((name) => name.endsWith(`.${text}`)));
+  if (joint === null) return settled(names, { tool, written: alone, plain: `mcp.${text}`, readings: asItIs, isBare: true });
+  const joined: JoinedNames = { text, joint };
+  const both = writtenEither(alone, writtenJoined(text, joint, spelling));
+  const readings = [...asItIs, ...readingsOf(names, joined, both)];
+  return settled(names, { tool, written: both, plain: plainOf(tool, joined), readings, isBare: true });
+}
+
+/** One hyphen or underscore is no sign that it parts the names. */
+function plainOf(tool: string, { text, joint }: JoinedNames): string {
+  const at = text.indexOf(joint, 1);
+  return at > 0 && (joint === '__' || joint === ':') ? `${text.slice(0, at)}.${text.slice(at + joint.length)}` : tool;
+}
+
+/** With each server that is known and begins it, and each rule that has it as it stands. */
+function readingsOf({ servers, organisation }: Known, { text, joint }: JoinedNames, written: Written): readonly string[] {
+  const readings: string[] = [];
+  for (let at = text.indexOf(joint, 1); at > 0 && at + joint.length < text.length; at = text.indexOf(joint, at + 1)) {
+    const server = text.slice(0, at);
+    if (servers.has(server) || organisation.some(({ spelled }) => spelled.servers.has(server)))
+      readings.push(`${server}.${text.slice(at + joint.length)}`);
+  }
+  const exact = organisation.flatMap(({ spelled }) => written.among(spelled, false)).filter((key) => wildcardPrefix(key) === null);
+  return [...readings, ...exact.filter((key) => isJoined(key, text, joint))];
+}
+
+const isJoined = (name: string, text: string, joint: string): boolean => {
+  for (let dot = name.indexOf('.', 1); dot > 0; dot = name.indexOf('.', dot + 1))
+    if (name.slice(0, dot) + joint + name.slice(dot + 1) === text) return true;
+  return false;
+};
+
+/** What of a wildcard's row stays as the host wrote it is its tool's name, whatever it replaced. */
+function endingOf(
+  names: Known,
+  { tool, server }: Pick<HostCall, 'tool' | 'server'>,
+  { ours, kept }: BroughtName,
+  spelling: Spelling,
+): OurName {
+  const text = server?.kind === 'joined' ? server.text : '';
+  // It may be cut, and the row does not say what stood there.
+  if (spelling.cut?.lengths.includes(text.length) === true) return ambiguous(tool, [ours, `${ours}…`]);
+  const parts = { before: ours.slice(0, ours.length - kept), written: ours.slice(ours.length - kept), behind: '' };
+  return settled(names, { tool, written: writtenWithin(parts, spelling), plain: ours, readings: [], isBare: false });
+}
+
+/** As the MCP proxy calls it: `<server>.resources/read`. The model may say the server's name as the host writes it. */
+function methodName(names: Known, { server, method }: Extract<ToolOwner, { readonly kind: 'method' }>, spelling: Spelling): OurName {
+  const plain = `${server}.${method}`;
+  const written = writtenWithin({ before: '', written: server, behind: `.${method}` }, spelling);
+  return settled(names, { tool: plain, written, plain, readings: [], isBare: false });
+}
+
+function settled(names: Known, { tool, written, plain, readings, isBare }: Asked): OurName {
+  // `decide` refuses such a name for its length.
+  if (plain.length > bounds.nameLength) return { tool: plain };
+  const tools = written.among(names.spelledTools, true);
+  const meant = [...new Set(tools.length > 0 ? tools : readings)];
+  const [ours = plain, another] = meant;
+  if (another !== undefined) return ambiguous(tool, meant);
+  const missed = names.enforcing.flatMap((document) => {
+    const keys = [...written.among(document.spelled, false), ...(isBare && ours !== tool ? keysFor(document, tool) : [])];
+    return keys.filter((key) => !namesTool([key], ours));
+  });
+  return missed.length === 0 ? { tool: ours } : ambiguous(tool, [ours, ...missed]);
+}
+
+/** The keys that name a tool as it stands. */
+function keysFor({ exact, wildcards }: IndexedDocument, tool: string): readonly string[] {
+  const keys = exact.has(tool) ? [tool] : [];
+  for (let end = 1; wildcards.size > 0 && end <= tool.length; end++)
+    if (wildcards.has(tool.slice(0, end))) keys.push(`${tool.slice(0, end)}*`);
+  return keys;
 }
 
 const shownMax = 3;
 
-interface Candidate {
-  readonly name: string;
-  /** Whether the server is known to have this tool. */
-  readonly has: boolean;
-}
-
-function candidatesOf(owner: Exclude<ToolOwner, { readonly kind: 'named' }>, { tools }: Known): readonly Candidate[] {
-  const all = [...tools].flatMap(([server, known]) => {
-    const tool = owner.kind === 'unnamed' ? owner.tool : behind(owner.text, `${server}${owner.joint}`);
-    return tool === null ? [] : [{ name: `${server}.${tool}`, has: namesTool(known, tool) }];
-  });
-  return owner.kind === 'unnamed' ? all.filter(({ has }) => has) : all;
-}
-
-const behind = (text: string, start: string): string | null =>
-  text.startsWith(start) && text.length > start.length ? text.slice(start.length) : null;
-
-/** Of servers: those that are registered, and those whose tools a rule for more than one member names. */
-interface Known {
-  /** By server, what is known of its tools: names, or wildcards of rules. */
-  readonly tools: ReadonlyMap<string, readonly string[]>;
-  readonly rules: readonly string[];
-}
-
-// By what a snapshot never changes.
-const knowns = new WeakMap<Names['documents'], Known>();
-
-function knownOf(names: Names): Known {
-  const known = knowns.get(names.documents) ?? learn(names);
-  knowns.set(names.documents, known);
-  return known;
-}
-
-function learn({ servers, documents }: Names): Known {
-  const tools = new Map<string, Set<string>>();
-  const learnOf = (server: string): Set<string> => {
-    const one = tools.get(server) ?? new Set<string>();
-    tools.set(server, one);
-    return one;
-  };
-  for (const server of servers.values()) for (const { name } of server.tools) learnOf(server.name).add(name);
-  for (const name of servers.keys()) learnOf(name);
-  // What members write for themselves must not change what a name means to others.
-  const rules = [...documents.values()].filter(({ layer }) => layer !== 'user').flatMap(({ exact }) => [...exact.keys()]);
-  for (const rule of rules) {
-    const dot = rule.indexOf('.');
-    if (dot > 0 && dot < rule.length - 1) learnOf(rule.slice(0, dot)).add(rule.slice(dot + 1));
-  }
-  return { tools: new Map([...tools].map(([server, names]) => [server, [...names]])), rules };
+function ambiguous(tool: string, candidates: readonly string[]): OurName {
+  // `decide` refuses it.
+  if (nameProblem(tool) !== null) return { tool };
+  const all = [...new Set(candidates)];
+  const shown = all.slice(0, shownMax).map((name) => JSON.stringify(name.slice(0, bounds.nameLength)));
+  const more = all.length > shownMax ? ` or one of ${all.length - shownMax} more` : '';
+  const words = `${JSON.stringify(tool)} could be ${shown.join(' or ')}${more}: say which in toolNames of the workspace document`;
+  return { tool, problem: words };
 }
 
 type Tables = ReadonlyMap<HostName, ReadonlyMap<string, string>>;

@@ -1,6 +1,7 @@
 // The words that Claude Code and Codex share: their events of a call, and how a denial is written.
 import { answerFields, type Fields, fieldsOf, textIn, tierOf, unreadable, valueIn } from './fields.ts';
-import type { HostCall, HostEvent } from './host.ts';
+import type { HostCall, HostEvent, ToolOwner } from './host.ts';
+import { joinedIn, methodIn, ownerNamed, serverSaid } from './mcp-names.ts';
 
 export const denyPreToolUse = (reason: string): string =>
   JSON.stringify({
@@ -32,16 +33,23 @@ export function readToolUse(body: unknown, replacesInput: boolean): HostEvent {
 const unknown = (name: string | null): HostEvent =>
   unreadable(false, name === null ? 'has no hook_event_name' : 'has a hook_event_name that is none of PreToolUse and PostToolUse');
 
+function ownerIn(fields: Fields, tool: string, input: Fields): ToolOwner | null {
+  const asked = methodIn(tool, input);
+  if (asked !== null) return asked;
+  const server = serverSaid(fields);
+  return server === null ? joinedIn(tool) : ownerNamed(server, tool);
+}
+
 function callIn(fields: Fields): HostCall | string {
   const tool = textIn(fields, 'tool_name');
   if (tool === null) return 'has no tool_name';
   const sessionId = textIn(fields, 'session_id');
   if (sessionId === null) return 'has no session_id';
-  const mcp = /^mcp__(.+?)__(.+)$/s.exec(tool);
+  const input = fields.get('tool_input') ?? {};
   return {
     tool,
-    server: mcp?.[1] === undefined || mcp[2] === undefined ? null : { kind: 'named', name: mcp[1], tool: mcp[2] },
-    input: fields.get('tool_input') ?? {},
+    server: ownerIn(fields, tool, fieldsOf(input)),
+    input,
     sessionId,
     callId: textIn(fields, 'tool_use_id'),
     tier: tierOf(fields),

@@ -63,10 +63,10 @@ export class PendingCalls {
     if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
   }
 
-  /** The call that an outcome belongs to; null where none waits for it. */
-  take(request: ClaimedCall): PendingCall | null {
+  /** The call that an outcome belongs to; null where none waits for it. `isTool`: whether it is told of a call of this tool. */
+  take(request: ClaimedCall, isTool = (tool: string): boolean => tool === request.tool): PendingCall | null {
     const call = this.#of(pendingKey(request))[0];
-    if (call === undefined || call.tool !== request.tool) return null;
+    if (call === undefined || !isTool(call.tool)) return null;
     this.#drop(call);
     return call;
   }

@@ -212,7 +212,7 @@ describe('a name that does not say whose tool it is', () => {
       expect(denies(host, text)).toBe(true);
       expect(text).toContain(one);
       expect(text).toContain('toolNames');
-      expect(await sidecar.entries()).toMatchObject([{ tool: theirs, code: 'call_malformed' }]);
+      expect(await sidecar.entries()).toMatchObject([{ tool: theirs, code: 'tool_ambiguous' }]);
       const said = await startHosts({ ...world, settings: settings({ toolNames: [[host, [[theirs, one]]]] }) });
       expect(denies(host, (await said.ask(host, call(host, theirs))).text)).toBe(false);
       expect(await said.sidecar.entries()).toMatchObject([{ tool: one }]);
@@ -230,7 +230,7 @@ describe('a name that does not say whose tool it is', () => {
     const rules = [denyOf('github-*')];
     const { ask, sidecar } = await startHosts({ ...anybody, servers: [github], documents: rules });
     expect(denies('copilot-cli', (await ask('copilot-cli', call('copilot-cli', 'github-delete_repo'))).text)).toBe(true);
-    expect(await sidecar.entries()).toMatchObject([{ code: 'call_malformed' }]);
+    expect(await sidecar.entries()).toMatchObject([{ code: 'tool_ambiguous' }]);
   });
 
   test("a member's own rule changes what a name means to nobody", async () => {

@@ -1,0 +1,94 @@
+// Names of tools, found by what a host may have made of them. Hosts replace characters of a name by `_` or `-`, join it with a
+// server's name and cut it; all of that leaves letters and digits of ASCII where they are. So names are kept by those alone, and
+// a look-up finds all that a spelling can stand for, and some that it cannot. Made with a document or a list of servers.
+import { wildcardPrefix } from '@tollgate/proto/contract';
+
+/** Names and wildcards, each found by its letters and digits. */
+export interface SpelledNames {
+  /** Whole names. */
+  readonly exact: ReadonlyMap<string, readonly string[]>;
+  /** Wildcards, with their `*`, by what stands before it. */
+  readonly wildcards: ReadonlyMap<string, readonly string[]>;
+  /** What is so long that a host cuts it, by its beginning: see `cutKey`. */
+  readonly cut: ReadonlyMap<string, readonly string[]>;
+  /** Whole names, by what stands behind one of their dots: where a host says a tool's name and not its server's. */
+  readonly tools: ReadonlyMap<string, readonly string[]>;
+  /** Those that any tool's name may belong to: wildcards, and names of so many dots that they are not in `tools`. */
+  readonly anyTool: readonly string[];
+  /** What stands before the first dot. */
+  readonly servers: ReadonlySet<string>;
+}
+
+export const noSpelledNames: SpelledNames = {
+  exact: new Map(),
+  wildcards: new Map(),
+  cut: new Map(),
+  tools: new Map(),
+  anyTool: [],
+  servers: new Set(),
+};
+
+/** After how many characters of our name hosts cut: Codex (with its joint of two before them, or not yet), Gemini CLI, Copilot CLI. */
+export const cutLengths = { codex: [18, 19], gemini: [24], copilot: [64] } as const;
+/** No host cuts a whole name that is as short. */
+const uncutMax = 57;
+const toolDotsMax = 4;
+
+const replaceable = /[^A-Za-z0-9]+/g;
+
+/** What no host changes: every run of other characters is one `_`. */
+export const lettersOf = (text: string): string => text.replace(replaceable, '_');
+
+/** A character outside the basic plane is one to Codex, and two to a host in JavaScript. */
+const astral = /[\u{10000}-\u{10ffff}]/gu;
+export const oneForEach = (text: string): string => text.replace(astral, '\u{fffd}');
+
+export const cutKey = (text: string, length: number): string => `${length} ${lettersOf(text)}`;
+
+export function spelledNames(names: Iterable<string>): SpelledNames {
+  const made = {
+    exact: new Map<string, string[]>(),
+    wildcards: new Map<string, string[]>(),
+    cut: new Map<string, string[]>(),
+    tools: new Map<string, string[]>(),
+    anyTool: [] as string[],
+    servers: new Set<string>(),
+  };
+  for (const name of names) {
+    const prefix = wildcardPrefix(name);
+    const letters = lettersOf(prefix ?? name);
+    put(prefix === null ? made.exact : made.wildcards, letters, name);
+    if (prefix !== null || name.length > uncutMax) putCut(made.cut, prefix ?? name, name);
+    if (prefix !== null || !putTools(made.tools, name)) made.anyTool.push(name);
+    const dot = name.indexOf('.');
+    if (dot > 0 && dot < name.length - 1) made.servers.add(name.slice(0, dot));
+  }
+  return made;
+}
+
+function put(map: Map<string, string[]>, key: string, name: string): void {
+  const all = map.get(key);
+  if (all === undefined) map.set(key, [name]);
+  // One name comes twice where two of its dots, or two lengths, leave the same letters.
+  else if (all.at(-1) !== name) all.push(name);
+}
+
+function putCut(cut: Map<string, string[]>, text: string, name: string): void {
+  const putLengths = (counted: string, lengths: readonly number[]): void => {
+    for (const length of lengths) if (counted.length >= length) put(cut, cutKey(counted.slice(0, length), length), name);
+  };
+  putLengths(oneForEach(text), cutLengths.codex);
+  putLengths(text, cutLengths.gemini);
+  putLengths(text, cutLengths.copilot);
+}
+
+/** Whether all of its dots are taken account of. */
+function putTools(tools: Map<string, string[]>, name: string): boolean {
+  let dot = name.indexOf('.', 1);
+  for (let count = 0; dot > 0; count++) {
+    if (count === toolDotsMax) return false;
+    if (dot < name.length - 1) put(tools, lettersOf(name.slice(dot + 1)), name);
+    dot = name.indexOf('.', dot + 1);
+  }
+  return true;
+}

@@ -1,0 +1,69 @@
+// How hosts write the names of servers and tools, as their recordings and sources say: written for the tests, and knowing
+// nothing of how names are read.
+import { createHash } from 'node:crypto';
+import type { HostName } from '@tollgate/proto/contract';
+import type { HostInput } from './asked.ts';
+
+export interface SpelledCall {
+  readonly host: HostName;
+  /** In what way, for people. */
+  readonly way: string;
+  readonly input: HostInput;
+}
+
+const units = (text: string, kept: string, mark: string): string =>
+  text
+    .split('')
+    .map((one) => (/[A-Za-z0-9]/.test(one) || kept.includes(one) ? one : mark))
+    .join('');
+const points = (text: string, kept: string, mark: string): string =>
+  Array.from(text, (one) => (/^[A-Za-z0-9]$/.test(one) || kept.includes(one) ? one : mark)).join('');
+
+function codexName(server: string, tool: string, kept: string): string {
+  const whole = `mcp__${points(server, kept, '_')}__${points(tool, kept, '_')}`;
+  if (whole.length <= 64) return whole;
+  return whole.slice(0, 24) + createHash('sha1').update(`mcp__${server}__${tool}`).digest('hex');
+}
+
+function geminiName(server: string, tool: string, joint: string): string {
+  const whole = units(`mcp_${server}${joint}${tool}`, '_-.:', '_');
+  return whole.length <= 63 ? whole : `${whole.slice(0, 30)}...${whole.slice(-30)}`;
+}
+
+/** One call of a server's tool, as each host and version of it asks about it. */
+export function spellingsOf(server: string, tool: string): readonly SpelledCall[] {
+  const pre = (tool_name: string, fields: object = {}): HostInput => ({
+    session_id: 's1',
+    hook_event_name: 'PreToolUse',
+    tool_name,
+    tool_input: {},
+    ...fields,
+  });
+  const before = (tool_name: string, fields: object = {}): HostInput => ({ ...pre(tool_name, fields), hook_event_name: 'BeforeTool' });
+  const cursor = (tool_name: string, fields: object = {}): HostInput => ({
+    ...pre(tool_name, fields),
+    hook_event_name: 'preToolUse',
+    conversation_id: 'c1',
+  });
+  const claude = `mcp__${units(server, '_-', '_')}__${units(tool, '_-', '_')}`;
+  return [
+    { host: 'claude-code', way: 'with mcp_server', input: pre(claude, { mcp_server: { name: server, source: 'dynamic' } }) },
+    { host: 'claude-code', way: 'before it sent mcp_server', input: pre(claude) },
+    { host: 'codex', way: '0.169', input: pre(codexName(server, tool, '_')) },
+    { host: 'codex', way: 'before it replaced -', input: pre(codexName(server, tool, '_-')) },
+    {
+      host: 'copilot-cli',
+      way: '1.0.102',
+      input: { sessionId: 's1', toolName: `${units(server, '_-', '-')}-${units(tool, '_-', '-')}`.slice(0, 64), toolArgs: {} },
+    },
+    {
+      host: 'gemini-cli',
+      way: 'with mcp_context',
+      input: before(geminiName(server, tool, '_'), { mcp_context: { server_name: server, tool_name: tool } }),
+    },
+    { host: 'gemini-cli', way: 'without mcp_context', input: before(geminiName(server, tool, '_')) },
+    { host: 'cursor', way: 'with mcp_server_name', input: cursor(`MCP:${tool}`, { mcp_server_name: server }) },
+    { host: 'cursor', way: 'without it', input: cursor(`MCP:${tool}`) },
+    { host: 'cursor', way: 'without it, replaced', input: cursor(`MCP:${units(tool, '_-', '_')}`) },
+  ];
+}
