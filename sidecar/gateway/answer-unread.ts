@@ -11,11 +11,13 @@ export const isTooLarge = (error: { readonly code?: string }): boolean => error.
 
 interface Said {
   readonly status: number;
-  readonly body: object;
+  /** JSON. */
+  readonly text: string;
 }
 
-export function answerUnread({ raw: request }: FastifyRequest, reply: FastifyReply, { status, body }: Said): void {
-  const text = JSON.stringify(body);
+/** With the headers that the reply has. */
+export function answerUnread({ raw: request }: FastifyRequest, reply: FastifyReply, { status, text }: Said): void {
+  const headers = reply.getHeaders();
   const { raw: response } = reply.hijack();
   let dropped = 0;
   const end = (): void => {
@@ -29,6 +31,7 @@ export function answerUnread({ raw: request }: FastifyRequest, reply: FastifyRep
   };
   const timer = setTimeout(end, droppingMs);
   response.once('close', () => clearTimeout(timer));
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) response.setHeader(name, value);
   response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),

@@ -19,6 +19,12 @@ export interface Shown {
   readonly workspace: string | undefined;
 }
 
+/** `Shown.workspace`, of the parameters of a route. */
+export const workspaceIn = (params: unknown): string | undefined =>
+  typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string'
+    ? params.workspace
+    : undefined;
+
 export interface LetIn {
   readonly index: Index;
   readonly identity: Identity;

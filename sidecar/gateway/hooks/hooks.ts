@@ -1,4 +1,5 @@
-// The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
+// The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path. (`/hooks/<host>`, what coding
+// agents ask by, is in ../hosts.)
 // Clients in the field run the call on any answer that is not 2xx. So a request with a good key is always answered 200 with a decision,
 // whatever is wrong with it, and leaves an entry; 401 and 403 speak of the key, 5xx of an outage of ours, and both carry a decision too.
 // Entries of one event-loop turn are written together.
@@ -12,6 +13,7 @@ import type { AwaitedCall } from '../../govern/verdict.ts';
 import { retryHeader } from '../denial-body.ts';
 import type { Barred } from '../key.ts';
 import { answerUnread, isTooLarge } from '../answer-unread.ts';
+import { workspaceIn } from '../entrance.ts';
 import type { Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import {
@@ -119,7 +121,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       if (status >= 500 || entered === undefined) return refuseError(request, refuse, reply, { error, status, message });
       try {
         const answer = await handle(request, entered, unreadBody(flawOf(error, { status, message }, hook), status));
-        return isTooLarge(error) ? answerUnread(request, reply, answer) : reply.code(answer.status).send(answer.body);
+        return isTooLarge(error) ? answerUnread(request, reply, { status: answer.status, text: JSON.stringify(answer.body) }) : reply.code(answer.status).send(answer.body);
       } catch (cause) {
         return refuseError(request, refuse, reply, { error: cause, status: 500, message: 'internal error' });
       }
@@ -133,11 +135,6 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
     },
   };
 }
-
-const workspaceIn = (params: unknown): string | undefined =>
-  typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string'
-    ? params.workspace
-    : undefined;
 
 /** Every answer that is not 2xx says its error. */
 function asFormerly(answer: Answer): Answer {

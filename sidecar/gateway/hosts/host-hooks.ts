@@ -1,9 +1,10 @@
-// `POST /hooks/<host>`: what each host asks before and after a call, answered in its own words. Most hosts run the call where
+// `POST /hooks/<host>` of coding agents (`/govern/…` is in ../hooks): what each host asks before and after a call, answered in its own words. Most hosts run the call where
 // a hook fails, so whatever happens here is answered 200 with a refusal that the host heeds: a bad key, no policy, a body
 // that cannot be read, and a bug. What is not decided by the time that a hook must be answered by is denied, and does not count.
 import { bounds, type DenyCode } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Entrance, LetIn } from '../entrance.ts';
+import { answerUnread, isTooLarge } from '../answer-unread.ts';
+import { type Entrance, type LetIn, workspaceIn } from '../entrance.ts';
 import { publicError } from '../errors.ts';
 import { parseStrict, parseStrictText } from '../strict-json.ts';
 import type { Barred } from '../key.ts';
@@ -35,9 +36,10 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
       scope.route<{ Params: Params }>({
         method: 'POST',
         url,
+        config: { answerCrowded: (request, reply, crowded) => refuseCrowded(door, request, reply, crowded) },
         onRequest: async (request, reply) => {
           const host = hostNamed(request.params.host);
-          if (host === null) return reply.code(404).send({ error: `there is no host ${JSON.stringify(request.params.host.slice(0, 40))}` });
+          if (host === null) return reply.code(404).send({ error: unknownHost(request.params.host) });
           const until = clock.now() + budgetMs;
           const entered = door.enter({ authorization: request.headers.authorization, workspace: request.params.workspace });
           known.set(request, { entered, until });
@@ -48,9 +50,9 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
           const { status, message } = publicError(error);
           if (status >= 500) request.log.error({ err: error }, 'a host hook failed');
           const host = hostNamed(hostIn(request.params));
-          // Which event it was is in a body that was not read.
           if (host === null) void reply.code(status).send({ error: message });
-          else void send(reply, refusal(host, unreadText('', message), status >= 500 ? 'internal_error' : 'call_malformed', message));
+          else if (isTooLarge(error)) answerTooLarge(host, request, reply);
+          else void send(reply, unreadRefusal(host, status >= 500 ? 'internal_error' : 'call_malformed', message));
         },
         handler: async (request, reply) => {
           const host = hostNamed(request.params.host);
@@ -60,6 +62,27 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
         },
       });
   });
+}
+
+const unknownHost = (name: string): string => `there is no host ${JSON.stringify(name.slice(0, 40))}`;
+
+/** Which event it was is in a body that was not read. */
+const unreadRefusal = (host: Host, code: DenyCode, words: string): Answered => refusal(host, unreadText('', words), code, words);
+
+/** There is no room for the body of a request. */
+function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply, crowded: Barred): void {
+  const name = hostIn(request.params);
+  const host = hostNamed(name);
+  if (host === null) return void reply.code(404).send({ error: unknownHost(name) });
+  const entered = door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+  if (!('status' in entered)) door.crowded(entered);
+  const { code, error } = 'status' in entered ? entered : crowded;
+  void send(reply, unreadRefusal(host, code, error));
+}
+
+function answerTooLarge(host: Host, request: FastifyRequest, reply: FastifyReply): void {
+  const { kind, text } = unreadRefusal(host, 'input_too_large', `the body must be at most ${bounds.bodyBytes} bytes`);
+  answerUnread(request, reply.header(answerHeader, kind), { status: 200, text });
 }
 
 /** Of a request whose handler was reached or not. */
@@ -72,7 +95,7 @@ const send = (reply: FastifyReply, { kind, text }: Answered): FastifyReply =>
 /** In which words it is refused, its body says; who is not let in is not waited for longer than for a decision. */
 function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: Barred, reply: FastifyReply): void {
   const timer = setTimeout(() => {
-    if (!reply.sent) void send(reply.header('connection', 'close'), refusal(host, unreadText('', error), code, error));
+    if (!reply.sent) void send(reply.header('connection', 'close'), unreadRefusal(host, code, error));
   }, budgetMs);
   reply.raw.once('close', () => clearTimeout(timer));
 }

@@ -115,6 +115,43 @@ test('where bodies of a caller have no room, the answer is 200 with a decision, 
   ]);
 });
 
+/** Each host runs the call on an answer that is not 2xx, or that it cannot read. */
+const hosts = [
+  ['claude-code', '"permissionDecision":"deny"'],
+  ['codex', '"permissionDecision":"deny"'],
+  ['cursor', '"permission":"deny"'],
+  ['gemini-cli', '"decision":"deny"'],
+  ['copilot-cli', '"permissionDecision":"deny"'],
+] as const;
+
+test('a coding agent whose body has no room, or is too large, is answered 200 in its own words', async () => {
+  const { entrance, sidecar, origin, begin } = await start();
+  for (const length of [bounds.outputBodyBytes, ...Array.from({ length: 7 }, () => bounds.bodyBytes)]) {
+    const path = length > bounds.bodyBytes ? '/govern/tool-output' : '/govern/tool-use';
+    await once(await begin(path, [`Content-Length: ${length}`, 'Expect: 100-continue']), 'data');
+  }
+  const headers = { authorization: `Bearer ${keyText('key1')}`, 'content-type': 'application/json' };
+  for (const [host, denial] of hosts) {
+    const crowded = await fetch(`${origin}/hooks/${host}`, { method: 'POST', headers, body: ' '.repeat(bounds.bodyBytes) });
+    expect(crowded.status).toBe(200);
+    expect(crowded.headers.get('x-tollgate-answer')).toBe('deny');
+    const text = await crowded.text();
+    expect(text).toContain(denial);
+    expect(text).toContain('request_limit: too many bytes');
+    const large = await sendFirst(await begin(`/hooks/${host}`, [`Content-Length: ${20 * piece.length}`]), 20, false);
+    expect(large).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(large.toLowerCase()).toContain('x-tollgate-answer: deny');
+    expect(large).toContain(denial);
+    expect(large).toContain('input_too_large');
+  }
+  const unknown = await fetch(`${origin}/hooks/emacs`, { method: 'POST', headers, body: ' '.repeat(bounds.bodyBytes) });
+  expect(unknown.status).toBe(404);
+  await entrance.close();
+  expect((await sidecar.entries()).map(({ decisionReason }) => decisionReason)).toEqual([
+    'request_limit: 5 requests were refused unread in this second: 5 while too many bytes of its bodies were under way',
+  ]);
+});
+
 test('what is asked while the server closes is decided', async () => {
   const { app, sidecar, begin } = await start();
   // Of a connection that has begun to ask, the server waits.
