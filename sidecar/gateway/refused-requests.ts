@@ -1,6 +1,6 @@
 // How many requests of each key were refused before they were read, because it sent too many or too much. They are no calls; one entry
-// says for each key and second how many there were, so that a flood costs little and is seen. No number is lost but where the process is
-// killed: what cannot be written waits, and closing writes what is left.
+// says for each key and second how many there were, so that a flood costs little and is seen. What cannot be written waits, and closing writes
+// what is left; a kill, more than `keysMax` keys, or a disk that takes nothing at the end loses numbers, and `lost` hears of the last two.
 //
 // States of a tally: counting, from a first refusal until the second is over → written, and gone. Of all keys together one timer runs.
 import type { Index } from '../decide/build-index.ts';

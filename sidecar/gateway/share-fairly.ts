@@ -1,4 +1,4 @@
-// What every server of ours does with a request before it is known whose it is: callers, told apart by what they show, share the
+// What the servers that callers of tools reach by HTTP do with a request before it is known whose it is: callers, told apart by what they show, share the
 // process. Requests of one caller take turns, of a connection one waits at a time, and bodies that are under way have room in bytes, of
 // which a caller takes as much as it leaves to all others.
 import { bounds, FairRoom, reasons } from '@tollgate/proto/contract';
@@ -23,7 +23,7 @@ export function shareFairly(app: FastifyInstance, { bodiesBytes: roomBytes = bod
   app.server.maxConnections = connectionsMax;
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw;
-    // Sent before the one before it was begun: nothing but a flood does that, and nothing would bound how many.
+    // A pipelined request while the one before it waits: only a flood sends such, and nothing would bound how many.
     if (waiting.has(socket)) return void socket.destroy();
     const caller = request.headers.authorization ?? '';
     const bytes = bodyBytesOf(request);
@@ -59,7 +59,7 @@ const crowded: Barred & { readonly retryAfterMs: number } = {
   retryAfterMs: 1_000,
 };
 
-/** As each door would deny: a client that reads nothing but the decision reads a denial. */
+/** In the words of the route, or as most doors deny: a client that reads nothing but the decision reads a denial. */
 function refuse(request: FastifyRequest, reply: FastifyReply): void {
   const { answerCrowded } = request.routeOptions.config;
   if (answerCrowded !== undefined) return answerCrowded(request, reply, crowded);

@@ -1,4 +1,4 @@
-// Requests of one caller that arrive together wait for each other, and not others for them: where several callers ask, each has at most
+// Requests of one caller that arrive together wait for each other, and other callers do not wait for them: where several ask, each has at most
 // `perTurn` requests begun in a turn of the event loop, and the rest in the turns that follow, in their order.
 //
 // States: alone (one caller in the last second: nothing waits) → shared, until there was one caller for a second. A line is there
@@ -40,7 +40,7 @@ export function createTurns({ clock, nextTurn = setImmediate, perTurn = 1 }: Tur
       begun.set(caller, now.length);
       for (const begin of now) begin();
     }
-    // Those that come before the next turn come in this one, which has to end too.
+    // What comes from now on counts to this turn as well, until the next one begins.
     if (begun.size > 0) turnSoon();
   };
 

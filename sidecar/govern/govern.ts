@@ -1,6 +1,6 @@
-// One governed run: from a parsed call to a verdict and its entry, the same for every door. Deciding and counting are one
-// synchronous step: nothing can change between reading the snapshot and counting the call. Recording comes right after it,
-// and a call that cannot be recorded is denied, unless the workspace has chosen otherwise.
+// One governed call: from what a door has parsed to a verdict and the text of its entry, the same for every door. Deciding and
+// counting are one synchronous step: nothing can change between reading the snapshot and counting the call. `recorded.ts` writes
+// the entry right after it.
 //
 // Where a call is denied only because what is held of a limit has run dry here, it waits a moment for more, and is decided
 // again. Nothing is counted before.

@@ -40,7 +40,7 @@ export interface Written {
   among(names: SpelledNames, isTool: boolean): readonly string[];
 }
 
-/** Of more names of the same letters than these none is compared: all may be meant. */
+/** Where more names have the same letters, none of them is compared: each may be meant. */
 const comparedMax = 16;
 
 /** A server's and a tool's name in one text. */

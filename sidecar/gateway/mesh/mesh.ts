@@ -1,4 +1,4 @@
-// The door for gateways that are there already: Envoy's ext_authz and agentgateway's ExtMcp, over gRPC on a port of their
+// The door for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), over gRPC on a port of their
 // own. They are other programs beside this one, so what they speak is plain text, and where they speak is loopback unless
 // the operator says otherwise.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
