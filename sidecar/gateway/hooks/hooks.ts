@@ -121,7 +121,9 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       if (status >= 500 || entered === undefined) return refuseError(request, refuse, reply, { error, status, message });
       try {
         const answer = await handle(request, entered, unreadBody(flawOf(error, { status, message }, hook), status));
-        return isTooLarge(error) ? answerUnread(request, reply, { status: answer.status, text: JSON.stringify(answer.body) }) : reply.code(answer.status).send(answer.body);
+        return isTooLarge(error)
+          ? answerUnread(request, reply, { status: answer.status, text: JSON.stringify(answer.body) })
+          : reply.code(answer.status).send(answer.body);
       } catch (cause) {
         return refuseError(request, refuse, reply, { error: cause, status: 500, message: 'internal error' });
       }
