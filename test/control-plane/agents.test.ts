@@ -232,9 +232,37 @@ describe.each(['PUT', 'PATCH'] as const)('%s', (method) => {
     const id = await rest.createAgent();
     const before = rest.clock.now;
     rest.clock.now = new Date(before.getTime() + 60_000);
-    await rest.ask(method, `${list}/${id}`, { body: {} });
+    await rest.ask(method, `${list}/${id}`, { body: { icon: 'x' } });
     rest.clock.now = before;
     expect(await profile(id)).toMatchObject({ profile: { createdAt: '2026-06-25T12:00:00.000Z', updatedAt: '2026-06-25T12:01:00.000Z' } });
+  });
+
+  test('what changes nothing leaves no event, no revision and no new updatedAt, whoever sends it', async () => {
+    const id = await rest.createAgent({ enabledTools: ['a.b'], maxToolCalls: 0, maxDelegationDepth: 2 });
+    const before = await rest.ask('GET', `${list}/${id}`);
+    const rows = async (): Promise<unknown> => {
+      const counts = 'select revision, (select count(*) from admin_event) as events from workspace where slug = $1';
+      return (await rest.pool.query(counts, ['acme'])).rows;
+    };
+    const member = await rest.keyOf('member');
+    const untouched = await rows();
+    const { id: _, createdAt: __, updatedAt: ___, maxToolCalls: ____, ...fields } = Object(Object(before.body).profile);
+    const noon = rest.clock.now;
+    rest.clock.now = new Date(noon.getTime() + 60_000);
+    for (const key of [rest.owner, member]) {
+      for (const body of ['{}', JSON.stringify(fields), '{"enabledTools":["a.b"]}', '{"maxDelegationDepth":2.0}']) {
+        const answer = await rest.ask(method, `${list}/${id}`, { key, body, headers: { 'content-type': 'application/json' } });
+        expect(answer).toMatchObject({ status: 200, body: { ok: true, revision: Number(Object(untouched)[0].revision) } });
+      }
+    }
+    // JSON has a zero that is not the one that is stored; a PATCH takes no cap of zero.
+    if (method === 'PUT')
+      await rest.ask('PUT', `${list}/${id}`, { body: '{"maxToolCalls":-0}', headers: { 'content-type': 'application/json' } });
+    expect(await rows()).toEqual(untouched);
+    rest.clock.now = noon;
+    expect((await rest.ask('GET', `${list}/${id}`)).body).toEqual(before.body);
+    await rest.ask(method, `${list}/${id}`, { key: member, body: { enabledTools: ['a.b', 'a.c'] } });
+    expect(await rows()).not.toEqual(untouched);
   });
 
   test('a wrong type changes nothing', async () => {

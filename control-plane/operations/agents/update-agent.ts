@@ -1,6 +1,7 @@
 // PUT writes what is there and ignores what it does not know; PATCH is the validated path. `suspended` is the brake of
 // owners and admins: a member may send it back as it is, and neither pulls nor releases it. What else a member may give
-// an agent, `domain/agents/ceiling.ts` says.
+// an agent, `domain/agents/ceiling.ts` says. A change to what the agent has already leaves no event, no revision and no
+// new `updatedAt`: events stay for good, and any member may write agents.
 import { type Action, isLead } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../../domain/agents/agent.ts';
@@ -22,11 +23,17 @@ const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<
     const agent = await requireAgent(client, workspaceId, id);
     const fields = accepted(check(body, deps));
     requireBrake(actor, agent, fields);
-    await requireCeiling(write, agent, { ...agent, ...fields });
+    const after = { ...agent, ...fields };
+    const target = `agent/${id}`;
+    if (isSame(agent, after)) return { result: {}, target, kept: false };
+    await requireCeiling(write, agent, after);
     await updateStored(client, workspaceId, id, fields, now);
-    await requireRoom(write, agent, { ...agent, ...fields });
-    return { result: {}, target: `agent/${id}`, detail: { fields: Object.keys(fields) } };
+    await requireRoom(write, agent, after);
+    return { result: {}, target, detail: { fields: Object.keys(fields) } };
   });
+
+/** As JSON, in which `-0` is `0`: so it is stored. */
+const isSame = (before: Agent, after: Agent): boolean => JSON.stringify(before) === JSON.stringify(after);
 
 function requireBrake(actor: Actor, before: Agent, { suspended = before.suspended }: Partial<AgentFields>): void {
   if (suspended !== before.suspended && !isLead(actor.role)) throw forbidden('only owner or admin may change suspended');
