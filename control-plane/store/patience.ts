@@ -1,14 +1,20 @@
 // Reads that may take longer than the pool allows, while somebody waits. They are given up as soon as the database does
 // not answer anybody else either, as one that is frozen: nobody waits for that until patience ends.
 //
+// At most as many are under way as a control plane has connections of REST; a further one is refused at once, since who
+// sends requests on one connection without waiting for answers could make any number.
+//
 // States of the ear that a pool has: idle (nobody reads patiently, nothing runs) and listening (one probing connection
 // every `probeEveryMs`, however many read). A probe without an answer ends every read of that moment.
 import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '@tollgate/proto/contract';
 import pg from 'pg';
 import { patienceMs, patientQuery } from './transaction.ts';
 
 const probeEveryMs = 500;
 const probeMs = 700;
+/** Of one pool. */
+const readersMax = 10_000;
 
 /** One query; its rows. */
 export function queryPatiently<R extends pg.QueryResultRow>(
@@ -70,6 +76,7 @@ function createEar(options: pg.ClientConfig): Ear {
 
   return {
     unlessSilent: async (run) => {
+      if (readers.size >= readersMax) throw tooMany();
       const reader = new AbortController();
       readers.add(reader);
       if (readers.size === 1) void listen();
@@ -82,6 +89,13 @@ function createEar(options: pg.ClientConfig): Ear {
     },
   };
 }
+
+const tooMany = (): AppError =>
+  new AppError({
+    code: 'unavailable',
+    publicMessage: `${readersMax} reads wait for the database already; try again`,
+    retryAfterSeconds: 1,
+  });
 
 /** By a connection of its own: that the pool has none left says nothing about the database, and a refusal is an answer. */
 async function probe(options: pg.ClientConfig): Promise<Error | null> {
