@@ -1,6 +1,7 @@
 // The numbering plans of all countries, as Google's libphonenumber has them. Read from its metadata and kept as patterns,
 // because asking the library for one number takes as long as reading a page of text.
 import metadata from 'libphonenumber-js/max/metadata';
+import { LRUCache } from 'lru-cache';
 
 /** One way in which a country writes its numbers: how many digits stand in each group, behind the trunk prefix. */
 interface Format {
@@ -100,7 +101,8 @@ const trunkCodes = [
   '40',
   '359',
 ];
-const formatsByShape = new Map<string, readonly (readonly [Plan, Format])[]>();
+// A shape takes some 30 µs to look up. Payloads hold few; who sends thousands makes it slow for themselves only.
+const formatsByShape = new LRUCache<string, readonly (readonly [Plan, Format])[]>({ max: 500 });
 
 /** Whether digits with a 0 in front stand in the groups in which some country writes that very number. */
 export function isWrittenAsAtHome(digits: string, shape: readonly number[]): boolean {
@@ -121,11 +123,9 @@ function formatsOf(shape: readonly number[]): readonly (readonly [Plan, Format])
     .flatMap((plan) =>
       plan.formats.filter(({ pattern }) => sameShape(pattern.exec(sample), shape)).map((format) => [plan, format] as const),
     );
-  if (formatsByShape.size < shapesMax) formatsByShape.set(key, found);
+  formatsByShape.set(key, found);
   return found;
 }
-
-const shapesMax = 500;
 
 const sameShape = (match: RegExpExecArray | null, shape: readonly number[]): boolean =>
   match !== null && match.length - 1 === shape.length && shape.every((length, group) => match[group + 1]?.length === length);
