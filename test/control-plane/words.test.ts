@@ -180,7 +180,7 @@ describe('configuration', () => {
         patchPerMinute: 30,
         dailyCapCents: 5_000,
         runsAtOnce: 100,
-        requestsPerSecond: 1_000,
+        requestsPerSecond: 250,
         hookStatus: 'decision',
         drainMs: 30_000,
         toolTimeoutMs: 60_000,
