@@ -30,8 +30,8 @@ export const noSpelledNames: SpelledNames = {
 
 /** After how many characters of our name hosts cut: Codex (with its joint of two before them, or not yet), Gemini CLI, Copilot CLI. */
 export const cutLengths = { codex: [18, 19], gemini: [24], copilot: [64] } as const;
-/** No host cuts a whole name that is as short. */
-const uncutMax = 57;
+/** No host cuts a whole name that is as short; Codex may have put two digests into one that it cuts. */
+const uncutMax = { codex: 31, others: 57 } as const;
 const toolDotsMax = 4;
 
 const replaceable = /[^A-Za-z0-9]+/g;
@@ -58,7 +58,7 @@ export function spelledNames(names: Iterable<string>): SpelledNames {
     const prefix = wildcardPrefix(name);
     const letters = lettersOf(prefix ?? name);
     put(prefix === null ? made.exact : made.wildcards, letters, name);
-    if (prefix !== null || name.length > uncutMax) putCut(made.cut, prefix ?? name, name);
+    putCut(made.cut, prefix ?? name, name);
     if (prefix !== null || !putTools(made.tools, name)) made.anyTool.push(name);
     const dot = name.indexOf('.');
     if (dot > 0 && dot < name.length - 1) made.servers.add(name.slice(0, dot));
@@ -73,11 +73,14 @@ function put(map: Map<string, string[]>, key: string, name: string): void {
   else if (all.at(-1) !== name) all.push(name);
 }
 
+/** `text`: the name, or what is before the `*` of a wildcard, behind which more may stand. */
 function putCut(cut: Map<string, string[]>, text: string, name: string): void {
+  const length = text === name ? text.length : Number.POSITIVE_INFINITY;
   const putLengths = (counted: string, lengths: readonly number[]): void => {
-    for (const length of lengths) if (counted.length >= length) put(cut, cutKey(counted.slice(0, length), length), name);
+    for (const first of lengths) if (counted.length >= first) put(cut, cutKey(counted.slice(0, first), first), name);
   };
-  putLengths(oneForEach(text), cutLengths.codex);
+  if (length > uncutMax.codex) putLengths(oneForEach(text), cutLengths.codex);
+  if (length <= uncutMax.others) return;
   putLengths(text, cutLengths.gemini);
   putLengths(text, cutLengths.copilot);
 }

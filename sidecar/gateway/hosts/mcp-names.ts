@@ -8,7 +8,8 @@ const cutLengthOfCodex = 64;
 
 /** `mcp__<server>__<tool>`, as Claude Code, Codex and older versions of Gemini CLI write it; null: a tool of the host's own. */
 export function joinedIn(tool: string): Extract<ToolOwner, { readonly kind: 'joined' }> | null {
-  const text = tool.startsWith(mcpPrefix) ? tool.slice(mcpPrefix.length) : '';
+  if (!tool.startsWith(mcpPrefix)) return null;
+  const text = tool.slice(mcpPrefix.length);
   const joint = text.indexOf('__', 1);
   const isParted = joint > 0 && joint < text.length - 2;
   return isParted || tool.length === cutLengthOfCodex ? { kind: 'joined', text, joint: '__' } : null;
@@ -18,10 +19,14 @@ export function joinedIn(tool: string): Extract<ToolOwner, { readonly kind: 'joi
 export function ownerNamed(server: string, tool: string): ToolOwner {
   const joined = joinedIn(tool);
   if (joined?.text.includes('__') !== true) return { kind: 'disputed', names: [tool, `${server}.${tool}`] };
-  const written = writtenServers(server).find((one) => joined.text.startsWith(`${one}__`) && joined.text.length > one.length + 2);
-  if (written !== undefined) return { kind: 'named', name: server, tool: joined.text.slice(written.length + 2) };
-  const joint = joined.text.indexOf('__', 1);
-  return { kind: 'disputed', names: [`${joined.text.slice(0, joint)}.${joined.text.slice(joint + 2)}`, `${server}.${tool}`] };
+  const { text } = joined;
+  const written = writtenServers(server).filter((one) => text.startsWith(`${one}__`) && text.length > one.length + 2);
+  const [named, another] = new Set(written.map((one) => text.slice(one.length + 2)));
+  // A `_` at its end may be of the one or the other.
+  if (named !== undefined && another !== undefined) return { kind: 'disputed', names: [`${server}.${named}`, `${server}.${another}`] };
+  if (named !== undefined) return { kind: 'named', name: server, tool: named };
+  const joint = text.indexOf('__', 1);
+  return { kind: 'disputed', names: [`${text.slice(0, joint)}.${text.slice(joint + 2)}`, `${server}.${tool}`] };
 }
 
 /** As it is, or with `_` for what is not written in a tool's name, a run of which may be one. */

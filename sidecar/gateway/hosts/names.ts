@@ -15,7 +15,7 @@ import {
 import type { Index } from '../../decide/build-index.ts';
 import type { IndexedDocument } from '../../decide/document.ts';
 import type { HostCall, JoinedNames, ToolOwner } from './host.ts';
-import { type Spelling, spellings, type Written, writtenEither, writtenJoined, writtenTool, writtenWithin } from './spelling.ts';
+import { mayBeCut, type Spelling, spellings, type Written, writtenEither, writtenJoined, writtenTool, writtenWithin } from './spelling.ts';
 
 /** What names are brought by. */
 export type Names = Pick<Index, 'settings' | 'servers' | 'spelledTools'> & {
@@ -139,9 +139,8 @@ function endingOf(
   { ours, kept }: BroughtName,
   spelling: Spelling,
 ): OurName {
-  const text = server?.kind === 'joined' ? server.text : '';
   // It may be cut, and the row does not say what stood there.
-  if (spelling.cut?.lengths.includes(text.length) === true) return ambiguous(tool, [ours, `${ours}…`]);
+  if (server !== null && mayBeCut(tool, spelling)) return ambiguous(tool, [ours, `${ours}…`]);
   const parts = { before: ours.slice(0, ours.length - kept), written: ours.slice(ours.length - kept), behind: '' };
   return settled(names, { tool, written: writtenWithin(parts, spelling), plain: ours, readings: [], isBare: false });
 }

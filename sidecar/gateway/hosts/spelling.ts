@@ -10,28 +10,47 @@ export interface Spelling {
   /** What stands in the place of another. */
   readonly mark: string;
   readonly cut: Cut | null;
+  /** What it puts behind the name of a server or a tool which another one has as well, as far as it writes them. */
+  readonly digest: RegExp | null;
 }
 
 interface Cut {
-  /** How long a text is that may have been cut. */
+  /** How long a whole name is that may have been cut. */
   readonly lengths: readonly number[];
+  /** How much of that stands before the server's name. */
+  readonly before: number;
   /** How many characters of it come from the name: a digest may follow. */
   readonly shared: number;
   /** Of `cutLengths`. */
   readonly keys: readonly number[];
 }
 
-const inUnderscores: Spelling = { kept: /[A-Za-z0-9_-]/, mark: '_', cut: null };
+const inUnderscores: Spelling = { kept: /[A-Za-z0-9_-]/, mark: '_', cut: null, digest: null };
 
 /** Of what stands behind `mcp__`, `mcp_` or `MCP:`. */
 export const spellings: Readonly<Record<HostName, Spelling>> = {
   'claude-code': inUnderscores,
-  // 64 with `mcp__`, of which the last 40 may be a digest.
-  codex: { kept: /[A-Za-z0-9_]/, mark: '_', cut: { lengths: [59], shared: 19, keys: cutLengths.codex } },
+  // The last 40 of 64 may be a digest. Newer versions have 128, and digests of 12.
+  codex: {
+    kept: /[A-Za-z0-9_]/,
+    mark: '_',
+    cut: { lengths: [64, 128], before: 5, shared: 19, keys: cutLengths.codex },
+    digest: /_[0-9a-f]{12}(?=__|$)/g,
+  },
   cursor: inUnderscores,
-  // 63 or 64 with `mcp_`, of which the middle is left out.
-  'gemini-cli': { kept: /[A-Za-z0-9_.:-]/, mark: '_', cut: { lengths: [59, 60], shared: 24, keys: cutLengths.gemini } },
-  'copilot-cli': { kept: /[A-Za-z0-9_-]/, mark: '-', cut: { lengths: [64], shared: 64, keys: cutLengths.copilot } },
+  // The middle is left out.
+  'gemini-cli': {
+    kept: /[A-Za-z0-9_.:-]/,
+    mark: '_',
+    cut: { lengths: [63, 64], before: 4, shared: 24, keys: cutLengths.gemini },
+    digest: null,
+  },
+  'copilot-cli': {
+    kept: /[A-Za-z0-9_-]/,
+    mark: '-',
+    cut: { lengths: [64], before: 0, shared: 64, keys: cutLengths.copilot },
+    digest: null,
+  },
 };
 
 /** What a host wrote, ready to be looked for. */
@@ -43,17 +62,36 @@ export interface Written {
 /** Where more names have the same letters, none of them is compared: each may be meant. */
 const comparedMax = 16;
 
+/** Whether there may be more of a whole name than a host wrote. */
+export const mayBeCut = (tool: string, { cut }: Spelling): boolean => cut?.lengths.includes(tool.length) === true;
+
 /** A server's and a tool's name in one text. */
 export function writtenJoined(text: string, joint: string, spelling: Spelling): Written {
-  const cut = spelling.cut?.lengths.includes(text.length) === true ? spelling.cut : null;
-  const joined: Joined = { text, joint, spelling, cut };
-  return {
-    among: (names, isTool) => {
-      const found = foundIn(names, text);
-      for (const key of cut?.keys ?? []) found.push(...some(names.cut.get(cutKey(text.slice(0, cut?.shared), key))));
-      return compared(found, (name) => mayBeJoined(joined, name, isTool));
-    },
-  };
+  const cut = spelling.cut?.lengths.includes(text.length + spelling.cut.before) === true ? spelling.cut : null;
+  return writtenEither(...withoutDigests(text, spelling).map((one) => writtenAs({ text: one, joint, spelling, cut })));
+}
+
+const writtenAs = (joined: Joined): Written => ({
+  among: (names, isTool) => {
+    const { text, cut } = joined;
+    const found = foundIn(names, text);
+    for (const key of cut?.keys ?? []) found.push(...some(names.cut.get(cutKey(text.slice(0, cut?.shared), key))));
+    return compared(found, (name) => isConnector(joined, name) || mayBeJoined(joined, name, isTool));
+  },
+});
+
+/** Of these servers Claude Code makes one `_` of what is not kept in a row, and none of what is at the end. */
+const isConnector = ({ text, spelling }: Joined, name: string): boolean =>
+  spelling === spellings['claude-code'] && text.startsWith('claude_ai_') && name.startsWith('claude.ai ');
+
+/** A text that a host wrote as it is, without a digest at its end, and each without one in it: a server has one at most. */
+function withoutDigests(text: string, { digest }: Spelling): readonly string[] {
+  if (digest === null) return [text];
+  const digests = [...text.matchAll(digest)].map(({ 0: { length }, index }) => ({ from: index, to: index + length }));
+  const last = digests.at(-1);
+  const ends = last?.to === text.length ? [text, text.slice(0, last.from)] : [text];
+  const inner = digests.filter(({ to }) => to < text.length);
+  return ends.flatMap((one) => [one, ...inner.map(({ from, to }) => one.slice(0, from) + one.slice(to))]);
 }
 
 interface Parts {
@@ -64,7 +102,11 @@ interface Parts {
 }
 
 /** A name of which only a part was written by the host. */
-export function writtenWithin({ before, written, behind }: Parts, spelling: Spelling): Written {
+export function writtenWithin({ written, ...around }: Parts, spelling: Spelling): Written {
+  return writtenEither(...withoutDigests(written, spelling).map((one) => writtenPart({ ...around, written: one }, spelling)));
+}
+
+function writtenPart({ before, written, behind }: Parts, spelling: Spelling): Written {
   const text = countedBy(spelling, before + written + behind);
   const from = countedBy(spelling, before).length;
   const to = from + written.length;
@@ -144,7 +186,9 @@ function mayBeJoined(joined: Joined, name: string, isTool: boolean): boolean {
   return (isTool ? dots.slice(0, 1) : dots).some((dot) => {
     const length = whole.length - 1 + joined.joint.length;
     if (length === joined.text.length) return isWritten(joined, { whole, dot }, length);
-    return joined.cut !== null && length > joined.text.length && isWritten(joined, { whole, dot }, joined.cut.shared);
+    // What is left of a digest may be longer than what it stands behind.
+    const isLonger = joined.spelling.digest !== null || length > joined.text.length;
+    return joined.cut !== null && isLonger && isWritten(joined, { whole, dot }, joined.cut.shared);
   });
 }
 

@@ -21,8 +21,9 @@ const part = fc.oneof(
     weight: 2,
     arbitrary: fc
       .tuple(fc.constantFrom('a', 'a-b', 'a.b', 'a_b_', '🔥'), fc.integer({ min: 3, max: 20 }), fc.constantFrom('', 'c', '.d', '-d'))
-      .map(([one, times, end]) => one.repeat(times).slice(0, 60) + end),
+      .map(([one, times, end]) => one.repeat(times).slice(0, 90) + end),
   },
+  { weight: 1, arbitrary: fc.constantFrom('claude.ai A (b)', 'claude.ai  a/', 'claude.ai -a_') },
 );
 
 interface Called {

@@ -23,6 +23,11 @@ const pre = (tool_name: string, fields: object = {}) => ({
   tool_input: {},
   ...fields,
 });
+/** As Gemini CLI cuts it in the middle. */
+const before = (name: string, mcp_context?: object) => ({
+  ...pre(`${name.slice(0, 30)}...${name.slice(-30)}`, mcp_context === undefined ? {} : { mcp_context }),
+  hook_event_name: 'BeforeTool',
+});
 const copilot = (toolName: string) => ({ sessionId: 's1', toolName, toolArgs: {} });
 const claude = (tool: string, name: string) => pre(tool, { mcp_server: { name, source: 'dynamic' } });
 const ask = (world: World, host: HostName, input: object) => outcomeOf(indexOf(world), host, { ...input });
@@ -47,6 +52,44 @@ describe('what was allowed under the name that a host makes of a denied tool', (
     const unknown = ask(policy({ [key]: deny }), host, input);
     expect(unknown).toMatchObject({ code: 'tool_ambiguous', reason: expect.stringContaining(JSON.stringify(key)) });
     expect(unknown.reason).toContain('toolNames of the workspace document');
+  });
+
+  const digest = '_0123456789ab';
+  const endless = 'a.tool.whose.name.does.not.end.'.repeat(5).slice(0, 150);
+  const cutAt = (max: number, name: string): string => name.replaceAll(/[^a-z0-9]/g, '_').slice(0, max - digest.length) + digest;
+
+  test.each<readonly [string, HostName, object, string]>([
+    ['of two that Codex writes alike', 'codex', pre(`mcp__every__get_env${digest}`), 'every.get-env'],
+    ['of one of two servers that Codex writes alike', 'codex', pre(`mcp__foo_bar${digest}__x`), 'foo-bar.x'],
+    ['of both', 'codex', pre(`mcp__foo_bar${digest}__a_b${digest}`), 'foo-bar.a-b'],
+    ['of one of two servers, by a wildcard', 'codex', pre(`mcp__foo_bar${digest}__x`), 'foo-bar.*'],
+    ['cut at 128 by Codex', 'codex', pre(cutAt(128, `mcp__every__${endless}`)), `every.${endless}`],
+    ['cut behind a digest', 'codex', pre(cutAt(64, `mcp__a_b${digest}__${endless}`)), `a-b.${endless}`],
+    ['of a connector of Claude', 'claude-code', pre('mcp__claude_ai_Foo_beta__x'), 'claude.ai Foo (beta).x'],
+    ['of a connector of Claude, by a wildcard', 'claude-code', pre('mcp__claude_ai_Foo_beta__x'), 'claude.ai Foo (beta).*'],
+  ])('a name %s', (_, host, input, key) => {
+    const { code, reason } = ask(policy({ [key]: deny }), host, input);
+    expect(code).toBe('tool_ambiguous');
+    expect(reason).toContain(JSON.stringify(key));
+  });
+
+  test('a name that Codex made of two registered tools of one spelling', () => {
+    const world = policy({ 'every.get-env': deny }, { servers: [registered('every', 'get-env', 'get_env')] });
+    expect(ask(world, 'codex', pre(`mcp__every__get_env${digest}`))).toMatchObject({ code: 'tool_ambiguous' });
+    const alone = policy({ 'every.get-env': deny }, { servers: [registered('every', 'get-env')] });
+    expect(ask(alone, 'codex', pre(`mcp__every__get_env${digest}`))).toMatchObject(tool('every.get-env', 'policy_denied'));
+  });
+
+  test.each<readonly [HostName, object, string, string]>([
+    ['gemini-cli', before(`mcp_srv_${endless}`), 'mcp_srv_*', 'srv.*'],
+    ['gemini-cli', before(`mcp_srv_${endless}`, { server_name: 'srv', tool_name: endless }), 'mcp_srv_*', 'srv.*'],
+    ['codex', pre(`mcp__srv__get_env${digest}`), 'mcp__srv__*', 'srv.*'],
+  ])("a name of %s whose ending a row of the workspace's table keeps", (host, input, theirs, ours) => {
+    const world = policy(
+      { [`srv.${endless}`]: deny, 'srv.get-env': deny },
+      { settings: settings({ toolNames: [[host, [[theirs, ours]]]] }) },
+    );
+    expect(ask(world, host, input)).toMatchObject({ code: 'tool_ambiguous' });
   });
 
   test('is denied to the host in its words, and recorded', async () => {

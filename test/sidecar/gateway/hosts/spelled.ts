@@ -25,6 +25,28 @@ function codexName(server: string, tool: string, kept: string): string {
   return whole.slice(0, 24) + createHash('sha1').update(`mcp__${server}__${tool}`).digest('hex');
 }
 
+const digestOf = (text: string): string => `_${createHash('sha1').update(text).digest('hex').slice(0, 12)}`;
+
+interface Twins {
+  /** Of which there are two: of the server's name, of the tool's, as Codex writes them. */
+  readonly server: boolean;
+  readonly tool: boolean;
+}
+
+/** As its newer versions tell apart what they write alike, and cut what is longer than `max`. */
+function codexDistinct(server: string, tool: string, twins: Twins, max: number): string {
+  const space = `mcp__${points(server, '_', '_')}${twins.server ? digestOf(server) : ''}`;
+  const name = `${points(tool, '_', '_')}${twins.tool ? digestOf(tool) : ''}`;
+  if (space.length + 2 + name.length <= max) return `${space}__${name}`;
+  const digest = digestOf(`${server} ${tool}`);
+  const left = max - space.length - 2 - digest.length;
+  return left >= 0 ? `${space}__${name.slice(0, left)}${digest}` : `${space.slice(0, max - digest.length - 2)}__${digest}`;
+}
+
+/** As Claude Code writes the names of its makers' connectors. */
+const connector = (server: string): string => (server.startsWith('claude.ai ') ? once(units(server, '_-', '_')) : units(server, '_-', '_'));
+const once = (text: string): string => text.replace(/_+/g, '_').replace(/^_|_$/g, '');
+
 function geminiName(server: string, tool: string, joint: string): string {
   const whole = units(`mcp_${server}${joint}${tool}`, '_-.:', '_');
   return whole.length <= 63 ? whole : `${whole.slice(0, 30)}...${whole.slice(-30)}`;
@@ -45,12 +67,21 @@ export function spellingsOf(server: string, tool: string): readonly SpelledCall[
     hook_event_name: 'preToolUse',
     conversation_id: 'c1',
   });
-  const claude = `mcp__${units(server, '_-', '_')}__${units(tool, '_-', '_')}`;
+  const claude = `mcp__${connector(server)}__${units(tool, '_-', '_')}`;
   return [
     { host: 'claude-code', way: 'with mcp_server', input: pre(claude, { mcp_server: { name: server, source: 'dynamic' } }) },
     { host: 'claude-code', way: 'before it sent mcp_server', input: pre(claude) },
     { host: 'codex', way: '0.169', input: pre(codexName(server, tool, '_')) },
     { host: 'codex', way: 'before it replaced -', input: pre(codexName(server, tool, '_-')) },
+    ...[64, 128].flatMap((max) =>
+      [false, true].flatMap((ofServer) =>
+        [false, true].map((ofTool) => ({
+          host: 'codex' as const,
+          way: `cut at ${max}${ofServer ? ', one of two servers' : ''}${ofTool ? ', one of two tools' : ''}`,
+          input: pre(codexDistinct(server, tool, { server: ofServer, tool: ofTool }, max)),
+        })),
+      ),
+    ),
     {
       host: 'copilot-cli',
       way: '1.0.102',
