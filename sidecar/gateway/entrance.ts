@@ -19,9 +19,9 @@ export interface Shown {
   readonly workspace: string | undefined;
 }
 
-/** `Shown.workspace`, of the parameters of a route. */
+/** `Shown.workspace`, of the parameters of a route. An empty one is that of an address which ended in a slash: it names none. */
 export const workspaceIn = (params: unknown): string | undefined =>
-  typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string'
+  typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string' && params.workspace !== ''
     ? params.workspace
     : undefined;
 

@@ -75,7 +75,7 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
     client: clientOf(reading, clientHeader),
   };
   const impersonate = optionalName(reading, 'impersonate_uid');
-  const accepts = fields['accepts'] === undefined ? [] : names(reading, 'accepts', 20);
+  const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
   const { flaw } = reading;
   return {
     ...read,

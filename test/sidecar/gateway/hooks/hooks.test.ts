@@ -50,6 +50,17 @@ async function start(world: World | null = {}, options: Parameters<typeof create
 
 const redacting: World = { documents: [ruleFor('mail.send', { transform: 'redact' })] };
 
+test('an address that ends in a slash, and `accepts` that is null, are no reason not to decide', async () => {
+  const { ask, codes } = await start();
+  expect(await ask('//govern/tool-use', { body: use({ accepts: null }) })).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  expect(await ask('//govern/tool-output', { body: use({ tool_output: 'done' }) })).toMatchObject({
+    status: 200,
+    body: { action: 'pass' },
+  });
+  expect(await codes()).toEqual(['PreToolUse allowed', 'PostToolUse allowed']);
+  expect(await ask('/other/govern/tool-use', {})).toMatchObject({ status: 403 });
+});
+
 test('a permitted and a denied call are both answered with 200, and each leaves one entry', async () => {
   const { toolUse, codes } = await start({ documents: [ruleFor('github.delete', { permission: 'deny' })] });
   expect(await toolUse()).toEqual({
