@@ -62,6 +62,8 @@ const hooks: Readonly<Record<HookName, Hook>> = {
 };
 
 export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, ...how }: HookRoutes): void {
+  // Left to itself, Node answers 417 to an expectation that it does not know.
+  app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
   for (const name of ['tool-use', 'tool-output'] as const) {
     for (const inWorkspace of [false, true]) {
       void app.register(async (scope) => {

@@ -51,6 +51,16 @@ async function sendFirst(socket: Socket, pieces: number, isChunked: boolean): Pr
   return text;
 }
 
+test('an expectation that nobody knows is no reason not to decide', async () => {
+  const { begin, sidecar } = await start();
+  const body = '{"tool_name":"mail.send"}';
+  const socket = await begin('/govern/tool-use', [`Content-Length: ${body.length}`, 'Expect: 200-maybe']);
+  socket.write(body);
+  const [answer] = (await once(socket, 'data')) as [string];
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect((await sidecar.entries()).map(({ code }) => code)).toEqual(['allowed']);
+});
+
 test.each([
   ['with its length', false],
   ['in chunks', true],
