@@ -66,15 +66,15 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
   const agentName = optionalName(reading, 'agent_name') ?? '';
   const read = {
     tool: nameIn(reading, 'tool_name', fields['tool_name']),
-    // An empty one names none.
-    sessionId: fields['session_id'] === '' ? session : (optionalName(reading, 'session_id') ?? session),
+    sessionId: optionalName(reading, 'session_id') ?? session,
     callId: optionalName(reading, 'call_id'),
     tier: tierOf(reading),
     chain: chainOf(reading, agentName),
-    delegatedTools: fields['delegated_tools'] === undefined ? null : names(reading, 'delegated_tools', 1_000),
+    delegatedTools: fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000),
     client: clientOf(reading, clientHeader),
   };
-  const impersonate = optionalName(reading, 'impersonate_uid');
+  // Not for an empty one: whoever meant a user would call as somebody else.
+  const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
   const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
   const { flaw } = reading;
   return {
@@ -100,8 +100,9 @@ function nameIn(reading: Reading, path: string, value: unknown): string {
   return problem === null ? value : shownName(value);
 }
 
+/** Clients fill in what they do not know by null, or by an empty text. */
 const optionalName = (reading: Reading, name: string): string | null =>
-  reading.fields[name] == null ? null : nameIn(reading, name, reading.fields[name]);
+  reading.fields[name] == null || reading.fields[name] === '' ? null : nameIn(reading, name, reading.fields[name]);
 
 /** Without those that are none. */
 function names(reading: Reading, name: string, max: number): readonly string[] {

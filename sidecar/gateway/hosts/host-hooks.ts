@@ -41,7 +41,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
           const host = hostNamed(request.params.host);
           if (host === null) return reply.code(404).send({ error: unknownHost(request.params.host) });
           const until = clock.now() + budgetMs;
-          const entered = door.enter({ authorization: request.headers.authorization, workspace: request.params.workspace });
+          const entered = door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
           known.set(request, { entered, until });
           if ('status' in entered) refuseInTime(door, host, entered, reply);
           return undefined;

@@ -213,10 +213,28 @@ test('a changed input is not sent where its numbers would be texts: the call is 
   });
 });
 
-test('an empty session is none', async () => {
+test('an empty name, or null, is none: but whoever names a user names one', async () => {
   const { toolUse, sidecar } = await start();
-  expect(await toolUse({ body: use({ session_id: '' }) })).toMatchObject({ status: 200, body: { decision: 'allow' } });
-  expect(await sidecar.entries()).toMatchObject([{ sessionId: 'key-1' }]);
+  const empty = { session_id: '', agent_name: '', call_id: '' };
+  const absent = [
+    'session_id',
+    'agent_name',
+    'call_id',
+    'agent_tier',
+    'agent_chain',
+    'delegated_tools',
+    'client',
+    'accepts',
+    'impersonate_uid',
+  ];
+  for (const fields of [empty, Object.fromEntries(absent.map((name) => [name, null]))])
+    expect(await toolUse({ body: use(fields) })).toMatchObject({ status: 200, body: { decision: 'allow' } });
+  expect(await toolUse({ body: use({ impersonate_uid: '' }) })).toMatchObject({ status: 200, body: { decision: 'deny' } });
+  expect(await sidecar.entries()).toMatchObject([
+    { sessionId: 'key-1', decision: 'allow' },
+    { sessionId: 'key-1', decision: 'allow' },
+    { decision: 'deny', decisionReason: expect.stringMatching(/^call_malformed: impersonate_uid /) },
+  ]);
 });
 
 test('what is malformed counts nothing, and narrows nobody', async () => {
