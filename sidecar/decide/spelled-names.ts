@@ -29,7 +29,7 @@ export const noSpelledNames: SpelledNames = {
 };
 
 /** After how many characters of our name hosts cut: Codex (with its joint of two before them, or not yet), Gemini CLI, Copilot CLI. */
-export const cutLengths = { codex: [18, 19], gemini: [24], copilot: [64] } as const;
+export const keptLengths = { codex: [18, 19], gemini: [24], copilot: [64] } as const;
 /** No host cuts a whole name that is as short; Codex may have put two digests into one that it cuts. */
 const uncutMax = { codex: 31, others: 57 } as const;
 const toolDotsMax = 4;
@@ -79,10 +79,10 @@ function putCut(cut: Map<string, string[]>, text: string, name: string): void {
   const putLengths = (counted: string, lengths: readonly number[]): void => {
     for (const first of lengths) if (counted.length >= first) put(cut, cutKey(counted.slice(0, first), first), name);
   };
-  if (length > uncutMax.codex) putLengths(oneForEach(text), cutLengths.codex);
+  if (length > uncutMax.codex) putLengths(oneForEach(text), keptLengths.codex);
   if (length <= uncutMax.others) return;
-  putLengths(text, cutLengths.gemini);
-  putLengths(text, cutLengths.copilot);
+  putLengths(text, keptLengths.gemini);
+  putLengths(text, keptLengths.copilot);
 }
 
 /** Whether all of its dots are taken account of. */

@@ -4,7 +4,7 @@ import type { ToolOwner } from './host.ts';
 
 const mcpPrefix = 'mcp__';
 /** What is longer it cuts: where the server's name is long, no joint is left. */
-const cutLengthOfCodex = 64;
+const cutLengthsOfCodex: readonly number[] = [64, 128];
 
 /** `mcp__<server>__<tool>`, as Claude Code, Codex and older versions of Gemini CLI write it; null: a tool of the host's own. */
 export function joinedIn(tool: string): Extract<ToolOwner, { readonly kind: 'joined' }> | null {
@@ -12,7 +12,7 @@ export function joinedIn(tool: string): Extract<ToolOwner, { readonly kind: 'joi
   const text = tool.slice(mcpPrefix.length);
   const joint = text.indexOf('__', 1);
   const isParted = joint > 0 && joint < text.length - 2;
-  return isParted || tool.length === cutLengthOfCodex ? { kind: 'joined', text, joint: '__' } : null;
+  return isParted || cutLengthsOfCodex.includes(tool.length) ? { kind: 'joined', text, joint: '__' } : null;
 }
 
 /** Whose tool it is where the server is said as well. What it is said to be holds only where the tool's name agrees with it. */
@@ -37,7 +37,8 @@ function writtenServers(server: string): readonly string[] {
 }
 
 const letters = (text: string): string => text.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_|_$/g, '');
-const cutLength = 60;
+/** Of Gemini CLI: what is as long may have been cut, in its middle. */
+const geminiCutMin = 60;
 const sharedLetters = 16;
 
 /** Of a host that says both names and one that is made of them, in a way that differs between its versions. */
@@ -48,7 +49,9 @@ export function ownerSaid(server: string, name: string, tool: string): ToolOwner
 }
 
 const isCut = (whole: string, tool: string): boolean =>
-  tool.length >= cutLength && whole.length >= cutLength - 1 && letters(tool).slice(0, sharedLetters) === whole.slice(0, sharedLetters);
+  tool.length >= geminiCutMin &&
+  whole.length >= geminiCutMin - 1 &&
+  letters(tool).slice(0, sharedLetters) === whole.slice(0, sharedLetters);
 
 /** Tools of hosts' own that ask a server for something else than a tool. */
 const methods: ReadonlyMap<string, string> = new Map([

@@ -1,8 +1,9 @@
 // How hosts write names of tools, and which names a text that one of them wrote may stand for. Some replace characters by one of
 // their own, some cut what is long. Pure. What is looked for is found by an index (`decide/spelled-names.ts`) and compared here
-// character by character; versions that replace fewer characters are understood too.
+// character by character; versions that replace fewer characters are understood too. Where hosts cut stands in three places: here, in `keptLengths`
+// of that index, and in mcp-names.ts, which `tollgate hook` loads without packages.
 import { type HostName, wildcardPrefix } from '@tollgate/proto/contract';
-import { cutKey, cutLengths, lettersOf, oneForEach, type SpelledNames } from '../../decide/spelled-names.ts';
+import { cutKey, keptLengths, lettersOf, oneForEach, type SpelledNames } from '../../decide/spelled-names.ts';
 
 export interface Spelling {
   /** A character that stays as it is. */
@@ -16,12 +17,12 @@ export interface Spelling {
 
 interface Cut {
   /** How long a whole name is that may have been cut. */
-  readonly lengths: readonly number[];
+  readonly writtenLengths: readonly number[];
   /** How much of that stands before the server's name. */
   readonly before: number;
   /** How many characters of it come from the name: a digest may follow. */
   readonly shared: number;
-  /** Of `cutLengths`. */
+  /** Of `keptLengths`. */
   readonly keys: readonly number[];
 }
 
@@ -34,7 +35,7 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
   codex: {
     kept: /[A-Za-z0-9_]/,
     mark: '_',
-    cut: { lengths: [64, 128], before: 5, shared: 19, keys: cutLengths.codex },
+    cut: { writtenLengths: [64, 128], before: 5, shared: 19, keys: keptLengths.codex },
     digest: /_[0-9a-f]{12}(?=__|$)/g,
   },
   cursor: inUnderscores,
@@ -42,13 +43,13 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
   'gemini-cli': {
     kept: /[A-Za-z0-9_.:-]/,
     mark: '_',
-    cut: { lengths: [63, 64], before: 4, shared: 24, keys: cutLengths.gemini },
+    cut: { writtenLengths: [63, 64], before: 4, shared: 24, keys: keptLengths.gemini },
     digest: null,
   },
   'copilot-cli': {
     kept: /[A-Za-z0-9_-]/,
     mark: '-',
-    cut: { lengths: [64], before: 0, shared: 64, keys: cutLengths.copilot },
+    cut: { writtenLengths: [64], before: 0, shared: 64, keys: keptLengths.copilot },
     digest: null,
   },
 };
@@ -63,11 +64,11 @@ export interface Written {
 const comparedMax = 16;
 
 /** Whether there may be more of a whole name than a host wrote. */
-export const mayBeCut = (tool: string, { cut }: Spelling): boolean => cut?.lengths.includes(tool.length) === true;
+export const mayBeCut = (tool: string, { cut }: Spelling): boolean => cut?.writtenLengths.includes(tool.length) === true;
 
 /** A server's and a tool's name in one text. */
 export function writtenJoined(text: string, joint: string, spelling: Spelling): Written {
-  const cut = spelling.cut?.lengths.includes(text.length + spelling.cut.before) === true ? spelling.cut : null;
+  const cut = spelling.cut?.writtenLengths.includes(text.length + spelling.cut.before) === true ? spelling.cut : null;
   return writtenEither(...withoutDigests(text, spelling).map((one) => writtenAs({ text: one, joint, spelling, cut })));
 }
 
