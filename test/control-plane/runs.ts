@@ -84,6 +84,7 @@ export async function createRunsRest({
   const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults: rest.deps.defaults }, workspaceId);
   const metrics = createGrpcMetrics(new Registry()).quota;
   const ledger = createLedger({ pool: rest.pool, watchPolicy, recalls, metrics, crowded: createCrowdedKeys(), now });
+  const ingest = createIngest(rest.deps);
   const spoolFolder = mkdtempSync(join(tmpdir(), 'tollgate-runs-'));
   const undo: Undo = [];
   const tracing = telemetry?.tracing ?? untraced;
@@ -91,7 +92,7 @@ export async function createRunsRest({
     {
       ...rest.deps,
       publisher,
-      ingest: createIngest(rest.deps),
+      ingest,
       registry: rest.deps.registry,
       ledger,
       hears: () => true,
@@ -132,6 +133,9 @@ export async function createRunsRest({
 
   return {
     ...rest,
+    publisher,
+    ledger,
+    ingest,
     runner: runs.runner,
     spoolFolder,
     run: (agentId: string, body: object, key = rest.owner) => rest.ask('POST', `/api/v1/agents/${agentId}/run`, { body, key }),

@@ -1,0 +1,230 @@
+// Everything that can be asked about a call of one workspace, in one process and over real connections: a control plane with its hook
+// endpoint and its runs, a sidecar process's HTTP server and mesh port, a library for each caller, and the tool's servers behind them.
+import { credentials } from '@grpc/grpc-js';
+import { policyNeeds } from '@tollgate/proto/contract';
+import { createAuthorizationClient, createExtMcpClient } from '@tollgate/proto/mesh';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { onTestFinished } from 'vitest';
+import { createGrpcMetrics } from '../../../control-plane/grpc/metrics.ts';
+import { startGrpcServer } from '../../../control-plane/grpc/server.ts';
+import { createStreamSeats } from '../../../control-plane/grpc/stream-seats.ts';
+import { authenticate, stillStands } from '../../../control-plane/operations/access/authenticate.ts';
+import { createRoster } from '../../../control-plane/operations/sidecars/roster.ts';
+import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
+import { systemClock } from '../../../sidecar/clock.ts';
+import { createEntrance } from '../../../sidecar/gateway/entrance.ts';
+import { methods as httpMethods } from '../../../sidecar/gateway/http-tools/definition.ts';
+import { type Run, startRun } from '../../../sidecar/gateway/library/library.ts';
+import { startMesh } from '../../../sidecar/gateway/mesh/mesh.ts';
+import { buildServer } from '../../../sidecar/gateway/server.ts';
+import { noGatewayFile } from '../../../sidecar/gateway/upstreams/gateway-file.ts';
+import { systemResolve } from '../../../sidecar/gateway/upstreams/public-only.ts';
+import { createUpstreams } from '../../../sidecar/gateway/upstreams/tool-servers.ts';
+import { exportSidecar } from '../../../sidecar/metrics/sidecar.ts';
+import type { Sidecar } from '../../../sidecar/sidecar.ts';
+import { startSidecar } from '../../../sidecar/start.ts';
+import { type FakeServer, startFakeServer, tool } from '../../support/mcp-servers.ts';
+import { temporaryFolder } from '../../support/spools.ts';
+import { field, operatorKey } from '../rest.ts';
+import { createRunsRest, type RunsRest } from '../runs.ts';
+import { agent, type Caller, callers, client, methods, server } from './policies.ts';
+
+/** A caller, with what it calls by. */
+export interface Armed extends Caller {
+  readonly keyId: string;
+  /** Pins agent, tier and client. */
+  readonly key: string;
+  readonly run: Run;
+}
+
+const log = { info: () => undefined, warn: () => undefined };
+/** None waits so long; where a limit has room, nothing is to be denied because two cores are busy. */
+const leaseWaitMs = 20_000;
+const requestsPerSecond = 1_000_000;
+
+/** Of the agent: none is reached. */
+export const caps = { maxToolCalls: 10_000, maxToolRounds: 1_000, maxDurationMs: 86_400_000, maxBudgetCents: 1_000_000 };
+
+export type Stand = Awaited<ReturnType<typeof startStand>>;
+
+export async function startStand() {
+  const tools = await startToolServers();
+  const rest = await createRunsRest({
+    reach: createReach({ allowPrivate: true, commands: [] }),
+    config: { publicUrl: null, operatorKey, patchPerMinute: 1_000_000, hookStatus: 'decision' },
+    requestsPerSecond,
+  });
+  onTestFinished(() => rest.close());
+  const controlPlane = await startGrpc(rest);
+  const agentId = await registerAll(rest, tools.mcp);
+  const join = (form: 'process' | 'library', key: string, sidecarId: string): Promise<Sidecar> =>
+    startFollowing({ form, key, sidecarId, controlPlane });
+  const { sidecar, ...process } = await startProcess(
+    await join('process', (await issueKey(rest, { scopes: ['sidecar.sync'] })).key, 'process'),
+    tools.http.url,
+  );
+  const libraries: Sidecar[] = [];
+  const armed: Armed[] = [];
+  for (const [at, caller] of callers.entries()) {
+    const { id, key } = await issueKey(rest, {
+      scopes: ['govern', 'sidecar.library', 'agents.write'],
+      ...(caller.uid === null ? {} : { uid: caller.uid }),
+      tier: caller.tier,
+      agent,
+      client,
+    });
+    const library = await join('library', key, `library-${at}`);
+    libraries.push(library);
+    // What `connect` answers is this over such a sidecar, without a way to know which revision it holds. The claims are not those that
+    // the key pins.
+    const run = startRun(library, { agent: 'other', tier: 'subagent', client: { name: 'other' }, sessionId: 'library' });
+    armed.push({ ...caller, keyId: id, key, run });
+  }
+  return { rest, agentId, ...process, callers: armed, reached: whenAllHold([sidecar, ...libraries]) };
+}
+
+async function issueKey(rest: RunsRest, fields: object): Promise<{ readonly id: string; readonly key: string }> {
+  const answer = await rest.ask('POST', '/acme/admin/keys', { body: { name: 'every door', ...fields } });
+  return { id: field(answer, 'id'), key: field(answer, 'key') };
+}
+
+/** What the control plane's sidecars connect to. */
+async function startGrpc(rest: RunsRest): Promise<string> {
+  const metrics = createGrpcMetrics(new Registry());
+  const roster = createRoster({ ...rest.deps, wall: Date.now, now: () => performance.now(), log }, 'plane-1');
+  onTestFinished(() => roster.close());
+  const { publisher, ingest, ledger } = rest;
+  const grpc = await startGrpcServer(
+    {
+      publisher,
+      needs: policyNeeds,
+      roster,
+      wall: Date.now,
+      random: Math.random,
+      metrics,
+      log,
+      authenticate: (header) => authenticate(rest.deps, header),
+      stillStands: (actor) => stillStands(rest.deps, actor),
+      ingest,
+      ledger,
+      seats: createStreamSeats({ ofWorkspace: 20, ofKey: 15 }),
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+  onTestFinished(() => grpc.close());
+  return `127.0.0.1:${grpc.port}`;
+}
+
+/** Members, the agent, and the server with its tools; answers the agent's id. */
+async function registerAll(rest: RunsRest, mcp: FakeServer): Promise<string> {
+  const done = async (...asked: Parameters<RunsRest['ask']>): Promise<void> => {
+    const { status, body } = await rest.ask(...asked);
+    if (status !== 200) throw new Error(`${asked[0]} ${asked[1]}: ${status} ${JSON.stringify(body)}`);
+  };
+  const members = new Map(callers.flatMap(({ uid, role }) => (uid === null ? [] : [[uid, role] as const])));
+  for (const [uid, role] of members) await done('POST', '/acme/admin/members', { body: { uid, email: `${uid}@acme.test`, role } });
+  const agentId = await rest.createAgent({ name: agent, enabledTools: [`${server}.*`], ...caps });
+  const tools = Object.fromEntries(methods.map((name) => [name, { requiredScopes: [] }]));
+  await done('POST', '/acme/admin/toolServers', { body: { name: server, url: mcp.url, tools } });
+  return agentId;
+}
+
+/** An MCP server in both revisions, and one that takes what the HTTP tool is sent. */
+async function startToolServers(): Promise<{ readonly mcp: FakeServer; readonly http: FakeServer }> {
+  const [mcp, http] = [await startFakeServer(), await startFakeServer()];
+  onTestFinished(() => mcp.close());
+  onTestFinished(() => http.close());
+  mcp.modern = true;
+  mcp.pages = [methods.map((name) => tool(name))];
+  mcp.instead = ({ rpc: { id, method } }, response) => {
+    if (method !== 'tools/call') return false;
+    const result = { resultType: 'complete', content: [{ type: 'text', text: 'done' }] };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    return true;
+  };
+  http.instead = (_asked, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    return true;
+  };
+  return { mcp, http };
+}
+
+interface Following {
+  readonly form: 'process' | 'library';
+  readonly key: string;
+  readonly sidecarId: string;
+  readonly controlPlane: string;
+}
+
+async function startFollowing(following: Following): Promise<Sidecar> {
+  const sidecar = await startSidecar({
+    ...following,
+    plaintext: true,
+    spoolDir: temporaryFolder(),
+    durability: 'kernel',
+    spoolBytesMax: 256 * 1024 ** 2,
+    leaseWaitMs,
+    keepInput: true,
+    log,
+  });
+  onTestFinished(() => sidecar.close(0));
+  await sidecar.ready(20_000);
+  return sidecar;
+}
+
+/** The doors of a process, as its main.ts opens them. */
+async function startProcess(sidecar: Sidecar, toolUrl: string) {
+  const toolServers = createUpstreams({
+    file: noGatewayFile,
+    rules: { allowPrivate: true, commands: [] },
+    resolve: systemResolve,
+    clock: systemClock,
+    env: {},
+  });
+  sidecar.cell.onSwap((index) => toolServers.follow(index));
+  onTestFinished(() => toolServers.close());
+  const registry = new Registry();
+  const entrance = createEntrance({ sidecar, metrics: exportSidecar(registry, sidecar), requestsPerSecond });
+  onTestFinished(() => entrance.close());
+  const { origin, pathname } = new URL(toolUrl);
+  const httpTool = {
+    origin,
+    basePath: pathname,
+    headers: {},
+    forwardHeaders: [],
+    methods: httpMethods,
+    nameByMethod: true,
+    timeoutMs: 20_000,
+  };
+  const httpTools = new Map([[server, httpTool]]);
+  const app = buildServer({ entrance, registry, log: pino({ level: 'silent' }), toolServers, httpTools });
+  onTestFinished(async () => {
+    app.server.closeAllConnections();
+    await app.close();
+  });
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  const failures: unknown[] = [];
+  const mesh = await startMesh({ ...entrance, httpTools, failed: (error) => failures.push(error) }, { host: '127.0.0.1', port: 0 });
+  onTestFinished(() => mesh.close(0));
+  const envoy = createAuthorizationClient(mesh.address, credentials.createInsecure());
+  const agentgateway = createExtMcpClient(mesh.address, credentials.createInsecure());
+  onTestFinished(() => {
+    envoy.close();
+    agentgateway.close();
+  });
+  return { sidecar, origin: address, envoy, agentgateway, failures };
+}
+
+/** Resolves as soon as all of them decide by that revision, or a later one. */
+function whenAllHold(sidecars: readonly Sidecar[]): (revision: number) => Promise<void> {
+  let look = (): void => undefined;
+  for (const { cell } of sidecars) cell.onSwap(() => look());
+  return (revision) =>
+    new Promise((done) => {
+      look = () => {
+        if (sidecars.every(({ cell }) => (cell.current?.revision ?? -1) >= revision)) done();
+      };
+      look();
+    });
+}
