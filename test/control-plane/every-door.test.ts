@@ -92,7 +92,7 @@ async function createWriter({ rest, callers: keys }: Stand) {
   const own = new Map<string, string>();
   for (const { uid, role } of keys) if (uid !== null && !own.has(uid)) own.set(uid, await rest.keyOf(role, ['*'], uid));
   let written: string | null = null;
-  const selfOf = (method: 'PUT' | 'DELETE', uid: string, body?: UserDocument) =>
+  const selfOf = (method: 'GET' | 'PUT' | 'DELETE', uid: string, body?: UserDocument) =>
     rest.ask(method, `/acme/admin/userPolicies/${uid}`, { key: own.get(uid) ?? '', ...(body === undefined ? {} : { body }) });
 
   return async (made: Case): Promise<{ readonly world: World; readonly revision: number }> => {
@@ -101,16 +101,23 @@ async function createWriter({ rest, callers: keys }: Stand) {
     written = null;
     const set = setOf(made);
     expect(await rest.ask('POST', '/acme/admin/policies/apply', { body: set })).toMatchObject({ status: 200 });
+    let self: UserDocument | null = null;
     if (policy.self !== null && caller.uid !== null) {
       const { status } = await selfOf('PUT', caller.uid, policy.self);
       // What would be looser than the organisation's is refused, and nothing of it is stored.
       expect([200, 403]).toContain(status);
       if (status === 200) written = caller.uid;
+      // A field that says what the organisation's part says already is no change.
+      self = selfIn((await selfOf('GET', caller.uid)).body);
     }
     const { rows } = await rest.pool.query<{ revision: string }>("select revision from workspace where slug = 'acme'");
-    return { world: worldOf(set, keys, { uid: written, self: policy.self }), revision: Number(rows[0]?.revision) };
+    return { world: worldOf(set, keys, { uid: written, self }), revision: Number(rows[0]?.revision) };
   };
 }
+
+/** What a member has written, as it is kept. */
+const selfIn = (shown: unknown): UserDocument | null =>
+  (shown as { readonly parts?: { readonly self?: UserDocument } }).parts?.self ?? null;
 
 interface Own {
   /** Null: nobody has a part of their own. */
