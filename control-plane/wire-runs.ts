@@ -60,6 +60,8 @@ export interface RunsConfig {
   readonly atOnce: number;
   /** Hooks that are asked here, for each key. */
   readonly requestsPerSecond: number;
+  /** As of `WorkspaceSidecarConfig`. */
+  readonly leaseWaitMs?: number;
 }
 
 export interface Runs {
@@ -73,7 +75,11 @@ const mendMs = 10_000;
 const shipMs = 5_000;
 const spoolBytesMax = 256 * 1_048_576;
 
-export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requestsPerSecond }: RunsConfig, undo: Undo): Promise<Runs> {
+export async function wireRuns(
+  deps: RunsDeps,
+  { spoolFolder: root, atOnce, requestsPerSecond, ...waiting }: RunsConfig,
+  undo: Undo,
+): Promise<Runs> {
   const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry, ledger } = deps;
   const deployment = await readDeployment(pool);
   if (deployment === null) throw new Error('the database has no epoch');
@@ -102,7 +108,7 @@ export async function wireRuns(deps: RunsDeps, { spoolFolder: root, atOnce, requ
       log,
       findWorkspace: (slug) => findWorkspaceId(pool, slug),
     },
-    { spoolFolder, spoolBytesMax },
+    { spoolFolder, spoolBytesMax, ...waiting },
   );
   exportGovernor(registry, governor);
   undo.push(() => governor.close(shipMs));

@@ -36,6 +36,7 @@ interface Options extends Omit<Overrides, 'startRun' | 'inTrace' | 'hooks'> {
   readonly atOnce?: number;
   readonly requestsPerSecond?: number;
   readonly telemetry?: Telemetry;
+  readonly leaseWaitMs?: number;
 }
 
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -55,6 +56,7 @@ export async function createRunsRest({
   atOnce = 100,
   requestsPerSecond = 1_000,
   telemetry,
+  leaseWaitMs,
   ...overrides
 }: Options = {}) {
   // Runs need what the surface is built over, and the surface needs them.
@@ -100,7 +102,7 @@ export async function createRunsRest({
       tracing,
       log,
     },
-    { spoolFolder, atOnce, requestsPerSecond },
+    { spoolFolder, atOnce, requestsPerSecond, ...(leaseWaitMs === undefined ? {} : { leaseWaitMs }) },
     undo,
   );
   started = runs.startRun;

@@ -45,6 +45,8 @@ interface OwnHolder {
 export interface WorkspaceSidecarConfig {
   readonly spoolFolder: string;
   readonly spoolBytesMax: number;
+  /** How long a call waits for calls of a limit that others hold, in ms; absent: `bounds.leaseWaitMs`. */
+  readonly leaseWaitMs?: number;
 }
 
 export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' | 'watch'> {
@@ -68,7 +70,7 @@ const roomMs = 2_000;
 export async function openWorkspaceSidecar(
   deps: WorkspaceSidecarDeps,
   { workspaceId, slug }: WorkspaceRef,
-  { spoolFolder: folder, spoolBytesMax: bytesMax }: WorkspaceSidecarConfig,
+  { spoolFolder: folder, spoolBytesMax: bytesMax, leaseWaitMs: waitMs }: WorkspaceSidecarConfig,
 ): Promise<WorkspaceSidecar> {
   const { clock, log, random } = deps;
   const startShipper = (own: Backlog): Shipper =>
@@ -100,6 +102,7 @@ export async function openWorkspaceSidecar(
       return deps.openLedger({ workspaceId, holder, ...ourselves }, recalled);
     },
     log,
+    ...(waitMs === undefined ? {} : { waitMs }),
   });
   const counters = createLeasedCounters(leaseKeeper.leases, windowSeconds);
   const prepare = prepareWith(counters);

@@ -54,6 +54,7 @@ export async function startStand() {
     reach: createReach({ allowPrivate: true, commands: [] }),
     config: { publicUrl: null, operatorKey, patchPerMinute: 1_000_000, hookStatus: 'decision' },
     requestsPerSecond,
+    leaseWaitMs,
   });
   onTestFinished(() => rest.close());
   const controlPlane = await startGrpc(rest);
