@@ -73,7 +73,11 @@ interface Set {
 
 /** The organisation's documents: those of the case, and those about others, among them the agent that the doors' callers claim to be. */
 function setOf({ caller, policy }: Case): Set {
-  const named = <T extends Document>(own: string | null, document: T | null, all: readonly string[]): Readonly<Record<string, T | Document>> =>
+  const named = <T extends Document>(
+    own: string | null,
+    document: T | null,
+    all: readonly string[],
+  ): Readonly<Record<string, T | Document>> =>
     Object.fromEntries(
       all.flatMap((name) => (name !== own ? [[name, aboutOthers] as const] : document === null ? [] : [[name, document] as const])),
     );

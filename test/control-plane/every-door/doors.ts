@@ -172,7 +172,12 @@ function envoyDoors({ envoy }: Stand): readonly (readonly [string, Door])[] {
   return [
     [
       'Envoy, by path',
-      check('envoy path', (call) => ({ method: call.method, path: `/tools/${server}${pathOf(call)}`, headers: { 'content-length': '0' }, route: outputs })),
+      check('envoy path', (call) => ({
+        method: call.method,
+        path: `/tools/${server}${pathOf(call)}`,
+        headers: { 'content-length': '0' },
+        route: outputs,
+      })),
     ],
     [
       'Envoy, by route',

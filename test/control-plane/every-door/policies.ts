@@ -143,8 +143,7 @@ interface About {
 }
 
 function documentOf({ caller, method }: About, layer: keyof Policy, weights: Weights): fc.Arbitrary<UserDocument | null> {
-  const own: readonly Place[] =
-    layer === 'organisation' || layer === 'self' ? [{ section: 'agentTypes', key: agentTypeOf(caller) }] : [];
+  const own: readonly Place[] = layer === 'organisation' || layer === 'self' ? [{ section: 'agentTypes', key: agentTypeOf(caller) }] : [];
   const speaks = fc.constantFrom(...speaking(method), ...own);
   const others = fc.array(fc.constantFrom(...speaking(method), ...own, ...silent(method)), { maxLength: 3 });
   // `override` is the organisation's word.
@@ -174,25 +173,23 @@ function documentFrom(mode: Document['mode'], sayings: readonly (readonly [Place
 }
 
 const caseOf = (theme: Theme): fc.Arbitrary<Case> =>
-  fc
-    .record({ caller: fc.constantFrom(...callersOf(theme)), method: fc.constantFrom(...methods) })
-    .chain((about) => {
-      const weights = themes[theme];
-      const ofUser = (layer: 'organisation' | 'self', among: readonly Caller[]): fc.Arbitrary<UserDocument | null> =>
-        among.includes(about.caller) ? documentOf(about, layer, weights[layer]) : fc.constant(null);
-      return fc.record({
-        theme: fc.constant(theme),
-        caller: fc.constant(about.caller),
-        method: fc.constant(about.method),
-        policy: fc.record({
-          workspace: documentOf(about, 'workspace', weights.workspace),
-          role: documentOf(about, 'role', weights.role),
-          agentType: documentOf(about, 'agentType', weights.agentType),
-          organisation: ofUser('organisation', people),
-          self: ofUser('self', members),
-        }),
-      });
+  fc.record({ caller: fc.constantFrom(...callersOf(theme)), method: fc.constantFrom(...methods) }).chain((about) => {
+    const weights = themes[theme];
+    const ofUser = (layer: 'organisation' | 'self', among: readonly Caller[]): fc.Arbitrary<UserDocument | null> =>
+      among.includes(about.caller) ? documentOf(about, layer, weights[layer]) : fc.constant(null);
+    return fc.record({
+      theme: fc.constant(theme),
+      caller: fc.constant(about.caller),
+      method: fc.constant(about.method),
+      policy: fc.record({
+        workspace: documentOf(about, 'workspace', weights.workspace),
+        role: documentOf(about, 'role', weights.role),
+        agentType: documentOf(about, 'agentType', weights.agentType),
+        organisation: ofUser('organisation', people),
+        self: ofUser('self', members),
+      }),
     });
+  });
 
 // The keys of a literal that stands above.
 const themeNames = Object.keys(themes) as readonly Theme[];
