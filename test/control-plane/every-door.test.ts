@@ -49,7 +49,8 @@ test('every door decides alike, by the same rule of the same revision', { timeou
     asked = [];
   }
   expect(stand.failures).toEqual([]);
-  checkClasses(outcomes);
+  // Of fewer, as somebody asks for by hand, nothing is to be expected.
+  if (count === most) checkClasses(outcomes);
 });
 
 function armed(stand: Stand, { caller: { uid, tier } }: Case): Armed {
