@@ -58,10 +58,12 @@ export async function recordedForCaller(
   const judged = judging instanceof Promise ? await judging : judging;
   const verdict = await recordedInTurn(sidecar, judged);
   if (!verdict.allowed || judged.notMade === undefined) return verdict;
-  // A process that was held up decides before it has read all that has arrived.
-  await new Promise((read) => setImmediate(read));
+  // A process that was held up decides before it has read all that has arrived: an end is read in the turn after its request.
+  for (let turn = 0; turn < turnsUntilRead; turn += 1) await new Promise((next) => setImmediate(next));
   return gone.aborted ? takenBack(sidecar, judged.notMade(goneAfter)) : verdict;
 }
+
+const turnsUntilRead = 2;
 
 const goneAfter = refuse('caller_gone', 'the caller had gone before it was answered, so the call was not made');
 

@@ -146,7 +146,8 @@ test('the walk reached what it was to reach: every operation took something, and
   for (const { operationId, body } of rest.document.operations) {
     const statuses = [...(seen.get(operationId) ?? [])];
     if (!needsMore.has(operationId)) expect(statuses, operationId).toContain(200);
-    if (body !== null) expect(statuses, operationId).toContain(400);
+    // A hook says by a decision what it refuses.
+    if (body !== null) expect(statuses, operationId).toContain(operationId.startsWith('govern') ? 200 : 400);
   }
   expect([...reads].toSorted()).toEqual(['changes', 'whole']);
 });

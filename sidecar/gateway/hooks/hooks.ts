@@ -61,9 +61,14 @@ const hooks: Readonly<Record<HookName, Hook>> = {
   'tool-output': { bodyLimit: bounds.outputBodyBytes, nodes: bounds.toolOutputNodes, handle: toolOutput, denied: deniedOutput },
 };
 
+const hookPath = /^\/(?:[^/?]*\/)?govern\/tool-(?:use|output)(?:\?|$)/;
+
 export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, ...how }: HookRoutes): void {
-  // Left to itself, Node answers 417 to an expectation that it does not know.
-  app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response));
+  // Left to itself, Node answers 417 to an expectation that it does not know; other doors leave it to that.
+  app.server.on('checkExpectation', (request, response) => {
+    if (hookPath.test(request.url ?? '')) app.server.emit('request', request, response);
+    else response.writeHead(417).end();
+  });
   for (const name of ['tool-use', 'tool-output'] as const) {
     for (const inWorkspace of [false, true]) {
       void app.register(async (scope) => {

@@ -69,7 +69,11 @@ export function keepCalling(world: World, keys: readonly string[], random: Rando
         barred.set(why, (barred.get(why) ?? 0) + 1);
         return null;
       }
-      return Object(answered);
+      // Before there is policy no key is known, and a denial leaves no entry.
+      const { reason } = Object(answered);
+      if (!String(reason).startsWith('snapshot_missing: no policy')) return Object(answered);
+      barred.set(String(reason).slice(0, 60), (barred.get(String(reason).slice(0, 60)) ?? 0) + 1);
+      return null;
     } catch {
       unanswered += 1;
       return null;
