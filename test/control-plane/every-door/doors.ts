@@ -12,7 +12,7 @@ import { field } from '../rest.ts';
 import { type Method, methods, server } from './policies.ts';
 import type { Armed, Stand } from './stand.ts';
 
-export interface Call {
+interface Call {
   readonly caller: Armed;
   readonly method: Method;
   /** In every input, so that its entries are found. */

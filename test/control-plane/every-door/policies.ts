@@ -32,7 +32,7 @@ export const callers: readonly Caller[] = [...people, { uid: null, role: 'owner'
 export const agentTypeOf = ({ tier }: Caller): string => `${client}::${tier}::${agent}`;
 
 /** What is written for one call; null: nothing. */
-export interface Policy {
+interface Policy {
   readonly workspace: Document | null;
   readonly role: Document | null;
   readonly agentType: Document | null;
@@ -86,7 +86,7 @@ const themes = {
   open: all(quiet),
 } as const satisfies Readonly<Record<string, Layers>>;
 
-export type Theme = keyof typeof themes;
+type Theme = keyof typeof themes;
 
 const callersOf = (theme: Theme): readonly Caller[] =>
   theme === 'the user denies' ? members : theme === 'the organisation denies the user' ? people : callers;
