@@ -294,7 +294,8 @@ describe('whatever the collector answers', () => {
     await ship(rest, spool('a'), records(6, 6));
     await reaches(6);
     expect(collector.posts).toHaveLength(2);
-    expect(exporter.counted).toMatchObject({ exported: 4, rejected: 2, failed: [] });
+    // Counted once the cursor has moved.
+    await expect.poll(() => exporter.counted).toMatchObject({ exported: 4, rejected: 2, failed: [] });
     expect(exporter.said).toContainEqual(
       expect.objectContaining({ level: 'error', fields: { workspace: 'acme', records: 2, why: 'too old' } }),
     );

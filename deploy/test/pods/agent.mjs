@@ -34,7 +34,9 @@ async function ask(hook, body) {
     signal: AbortSignal.timeout(answerMs),
   });
   const told = await answer.json();
-  if (answer.status !== 200) throw new Error(`${answer.status} ${JSON.stringify(told)}`);
+  // Before a sidecar has policy it knows no key, and denies without an entry.
+  const isDecided = answer.status === 200 && !told.reason?.startsWith('snapshot_missing: no policy');
+  if (!isDecided) throw new Error(`${answer.status} ${JSON.stringify(told)}`);
   return told;
 }
 
