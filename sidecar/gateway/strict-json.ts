@@ -43,6 +43,9 @@ export function parseStrictText(
   { depth = bounds.jsonDepth, nodes = bounds.jsonNodes, exactNumbers = true, numbersAsText = false }: StrictLimits = {},
 ): StrictJson {
   if (text.startsWith('\uFEFF')) return { problem: 'begins with a byte order mark, which JSON does not have' };
+  // Before anything is made of it: a text of brackets is thirty times as large as values.
+  const excess = text.length > nodes ? excessIn(text, { depth, nodes }) : null;
+  if (excess !== null) return { problem: excess };
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -55,6 +58,33 @@ export function parseStrictText(
   const problem = scan(text, { depth, nodes, exactNumbers, inexact: numbersAsText ? inexact : null });
   if (problem !== null) return { problem };
   return inexact.length === 0 ? { value } : { value: JSON.parse(quoted(text, inexact)), hasNumbersAsText: true };
+}
+
+const tooMany = (nodes: number): string => `has more than ${nodes} values`;
+
+const tooDeep = (depth: number): string => `is nested deeper than ${depth}`;
+
+/** Of too many values, if it is JSON: each bracket that opens is one, and so is what stands before each comma. */
+function excessIn(text: string, { depth, nodes }: Pick<ScanLimits, 'depth' | 'nodes'>): string | null {
+  let level = 0;
+  let opened = 0;
+  let commas = 0;
+  let isString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 34 /* " */) isString = !isString;
+    else if (!isString) {
+      if (code === 44 /* , */) commas += 1;
+      else if (code === 125 || code === 93 /* } ] */) level -= 1;
+      else if (code === 123 || code === 91 /* { [ */) {
+        opened += 1;
+        level += 1;
+        if (level > depth) return tooDeep(depth);
+      }
+      if (opened > nodes || commas >= nodes) return tooMany(nodes);
+    } else if (code === 92 /* \ */) at += 1;
+  }
+  return null;
 }
 
 /** The text with what stands at these places in quotes. */
@@ -108,9 +138,9 @@ function scan(text: string, limits: ScanLimits): string | null {
       continue;
     }
     const isKey = frame?.expectsKey === true;
-    if (!isKey && ++nodes > limits.nodes) return `has more than ${limits.nodes} values`;
+    if (!isKey && ++nodes > limits.nodes) return tooMany(limits.nodes);
     if (code === 123 || code === 91 /* { [ */) {
-      if (frames.length >= limits.depth) return `is nested deeper than ${limits.depth}`;
+      if (frames.length >= limits.depth) return tooDeep(limits.depth);
       frame = code === 123 ? { keys: new Set(), expectsKey: true } : { keys: null, expectsKey: false };
       frames.push(frame);
       at += 1;

@@ -1,7 +1,7 @@
 // What the doors read as JSON, and what they refuse to read.
 import { canonicalJson } from '@tollgate/proto/contract';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parseStrict, parseStrictText } from '../../../sidecar/gateway/strict-json.ts';
 import { workOn } from '../../support/work-on.ts';
 import { longTokens } from './long-tokens.ts';
@@ -145,6 +145,18 @@ test('numbers that a double would round are read as the texts they are, where wh
       });
     }),
   );
+});
+
+test('what holds too many values is refused before anything is made of it', () => {
+  const parsing = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parsing.mockRestore());
+  const said = { problem: 'has more than 1000 values' };
+  for (const text of [`[${'{},'.repeat(1_000)}0]`, `[${'[[[[]]]],'.repeat(251)}0]`, `{"a":[${'0,'.repeat(1_000)}0]}`])
+    expect(parseStrictText(text, { nodes: 1_000 })).toEqual(said);
+  expect(parsing).not.toHaveBeenCalled();
+  // Not for what stands in texts, and not one too early.
+  for (const text of [`["${'[,{'.repeat(1_000)}\\"${','.repeat(2_000)}"]`, `[${'0,'.repeat(998)}0]`])
+    expect(parseStrictText(text, { nodes: 1_000 })).toHaveProperty('value');
 });
 
 test('64 levels are read and 65 are not', () => {
