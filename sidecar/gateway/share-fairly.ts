@@ -25,7 +25,7 @@ export function shareFairly(app: FastifyInstance, { bodiesBytes: roomBytes = bod
     const { socket } = request.raw;
     // A pipelined request while the one before it waits: only a flood sends such, and nothing would bound how many.
     if (waiting.has(socket)) return void socket.destroy();
-    const caller = request.headers.authorization ?? '';
+    const caller = callerOf(request.headers.authorization ?? '');
     const bytes = bodyBytesOf(request);
     if (bytes > 0 && !bodies.take(caller, bytes)) return refuse(request, reply);
     if (bytes > 0) reply.raw.once('close', () => bodies.give(caller, bytes));
@@ -36,6 +36,9 @@ export function shareFairly(app: FastifyInstance, { bodiesBytes: roomBytes = bod
     });
   });
 }
+
+/** One caller however it writes its key: every door takes these forms for the same. */
+const callerOf = (authorization: string): string => authorization.replace(/^bearer +/i, '');
 
 /** What is longer than it may be is not read; one that does not say how long it is may be as long as any. */
 function bodyBytesOf({ headers, routeOptions }: FastifyRequest): number {

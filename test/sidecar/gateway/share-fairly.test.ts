@@ -66,3 +66,12 @@ test('a caller has at most as many bytes under way as it leaves to all others, i
   held.at(-1)?.();
   expect((await again).status).toBe(200);
 });
+
+test('a caller that writes its key in several ways is one caller', async () => {
+  const { post, held } = await start(1_000);
+  const first = post('Bearer flood', 500);
+  await expect.poll(() => held.length).toBe(1);
+  for (const written of ['flood', 'bearer flood', 'BEARER    flood']) expect((await post(written, 100)).status).toBe(429);
+  held[0]?.();
+  expect((await first).status).toBe(200);
+});
