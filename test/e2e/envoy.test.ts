@@ -13,6 +13,7 @@ import { Leases } from '../../sidecar/limits/leases.ts';
 import { own, startTestMesh } from '../sidecar/gateway/mesh/asked-by-a-gateway.ts';
 import { envoyPath, needs } from '../support/installed.ts';
 import { ruleFor } from '../support/snapshots.ts';
+import { listening } from './listening.ts';
 
 const documented = readFileSync(fileURLToPath(new URL('../../examples/envoy.yaml', import.meta.url)), 'utf8');
 /** As it would be without the line that the page asks for. */
@@ -25,16 +26,11 @@ interface Upstream {
 
 async function startUpstream(): Promise<Upstream> {
   const reached: IncomingHttpHeaders[] = [];
-  const server = createServer((request, response) => {
+  const port = await listening((request, response) => {
     reached.push(request.headers);
     response.end('from the tool');
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, reached };
+  return { port, reached };
 }
 
 async function freePort(): Promise<number> {

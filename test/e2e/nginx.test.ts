@@ -2,27 +2,22 @@
 // answers, denies, or is late.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { own, startTool } from '../sidecar/gateway/http-tools/behind-the-gate.ts';
 import { needs, nginxPath } from '../support/installed.ts';
 import { ruleFor } from '../support/snapshots.ts';
+import { listening } from './listening.ts';
 
 async function startServer(): Promise<{ readonly port: number; readonly reached: string[] }> {
   const reached: string[] = [];
-  const server = createServer((request, response) => {
+  const port = await listening((request, response) => {
     reached.push(`${request.method} ${request.url}`);
     response.end('from the server');
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, reached };
+  return { port, reached };
 }
 
 async function startNginx(sidecar: number, server: number): Promise<string> {
