@@ -8,7 +8,7 @@ import { callMsDefault } from './runs/mcp/reach.ts';
 
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });
 
-/** A quarter of what one replica answers beside all else that it does: more than one caller can ask, and others hardly feel a flood. */
+/** A quarter of the hooks that one replica can answer: a flood of one key leaves time for the other callers. */
 const hooksPerSecondDefault = 250;
 
 export const configSchema = {

@@ -1,11 +1,11 @@
-// Looks up in the database for many that ask the same at once. Whoever asks while a lookup is under way waits for the next one, which
-// begins after they asked: what was revoked by then is dead for them too, as if each had looked alone.
+// One database lookup for many requests that ask the same question at once. A request that comes while a lookup is running waits for the
+// next lookup, which begins after the request came: a key that was revoked by then is refused, as if each request had its own lookup.
 //
-// States of a question: looking → looking, and wanted again → looking …; forgotten once it is answered and nobody waits.
+// States of a question: running → running, with a next one wanted → running …; removed when it is answered and no request waits.
 
 interface Asked<Answer> {
   readonly now: Promise<Answer>;
-  /** Begins once `now` has settled. Null: nobody has asked since it began. */
+  /** Begins when `now` has settled. Null: no request has come since `now` began. */
   next: Promise<Answer> | null;
 }
 

@@ -8,7 +8,7 @@ import { shownName } from '../shown-name.ts';
 import type { HookBody } from './hook-body.ts';
 
 export interface HookRequest extends Claimed, ClaimedCall {
-  /** Null with a flaw: nobody is named by what could not be read. */
+  /** Null with a flaw: a request that could not be read names no user. */
   readonly impersonate: string | null;
   /** Whether the client can put another input in the place of this one, and what is sent for that is as exact. */
   readonly takesModifiedInput: boolean;
@@ -73,7 +73,7 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
     delegatedTools: fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000),
     client: clientOf(reading, clientHeader),
   };
-  // Not for an empty one: whoever meant a user would call as somebody else.
+  // An empty user is a mistake: without it the call would be made as the key itself.
   const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
   const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
   const { flaw } = reading;
