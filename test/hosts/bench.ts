@@ -1,0 +1,31 @@
+// What a column of the table works with: one agent, the control plane and sidecar that all share, and homes with our hooks.
+import type { Driver } from './driver.ts';
+import { type Home, makeHome } from './home.ts';
+import type { ScriptedModel } from './model.ts';
+import type { Program, Stage } from './stage.ts';
+
+export interface Bench {
+  readonly stage: Stage;
+  readonly driver: Driver;
+  /** The words that start the agent. */
+  readonly program: readonly string[];
+  readonly model: ScriptedModel;
+}
+
+export const holds = 'holds';
+export const allow = { permission: 'allow', transform: 'log' } as const;
+export const deny = { permission: 'deny', transform: 'log' } as const;
+export const redact = { permission: 'allow', transform: 'redact' } as const;
+
+/** A home with hooks that its user has trusted. */
+export async function installed(bench: Bench, program?: Program): Promise<Home> {
+  const home = await makeHome(bench);
+  await install(home, bench, program ?? (await bench.stage.program()));
+  await bench.driver.trust?.(home);
+  return home;
+}
+
+export async function install(home: Home, { driver }: Bench, program: Program): Promise<void> {
+  const { code, text } = await home.tollgate(program, 'hooks', 'install', driver.host);
+  if (code !== 0) throw new Error(`hooks install ${driver.host} ended with ${code}:\n${text}`);
+}

@@ -1,0 +1,57 @@
+// Trusts the hooks of a Codex as its user does by /hooks: asks `codex app-server` which there are, and has it write that they are trusted.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Started } from './driver.ts';
+
+interface Answer {
+  readonly id?: number;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+interface HookSeen {
+  readonly key: string;
+  readonly currentHash: string;
+  readonly trustStatus: string;
+}
+
+const limitMs = 20_000;
+
+export async function trustHooks({ program: [program = '', ...words], env, folder }: Started): Promise<void> {
+  const child = spawn(program, [...words, 'app-server'], { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'], timeout: limitMs });
+  const exit = once(child, 'exit');
+  const waiting = new Map<number, (answer: Answer) => void>();
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    const answer: Answer = JSON.parse(text);
+    if (answer.id !== undefined) waiting.get(answer.id)?.(answer);
+  });
+  const say = (message: object): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
+  let id = 0;
+  const ask = async (method: string, params: object): Promise<unknown> => {
+    id += 1;
+    const answered = new Promise<Answer>((done) => waiting.set(id, done));
+    say({ id, method, params });
+    const { result, error } = await Promise.race([answered, exit.then(() => ({ result: undefined, error: 'it ended' }))]);
+    if (result === undefined) throw new Error(`codex app-server did not answer ${method}: ${JSON.stringify(error)}`);
+    return result;
+  };
+  try {
+    await ask('initialize', { clientInfo: { name: 'tollgate-test', version: '1' } });
+    say({ method: 'initialized' });
+    const hooks = hooksIn(await ask('hooks/list', { cwds: [folder] }));
+    if (hooks.length === 0) throw new Error('Codex sees no hooks');
+    const value = Object.fromEntries(hooks.map(({ key, currentHash }) => [key, { trusted_hash: currentHash }]));
+    await ask('config/batchWrite', { edits: [{ keyPath: 'hooks.state', value, mergeStrategy: 'upsert' }] });
+    const seen = hooksIn(await ask('hooks/list', { cwds: [folder] }));
+    if (!seen.every(({ trustStatus }) => trustStatus === 'trusted')) throw new Error(`Codex does not trust its hooks: ${JSON.stringify(seen)}`);
+  } finally {
+    child.kill();
+    await exit;
+  }
+}
+
+function hooksIn(result: unknown): readonly HookSeen[] {
+  const { data }: { data: readonly { readonly hooks: readonly HookSeen[] }[] } = JSON.parse(JSON.stringify(result));
+  return data.flatMap(({ hooks }) => hooks);
+}

@@ -1,0 +1,128 @@
+// What is asked of each coding agent. A column makes a home, installs our hooks as a user does, and has the agent run one command: what it
+// came to is told by a file that the command would have written, and by what reached the model. `holds`, or words for what does not.
+import { allow, type Bench, deny, holds, install, installed, redact } from './bench.ts';
+import type { Driver } from './driver.ts';
+import { type Home, makeHome } from './home.ts';
+import { leftBehind } from './left-behind.ts';
+
+export const columnNames = [
+  'deny',
+  'reason reaches the model',
+  'redact in',
+  'redact out',
+  'failed call',
+  'sidecar down',
+  'sidecar hangs',
+  'program gone',
+  'hook not trusted',
+  'doctor tells',
+  'uninstall leaves nothing',
+] as const;
+export type ColumnName = (typeof columnNames)[number];
+
+type Column = (bench: Bench) => Promise<string>;
+
+const note = 'note.txt';
+const secret = 'bob@acme-mail.eu';
+const line = (text: string): string => `to ${text}, door 7`;
+const writesNote = `printf %s '${line(secret)}' > ${note}`;
+
+export const columns: Readonly<Record<ColumnName, Column>> = {
+  deny: async (bench) => {
+    // Where nothing is denied the call runs, so that a file that is not there means something.
+    await bench.stage.policy(allow);
+    const allowed = await installed(bench);
+    const { told } = await allowed.turn(writesNote);
+    if ((await allowed.read(note)) !== line(secret)) return `a call that is allowed does not run: ${told}`;
+    await bench.stage.policy(deny);
+    return blocks(await installed(bench));
+  },
+  'reason reaches the model': async (bench) => {
+    await bench.stage.policy(deny);
+    const { told } = await (await installed(bench)).turn(writesNote);
+    return told !== null && told.includes('policy_denied') ? holds : 'the model does not read why';
+  },
+  'redact in': async (bench) => {
+    await bench.stage.policy(redact);
+    const home = await installed(bench);
+    const { told } = await home.turn(writesNote);
+    const written = await home.read(note);
+    if (written === null) return told?.includes('redaction_unsupported') === true ? 'the call is denied' : `the call does not run: ${told}`;
+    return written === line('[redacted:email#1]') ? holds : `the call runs with ${JSON.stringify(written)}`;
+  },
+  'redact out': async (bench) => {
+    await bench.stage.policy(redact);
+    const home = await installed(bench);
+    await home.write('secret.txt', line(secret));
+    const { told } = await home.turn(`printf ran > ${note}; cat secret.txt`);
+    if ((await home.read(note)) !== 'ran') return `the call does not run: ${told}`;
+    return outcomeOf(told, bench.driver);
+  },
+  'failed call': async (bench) => {
+    await bench.stage.policy(redact);
+    const home = await installed(bench);
+    await home.write('secret.txt', line(secret));
+    const { told } = await home.turn(`printf ran > ${note}; cat secret.txt; exit 3`);
+    if ((await home.read(note)) !== 'ran') return `the call does not run: ${told}`;
+    return outcomeOf(told, bench.driver);
+  },
+  'sidecar down': async (bench) => {
+    await bench.stage.policy(allow);
+    const home = await installed(bench);
+    return bench.stage.without('down', () => blocks(home));
+  },
+  'sidecar hangs': async (bench) => {
+    await bench.stage.policy(allow);
+    const home = await installed(bench);
+    return bench.stage.without('hangs', () => blocks(home));
+  },
+  'program gone': async (bench) => {
+    await bench.stage.policy(allow);
+    const ours = await bench.stage.program();
+    const home = await installed(bench, ours);
+    await ours.remove();
+    return blocks(home);
+  },
+  'hook not trusted': async (bench) => {
+    await bench.stage.policy(deny);
+    const home = await makeHome(bench);
+    await install(home, bench, await bench.stage.program());
+    const found = await blocks(home);
+    return found === holds || bench.driver.trust === undefined ? found : `the call runs until its user has trusted the hook (${bench.driver.trustWords})`;
+  },
+  'doctor tells': doctorTells,
+  'uninstall leaves nothing': leftBehind,
+};
+
+async function blocks(home: Home): Promise<string> {
+  await home.turn(writesNote);
+  return (await home.read(note)) === null ? holds : 'the call runs';
+}
+
+function outcomeOf(told: string | null, { saysError }: Driver): string {
+  if (told === null) return 'nothing reaches the model';
+  if (told.includes(secret)) return 'the model reads it as it was';
+  if (!told.includes('door 7')) return 'withheld: the model reads why';
+  return saysError?.(told) === true ? 'the model reads the redacted text as an error' : holds;
+}
+
+/** That all is well where it is, and that it is not where a call would run unasked, or none at all. */
+async function doctorTells(bench: Bench): Promise<string> {
+  const { stage, driver } = bench;
+  await stage.policy(allow);
+  const [gone, ours] = [await stage.program(), await stage.program()];
+  const [well, lost] = [await installed(bench, ours), await installed(bench, gone)];
+  await gone.remove();
+  const isWell = async (home: Home): Promise<boolean> => (await home.tollgate(ours, 'doctor')).code === 0;
+  const missed: string[] = [];
+  if (!(await isWell(well))) missed.push('that all is well');
+  if (await stage.without('down', () => isWell(well))) missed.push('that the sidecar is down');
+  if (await stage.without('hangs', () => isWell(well))) missed.push('that the sidecar hangs');
+  if (await isWell(lost)) missed.push('that the program is gone');
+  if (driver.trust !== undefined) {
+    const fresh = await makeHome(bench);
+    await install(fresh, bench, ours);
+    if (await isWell(fresh)) missed.push('that the hook is not trusted');
+  }
+  return missed.length === 0 ? holds : `it does not tell ${missed.join(', ')}`;
+}

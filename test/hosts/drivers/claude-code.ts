@@ -1,0 +1,20 @@
+// Claude Code: a native program, which asks the Anthropic Messages API.
+import type { Driver } from '../driver.ts';
+
+export const claudeCode: Driver = {
+  host: 'claude-code',
+  title: 'Claude Code',
+  package: { name: '@anthropic-ai/claude-code', version: '2.1.330' },
+  program: 'claude',
+  afterInstall: 'install.cjs',
+  shell: { tool: 'Bash', argumentsOf: (command) => ({ command, description: 'write a note' }) },
+  settings: () => ({ '.claude/settings.json': '{\n  // mine\n  "includeCoAuthoredBy": false\n}\n'.replace('  // mine\n', '') }),
+  settingsFile: '.claude/settings.json',
+  env: (_home, model) => ({
+    ANTHROPIC_BASE_URL: model,
+    ANTHROPIC_API_KEY: 'sk-ant-none',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  }),
+  turn: (words) => ['-p', words, '--model', 'claude-sonnet-4-5', '--allowedTools', 'Bash'],
+};

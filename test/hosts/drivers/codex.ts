@@ -1,0 +1,28 @@
+// Codex: a native program, which asks the OpenAI Responses API. It runs a new hook once its user has trusted it.
+import { trustHooks } from '../codex-trust.ts';
+import type { Driver } from '../driver.ts';
+
+const config = (model: string): string => `# mine
+model = "gpt-5.1"
+model_provider = "scripted"
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "${model}/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+`;
+
+export const codex: Driver = {
+  host: 'codex',
+  title: 'Codex',
+  package: { name: '@openai/codex', version: '0.169.0' },
+  program: 'codex',
+  shell: { tool: 'exec_command', argumentsOf: (cmd) => ({ cmd }) },
+  settings: (model) => ({ '.codex/config.toml': config(model) }),
+  settingsFile: '.codex/config.toml',
+  env: () => ({ SCRIPTED_KEY: 'none' }),
+  turn: (words) => ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', words],
+  trust: trustHooks,
+  trustWords: '`/hooks` in Codex',
+};

@@ -1,0 +1,8 @@
+// The coding agents that are run for real, in the order of the table.
+import type { Driver } from '../driver.ts';
+import { claudeCode } from './claude-code.ts';
+import { codex } from './codex.ts';
+import { copilotCli } from './copilot-cli.ts';
+import { geminiCli } from './gemini-cli.ts';
+
+export const drivers: readonly Driver[] = [claudeCode, codex, geminiCli, copilotCli];

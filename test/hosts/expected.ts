@@ -1,0 +1,1 @@
+export const expected: { cells: Record<string, Record<string, string>> } = { cells: {} };

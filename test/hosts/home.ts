@@ -1,0 +1,99 @@
+// A user's home, with one coding agent, a folder to work in, and our command line. Each is used once: what one test leaves no other finds.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Driver, Started } from './driver.ts';
+import type { ScriptedModel } from './model.ts';
+import type { Program, Stage } from './stage.ts';
+
+/** Above what a turn takes whose hooks wait for their own time limit of 10 s, before a call and after it. */
+const turnMs = 60_000;
+const commandMs = 30_000;
+
+export interface Home extends Started {
+  /** `tollgate …`, by a program that hooks then start. */
+  tollgate(program: Program, ...words: readonly string[]): Promise<Ended>;
+  /** One turn of the agent, in which its model wants this command run. */
+  turn(command: string): Promise<Turned>;
+  /** A file of the folder at hand; null: it is not there. */
+  read(name: string): Promise<string | null>;
+  write(name: string, text: string): Promise<void>;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly text: string;
+}
+
+export interface Turned extends Ended {
+  /** What reached the model as the result; null: nothing. */
+  readonly told: string | null;
+}
+
+interface Making {
+  readonly stage: Stage;
+  readonly driver: Driver;
+  readonly program: readonly string[];
+  readonly model: ScriptedModel;
+}
+
+export async function makeHome({ stage, driver, program, model }: Making): Promise<Home> {
+  const home = await mkdtemp(join(stage.folder, `${driver.host}-`));
+  const folder = join(home, 'work');
+  await mkdir(folder);
+  for (const [name, text] of Object.entries(driver.settings(model.url))) await put(join(home, name), text);
+  const path = [dirname(program.at(-1) ?? ''), process.env['PATH']].join(':');
+  const env = { PATH: path, HOME: home, TERM: 'xterm', ...driver.env(home, model.url) };
+  return {
+    home,
+    folder,
+    program,
+    env,
+    tollgate: ({ path: own }, ...words) =>
+      run([process.execPath, own, ...words], { cwd: folder, env: { ...env, ...stage.connection }, limitMs: commandMs }),
+    turn: async (command) => {
+      model.wants(command);
+      const ended = await run([...program, ...driver.turn('Write the note, please.')], { cwd: folder, env, limitMs: turnMs });
+      if (!model.asked()) throw new Error(`${driver.title} did not offer its model ${driver.shell.tool}; it said:\n${ended.text.slice(-2_000)}`);
+      return { ...ended, told: model.told() };
+    },
+    read: (name) => readFile(join(folder, name), 'utf8').catch(() => null),
+    write: (name, text) => writeFile(join(folder, name), text),
+  };
+}
+
+async function put(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+}
+
+interface Running {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly limitMs: number;
+}
+
+async function run([program = '', ...words]: readonly string[], { cwd, env, limitMs }: Running): Promise<Ended> {
+  // In a group of its own, so that nothing that it has started outlives it.
+  const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (more: string) => (text += more));
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    endGroup(child);
+  }, limitMs);
+  const [code]: [number | null] = await once(child, 'exit').finally(() => clearTimeout(timer));
+  endGroup(child);
+  if (late) throw new Error(`${program} ${words.join(' ')} did not end within ${limitMs / 1_000} s; it said:\n${text.slice(-2_000)}`);
+  return { code, text };
+}
+
+function endGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // There is none left.
+  }
+}

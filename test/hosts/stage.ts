@@ -1,0 +1,99 @@
+// A control plane, a sidecar and the command line of this tree, as a user has them. The program that hooks start is reached by a link, so that
+// it can go away as it does when an `npx` cache is cleaned.
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ask, type ControlPlane, eventually, type SidecarProgram, startControlPlane, startSidecarProgram } from '../support/programs.ts';
+
+const tree = fileURLToPath(new URL('../../control-plane/bin.js', import.meta.url));
+const ownerKey = `gsk_default_${'k'.repeat(40)}`;
+const tiers = ['interactive', 'subagent', 'background', 'api'];
+
+/** A write keeps the fields that it leaves out, so both are said. */
+interface Rule {
+  readonly permission: 'allow' | 'deny';
+  readonly transform: 'log' | 'redact';
+}
+
+export interface Stage {
+  readonly folder: string;
+  /** What every tier is told of every tool. */
+  policy(rule: Rule): Promise<void>;
+  /** Stops the sidecar for as long as `work` takes: ended, or standing still. */
+  without<T>(how: 'down' | 'hangs', work: () => Promise<T>): Promise<T>;
+  /** Makes a program that installed hooks can start, for as long as it is wanted. */
+  program(): Promise<Program>;
+  readonly connection: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+export interface Program {
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+export async function startStage(): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), 'coding-agents-'));
+  const plane = await startControlPlane({ TOLLGATE_DATA_DIR: join(folder, 'plane'), TOLLGATE_OWNER_KEY: ownerKey });
+  const keyFor = async (scope: string): Promise<string> =>
+    String((await ask(`${plane.rest}/default/admin/keys`, ownerKey, { body: { name: scope, scopes: [scope] } })).body['key']);
+  const [syncKey, key] = [await keyFor('sidecar.sync'), await keyFor('govern')];
+  const start = (port: string): Promise<SidecarProgram> =>
+    startSidecarProgram({
+      TOLLGATE_CONTROL_PLANE: plane.grpc,
+      TOLLGATE_KEY: syncKey,
+      TOLLGATE_SPOOL_DIR: join(folder, 'spool'),
+      TOLLGATE_SIDECAR_PORT: port,
+    });
+  let sidecar = await start('0');
+  const { url } = sidecar;
+  const again = async (): Promise<void> => {
+    sidecar = await start(new URL(url).port);
+    await ready(url);
+  };
+  await ready(url);
+  return {
+    folder,
+    connection: { TOLLGATE_KEY: key, TOLLGATE_SIDECAR: url },
+    policy: (rule) => writePolicy(plane, url, rule),
+    without: async (how, work) => {
+      if (how === 'down') await sidecar.end();
+      else sidecar.signal('SIGSTOP');
+      return work().finally(how === 'down' ? again : () => sidecar.signal('SIGCONT'));
+    },
+    program: async () => {
+      const made = await mkdtemp(join(folder, 'program-'));
+      await symlink(tree, join(made, 'bin.js'));
+      return { path: join(made, 'bin.js'), remove: () => rm(made, { recursive: true }) };
+    },
+    close: async () => {
+      await sidecar.end();
+      await plane.end();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const ready = (url: string): Promise<unknown> =>
+  eventually(
+    () => ask(`${url}/readyz`, ownerKey).catch(() => ({ status: 0 })),
+    ({ status }) => status === 200,
+  );
+
+async function writePolicy({ rest }: ControlPlane, sidecar: string, rule: Rule): Promise<void> {
+  const body = { defaults: Object.fromEntries(tiers.map((tier) => [tier, rule])) };
+  const { status, body: answer } = await ask(`${rest}/default/admin/workspacePolicy`, ownerKey, { method: 'PUT', body });
+  const revision = Number(answer['revision']);
+  if (status !== 200 || !Number.isInteger(revision)) throw new Error(`the policy was refused: ${JSON.stringify(answer)}`);
+  await eventually(
+    () => ask(`${sidecar}/healthz`, ownerKey),
+    ({ body: health }) => revisionIn(health) >= revision,
+  );
+}
+
+function revisionIn({ policy }: Readonly<Record<string, unknown>>): number {
+  if (typeof policy !== 'object' || policy === null || !('revision' in policy)) return -1;
+  return Number(policy.revision);
+}
+
