@@ -67,7 +67,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     head: { version: 1 },
     before: 'preToolUse',
     entries: (way) =>
-      events(['preToolUse', 'postToolUse'], {
+      events(['preToolUse', 'postToolUse', 'postToolUseFailure'], {
         type: 'command',
         bash: commandOf(way),
         powershell: `& ${commandOf(way)}`,

@@ -1,16 +1,21 @@
 // Codex: command hooks. Nothing on standard output allows; an `ask`, a bare `allow` and a denial without a reason are errors
-// to it, after which it runs the call. An input is not replaced, since its older versions would run the call with the old one.
+// to it, after which it runs the call. It takes another input from 0.169.0 on. An older one would run the call with what was
+// there, so where nobody says the version, no input is replaced.
+import { isObject } from './fields.ts';
 import type { Host } from './host.ts';
 import { deniesPreToolUse, denyPreToolUse, readToolUse } from './pre-tool-use.ts';
 
 export const codex: Host = {
   name: 'codex',
   title: 'Codex',
-  read: (body) => readToolUse(body, false),
+  read: (body, _parse, version = null) => readToolUse(body, version !== null && takesInputs(version), version),
   before: {
     allow: () => '',
-    takes: () => false,
-    change: () => denyPreToolUse('Codex cannot take a changed input'),
+    // Of its own tools it reads `command`, and it must be there.
+    takes: ({ call: { input } }, changed) =>
+      isObject(changed) && (!isObject(input) || typeof input['command'] !== 'string' || typeof changed['command'] === 'string'),
+    change: (_event, changed) =>
+      JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', permissionDecision: 'allow', updatedInput: changed } }),
     deny: (_reason, advice) => denyPreToolUse(advice),
     denies: deniesPreToolUse,
   },
@@ -26,3 +31,18 @@ export const codex: Host = {
 };
 
 const block = (reason: string): string => JSON.stringify({ decision: 'block', reason });
+
+const versionForm = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(-[0-9A-Za-z.-]+)?$/;
+const firstThatTakes = [0, 169, 0] as const;
+
+/** A version before a release is older than it. */
+function takesInputs(version: string): boolean {
+  const [, ...parts] = versionForm.exec(version) ?? [];
+  const isBeforeRelease = parts[3] !== undefined;
+  for (const [at, least] of firstThatTakes.entries()) {
+    const part = Number(parts[at]);
+    if (Number.isNaN(part) || part < least) return false;
+    if (part > least) return true;
+  }
+  return !isBeforeRelease;
+}

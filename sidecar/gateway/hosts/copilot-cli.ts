@@ -1,6 +1,7 @@
 // Copilot CLI: command hooks. Its own form of events names fields in camel case and the event not at all; the form that it
 // shares with an editor is read too. Nothing on standard output allows. Where a hook exits with anything but 0, its older
-// versions go on with the call, so a refusal is said and exits with 0.
+// versions go on with the call, so a refusal is said and exits with 0. Of a call that failed it sends the error alone, to
+// `postToolUseFailure`, and shows its model that error whatever is answered.
 import { answerFields, type Fields, fieldsOf, isObject, parsedText, textIn, unreadable, valueIn } from './fields.ts';
 import type { Host, HostCall, HostEvent, ParseText } from './host.ts';
 
@@ -39,7 +40,7 @@ function read(body: unknown, parse: ParseText): HostEvent {
     return isObject(body) && result === undefined ? { phase: 'other' } : unreadable(after, 'has no toolName');
   const call = callIn(fields, parse);
   if (typeof call === 'string') return unreadable(after, call);
-  const name = textIn(fields, 'hook_event_name') ?? (after ? 'postToolUse' : 'preToolUse');
+  const name = textIn(fields, 'hook_event_name') ?? (failed ? 'postToolUseFailure' : after ? 'postToolUse' : 'preToolUse');
   if (!after) return { phase: 'before', name, call, replacesInput: true };
   const told = fieldsOf(result);
   const output = failed ? fields.get('error') : (valueIn(told, 'textResultForLlm', 'text_result_for_llm') ?? result);

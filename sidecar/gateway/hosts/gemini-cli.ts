@@ -1,6 +1,7 @@
 // Gemini CLI: command hooks. What it is given as input it merges over the model's arguments, so a key that redaction changed
 // would stay beside its mark: such an input is not taken. An output is replaced by a denial whose reason is the new text,
-// because there are versions that read nothing else of the answer.
+// which the model reads as an error: for a result the protocol has no words (to version 0.61 it appends to what was there, or runs
+// another tool), and there are versions that read nothing else of the answer.
 import { answerFields, type Fields, fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { joinedIn, ownerSaid } from './mcp-names.ts';

@@ -107,7 +107,7 @@ interface Known {
 }
 
 async function answer(door: Door, host: Host, { request, entered, until }: Known): Promise<Answered> {
-  const event = eventOf(host, request.body);
+  const event = eventOf(host, request);
   if ('status' in entered) {
     request.log.warn({ host: host.name, code: entered.code }, 'a host hook was refused');
     return refusal(host, event, entered.code, entered.error);
@@ -142,13 +142,22 @@ async function decide(door: Door, { host, event, index, identity, request, until
 const tierHeader = ({ headers }: FastifyRequest): 'background' | null =>
   headers['x-tollgate-tier'] === 'background' ? 'background' : null;
 
-function eventOf(host: Host, body: unknown): HostEvent {
+/** `tollgate hook --host-version` says it: the version that the host had when its hooks were installed. */
+const versionHeader = ({ headers }: FastifyRequest): string | null => {
+  const version = headers['x-tollgate-host-version'];
+  return typeof version === 'string' && version.length <= versionLengthMax ? version : null;
+};
+const versionLengthMax = 40;
+
+function eventOf(host: Host, request: FastifyRequest): HostEvent {
+  const { body } = request;
+  const version = versionHeader(request);
   if (!(body instanceof Uint8Array)) return unreadText('', 'is empty');
   const exact = parseStrict(body);
-  if ('value' in exact) return host.read(exact.value, parseInner);
+  if ('value' in exact) return host.read(exact.value, parseInner, version);
   // A number that a double rounds is no reason to refuse a call, but what is forwarded must not be rounded.
   const rounded = parseStrict(body, { exactNumbers: false });
-  return 'value' in rounded ? asItIs(host.read(rounded.value, parseInner)) : unreadText(new TextDecoder().decode(body), rounded.problem);
+  return 'value' in rounded ? asItIs(host.read(rounded.value, parseInner, version)) : unreadText(new TextDecoder().decode(body), rounded.problem);
 }
 
 /** Of JSON in a text; what could be read in two ways stays the text that it is. */

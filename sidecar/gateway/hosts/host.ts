@@ -81,8 +81,8 @@ export interface Host {
   readonly name: HostName;
   /** For people. */
   readonly title: string;
-  /** `parse`: of an argument list that is JSON in a text, or the text itself. */
-  read(body: unknown, parse: ParseText): HostEvent;
+  /** `parse`: of an argument list that is JSON in a text, or the text itself. `version`: of the host, where it was said beside the event. */
+  read(body: unknown, parse: ParseText, version?: string | null): HostEvent;
   readonly before: {
     allow(): string;
     /** Whether it takes this in the place of the input. */

@@ -17,12 +17,12 @@ export function deniesPreToolUse(answer: string): boolean {
   );
 }
 
-export function readToolUse(body: unknown, replacesInput: boolean): HostEvent {
+export function readToolUse(body: unknown, replacesInput: boolean, version: string | null = null): HostEvent {
   const fields = fieldsOf(body);
   const name = textIn(fields, 'hook_event_name');
   const after = name === 'PostToolUse' || name === 'PostToolUseFailure';
   if (name !== 'PreToolUse' && !after) return name !== null && !fields.has('tool_name') ? { phase: 'other' } : unknown(name);
-  const call = callIn(fields);
+  const call = callIn(fields, version);
   if (typeof call === 'string') return unreadable(after, call);
   if (!after) return { phase: 'before', name, call, replacesInput };
   const isError = name === 'PostToolUseFailure';
@@ -40,7 +40,7 @@ function ownerIn(fields: Fields, tool: string, input: Fields): ToolOwner | null 
   return server === null ? joinedIn(tool) : ownerNamed(server, tool);
 }
 
-function callIn(fields: Fields): HostCall | string {
+function callIn(fields: Fields, version: string | null): HostCall | string {
   const tool = textIn(fields, 'tool_name');
   if (tool === null) return 'has no tool_name';
   const sessionId = textIn(fields, 'session_id');
@@ -54,6 +54,6 @@ function callIn(fields: Fields): HostCall | string {
     callId: textIn(fields, 'tool_use_id'),
     tier: tierOf(fields),
     agent: fields.get('agent_id') == null ? '' : (textIn(fields, 'agent_type') ?? ''),
-    version: null,
+    version,
   };
 }
