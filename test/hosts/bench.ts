@@ -1,4 +1,4 @@
-// What a column of the table works with: one agent, the control plane and sidecar that all share, and homes with our hooks.
+// What a check works with: one agent, the control plane and sidecar that all share, and homes with our hooks.
 import type { Driver } from './driver.ts';
 import { type Home, makeHome } from './home.ts';
 import type { ScriptedModel } from './model.ts';

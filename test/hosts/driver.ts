@@ -1,6 +1,6 @@
 // What a test has to know of a coding agent to run it for real: how it is installed, configured, started without a person, and told of.
 import type { HostName } from '@tollgate/proto/contract';
-import type { Shell } from './model.ts';
+import type { WantedCall } from './model.ts';
 
 export interface Driver {
   readonly host: HostName;
@@ -13,7 +13,10 @@ export interface Driver {
   readonly node?: string;
   /** A script of the package that npm does not run by itself. */
   readonly afterInstall?: string;
-  readonly shell: Shell;
+  /** The call that has its shell run a command. */
+  readonly shell: (command: string) => WantedCall;
+  /** A call that fails with the text of this file for an error, where a command that ends with another code than 0 has not failed to it. */
+  readonly failure?: (file: string) => WantedCall;
   /** Its settings in the user's home, as a user has them before we come. */
   readonly settings: (model: string) => Readonly<Record<string, string>>;
   /** The file among them that our hooks go to. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Driver, Started } from './driver.ts';
-import type { ScriptedModel } from './model.ts';
+import type { ScriptedModel, WantedCall } from './model.ts';
 import type { Program, Stage } from './stage.ts';
 
 /** Above what a turn takes whose hooks wait for their own time limit of 10 s, before a call and after it. */
@@ -14,8 +14,8 @@ const commandMs = 30_000;
 export interface Home extends Started {
   /** `tollgate …`, by a program that hooks then start. */
   tollgate(program: Program, ...words: readonly string[]): Promise<Ended>;
-  /** One turn of the agent, in which its model wants this command run. */
-  turn(command: string): Promise<Turned>;
+  /** One turn of the agent, in which its model wants this call made, or this command run. */
+  turn(wanted: string | WantedCall): Promise<Turned>;
   /** A file of the folder at hand; null: it is not there. */
   read(name: string): Promise<string | null>;
   write(name: string, text: string): Promise<void>;
@@ -52,10 +52,11 @@ export async function makeHome({ stage, driver, program, model }: Making): Promi
     env,
     tollgate: ({ path: own }, ...words) =>
       run([process.execPath, own, ...words], { cwd: folder, env: { ...env, ...stage.connection }, limitMs: commandMs }),
-    turn: async (command) => {
-      model.wants(command);
+    turn: async (wanted) => {
+      const call = typeof wanted === 'string' ? driver.shell(wanted) : wanted;
+      model.wants(call);
       const ended = await run([...program, ...driver.turn('Write the note, please.')], { cwd: folder, env, limitMs: turnMs });
-      if (!model.asked()) throw new Error(`${driver.title} did not offer its model ${driver.shell.tool}; it said:\n${ended.text.slice(-2_000)}`);
+      if (!model.asked()) throw new Error(`${driver.title} did not offer its model ${call.tool}; it said:\n${ended.text.slice(-2_000)}`);
       return { ...ended, told: model.told() };
     },
     read: (name) => readFile(join(folder, name), 'utf8').catch(() => null),
@@ -79,14 +80,11 @@ async function run([program = '', ...words]: readonly string[], { cwd, env, limi
   const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   let text = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (more: string) => (text += more));
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    endGroup(child);
-  }, limitMs);
-  const [code]: [number | null] = await once(child, 'exit').finally(() => clearTimeout(timer));
+  const limit = AbortSignal.timeout(limitMs);
+  limit.addEventListener('abort', () => endGroup(child), { once: true });
+  const [code]: [number | null] = await once(child, 'exit');
   endGroup(child);
-  if (late) throw new Error(`${program} ${words.join(' ')} did not end within ${limitMs / 1_000} s; it said:\n${text.slice(-2_000)}`);
+  if (limit.aborted) throw new Error(`${program} ${words.join(' ')} did not end within ${limitMs / 1_000} s; it said:\n${text.slice(-2_000)}`);
   return { code, text };
 }
 

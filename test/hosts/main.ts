@@ -1,53 +1,95 @@
-// `npm run test:hosts [-- <host or column> … | --write]`: runs real coding agents under hooks of this tree, against a scripted model, and says
-// of each what holds. Ends with 1 where a cell is not what expected.ts says or was not run, and with 2 for words that name neither.
-import { columnNames, columns, type ColumnName } from './columns.ts';
-import { drivers } from './drivers/index.ts';
+// `npm run test:hosts [-- <host or check> …] [--write]`: runs real coding agents under hooks of this tree, against a scripted model, and says
+// of each what holds. Ends with 1 where a cell is not what expected.json says or could not be run, and with 2 for a word that names neither.
+// `--write` puts what was found into expected.json and onto the page, with today's date.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { readArguments } from './arguments.ts';
+import { type CheckName, checks } from './checks.ts';
 import type { Driver } from './driver.ts';
-import { expected } from './expected.ts';
 import { startModel } from './model.ts';
 import { installProgram } from './programs.ts';
 import { type Stage, startStage } from './stage.ts';
+import { renderTable, replaceTable, type Row, type Table } from './table.ts';
+
+/** After it, what is left of a host is not run. */
+const hostMs = 300_000;
+const expectedPath = fileURLToPath(new URL('expected.json', import.meta.url));
+const pagePath = fileURLToPath(new URL('../../docs/doors/coding-agents.md', import.meta.url));
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+type Found = ReadonlyMap<CheckName, { readonly words: string } | { readonly problem: string }>;
+
+async function runHost(stage: Stage, driver: Driver, names: readonly CheckName[]): Promise<Found> {
+  const found = new Map<CheckName, { readonly words: string } | { readonly problem: string }>();
+  const deadline = Date.now() + hostMs;
+  const model = await startModel();
+  try {
+    const program = await installProgram(driver);
+    for (const name of names) {
+      if (Date.now() > deadline) throw new Error(`${driver.title} has taken longer than ${hostMs / 1_000} s`);
+      found.set(name, await checks[name]({ stage, driver, program, model }).then((words) => ({ words }), problemOf));
+    }
+  } catch (error) {
+    // What does not install has none of its cells.
+    for (const name of names) if (!found.has(name)) found.set(name, problemOf(error));
+  } finally {
+    await model.close();
+  }
+  return found;
+}
+
+const problemOf = (error: unknown): { readonly problem: string } => ({ problem: error instanceof Error ? error.message : String(error) });
 
 interface Count {
   passed: number;
   failed: number;
 }
 
-async function runHost(stage: Stage, driver: Driver, names: readonly ColumnName[], count: Count): Promise<void> {
-  const { name, version } = driver.package;
-  say(`\n${driver.title} (${name} ${version})`);
-  const model = await startModel(driver.shell);
-  try {
-    const program = await installProgram(driver);
-    for (const column of names) {
-      const startedAt = performance.now();
-      const found = await columns[column]({ stage, driver, program, model }).catch((error: unknown) => `NOT RUN: ${String(error)}`);
-      const wanted = expected.cells[driver.host]?.[column];
-      const passed = found === wanted;
-      count[passed ? 'passed' : 'failed'] += 1;
-      const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-      say(`  ${passed ? 'ok  ' : 'FAIL'} ${column.padEnd(26)}${seconds.padStart(6)} s  ${found}${passed ? '' : `\n       expected: ${wanted ?? 'nothing'}`}`);
-    }
-  } catch (error) {
-    // What does not install has none of its cells.
-    count.failed += names.length;
-    say(`  FAIL ${String(error)}`);
-  } finally {
-    await model.close();
+/** Says of each cell whether it is as expected, and answers the row as it is now. */
+function judge(driver: Driver, found: Found, { known, count, write }: { known: Row | undefined; count: Count; write: boolean }): Row {
+  const { name: npm, version } = driver.package;
+  const cells = { ...known?.cells };
+  say(`\n${driver.title}, ${npm}@${version}`);
+  for (const [name, cell] of found) {
+    const wanted = known?.version === version ? known.cells[name] : undefined;
+    const passed = 'words' in cell && (write || cell.words === wanted);
+    count[passed ? 'passed' : 'failed'] += 1;
+    const words = 'words' in cell ? cell.words : `NOT RUN: ${cell.problem}`;
+    say(`  ${passed ? 'ok  ' : 'FAIL'}  ${name.padEnd(14)}  ${words}`);
+    if (!passed) say(`        ${''.padEnd(14)}  expected: ${wanted ?? 'nothing: run it with --write'}`);
+    if ('words' in cell) cells[name] = cell.words;
   }
+  return { version, cells };
 }
 
-const count: Count = { passed: 0, failed: 0 };
-const words = process.argv.slice(2);
-const hosts = drivers.filter(({ host }) => words.includes(host));
-const asked = columnNames.filter((name) => words.includes(name));
-const stage = await startStage();
-try {
-  for (const driver of hosts.length === 0 ? drivers : hosts) await runHost(stage, driver, asked.length === 0 ? columnNames : asked, count);
-} finally {
-  await stage.close();
+async function main(words: readonly string[]): Promise<number> {
+  const asked = readArguments(words);
+  if (asked.kind === 'refused') {
+    process.stderr.write(`${asked.problem}\n`);
+    return 2;
+  }
+  // Written below, by us alone.
+  const expected: Table = JSON.parse(readFileSync(expectedPath, 'utf8'));
+  const hosts = { ...expected.hosts };
+  const count: Count = { passed: 0, failed: 0 };
+  const stage = await startStage();
+  try {
+    for (const driver of asked.drivers) {
+      const found = await runHost(stage, driver, asked.checks);
+      hosts[driver.host] = judge(driver, found, { known: expected.hosts[driver.host], count, write: asked.write });
+    }
+  } finally {
+    await stage.close();
+  }
+  if (asked.write) writeDown({ date: new Date().toISOString().slice(0, 10), hosts });
+  say(`\n${count.passed} passed, ${count.failed} failed`);
+  return count.failed === 0 ? 0 : 1;
 }
-say(`\n${count.passed} passed, ${count.failed} failed`);
-if (count.failed > 0) process.exitCode = 1;
+
+function writeDown(table: Table): void {
+  writeFileSync(expectedPath, `${JSON.stringify(table, null, 2)}\n`);
+  writeFileSync(pagePath, replaceTable(readFileSync(pagePath, 'utf8'), renderTable(table)));
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,21 +1,21 @@
-// A model of all providers on loopback, played by aimock. Asked by an agent that offers a shell, it wants one command run; once the request
-// brings that command's result, it ends the turn. What it was told of the result is kept: that is what the agent's model knows.
+// A model of all providers on loopback, played by aimock. Asked by an agent that offers the tool, it wants one call made; once a request brings
+// the result, it ends the turn. What it was told of the result is kept: that is what the agent's model knows.
 import { type ChatCompletionRequest, type ChatMessage, LLMock } from '@copilotkit/aimock';
 
 export interface ScriptedModel {
   readonly url: string;
-  /** From now on it wants this command run, and has been told nothing. */
-  wants(command: string): void;
-  /** Whether it has asked for the command. */
+  /** From now on it wants this call made, and has been told nothing. */
+  wants(call: WantedCall): void;
+  /** Whether it has asked for the call. */
   asked(): boolean;
-  /** What reached it as the command's result, the last word of it; null: nothing did. */
+  /** What reached it as the call's result; null: nothing did. */
   told(): string | null;
 }
 
-export interface Shell {
-  /** The name under which the agent offers it to its model. */
+export interface WantedCall {
+  /** The name under which the agent offers the tool to its model. */
   readonly tool: string;
-  readonly argumentsOf: (command: string) => Readonly<Record<string, unknown>>;
+  readonly arguments: Readonly<Record<string, unknown>>;
 }
 
 const textIn = ({ content }: ChatMessage): string =>
@@ -28,23 +28,24 @@ const resultIn = ({ messages }: ChatCompletionRequest): string | null => {
 
 const offers = ({ tools = [] }: ChatCompletionRequest, name: string): boolean => tools.some((tool) => tool.function.name === name);
 
-export async function startModel({ tool, argumentsOf }: Shell): Promise<ScriptedModel & { close(): Promise<void> }> {
-  let [command, asked, told]: [string, boolean, string | null] = ['', false, null];
+export async function startModel(): Promise<ScriptedModel & { close(): Promise<void> }> {
+  let wanted: WantedCall = { tool: '', arguments: {} };
+  let [asked, told]: [boolean, string | null] = [false, null];
   const mock = new LLMock({ port: 0, host: '127.0.0.1' });
   const wantsCall = (request: ChatCompletionRequest): boolean => {
     const result = resultIn(request);
     if (result !== null) told = result;
-    const calls = !asked && result === null && offers(request, tool);
+    const calls = !asked && result === null && offers(request, wanted.tool);
     asked ||= calls;
     return calls;
   };
-  mock.on({ predicate: wantsCall }, () => ({ toolCalls: [{ name: tool, arguments: JSON.stringify(argumentsOf(command)) }] }));
+  mock.on({ predicate: wantsCall }, () => ({ toolCalls: [{ name: wanted.tool, arguments: JSON.stringify(wanted.arguments) }] }));
   mock.on({ predicate: () => true }, { content: 'Done.' });
   await mock.start();
   return {
     url: mock.url,
-    wants: (next) => {
-      [command, asked, told] = [next, false, null];
+    wants: (call) => {
+      [wanted, asked, told] = [call, false, null];
     },
     asked: () => asked,
     told: () => told,

@@ -7,8 +7,8 @@ export const claudeCode: Driver = {
   package: { name: '@anthropic-ai/claude-code', version: '2.1.330' },
   program: 'claude',
   afterInstall: 'install.cjs',
-  shell: { tool: 'Bash', argumentsOf: (command) => ({ command, description: 'write a note' }) },
-  settings: () => ({ '.claude/settings.json': '{\n  // mine\n  "includeCoAuthoredBy": false\n}\n'.replace('  // mine\n', '') }),
+  shell: (command) => ({ tool: 'Bash', arguments: { command, description: 'write a note' } }),
+  settings: () => ({ '.claude/settings.json': '{\n  "includeCoAuthoredBy": false\n}\n' }),
   settingsFile: '.claude/settings.json',
   env: (_home, model) => ({
     ANTHROPIC_BASE_URL: model,

@@ -18,7 +18,7 @@ export const codex: Driver = {
   title: 'Codex',
   package: { name: '@openai/codex', version: '0.169.0' },
   program: 'codex',
-  shell: { tool: 'exec_command', argumentsOf: (cmd) => ({ cmd }) },
+  shell: (cmd) => ({ tool: 'exec_command', arguments: { cmd } }),
   settings: (model) => ({ '.codex/config.toml': config(model) }),
   settingsFile: '.codex/config.toml',
   env: () => ({ SCRIPTED_KEY: 'none' }),

@@ -1,13 +1,21 @@
 // Copilot CLI: a native program, which asks any OpenAI-compatible endpoint that its user brings.
+import { fileURLToPath } from 'node:url';
 import type { Driver } from '../driver.ts';
+
+const server = fileURLToPath(new URL('../failing-server.js', import.meta.url));
+const servers = { mcpServers: { notes: { type: 'local', command: process.execPath, args: [server], tools: ['*'] } } };
 
 export const copilotCli: Driver = {
   host: 'copilot-cli',
   title: 'Copilot CLI',
   package: { name: '@github/copilot', version: '1.0.102' },
   program: 'copilot',
-  shell: { tool: 'bash', argumentsOf: (command) => ({ command, description: 'write a note', initial_wait: 30 }) },
-  settings: () => ({ '.copilot/settings.json': '{\n  "banner": "never"\n}\n' }),
+  shell: (command) => ({ tool: 'bash', arguments: { command, description: 'write a note', initial_wait: 30 } }),
+  failure: (file) => ({ tool: 'notes-fail', arguments: { file } }),
+  settings: () => ({
+    '.copilot/settings.json': '{\n  "banner": "never"\n}\n',
+    '.copilot/mcp-config.json': `${JSON.stringify(servers, null, 2)}\n`,
+  }),
   settingsFile: '.copilot/hooks/tollgate.json',
   env: (_home, model) => ({
     COPILOT_PROVIDER_BASE_URL: `${model}/v1`,

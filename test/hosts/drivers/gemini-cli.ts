@@ -12,7 +12,7 @@ export const geminiCli: Driver = {
   title: 'Gemini CLI',
   package: { name: '@google/gemini-cli', version: '0.61.0' },
   program: 'gemini',
-  shell: { tool: 'run_shell_command', argumentsOf: (command) => ({ command, description: 'write a note' }) },
+  shell: (command) => ({ tool: 'run_shell_command', arguments: { command, description: 'write a note' } }),
   settings: () => ({ '.gemini/settings.json': `${JSON.stringify(settings, null, 2)}\n` }),
   settingsFile: '.gemini/settings.json',
   env: (_home, model) => ({ GOOGLE_GEMINI_BASE_URL: model, GEMINI_API_KEY: 'none', GEMINI_CLI_TRUST_WORKSPACE: 'true' }),

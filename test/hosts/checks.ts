@@ -1,33 +1,35 @@
-// What is asked of each coding agent. A column makes a home, installs our hooks as a user does, and has the agent run one command: what it
+// What is asked of each coding agent. A check makes a home, installs our hooks as a user does, and has the agent run one command: what it
 // came to is told by a file that the command would have written, and by what reached the model. `holds`, or words for what does not.
+import { join } from 'node:path';
 import { allow, type Bench, deny, holds, install, installed, redact } from './bench.ts';
 import type { Driver } from './driver.ts';
 import { type Home, makeHome } from './home.ts';
 import { leftBehind } from './left-behind.ts';
 
-export const columnNames = [
-  'deny',
-  'reason reaches the model',
-  'redact in',
-  'redact out',
-  'failed call',
-  'sidecar down',
-  'sidecar hangs',
-  'program gone',
-  'hook not trusted',
-  'doctor tells',
-  'uninstall leaves nothing',
-] as const;
-export type ColumnName = (typeof columnNames)[number];
-
-type Column = (bench: Bench) => Promise<string>;
+/** In the order of the table, with the words that stand there. */
+export const checkTitles = {
+  deny: 'a denied call does not run',
+  reason: 'the reason reaches the model',
+  'redact-in': 'an input is redacted',
+  'redact-out': 'an output is redacted',
+  'failed-call': 'the error of a failed call is redacted',
+  'sidecar-down': 'the sidecar is down: no call runs',
+  'sidecar-hangs': 'the sidecar hangs: no call runs',
+  'program-gone': 'the program of the hook is gone: no call runs',
+  untrusted: 'a hook that was just installed denies',
+  doctor: '`doctor` tells each of these',
+  uninstall: '`uninstall` leaves nothing',
+} as const;
+export type CheckName = keyof typeof checkTitles;
+export const isCheck = (name: string): name is CheckName => Object.hasOwn(checkTitles, name);
+export const checkNames: readonly CheckName[] = Object.keys(checkTitles).filter(isCheck);
 
 const note = 'note.txt';
 const secret = 'bob@acme-mail.eu';
 const line = (text: string): string => `to ${text}, door 7`;
 const writesNote = `printf %s '${line(secret)}' > ${note}`;
 
-export const columns: Readonly<Record<ColumnName, Column>> = {
+export const checks: Readonly<Record<CheckName, (bench: Bench) => Promise<string>>> = {
   deny: async (bench) => {
     // Where nothing is denied the call runs, so that a file that is not there means something.
     await bench.stage.policy(allow);
@@ -37,12 +39,12 @@ export const columns: Readonly<Record<ColumnName, Column>> = {
     await bench.stage.policy(deny);
     return blocks(await installed(bench));
   },
-  'reason reaches the model': async (bench) => {
+  reason: async (bench) => {
     await bench.stage.policy(deny);
     const { told } = await (await installed(bench)).turn(writesNote);
     return told !== null && told.includes('policy_denied') ? holds : 'the model does not read why';
   },
-  'redact in': async (bench) => {
+  'redact-in': async (bench) => {
     await bench.stage.policy(redact);
     const home = await installed(bench);
     const { told } = await home.turn(writesNote);
@@ -50,7 +52,7 @@ export const columns: Readonly<Record<ColumnName, Column>> = {
     if (written === null) return told?.includes('redaction_unsupported') === true ? 'the call is denied' : `the call does not run: ${told}`;
     return written === line('[redacted:email#1]') ? holds : `the call runs with ${JSON.stringify(written)}`;
   },
-  'redact out': async (bench) => {
+  'redact-out': async (bench) => {
     await bench.stage.policy(redact);
     const home = await installed(bench);
     await home.write('secret.txt', line(secret));
@@ -58,40 +60,39 @@ export const columns: Readonly<Record<ColumnName, Column>> = {
     if ((await home.read(note)) !== 'ran') return `the call does not run: ${told}`;
     return outcomeOf(told, bench.driver);
   },
-  'failed call': async (bench) => {
+  'failed-call': async (bench) => {
     await bench.stage.policy(redact);
     const home = await installed(bench);
     await home.write('secret.txt', line(secret));
-    const { told } = await home.turn(`printf ran > ${note}; cat secret.txt; exit 3`);
-    if ((await home.read(note)) !== 'ran') return `the call does not run: ${told}`;
+    const { told } = await home.turn(bench.driver.failure?.(join(home.folder, 'secret.txt')) ?? 'cat secret.txt; exit 3');
     return outcomeOf(told, bench.driver);
   },
-  'sidecar down': async (bench) => {
+  'sidecar-down': async (bench) => {
     await bench.stage.policy(allow);
     const home = await installed(bench);
     return bench.stage.without('down', () => blocks(home));
   },
-  'sidecar hangs': async (bench) => {
+  'sidecar-hangs': async (bench) => {
     await bench.stage.policy(allow);
     const home = await installed(bench);
     return bench.stage.without('hangs', () => blocks(home));
   },
-  'program gone': async (bench) => {
+  'program-gone': async (bench) => {
     await bench.stage.policy(allow);
     const ours = await bench.stage.program();
     const home = await installed(bench, ours);
     await ours.remove();
     return blocks(home);
   },
-  'hook not trusted': async (bench) => {
+  untrusted: async (bench) => {
     await bench.stage.policy(deny);
     const home = await makeHome(bench);
     await install(home, bench, await bench.stage.program());
     const found = await blocks(home);
     return found === holds || bench.driver.trust === undefined ? found : `the call runs until its user has trusted the hook (${bench.driver.trustWords})`;
   },
-  'doctor tells': doctorTells,
-  'uninstall leaves nothing': leftBehind,
+  doctor: doctorTells,
+  uninstall: leftBehind,
 };
 
 async function blocks(home: Home): Promise<string> {
@@ -102,7 +103,7 @@ async function blocks(home: Home): Promise<string> {
 function outcomeOf(told: string | null, { saysError }: Driver): string {
   if (told === null) return 'nothing reaches the model';
   if (told.includes(secret)) return 'the model reads it as it was';
-  if (!told.includes('door 7')) return 'withheld: the model reads why';
+  if (!told.includes('door 7')) return told.includes('redaction_unsupported') ? 'withheld: the model reads why' : `the model reads ${told}`;
   return saysError?.(told) === true ? 'the model reads the redacted text as an error' : holds;
 }
 

@@ -1,0 +1,26 @@
+// What of `npm run test:hosts` a command line asks for.
+import { type CheckName, checkNames, isCheck } from './checks.ts';
+import type { Driver } from './driver.ts';
+import { drivers } from './drivers/index.ts';
+
+export type Asked =
+  | { readonly kind: 'run'; readonly drivers: readonly Driver[]; readonly checks: readonly CheckName[]; readonly write: boolean }
+  | { readonly kind: 'refused'; readonly problem: string };
+
+/** Names of hosts and checks, in any order; without one of a kind, all of that kind. */
+export function readArguments(words: readonly string[]): Asked {
+  const names = words.filter((word) => word !== '--write');
+  const hosts = drivers.filter(({ host }) => names.includes(host));
+  const checks = checkNames.filter((name) => names.includes(name));
+  const unknown = names.filter((name) => !isCheck(name) && drivers.every(({ host }) => host !== name));
+  if (unknown.length > 0) {
+    const known = [...drivers.map(({ host }) => host), ...checkNames].join(', ');
+    return { kind: 'refused', problem: `test:hosts knows nothing of ${unknown.join(', ')}: it has ${known}, and takes --write` };
+  }
+  return {
+    kind: 'run',
+    drivers: hosts.length === 0 ? drivers : hosts,
+    checks: checks.length === 0 ? checkNames : checks,
+    write: names.length < words.length,
+  };
+}

@@ -1,1 +1,0 @@
-export const expected: { cells: Record<string, Record<string, string>> } = { cells: {} };
