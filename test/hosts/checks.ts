@@ -89,7 +89,9 @@ export const checks: Readonly<Record<CheckName, (bench: Bench) => Promise<string
     const home = await makeHome(bench);
     await install(home, bench, await bench.stage.program());
     const found = await blocks(home);
-    return found === holds || bench.driver.trust === undefined ? found : `the call runs until its user has trusted the hook (${bench.driver.trustWords})`;
+    return found === holds || bench.driver.trust === undefined
+      ? found
+      : `the call runs until its user has trusted the hook (${bench.driver.trustWords})`;
   },
   doctor: doctorTells,
   uninstall: leftBehind,

@@ -44,7 +44,8 @@ export async function trustHooks({ program: [program = '', ...words], env, folde
     const value = Object.fromEntries(hooks.map(({ key, currentHash }) => [key, { trusted_hash: currentHash }]));
     await ask('config/batchWrite', { edits: [{ keyPath: 'hooks.state', value, mergeStrategy: 'upsert' }] });
     const seen = hooksIn(await ask('hooks/list', { cwds: [folder] }));
-    if (!seen.every(({ trustStatus }) => trustStatus === 'trusted')) throw new Error(`Codex does not trust its hooks: ${JSON.stringify(seen)}`);
+    if (!seen.every(({ trustStatus }) => trustStatus === 'trusted'))
+      throw new Error(`Codex does not trust its hooks: ${JSON.stringify(seen)}`);
   } finally {
     child.kill();
     await exit;

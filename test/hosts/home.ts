@@ -82,10 +82,11 @@ async function run([program = '', ...words]: readonly string[], { cwd, env, limi
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (more: string) => (text += more));
   const limit = AbortSignal.timeout(limitMs);
   limit.addEventListener('abort', () => endGroup(child), { once: true });
-  const [code]: [number | null] = await once(child, 'exit');
+  const [exit]: unknown[] = await once(child, 'exit');
   endGroup(child);
-  if (limit.aborted) throw new Error(`${program} ${words.join(' ')} did not end within ${limitMs / 1_000} s; it said:\n${text.slice(-2_000)}`);
-  return { code, text };
+  if (limit.aborted)
+    throw new Error(`${program} ${words.join(' ')} did not end within ${limitMs / 1_000} s; it said:\n${text.slice(-2_000)}`);
+  return { code: typeof exit === 'number' ? exit : null, text };
 }
 
 function endGroup({ pid }: ChildProcess): void {

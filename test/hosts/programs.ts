@@ -24,7 +24,9 @@ export async function installProgram(driver: Driver): Promise<readonly string[]>
   const program = join(folder, 'node_modules', '.bin', driver.program);
   if ((await versionIn(own)) !== version || !existsSync(join(folder, 'installed'))) {
     await mkdir(folder, { recursive: true });
-    await run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--prefix', folder, `${name}@${version}`], { timeout: installMs });
+    await run('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock', '--prefix', folder, `${name}@${version}`], {
+      timeout: installMs,
+    });
     if (driver.afterInstall !== undefined) await run(process.execPath, [join(own, driver.afterInstall)], { timeout: installMs });
     await run('touch', [join(folder, 'installed')]);
   }

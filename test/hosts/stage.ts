@@ -96,4 +96,3 @@ function revisionIn({ policy }: Readonly<Record<string, unknown>>): number {
   if (typeof policy !== 'object' || policy === null || !('revision' in policy)) return -1;
   return Number(policy.revision);
 }
-

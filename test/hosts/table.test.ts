@@ -24,7 +24,11 @@ test('a cell, a version or an agent that is missing or unknown is told', () => {
   const row = first === undefined ? undefined : expected.hosts[first.host];
   if (first === undefined || row === undefined) throw new Error('there is no agent');
   const { deny: _, ...cells } = row.cells;
-  const hosts = { ...expected.hosts, [first.host]: { version: '0.0.1', cells: { ...cells, other: 'holds' } }, emacs: { version: '1', cells: {} } };
+  const hosts = {
+    ...expected.hosts,
+    [first.host]: { version: '0.0.1', cells: { ...cells, other: 'holds' } },
+    emacs: { version: '1', cells: {} },
+  };
   expect(gapsIn({ ...expected, hosts })).toEqual([
     `${first.host} must be of version ${first.package.version}`,
     `${first.host} deny is missing`,
@@ -46,5 +50,8 @@ test('names of agents and checks choose cells, and others are refused', () => {
     checks: ['deny', 'doctor'],
     write: true,
   });
-  expect(readArguments(['emacs', 'codex'])).toMatchObject({ kind: 'refused', problem: expect.stringContaining('nothing of emacs: it has claude-code') });
+  expect(readArguments(['emacs', 'codex'])).toMatchObject({
+    kind: 'refused',
+    problem: expect.stringContaining('nothing of emacs: it has claude-code'),
+  });
 });

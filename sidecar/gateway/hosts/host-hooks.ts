@@ -157,7 +157,9 @@ function eventOf(host: Host, request: FastifyRequest): HostEvent {
   if ('value' in exact) return host.read(exact.value, parseInner, version);
   // A number that a double rounds is no reason to refuse a call, but what is forwarded must not be rounded.
   const rounded = parseStrict(body, { exactNumbers: false });
-  return 'value' in rounded ? asItIs(host.read(rounded.value, parseInner, version)) : unreadText(new TextDecoder().decode(body), rounded.problem);
+  return 'value' in rounded
+    ? asItIs(host.read(rounded.value, parseInner, version))
+    : unreadText(new TextDecoder().decode(body), rounded.problem);
 }
 
 /** Of JSON in a text; what could be read in two ways stays the text that it is. */

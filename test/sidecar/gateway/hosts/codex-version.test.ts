@@ -14,19 +14,22 @@ const askAs = async (version: string | null) => {
   return { ...answer, entries: await sidecar.entries() };
 };
 
-test.each(['0.169.0', '0.169.1', '0.170.0-alpha.2', '1.0.0', '12.0.4'])('%s is given the redacted input, and its version is recorded', async (version) => {
-  const { kind, text, entries } = await askAs(version);
-  expect(kind).toBe('change');
-  expect(JSON.parse(text)).toEqual({
-    hookSpecificOutput: {
-      hookEventName: 'PreToolUse',
-      permissionDecision: 'allow',
-      updatedInput: { command: expect.stringContaining('[redacted:email#1]') },
-    },
-  });
-  expect(text).not.toContain('bob@');
-  expect(entries).toMatchObject([{ client: { name: 'codex', version } }]);
-});
+test.each(['0.169.0', '0.169.1', '0.170.0-alpha.2', '1.0.0', '12.0.4'])(
+  '%s is given the redacted input, and its version is recorded',
+  async (version) => {
+    const { kind, text, entries } = await askAs(version);
+    expect(kind).toBe('change');
+    expect(JSON.parse(text)).toEqual({
+      hookSpecificOutput: {
+        hookEventName: 'PreToolUse',
+        permissionDecision: 'allow',
+        updatedInput: { command: expect.stringContaining('[redacted:email#1]') },
+      },
+    });
+    expect(text).not.toContain('bob@');
+    expect(entries).toMatchObject([{ client: { name: 'codex', version } }]);
+  },
+);
 
 test.each([
   null,
@@ -66,7 +69,8 @@ test('an input without the command that its own tools read is not given to it', 
   const event = codex.read(input, (text) => text, '0.169.0');
   if (event.phase !== 'before') throw new Error('it is no call');
   expect(codex.before.takes(event, { command: 'ls' })).toBe(true);
-  for (const changed of [{}, { command: ['ls'] }, { cmd: 'ls' }, 'ls', ['ls'], null]) expect(codex.before.takes(event, changed)).toBe(false);
+  for (const changed of [{}, { command: ['ls'] }, { cmd: 'ls' }, 'ls', ['ls'], null])
+    expect(codex.before.takes(event, changed)).toBe(false);
   const mcp = { ...event, call: { ...event.call, input: { repo: 'a' } } };
   expect(codex.before.takes(mcp, { repo: 'b' })).toBe(true);
 });
