@@ -1,5 +1,5 @@
 // What is left of us in a home once our hooks are uninstalled. A second home has the same agent and the same turn, and never had us: every
-// file of settings is to be byte for byte the one there, but for the paths of the two homes.
+// file of settings is to be byte for byte the one there, but for the paths of the two homes and the times at which an agent wrote.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allow, type Bench, holds, install } from './bench.ts';
@@ -37,6 +37,6 @@ async function settingsThatDiffer({ driver, model }: Bench, ours: Home, theirs: 
 
 const contentOf = (home: string, name: string): Promise<string | null> =>
   readFile(join(home, name), 'utf8').then(
-    (text) => text.replaceAll(home, '~'),
+    (text) => text.replaceAll(home, '~').replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'then'),
     () => null,
   );
