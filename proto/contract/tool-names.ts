@@ -3,7 +3,7 @@
 import { nameProblem, wildcardPrefix } from './names.ts';
 
 /** The programs whose hooks a sidecar answers, at `/hooks/<host>`. */
-export const hosts = ['claude-code', 'codex', 'cursor', 'gemini-cli', 'copilot-cli'] as const;
+export const hosts = ['claude-code', 'codex', 'cursor', 'gemini-cli', 'copilot-cli', 'opencode', 'cline'] as const;
 export type HostName = (typeof hosts)[number];
 
 export const isHost = (value: unknown): value is HostName => (hosts as readonly unknown[]).includes(value);

@@ -28,10 +28,11 @@ export const noSpelledNames: SpelledNames = {
   servers: new Set(),
 };
 
-/** After how many characters of our name hosts cut: Codex (with its joint of two before them, or not yet), Gemini CLI, Copilot CLI. */
-export const keptLengths = { codex: [18, 19], gemini: [24], copilot: [64] } as const;
+/** After how many characters of our name hosts cut: Codex (with its joint of two before them, or not yet), Gemini CLI, Copilot CLI; Cline
+ * with its joint of two, and perhaps with the ends of two runs that are one of ours. */
+export const keptLengths = { codex: [18, 19], gemini: [24], copilot: [64], cline: [52, 53, 54, 55] } as const;
 /** No host cuts a whole name that is as short; Codex may have put two digests into one that it cuts. */
-const uncutMax = { codex: 31, others: 57 } as const;
+const uncutMax = { codex: 31, cline: 51, others: 57 } as const;
 const toolDotsMax = 4;
 
 const replaceable = /[^A-Za-z0-9]+/g;
@@ -42,6 +43,9 @@ export const lettersOf = (text: string): string => text.replace(replaceable, '_'
 /** A character outside the basic plane is one to Codex, and two to a host in JavaScript. */
 const astral = /[\u{10000}-\u{10ffff}]/gu;
 export const oneForEach = (text: string): string => text.replace(astral, '\u{fffd}');
+
+/** Cline writes such a run as one character. */
+const runs = /([^A-Za-z0-9_-])[^A-Za-z0-9_-]+/g;
 
 export const cutKey = (text: string, length: number): string => `${length} ${lettersOf(text)}`;
 
@@ -80,6 +84,7 @@ function putCut(cut: Map<string, string[]>, text: string, name: string): void {
     for (const first of lengths) if (counted.length >= first) put(cut, cutKey(counted.slice(0, first), first), name);
   };
   if (length > uncutMax.codex) putLengths(oneForEach(text), keptLengths.codex);
+  if (length > uncutMax.cline) putLengths(text.replace(runs, '$1'), keptLengths.cline);
   if (length <= uncutMax.others) return;
   putLengths(text, keptLengths.gemini);
   putLengths(text, keptLengths.copilot);

@@ -37,7 +37,7 @@ async function machine(where?: string) {
 test('a machine with none of the hosts is said to be one, and that is no failure', async () => {
   const { cli } = await machine();
   const { code, out } = await cli(['doctor']);
-  expect(out).toContain('none of Claude Code, Codex, Cursor, Gemini CLI, Copilot CLI is on this machine');
+  expect(out).toContain('none of Claude Code, Codex, Cursor, Gemini CLI, Copilot CLI, OpenCode, Cline is on this machine');
   expect(out).toMatch(/^sidecar http:\S+: reachable; policy of revision 1, connected; the key from TOLLGATE_KEY is good$/m);
   expect(code).toBe(0);
   const { cli: without } = await machine(await closedOrigin());
@@ -51,7 +51,7 @@ test('with the recorded hosts it proves a denial for each', async () => {
   const proofs = jsonOf(answer)['recorded'];
   const wanted = recorded.filter(
     ({ input, name }) =>
-      ('toolName' in input || 'tool_name' in input) &&
+      ('toolName' in input || 'tool_name' in input || 'tool' in input) &&
       !('toolResult' in input) &&
       /^(?:pre|before)/.test(name) &&
       name !== 'before-shell-execution',
@@ -77,7 +77,7 @@ test('recorded hosts without a sidecar: calls are denied, and nothing is well', 
 describe.each(hosts)('%s', (host) => {
   test('is found, is missing its hooks, and once it has them the canary is denied by what they start', async () => {
     const { cli, home, sidecar } = await machine();
-    mkdirSync(join(home, `.${host.split('-')[0] ?? host}`));
+    mkdirSync(join(home, host === 'opencode' ? '.config/opencode' : `.${host.split('-')[0] ?? host}`), { recursive: true });
     const before = await cli(['doctor']);
     expect(before).toMatchObject({ code: 2, out: expect.stringContaining(`tollgate hooks install ${host}`) });
     expect(await cli(['hooks', 'install', host])).toMatchObject({ code: 0 });
@@ -127,6 +127,15 @@ describe('hooks that their host would not ask before every call are not vouched 
     ['cursor', '.cursor/hooks.json', edited('"timeout"', '"matcher": "NeverTool", "timeout"'), '"NeverTool"'],
     ['copilot-cli', '.copilot/hooks/tollgate.json', edited('{', '{"disableAllHooks": true,'), '"disableAllHooks": true'],
     ['copilot-cli', 'project/.github/copilot/settings.json', () => '{"disableAllHooks": true}', '"disableAllHooks": true'],
+    ['opencode', '.config/opencode/plugins/tollgate.js', edited('10000', '9999'), 'the file is not as this tollgate writes it'],
+    ['opencode', 'project/.opencode/plugins/tollgate.js', (text) => text, 'OPENCODE_PURE'],
+    ['cline', '.cline/plugins/tollgate.js', edited('skip: true', 'skip: false'), 'the file is not as this tollgate writes it'],
+    [
+      'cline',
+      '.cline/data/settings/global-settings.json',
+      () => '{"disabledPlugins": ["/home/ann/.cline/plugins/tollgate.js"]}',
+      '"disabledPlugins"',
+    ],
   ] as const satisfies readonly (readonly [string, string, (text: string) => string, string])[])(
     '%s, by %s',
     async (host, file, edit, words) => {
@@ -137,7 +146,7 @@ describe('hooks that their host would not ask before every call are not vouched 
       const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
       writeFileSync(path, edit(before));
       if (file === '.claude/settings.json' && !edit(before).includes('hooks"')) await cli(['hooks', 'install', host]);
-      const { code, out } = await cli(['doctor']);
+      const { code, out } = await cli(['doctor'], words === 'OPENCODE_PURE' ? { OPENCODE_PURE: '1' } : {});
       expect(out).toContain('CALLS WOULD RUN UNASKED');
       expect(out).toContain(words);
       expect(out).not.toContain('a denial blocks');

@@ -19,6 +19,8 @@ const places: Readonly<Record<HostName, readonly [user: string, project: string]
   cursor: ['.cursor/hooks.json', '.cursor/hooks.json'],
   'gemini-cli': ['.gemini/settings.json', '.gemini/settings.json'],
   'copilot-cli': ['.copilot/hooks/tollgate.json', '.github/hooks/tollgate.json'],
+  opencode: ['.config/opencode/plugins/tollgate.js', '.opencode/plugins/tollgate.js'],
+  cline: ['.cline/plugins/tollgate.js', '.cline/plugins/tollgate.js'],
 };
 
 function machine() {
@@ -67,7 +69,8 @@ describe.each(hosts)('%s', (host) => {
     const { home, hooks, write, read } = machine();
     const broken = host === 'codex' ? 'model = "gpt\n' : '{\n  "hooks": {"a" 1}\n}\n';
     write(user, broken);
-    const place = host === 'codex' ? 'line 1, column 9' : 'line 2, column 17';
+    const isWhole = host === 'opencode' || host === 'cline';
+    const place = host === 'codex' ? 'line 1, column 9' : isWhole ? 'it is not a file of ours' : 'line 2, column 17';
     expect(await hooks('install', host)).toMatchObject({ code: 1, err: expect.stringContaining(place) });
     expect(await hooks('install', host)).toMatchObject({ err: expect.stringContaining(user) });
     expect(read(user)).toBe(broken);
@@ -258,6 +261,8 @@ test.each([
   ['cursor', 'MCP:<tool>'],
   ['gemini-cli', 'mcp_<server>_<tool>'],
   ['copilot-cli', '<server>-<tool>'],
+  ['opencode', '<server>_<tool>'],
+  ['cline', '<server>__<tool>'],
 ] as const)('install for %s says which names do not say whose tool it is: %s', async (host, name) => {
   const { err } = await machine().hooks('install', host);
   expect(err).toContain(name);

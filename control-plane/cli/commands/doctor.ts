@@ -133,9 +133,9 @@ async function inputIn(path: string): Promise<Row> {
 
 /** The events of one tool alone cannot ask for another. */
 const isBefore = (input: Row): boolean =>
-  ('toolName' in input || 'tool_name' in input) &&
+  ['toolName', 'tool_name', 'tool'].some((name) => name in input) &&
   !('toolResult' in input) &&
-  (typeof input['hook_event_name'] !== 'string' || /^(?:pre|before)/i.test(input['hook_event_name']));
+  (typeof input['hook_event_name'] !== 'string' || /^(?:pre|before|tool\.execute\.before)/i.test(input['hook_event_name']));
 
 function codeOf(here: readonly HostSeen[], recorded: readonly RecordedProof[], sidecar: SidecarSeen | null): ExitCode {
   const proofs = [...here.flatMap(({ hooks }) => hooks.map(({ proof }) => proof)), ...recorded.map(({ proof }) => proof)];

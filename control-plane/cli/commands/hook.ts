@@ -120,7 +120,7 @@ async function refuse(name: string, text: string, problem: string, world: HookWo
   const { hostNamed, readEvent, refuseEvent } = await import('@tollgate/sidecar/hosts');
   const host = hostNamed(name);
   if (host === null) {
-    world.err('tollgate: the host must be claude-code, codex, cursor, gemini-cli or copilot-cli; the call is denied\n');
+    world.err('tollgate: the host must be claude-code, codex, cursor, gemini-cli, copilot-cli, opencode or cline; the call is denied\n');
     return 2;
   }
   const event = readEvent(host, text);

@@ -31,13 +31,15 @@ const examples: Readonly<Record<HostName, Readonly<Record<string, unknown>>>> = 
   cursor: { hook_event_name: 'preToolUse', tool_name: canaryTool, tool_input: {}, conversation_id: 'tollgate-doctor' },
   'gemini-cli': { hook_event_name: 'BeforeTool', tool_name: canaryTool, tool_input: {} },
   'copilot-cli': { toolName: canaryTool, toolArgs: '{}', sessionId: 'tollgate-doctor' },
+  opencode: { hook_event_name: 'tool.execute.before', tool: canaryTool, sessionID: 'tollgate-doctor', callID: 'doctor', args: {} },
+  cline: { hook_event_name: 'beforeTool', toolName: canaryTool, conversationId: 'tollgate-doctor', toolCallId: 'doctor', input: {} },
 };
 
 export const canaryOf = (host: HostName): string => JSON.stringify({ session_id: 'tollgate-doctor', cwd: '/', ...examples[host] });
 
 /** A recorded input with the canary for its tool. */
 export const asCanary = (input: Readonly<Record<string, unknown>>): string =>
-  JSON.stringify({ ...input, ...('toolName' in input ? { toolName: canaryTool } : { tool_name: canaryTool }) });
+  JSON.stringify({ ...input, [['toolName', 'tool'].find((name) => name in input) ?? 'tool_name']: canaryTool });
 
 export async function prove(world: World, host: HostName, way: Way, input: string): Promise<Proof> {
   try {

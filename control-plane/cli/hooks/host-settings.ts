@@ -3,6 +3,8 @@ import type { HostName } from '@tollgate/proto/contract';
 import { commandOf, type HostSettings, timeoutSeconds, type Way } from './host.ts';
 import { inJson } from './in-json.ts';
 import { inToml } from './in-toml.ts';
+import { inOwnFile } from './own-file.ts';
+import { pluginTexts } from './plugin-text.ts';
 import type { Wanted } from './settings-json.ts';
 
 export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
@@ -76,6 +78,32 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     notes: [
       'Copilot CLI runs the call where a hook takes longer than its time limit, and shows its model the error of a call that failed',
       `Copilot CLI calls an MCP tool <server>-<tool>: that is <server>.<tool> ${whereKnown('begins that name')}, else rules know it as what it says`,
+    ],
+  }),
+  opencode: inOwnFile('opencode', {
+    title: 'OpenCode',
+    programs: ['opencode'],
+    home: ['', '.config/opencode'],
+    inConfigHome: 'opencode',
+    file: 'plugins/tollgate.js',
+    projectFile: '.opencode/plugins/tollgate.js',
+    written: pluginTexts.opencode,
+    notes: [
+      'OpenCode loads plugins when it starts: restart it; with --pure or OPENCODE_PURE=1 it loads none and runs calls unasked',
+      'OpenCode shows its model the error of a tool that threw, and of an MCP tool that failed, whatever a plugin says',
+      `OpenCode calls an MCP tool <server>_<tool>: that is <server>.<tool> ${whereKnown('begins that name')}, else rules know it as what it says`,
+    ],
+  }),
+  cline: inOwnFile('cline', {
+    title: 'Cline',
+    programs: ['cline'],
+    home: ['CLINE_DIR', '.cline'],
+    file: 'plugins/tollgate.js',
+    projectFile: '.cline/plugins/tollgate.js',
+    written: pluginTexts.cline,
+    notes: [
+      'Cline loads plugins when a session starts: start a new one; a decision that takes 2.5 s is a denial',
+      `Cline calls an MCP tool <server>__<tool>, with _ and 8 digits behind it where it replaced or cut: that is <server>.<tool> ${whereKnown('is written so')}, else rules know it as what it says`,
     ],
   }),
 };

@@ -22,18 +22,21 @@ interface Switches {
   /** Of the machine, for everybody. */
   readonly machine: (here: Here) => readonly string[];
   readonly lookAtMachine?: Look;
+  /** Variables that do, where they are set for us as they are for the host. */
+  readonly environment?: (env: Here['env']) => readonly string[];
 }
 
 /** Where hooks are switched off, with the file; also what could not be looked into. */
 export async function offSwitches(here: Here, host: HostName): Promise<readonly string[]> {
-  const { files, look, machine, lookAtMachine = look } = switchesOf[host];
+  const { files, look, machine, lookAtMachine = look, environment } = switchesOf[host];
   const scopes = (['user', 'project'] as const).map((scope) => hostSettings[host].file(scope, here, here.cwd));
   const own = [...new Set([...scopes, ...files(here)])];
   const found = await Promise.all([
     ...own.map((path) => lookInto(path, look)),
     ...machine(here).map((path) => lookInto(path, lookAtMachine)),
   ]);
-  return found.flat();
+  const set = environment?.(here.env) ?? [];
+  return [...set.map((name) => `${name} in the environment switches hooks off`), ...found.flat()];
 }
 
 async function lookInto(path: string, look: Look): Promise<readonly string[]> {
@@ -119,6 +122,16 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
       ...['settings.json', 'settings.local.json'].map((name) => join(here.cwd, '.github', 'copilot', name)),
     ],
     look: inJson([disableAll]),
+    machine: () => [],
+  },
+  // It has one in its environment alone, and on its command line.
+  opencode: { files: () => [], look: () => [], machine: () => [], environment: (env) => (env['OPENCODE_PURE'] ? ['OPENCODE_PURE'] : []) },
+  cline: {
+    files: (here) => {
+      const inData = here.env['CLINE_DATA_DIR'] || join(hostSettings.cline.folder(here), 'data');
+      return [here.env['CLINE_GLOBAL_SETTINGS_PATH'] || join(inData, 'settings', 'global-settings.json')];
+    },
+    look: (text) => (text.startsWith('//') ? [] : inJson([], ['disabledPlugins'])(text)),
     machine: () => [],
   },
 };

@@ -1,14 +1,17 @@
 // The hosts whose hooks a sidecar answers, by name, and how one is refused where nothing could be decided.
 import { claudeCode } from './claude-code.ts';
+import { cline } from './cline.ts';
 import { codex } from './codex.ts';
 import { copilotCli } from './copilot-cli.ts';
 import { cursor } from './cursor.ts';
 import { geminiCli } from './gemini-cli.ts';
 import type { Host, HostEvent } from './host.ts';
+import { opencode } from './opencode.ts';
 
 export type { Host, HostEvent } from './host.ts';
 
-const byName: ReadonlyMap<string, Host> = new Map([claudeCode, codex, cursor, geminiCli, copilotCli].map((host) => [host.name, host]));
+const all = [claudeCode, codex, cursor, geminiCli, copilotCli, opencode, cline];
+const byName: ReadonlyMap<string, Host> = new Map(all.map((host) => [host.name, host]));
 
 export const hostNamed = (name: string): Host | null => byName.get(name) ?? null;
 
@@ -30,7 +33,7 @@ export function readEvent(host: Host, text: string): HostEvent {
 /** For the words of a refusal only, and never for a decision. */
 export const unreadText = (text: string, problem: string): HostEvent => ({
   phase: 'unreadable',
-  after: /"hook_event_name"\s*:\s*"(?:[Pp]ost|[Aa]fter)|"(?:toolResult|tool_result|tool_response)"\s*:/.test(text),
+  after: /"hook_event_name"\s*:\s*"(?:[Pp]ost|[Aa]fter|tool\.execute\.after")|"(?:toolResult|tool_result|tool_response)"\s*:/.test(text),
   problem,
 });
 

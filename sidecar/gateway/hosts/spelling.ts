@@ -13,6 +13,8 @@ export interface Spelling {
   readonly cut: Cut | null;
   /** What it puts behind the name of a server or a tool which another one has as well, as far as it writes them. */
   readonly digest: RegExp | null;
+  /** Whether more of what is not kept, in a row, is one `mark`. */
+  readonly inRuns?: true;
 }
 
 interface Cut {
@@ -52,6 +54,15 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
     cut: { writtenLengths: [64], before: 0, shared: 64, keys: keptLengths.copilot },
     digest: null,
   },
+  opencode: inUnderscores,
+  // A digest is behind every name in which characters were replaced, and every one that was cut.
+  cline: {
+    kept: /[A-Za-z0-9_-]/,
+    mark: '_',
+    cut: { writtenLengths: [64], before: 0, shared: 55, keys: keptLengths.cline },
+    digest: /_[0-9a-f]{8}$/g,
+    inRuns: true,
+  },
 };
 
 /** What a host wrote, ready to be looked for. */
@@ -77,7 +88,8 @@ const writtenAs = (joined: Joined): Written => ({
     const { text, cut } = joined;
     const found = foundIn(names, text);
     for (const key of cut?.keys ?? []) found.push(...some(names.cut.get(cutKey(text.slice(0, cut?.shared), key))));
-    return compared(found, (name) => isConnector(joined, name) || mayBeJoined(joined, name, isTool));
+    const mayBe = joined.spelling.inRuns === true ? mayBeInRuns : mayBeJoined;
+    return compared(found, (name) => isConnector(joined, name) || mayBe(joined, name, isTool));
   },
 });
 
@@ -113,6 +125,7 @@ function writtenPart({ before, written, behind }: Parts, spelling: Spelling): Wr
   const to = from + written.length;
   const mayBe = (name: string): boolean => {
     const prefix = wildcardPrefix(name);
+    if (spelling.inRuns === true) return prefix === null ? asRuns(name) === asRuns(text) : asRuns(text).startsWith(asRuns(prefix));
     const whole = countedBy(spelling, prefix ?? name);
     if (prefix === null ? whole.length !== text.length : whole.length > text.length) return false;
     for (let at = 0; at < whole.length; at++)
@@ -177,6 +190,20 @@ interface Joined {
   readonly spelling: Spelling;
   /** Null: it is whole. */
   readonly cut: Cut | null;
+}
+
+const asRuns = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_');
+
+/** As Cline joins and writes it; what it cut is all of `text` that comes from the name. */
+function mayBeInRuns({ text: sent, joint, cut }: Joined, name: string, isTool: boolean): boolean {
+  const prefix = wildcardPrefix(name);
+  const whole = prefix ?? name;
+  const text = cut === null ? sent : sent.slice(0, cut.shared);
+  const dots = isTool ? dotsOf(whole).slice(0, 1) : dotsOf(whole);
+  const begins = (made: string): boolean => text.startsWith(made) || (cut !== null && made.startsWith(text));
+  const made = dots.map((dot) => asRuns(whole.slice(0, dot) + joint + whole.slice(dot + 1)));
+  if (prefix !== null) return made.some(begins) || begins(asRuns(whole));
+  return made.some((one) => one === sent || (cut !== null && one.startsWith(text)));
 }
 
 function mayBeJoined(joined: Joined, name: string, isTool: boolean): boolean {

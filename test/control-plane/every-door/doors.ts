@@ -122,6 +122,8 @@ function hostDoors({ origin }: Stand): readonly (readonly [string, Door])[] {
 
 function hostFields(host: HostName, session: string, input: object): object {
   if (host === 'copilot-cli') return { sessionId: session, toolArgs: input };
+  if (host === 'opencode') return { sessionID: session, args: input };
+  if (host === 'cline') return { conversationId: session, input };
   return { session_id: session, tool_input: input, ...(host === 'cursor' ? { conversation_id: session } : {}) };
 }
 

@@ -21,8 +21,8 @@ const inputOf = (host: HostName, name: RegExp): Readonly<Record<string, unknown>
 };
 const before = (host: HostName, fields: object = {}): object => ({ ...inputOf(host, /^(?:pre|before)-(?:bash|shell)$/), ...fields });
 const after = (host: HostName): Readonly<Record<string, unknown>> => inputOf(host, /^(?:post|after)-(?:bash|mcp)$|^after-shell$/);
-const toolIn = ({ tool_name, toolName }: Readonly<Record<string, unknown>>): string => {
-  const tool = tool_name ?? toolName;
+const toolIn = (input: Readonly<Record<string, unknown>>): string => {
+  const tool = input['tool_name'] ?? input['toolName'] ?? input['tool'];
   if (typeof tool !== 'string') throw new Error('no tool is named');
   return tool;
 };
@@ -31,6 +31,8 @@ const beforeEvents: Readonly<Partial<Record<HostName, string>>> = {
   codex: 'PreToolUse',
   cursor: 'preToolUse',
   'gemini-cli': 'BeforeTool',
+  opencode: 'tool.execute.before',
+  cline: 'beforeTool',
 };
 const denies = (host: HostName, text: string): boolean => hostNamed(host)?.before.denies(text) === true;
 
@@ -56,7 +58,7 @@ describe.each(hosts)('%s', (host) => {
     ['a list', '[{"tool_name":"Bash"}]'],
     ['a key that is there twice', JSON.stringify({ tool_name: 'Bash', toolName: 'bash' }).replace('{', '{"tool_name":"Read",')],
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
-    ['a tool that is no text', JSON.stringify({ hook_event_name: 'PreToolUse', tool_name: 7, toolName: 7, session_id: 's' })],
+    ['a tool that is no text', JSON.stringify({ hook_event_name: 'PreToolUse', tool_name: 7, toolName: 7, tool: 7, session_id: 's' })],
     ['more than a body may have', JSON.stringify({ tool_name: 'Bash', filler: 'x'.repeat(1024 * 1024) })],
   ])('%s is a denial', async (_, body) => {
     const { ask, sidecar } = await startHosts(anybody);
@@ -88,7 +90,7 @@ describe.each(hosts)('%s', (host) => {
   test('the canary is denied whatever policy and tables say, and recorded', async () => {
     const renamed = { toolNames: [[host, [['tollgate.canary', 'harmless']]]] } as const;
     const { ask, sidecar } = await startHosts({ ...anybody, settings: settings(renamed) });
-    const answer = await ask(host, before(host, { tool_name: 'tollgate.canary', toolName: 'tollgate.canary' }));
+    const answer = await ask(host, before(host, { tool_name: 'tollgate.canary', toolName: 'tollgate.canary', tool: 'tollgate.canary' }));
     expect(answer).toMatchObject({ status: 200, kind: 'deny' });
     expect(denies(host, answer.text)).toBe(true);
     expect(await sidecar.entries()).toMatchObject([{ tool: 'tollgate.canary', decision: 'deny', code: 'call_malformed' }]);
@@ -113,7 +115,7 @@ describe.each(hosts)('%s', (host) => {
   test('an outcome is joined to its call, and both are recorded as the host', async () => {
     const { ask, sidecar } = await startHosts(anybody);
     const told = after(host);
-    const { hook_event_name: _, tool_response: __, tool_output: ___, toolResult: ____, ...call } = told;
+    const { hook_event_name: _, tool_response: __, tool_output: ___, toolResult: ____, output: _____, isError: ______, ...call } = told;
     const asked = host === 'copilot-cli' ? call : { ...call, hook_event_name: beforeEvents[host] };
     expect(await ask(host, asked)).toMatchObject({ kind: 'allow' });
     expect(await ask(host, told)).toMatchObject({ kind: 'pass' });

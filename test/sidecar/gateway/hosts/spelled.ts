@@ -52,6 +52,14 @@ function geminiName(server: string, tool: string, joint: string): string {
   return whole.length <= 63 ? whole : `${whole.slice(0, 30)}...${whole.slice(-30)}`;
 }
 
+/** As Cline does: every run of others is one `_`, and what that changed or is too long gets a digest. */
+function clineName(server: string, tool: string): string {
+  const whole = `${server}__${tool}`;
+  const written = whole.replace(/[^A-Za-z0-9_-]+/g, '_');
+  if (written === whole && whole.length <= 64) return whole;
+  return `${written.slice(0, 55)}_${createHash('sha1').update(whole).digest('hex').slice(0, 8)}`;
+}
+
 /** One call of a server's tool, as each host and version of it asks about it. */
 export function spellingsOf(server: string, tool: string): readonly SpelledCall[] {
   const pre = (tool_name: string, fields: object = {}): HostInput => ({
@@ -93,6 +101,21 @@ export function spellingsOf(server: string, tool: string): readonly SpelledCall[
       input: before(geminiName(server, tool, '_'), { mcp_context: { server_name: server, tool_name: tool } }),
     },
     { host: 'gemini-cli', way: 'without mcp_context', input: before(geminiName(server, tool, '_')) },
+    {
+      host: 'opencode',
+      way: '1.18.33',
+      input: {
+        hook_event_name: 'tool.execute.before',
+        tool: `${units(server, '_-', '_')}_${units(tool, '_-', '_')}`,
+        sessionID: 's1',
+        args: {},
+      },
+    },
+    {
+      host: 'cline',
+      way: '3.0.65',
+      input: { hook_event_name: 'beforeTool', toolName: clineName(server, tool), conversationId: 's1', input: {} },
+    },
     { host: 'cursor', way: 'with mcp_server_name', input: cursor(`MCP:${tool}`, { mcp_server_name: server }) },
     { host: 'cursor', way: 'without it', input: cursor(`MCP:${tool}`) },
     { host: 'cursor', way: 'without it, replaced', input: cursor(`MCP:${units(tool, '_-', '_')}`) },

@@ -1,0 +1,162 @@
+// The plugins of ours that OpenCode and Cline load: plain JavaScript without dependencies, which starts `tollgate hook` for each call and denies
+// whatever it does not answer. One text for each command, so that a file that was edited is told from ours.
+
+/** The first line of every file of ours. */
+export const pluginMark = '// tollgate: this file is written by `tollgate hooks install`, and removed by `tollgate hooks uninstall`.';
+
+const commandLine = /^const command = (".*");$/m;
+
+/** The command that a file of ours starts; null: it is none of ours. */
+export function commandIn(text: string): string | null {
+  if (!text.startsWith(`${pluginMark}\n`)) return null;
+  try {
+    const command: unknown = JSON.parse(commandLine.exec(text)?.[1] ?? '');
+    return typeof command === 'string' ? command : null;
+  } catch {
+    return null;
+  }
+}
+
+/** What both plugins do: ask, and take all that is no answer for a denial. */
+const asking = (command: string, waitMs: number): string => `${pluginMark}
+import { spawn } from 'node:child_process';
+
+const command = ${JSON.stringify(command)};
+const waitMs = ${waitMs};
+const bytesMax = 16 * 1024 * 1024;
+
+/** What \`tollgate hook\` answers; what it does not answer is a refusal. */
+function ask(refused, input) {
+  const refuse = (why) => ({ decision: refused, reason: \`outage: \${why}\` });
+  return new Promise((resolve) => {
+    let said = '';
+    let child;
+    const timer = setTimeout(() => end(refuse(\`tollgate did not answer within \${waitMs / 1000} s\`)), waitMs);
+    function end(answer) {
+      clearTimeout(timer);
+      child?.kill();
+      resolve(answer);
+    }
+    try {
+      child = spawn(command, { shell: true, stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true });
+      child.on('error', (error) => end(refuse(\`the program tollgate could not be started (\${error.message})\`)));
+      child.stdout.setEncoding('utf8').on('data', (more) => {
+        said += more;
+        if (said.length > bytesMax) end(refuse('tollgate answered too much'));
+      });
+      child.on('close', (code) => end(answerIn(said, code, refused) ?? refuse(wordsOf(code))));
+      child.stdin.on('error', () => undefined);
+      child.stdin.end(JSON.stringify(input));
+    } catch (error) {
+      end(refuse(error.message));
+    }
+  });
+}
+
+const wordsOf = (code) => \`the program tollgate could not be started, or failed (\${code}); run tollgate hooks install again\`;
+
+function answerIn(said, code, refused) {
+  try {
+    const answer = JSON.parse(said);
+    if (answer.decision === refused && typeof answer.reason === 'string' && answer.reason !== '') return answer;
+    const permits = refused === 'deny' ? 'allow' : 'pass';
+    return code === 0 && answer.decision === permits ? answer : null;
+  } catch {
+    return null;
+  }
+}
+`;
+
+const opencodeHooks = `
+const childrenMax = 1000;
+
+export const Tollgate = async () => {
+  const children = new Map();
+  const about = ({ tool, sessionID, callID }) => ({
+    tool,
+    sessionID,
+    callID,
+    ...(children.has(sessionID) ? { parentID: children.get(sessionID) } : {}),
+  });
+  return {
+    // A sub-agent has a session of its own, which names the one that it was started in.
+    event: async ({ event }) => {
+      const { id, parentID } = event?.properties?.info ?? {};
+      if (event?.type !== 'session.created' || !id || !parentID) return;
+      children.set(id, parentID);
+      if (children.size > childrenMax) children.delete(children.keys().next().value);
+    },
+    'tool.execute.before': async (input, output) => {
+      const answer = await ask('deny', { hook_event_name: 'tool.execute.before', ...about(input), args: output.args });
+      if (answer.decision !== 'allow') throw new Error(answer.reason);
+      if (answer.input !== undefined) replaceIn(output.args, answer.input);
+    },
+    'tool.execute.after': async (input, output) => {
+      if (!output) return;
+      // Of its own tools the model reads the text, of a server's tool what the server answered.
+      const isText = typeof output.output === 'string';
+      const told = isText ? output.output : output;
+      const answer = await ask('block', { hook_event_name: 'tool.execute.after', ...about(input), args: input.args, output: told });
+      if (answer.decision !== 'pass') throw new Error(answer.reason);
+      if (answer.output === undefined) return;
+      if (isText) output.output = answer.output;
+      else replaceIn(output, answer.output);
+    },
+  };
+};
+
+/** The tool holds on to the object that it was given. */
+function replaceIn(object, changed) {
+  for (const key of Object.keys(object)) delete object[key];
+  Object.assign(object, changed);
+}
+`;
+
+const clineHooks = `
+const deniedMax = 1000;
+const denied = new Set();
+
+const about = ({ snapshot, toolCall, tool, input }) => ({
+  toolName: toolCall?.toolName ?? tool?.name,
+  toolCallId: toolCall?.toolCallId,
+  conversationId: snapshot?.conversationId ?? snapshot?.runId ?? snapshot?.agentId,
+  ...(snapshot?.parentAgentId ? { parentAgentId: snapshot.parentAgentId } : {}),
+  input,
+});
+
+export const plugin = {
+  name: 'tollgate',
+  manifest: { capabilities: ['hooks'] },
+  hooks: {
+    beforeTool: async (asked) => {
+      const call = about(asked);
+      const answer = await ask('deny', { hook_event_name: 'beforeTool', ...call });
+      if (answer.decision === 'allow') return answer.input === undefined ? undefined : { input: answer.input };
+      denied.add(call.toolCallId);
+      if (denied.size > deniedMax) denied.delete(denied.values().next().value);
+      return { skip: true, reason: answer.reason };
+    },
+    afterTool: async (asked) => {
+      const call = about(asked);
+      // Cline tells of a call that it did not run too.
+      if (denied.delete(call.toolCallId)) return undefined;
+      const { output, isError } = asked.result ?? {};
+      const answer = await ask('block', { hook_event_name: 'afterTool', ...call, output: output ?? null, isError: isError === true });
+      if (answer.decision !== 'pass') return { result: { output: { error: answer.reason }, isError: true } };
+      return answer.output === undefined ? undefined : { result: { ...asked.result, output: answer.output } };
+    },
+  },
+};
+
+export default plugin;
+`;
+
+/** Above what \`tollgate hook\` waits. */
+const opencodeWaitMs = 10_000;
+/** Cline ends the whole run, without a word to the model, once a hook takes 3 s. */
+const clineWaitMs = 2_500;
+
+export const pluginTexts = {
+  opencode: (command: string): string => asking(command, opencodeWaitMs) + opencodeHooks,
+  cline: (command: string): string => asking(command, clineWaitMs) + clineHooks,
+} as const;
