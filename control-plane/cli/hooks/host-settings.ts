@@ -90,7 +90,6 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     written: pluginTexts.opencode,
     notes: [
       'OpenCode loads plugins when it starts: restart it; with --pure or OPENCODE_PURE=1 it loads none and runs calls unasked',
-      'OpenCode shows its model the error of a tool that threw, and of an MCP tool that failed, whatever a plugin says',
       `OpenCode calls an MCP tool <server>_<tool>: that is <server>.<tool> ${whereKnown('begins that name')}, else rules know it as what it says`,
     ],
   }),

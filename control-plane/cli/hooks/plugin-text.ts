@@ -68,27 +68,43 @@ function answerIn(said, code, refused) {
 `;
 
 const opencodeHooks = `
-const childrenMax = 1000;
+const keptMax = 1000;
 
 export const Tollgate = async () => {
   const children = new Map();
+  // By the call: our own refusals, and what the model is told of an error that no hook was given.
+  const refused = new Set();
+  const errors = new Map();
   const about = ({ tool, sessionID, callID }) => ({
     tool,
     sessionID,
     callID,
     ...(children.has(sessionID) ? { parentID: children.get(sessionID) } : {}),
   });
+  const refuse = (callID, reason) => {
+    keep(refused, () => refused.add(callID));
+    throw new Error(reason);
+  };
+  async function toldOf({ tool, sessionID, callID, state }) {
+    if (refused.has(callID)) return state.error;
+    const known = errors.get(callID);
+    if (known?.error === state.error) return known.told;
+    const failed = { args: state.input ?? {}, output: state.error, isError: true };
+    const answer = await ask('block', { hook_event_name: 'tool.execute.after', ...about({ tool, sessionID, callID }), ...failed });
+    const told = answer.decision === 'pass' ? (answer.output ?? state.error) : answer.reason;
+    if (!told.startsWith('outage: ')) keep(errors, () => errors.set(callID, { error: state.error, told }));
+    return told;
+  }
   return {
     // A sub-agent has a session of its own, which names the one that it was started in.
     event: async ({ event }) => {
       const { id, parentID } = event?.properties?.info ?? {};
       if (event?.type !== 'session.created' || !id || !parentID) return;
-      children.set(id, parentID);
-      if (children.size > childrenMax) children.delete(children.keys().next().value);
+      keep(children, () => children.set(id, parentID));
     },
     'tool.execute.before': async (input, output) => {
       const answer = await ask('deny', { hook_event_name: 'tool.execute.before', ...about(input), args: output.args });
-      if (answer.decision !== 'allow') throw new Error(answer.reason);
+      if (answer.decision !== 'allow') refuse(input.callID, answer.reason);
       if (answer.input !== undefined) replaceIn(output.args, answer.input);
     },
     'tool.execute.after': async (input, output) => {
@@ -97,13 +113,25 @@ export const Tollgate = async () => {
       const isText = typeof output.output === 'string';
       const told = isText ? output.output : output;
       const answer = await ask('block', { hook_event_name: 'tool.execute.after', ...about(input), args: input.args, output: told });
-      if (answer.decision !== 'pass') throw new Error(answer.reason);
+      if (answer.decision !== 'pass') refuse(input.callID, answer.reason);
       if (answer.output === undefined) return;
       if (isText) output.output = answer.output;
       else replaceIn(output, answer.output);
     },
+    // A call that throws reaches no hook: its error is asked about before the model is told of it.
+    'experimental.chat.messages.transform': async (_input, output) => {
+      for (const { parts } of output?.messages ?? [])
+        for (const part of parts ?? [])
+          if (part.type === 'tool' && part.state?.status === 'error' && typeof part.state.error === 'string')
+            part.state = { ...part.state, error: await toldOf(part) };
+    },
   };
 };
+
+function keep(kept, put) {
+  put();
+  if (kept.size > keptMax) kept.delete(kept.keys().next().value);
+}
 
 /** The tool holds on to the object that it was given. */
 function replaceIn(object, changed) {

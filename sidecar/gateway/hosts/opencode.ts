@@ -1,5 +1,5 @@
 // OpenCode: a plugin of ours, which passes on what its hooks `tool.execute.before` and `tool.execute.after` are given. A call that throws reaches
-// no hook afterwards, so its model reads that error as it is. A server's tool is `<server>_<tool>`.
+// no hook afterwards; its error is passed on when the model is next asked. A server's tool is `<server>_<tool>`.
 import { fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { methodIn } from './mcp-names.ts';
@@ -19,7 +19,7 @@ function read(body: unknown): HostEvent {
   if (typeof call === 'string') return unreadable(after, call);
   if (!after) return { phase: 'before', name, call, replacesInput: true };
   const output = fields.get('output') ?? null;
-  const isError = isObject(output) && output['isError'] === true;
+  const isError = fields.get('isError') === true || (isObject(output) && output['isError'] === true);
   return { phase: 'after', name, call, output, isError, replacesOutput: true, heeded: true };
 }
 
