@@ -12,7 +12,7 @@ export type { GovernDeps, Governing } from './govern/governing.ts';
 export { offers } from './govern/offers.ts';
 export { prepareWith } from './govern/prepare.ts';
 export { recorded } from './govern/recorded.ts';
-export { childOf, type GovernedRun, openRun, rebind } from './govern/run.ts';
+export { callerOf, childOf, type GovernedRun, openRun, rebind, stopOf } from './govern/run.ts';
 export { type Denial, denialOf, denialText, type Permit, type Verdict } from './govern/verdict.ts';
 export { createLeasedCounters } from './limits/leased-counters.ts';
 export type { Log } from './log.ts';

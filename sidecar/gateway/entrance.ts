@@ -1,6 +1,5 @@
 // What all doors of a process share, and how a request comes in through any of them: policy is held, its key is good, and
 // the key has not asked oftener than it may. Who is kept out is no caller, and leaves no entry; how often a good key was, stands in one.
-import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { authenticate, type Barred, noPolicy } from './key.ts';
@@ -25,8 +24,8 @@ export const workspaceIn = (params: unknown): string | undefined =>
     ? params.workspace
     : undefined;
 
+/** Nothing of the snapshot that its key was found in: a request may take as long as its body, or its answer, does. */
 export interface LetIn {
-  readonly index: Index;
   readonly identity: Identity;
 }
 
@@ -63,8 +62,7 @@ export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = 
   const refused = createRefusedRequests((requests) => {
     sidecar.unrecorded += requests;
   });
-  const note = (by: RefusedBy, { index, identity }: LetIn): void =>
-    refused.note(identity.keyId, by, () => ({ governing: sidecar, index: sidecar.cell.current ?? index, identity }));
+  const note = (by: RefusedBy, { identity }: LetIn): void => refused.note(identity.keyId, by, () => ({ governing: sidecar, identity }));
   return {
     sidecar,
     metrics,
@@ -79,9 +77,9 @@ export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = 
         return checked;
       }
       const full = limit.take(checked.identity.keyId);
-      if (full === null) return { index, identity: checked.identity };
+      if (full === null) return checked;
       metrics.throttled();
-      note('requests', { index, identity: checked.identity });
+      note('requests', checked);
       return full;
     },
     crowded: (entered) => note('bytes', entered),

@@ -13,8 +13,8 @@ export const noPins: Pins = { agent: null, tier: null };
 export function pinned(sessions: Sessions, { agent, tier }: Pins): Pick<Sessions, 'find'> {
   if (agent === null && tier === null) return sessions;
   return {
-    find: (index, identity, claimed) =>
-      sessions.find(index, identity, {
+    find: (identity, claimed) =>
+      sessions.find(identity, {
         ...claimed,
         chain: agent === null ? claimed.chain : [...claimed.chain.slice(0, -1), agent],
         tier: tier ?? claimed.tier,

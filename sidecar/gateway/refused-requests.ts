@@ -3,20 +3,19 @@
 // what is left; a kill, more than `keysMax` keys, or a disk that takes nothing at the end loses numbers, and `lost` hears of the last two.
 //
 // States of a tally: counting, from a first refusal until the second is over → written, and gone. Of all keys together one timer runs.
-import type { Index } from '../decide/build-index.ts';
 import { bindCaller } from '../decide/bind.ts';
 import type { Identity } from '../decide/call.ts';
 import { refuse } from '../decide/refusal.ts';
-import { entryText, type RunFacts } from '../govern/audit-entry.ts';
+import { callerText, entryText, type RunFacts } from '../govern/audit-entry.ts';
 import type { Governing } from '../govern/governing.ts';
+import { heldBy } from '../govern/run.ts';
 
 /** `requests`: over the key's limit; `bytes`: no room for its body. */
 export type RefusedBy = 'requests' | 'bytes';
 
-/** Where the entry of a key goes. */
+/** Where the entry of a key goes. It may wait for long, so nothing of a snapshot is in it. */
 export interface RefusedKey {
   readonly governing: Governing;
-  readonly index: Index;
   readonly identity: Identity;
 }
 
@@ -72,13 +71,13 @@ export function createRefusedRequests(lost: (requests: number) => void, max = ke
 }
 
 /** Throws where it cannot be. */
-function write({ governing: { spool, govern }, index, identity }: RefusedKey, counts: Tally['counts']): void {
+function write({ governing: { spool, govern }, identity }: RefusedKey, counts: Tally['counts']): void {
   // Who called by which agent and client stands in bodies that were not read.
   const client = { name: 'unread' };
-  const caller = bindCaller(index, { identity, hops: [{ tier: 'api', client: client.name, agent: '' }] });
+  const caller = bindCaller(heldBy(govern.cell), { identity, hops: [{ tier: 'api', client: client.name, agent: '' }] });
   const facts: RunFacts = { sessionId: identity.keyId, client, runChain: [identity.keyId], chainClaimed: false };
   spool.append(
-    entryText(caller, facts, {
+    entryText(callerText(caller, facts), {
       hookEvent: 'PreToolUse',
       tool: '',
       decision: refuse('request_limit', wordsOf(counts)),

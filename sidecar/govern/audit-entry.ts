@@ -32,11 +32,11 @@ export interface EntryFacts {
   readonly outcome?: NonNullable<AuditEntry['outcome']>;
 }
 
-/** Numbers and what we made ourselves stand as they are; what came from outside goes through `quoteJson`. */
-export function entryText(caller: Caller, run: RunFacts, facts: EntryFacts): string {
+/** `ofCaller`: of `callerText`. Numbers and what we made ourselves stand as they are; what came from outside goes through `quoteJson`. */
+export function entryText(ofCaller: string, facts: EntryFacts): string {
   const { hookEvent, tool, decision, requestId, trace, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
   return (
-    `{"hookEvent":"${hookEvent}","tool":${quoteJson(tool)},${decisionText(decision)},${callerText(caller, run)},` +
+    `{"hookEvent":"${hookEvent}","tool":${quoteJson(tool)},${decisionText(decision)},${ofCaller},` +
     `"requestId":"${requestId}","ts":"${isoTime(at)}","policyAgeMs":${wholeAge(policyAgeMs)},"inputDigest":"${inputDigest}"` +
     (trace === null ? '' : `,"traceId":${quoteJson(trace.traceId)},"spanId":${quoteJson(trace.spanId)}`) +
     (findings.length === 0 ? '' : `,"findings":${JSON.stringify(findings)}`) +
@@ -68,15 +68,8 @@ function decisionText(decision: Decision): string {
   return text;
 }
 
-const callerTexts = new WeakMap<RunFacts, { readonly caller: Caller; readonly text: string }>();
-
-function callerText(caller: Caller, run: RunFacts): string {
-  const known = callerTexts.get(run);
-  if (known?.caller === caller) return known.text;
-  const text = fieldsText(callerFields(caller, run));
-  callerTexts.set(run, { caller, text });
-  return text;
-}
+/** What all entries of a run under one snapshot say of who calls: written once for both, since it holds nothing of the snapshot. */
+export const callerText = (caller: Caller, run: RunFacts): string => fieldsText(callerFields(caller, run));
 
 function callerFields({ hops, subject, claim, profile, index }: Caller, run: RunFacts): Partial<AuditEntry> {
   const last = hops.at(-1);

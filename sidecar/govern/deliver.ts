@@ -36,14 +36,19 @@ export interface Delivery {
 export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, input, flaw, trace = null }: ToolCall): DecidedCall {
   const requestId = deps.newId();
   try {
-    const decided = (): Decision => decide(run.caller, tool, run.usage, deps.cell.freshness, deps.clock.now(), also);
-    const barred = rebind(deps, run);
+    const bound = rebind(deps, run);
+    const barred = 'barred' in bound ? bound.barred : null;
     const payload = payloadOf(input, false);
     if ('problem' in payload) {
       const malformed = flaw ?? { code: 'call_malformed' as const, words: `the input ${payload.problem}` };
       return { tool, requestId, decision: barred ?? refuse(malformed.code, malformed.words), inputDigest: '', trace };
     }
-    const decision = barred ?? (flaw === undefined ? decided() : refuse(flaw.code, flaw.words));
+    const decision =
+      'barred' in bound
+        ? bound.barred
+        : flaw === undefined
+          ? decide(bound.caller, tool, run.usage, deps.cell.freshness, deps.clock.now(), also)
+          : refuse(flaw.code, flaw.words);
     const kept = decision.storedTransform === 'log' ? payload.text : redactPayload(run, tool, payload).text;
     return { tool, requestId, decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept), trace };
   } catch {

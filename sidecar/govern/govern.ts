@@ -137,7 +137,7 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
   if (decision.outage) deps.onOutage?.();
   const { trace = null } = call;
   const verdict = verdictOf(call, requestId, weighed, decidedAt);
-  const entry = entryText(run.caller, run.facts, {
+  const entry = entryText(run.decidedBy.callerText, {
     hookEvent: 'PreToolUse',
     tool: call.tool,
     decision,
@@ -197,17 +197,18 @@ function weigh(
   { tool, also, input, flaw, hidesOutput = false, besides }: ToolCall,
   { forwards, now }: { readonly forwards: Takes; readonly now: number },
 ): Weighed {
-  const barred = rebind(deps, run);
+  const bound = rebind(deps, run);
   const reached =
-    barred ??
-    (flaw === undefined
-      ? decide(run.caller, tool, run.usage, deps.cell.freshness, now, also)
-      : (run.caller.halted ?? refuse(flaw.code, flaw.words)));
+    'barred' in bound
+      ? bound.barred
+      : flaw === undefined
+        ? decide(bound.caller, tool, run.usage, deps.cell.freshness, now, also)
+        : (bound.caller.halted ?? refuse(flaw.code, flaw.words));
   const decision = withRedactedWords(run, tool, reached);
   const replaces = decision.decision === 'allow' && decision.transform === 'redact';
   const payload = payloadOf(input, replaces);
   if ('problem' in payload)
-    return unkept(decision === run.caller.halted || barred !== null ? decision : unreadable(payload.problem, input, replaces));
+    return unkept('barred' in bound || decision === bound.caller.halted ? decision : unreadable(payload.problem, input, replaces));
   const { text } = payload;
   if (decision.transform === 'log' && decision.storedTransform === 'log')
     return { decision, input, kept: text, digest: digestText(text), findings: [] };

@@ -5,8 +5,9 @@ import { planFor } from '../decide/plan.ts';
 import type { GovernDeps } from './governing.ts';
 import { type GovernedRun, rebind } from './run.ts';
 
-export const offers = (deps: GovernDeps, run: GovernedRun, tool: string): boolean =>
-  rebind(deps, run) === null && offersTo(run.caller, tool);
+export const offers = (deps: GovernDeps, run: GovernedRun, tool: string): boolean => offersBound(rebind(deps, run), tool);
+
+const offersBound = (bound: ReturnType<typeof rebind>, tool: string): boolean => 'caller' in bound && offersTo(bound.caller, tool);
 
 /** Under the snapshot that the caller is bound to, which may be an older one. */
 export function offersTo(caller: Caller, tool: string): boolean {
@@ -21,8 +22,9 @@ export function deniesByName(
   run: GovernedRun,
   { server, name }: { readonly server: string; readonly name: string },
 ): boolean {
-  if (rebind(deps, run) !== null) return false;
-  const { caller } = run;
+  const bound = rebind(deps, run);
+  if ('barred' in bound) return false;
+  const { caller } = bound;
   const tool = `${server}.${name}`;
   const { outcome } = caller.plans.get(tool) ?? planFor(caller, tool);
   const path = outcome.decision === 'deny' ? (outcome.rule?.path ?? '') : '';

@@ -18,7 +18,7 @@ export interface OutcomeFacts {
 /** The entry about what a call came to. */
 export function outcomeEntry(deps: GovernDeps, run: GovernedRun, call: DecidedCall, facts: OutcomeFacts): string {
   const { isError, durationMs, outputDigest, action, findings, blocked } = facts;
-  return entryText(run.caller, run.facts, {
+  return entryText(run.decidedBy.callerText, {
     hookEvent: 'PostToolUse',
     tool: call.tool,
     decision: call.decision,

@@ -1,6 +1,6 @@
 // A tool's input or output as redaction sees it: the JSON that it becomes, whatever hides in `toJSON` or in what JSON
 // leaves out. One way for every door.
-import { bounds, canonicalJson, type Finding, type JsonSize, NotJson, payloadSize } from '@tollgate/proto/contract';
+import { bounds, canonicalJson, type Finding, type JsonSize, NotJson, payloadSize, plainRedaction } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import { keptKinds } from '../decide/kept-kinds.ts';
 import { type Redactor, redactorFor } from '../redact/index.ts';
@@ -68,8 +68,9 @@ export function withRedactedWords(run: GovernedRun, tool: string, decision: Deci
 // One decision is handed out for many calls, of tools whose redactors may differ.
 const harmless = new WeakMap<Decision, WeakSet<Redactor>>();
 
-export function redactorOf({ caller: { index } }: GovernedRun, tool: string): Redactor {
-  const { redaction } = index.settings;
+/** As the workspace says now; where nothing is held any more, all that is built in is looked for. */
+export function redactorOf({ cell }: GovernedRun, tool: string): Redactor {
+  const redaction = cell.current?.settings.redaction ?? plainRedaction;
   return redactorFor(redaction, keptKinds(redaction, tool).kinds);
 }
 

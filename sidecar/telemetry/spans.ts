@@ -68,13 +68,12 @@ function callSpan(span: ApiSpan, parent: Context): CallSpan {
     span.end();
   };
   return {
-    decided: ({ allowed, requestId, decision }, { caller }) => {
-      const agent = caller.hops.at(-1)?.name ?? '';
+    decided: ({ allowed, requestId, decision }, { decidedBy: { agent, revision } }) => {
       span.setAttributes({
         'tollgate.decision': decision.decision,
         'tollgate.code': decision.code,
         'tollgate.layer': layerOf(decision),
-        'tollgate.revision': caller.index.revision,
+        'tollgate.revision': revision,
         // By it its entries are found in the audit log.
         'tollgate.request_id': requestId,
         ...(agent === '' ? {} : { 'gen_ai.agent.name': agent }),

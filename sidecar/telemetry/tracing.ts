@@ -38,7 +38,7 @@ export interface CallTracing {
 
 export interface CallSpan {
   /** A denial ends it. */
-  decided(verdict: Verdict, run: Pick<GovernedRun, 'caller'>): void;
+  decided(verdict: Verdict, run: Pick<GovernedRun, 'decidedBy'>): void;
   /** For the request to the tool. */
   headers(): TraceHeaders;
   /** For entries: its own ids where it is recorded, else those that its caller named; null: there are none. */

@@ -15,7 +15,7 @@ import { buildIndex, type Index } from '../../sidecar/decide/build-index.ts';
 import type { Caller } from '../../sidecar/decide/caller.ts';
 import { decide } from '../../sidecar/decide/decide.ts';
 import type { Decision } from '../../sidecar/decide/decision.ts';
-import { entryText } from '../../sidecar/govern/audit-entry.ts';
+import { callerText, entryText } from '../../sidecar/govern/audit-entry.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import { createRunUsage, type RunUsage } from '../../sidecar/limits/usage.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
@@ -226,7 +226,7 @@ export function auditEntriesOf(world: World, calls: readonly Call[]): Readonly<R
       input: null,
       findings: [],
     } as const;
-    const entry: Readonly<Record<string, unknown>> = JSON.parse(entryText(caller, run, facts));
+    const entry: Readonly<Record<string, unknown>> = JSON.parse(entryText(callerText(caller, run), facts));
     return entry;
   });
 }

@@ -73,7 +73,7 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
     const index = governing.cell.current;
     if (index === null) return noPolicy;
     const checked = authenticateBy(index, governing.govern.clock.wall(), shown.text, workspace);
-    return 'identity' in checked ? { governing, sessions: sessionsOf(governing), index, ...checked } : checked;
+    return 'identity' in checked ? { governing, sessions: sessionsOf(governing), ...checked } : checked;
   }
 
   return {
@@ -93,7 +93,7 @@ async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): P
   const index = governing.cell.current;
   if (index === null) throw new AppError({ code: 'unavailable', publicMessage: noPolicy.error });
   const uid = index.keysById.get(actor.keyId)?.uid;
-  return { governing, index, identity: { sub: uid ?? `apikey:${actor.keyId}`, keyId: actor.keyId } };
+  return { governing, identity: { sub: uid ?? `apikey:${actor.keyId}`, keyId: actor.keyId } };
 }
 
 /** Null for what is no key at this moment; an outage of ours goes through. */

@@ -2,6 +2,7 @@
 // or a model by another way.
 import type { Tier } from '@tollgate/proto/contract';
 import {
+  callerOf,
   childOf,
   type Claim,
   type Decision,
@@ -93,7 +94,7 @@ function createGoverned(parts: Parts): Governed {
   const facts = { sessionId: runChain[0] ?? '', client: { name: client }, runChain, chainClaimed: false };
   const run = openRun({ counters: governing.counters, govern: deps }, { claim, facts, numbers });
   const { usage } = run;
-  const { maxBudgetCents = 0, maxDurationMs = 0, maxToolRounds = 0 } = run.caller.profile ?? {};
+  const { maxBudgetCents = 0, maxDurationMs = 0, maxToolRounds = 0 } = callerOf(run).profile ?? {};
 
   let allowed = 0;
   let rounds = 0;

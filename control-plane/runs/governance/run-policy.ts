@@ -1,6 +1,7 @@
 // What policy says of a run besides the decisions on its calls: asked as often as anybody likes, nothing is counted and nothing recorded.
 import {
   bindCaller,
+  callerOf,
   type Claim,
   delegationRefusal,
   type GovernDeps,
@@ -8,6 +9,7 @@ import {
   offers,
   planFor,
   rebind,
+  stopOf,
 } from '@tollgate/sidecar/embed';
 import { createNumbers, redactorFor } from '@tollgate/sidecar/redact';
 
@@ -35,21 +37,22 @@ const conversationTool = 'tollgate.conversation';
 export function createRunPolicy(deps: GovernDeps, run: GovernedRun, childClaim: (agentId: string) => Claim): RunPolicy {
   return {
     offers: (tool) => offers(deps, run, tool),
-    halted: () => (rebind(deps, run) ?? run.caller.halted ?? run.caller.refused)?.reason ?? null,
+    halted: () => stopOf(deps, run)?.reason ?? null,
     kept: (text) => {
-      rebind(deps, run);
-      const { outcome } = run.caller.plans.get(conversationTool) ?? planFor(run.caller, conversationTool);
+      const caller = callerOf(run);
+      const { outcome } = caller.plans.get(conversationTool) ?? planFor(caller, conversationTool);
       if (outcome.storedTransform === 'log') return text;
-      return redactorFor(run.caller.index.settings.redaction, noKinds).redactText(text, run.numbers).text;
+      return redactorFor(caller.index.settings.redaction, noKinds).redactText(text, run.numbers).text;
     },
-    isHarmless: (text) => redactorFor(run.caller.index.settings.redaction, noKinds).redactText(text, createNumbers()).text === text,
+    isHarmless: (text) => redactorFor(callerOf(run).index.settings.redaction, noKinds).redactText(text, createNumbers()).text === text,
     chainProblem: (agentId) => {
-      const refusal = delegationRefusal(bindCaller(run.caller.index, childClaim(agentId)).hops);
+      const refusal = delegationRefusal(bindCaller(callerOf(run).index, childClaim(agentId)).hops);
       return refusal === null ? null : refusal.reason.slice(refusal.code.length + 2);
     },
     mayDelegateTo: (agentId) => {
-      if (rebind(deps, run) !== null) return false;
-      const child = bindCaller(run.caller.index, childClaim(agentId));
+      const bound = rebind(deps, run);
+      if ('barred' in bound) return false;
+      const child = bindCaller(bound.caller.index, childClaim(agentId));
       return child.halted === null && child.refused === null && delegationRefusal(child.hops) === null;
     },
   };

@@ -16,14 +16,14 @@ type Cell = GovernDeps['cell'];
 export const agentsPrefix = `${agentsServer}.`;
 
 export function viewOf(cell: Cell, caller: Caller): Cell {
-  let seen: Index | null = null;
-  let made: Index | null = null;
+  // By the snapshot that it is made of, and gone with it: a run may wait for an answer while many others come.
+  const views = new WeakMap<Index, Index>();
   return {
     get current() {
-      if (seen !== cell.current) {
-        seen = cell.current;
-        made = seen === null ? null : indexFor(seen, caller);
-      }
+      const { current } = cell;
+      if (current === null) return null;
+      const made = views.get(current) ?? indexFor(current, caller);
+      views.set(current, made);
       return made;
     },
     get freshness() {

@@ -193,11 +193,11 @@ const flawIn = ({ flaw }: HookRequest): { readonly flaw?: Flaw } => (flaw === nu
 const formerStatusOf = ({ flaw }: HookRequest, { formerStatus }: HookBody): Pick<Answer, 'formerStatus'> =>
   flaw === null ? {} : { formerStatus };
 
-async function toolUse({ request, body, governing, sessions, index, identity, host }: Asked): Promise<Answer> {
+async function toolUse({ request, body, governing, sessions, identity, host }: Asked): Promise<Answer> {
   const { govern } = governing;
   const startedAt = govern.clock.now();
   const hook = readHookRequest(body, clientHeader(request), identity.keyId);
-  const session = sessions.find(index, actingIdentity(identity, hook), hook);
+  const session = sessions.find(actingIdentity(identity, hook), hook);
   // Whoever asks here makes the call itself: what comes of it is another request, or none.
   const span = host.tracing?.begin(hook.tool, request.headers);
   const call = { tool: hook.tool, input: hook.input, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
@@ -209,11 +209,11 @@ async function toolUse({ request, body, governing, sessions, index, identity, ho
   return { status: 200, ...formerStatusOf(hook, body), body: verdictBody(verdict) };
 }
 
-async function toolOutput({ request, body, governing, sessions, index, identity }: Asked): Promise<Answer> {
+async function toolOutput({ request, body, governing, sessions, identity }: Asked): Promise<Answer> {
   const { govern } = governing;
   const bytes = Buffer.isBuffer(request.body) ? request.body.length : 0;
   const hook = readHookOutputRequest(body, clientHeader(request), identity.keyId, bytes);
-  const session = sessions.find(index, actingIdentity(identity, hook), hook);
+  const session = sessions.find(actingIdentity(identity, hook), hook);
   const pending = takePending(session, hook);
   const flaw = flawIn(hook);
   const { output, isError } = hook;

@@ -1,11 +1,12 @@
 // One event of a host, decided by the one way that every door takes, and answered in the host's words.
 import { nameProblem } from '@tollgate/proto/contract';
-import type { Index } from '../../decide/build-index.ts';
 import { deliver, unannounced } from '../../govern/deliver.ts';
 import { judge, type ToolCall } from '../../govern/govern.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
+import { callerOf, heldBy } from '../../govern/run.ts';
 import { type DecidedCall, denialText } from '../../govern/verdict.ts';
 import type { Log } from '../../log.ts';
+import type { Sidecar } from '../../sidecar.ts';
 import type { Headers } from '../caller-headers.ts';
 import type { Entrance, LetIn } from '../entrance.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
@@ -30,13 +31,11 @@ interface Caller extends LetIn {
   readonly until: number;
 }
 
-export async function answerBefore(
-  { sidecar, metrics, sessions, tracing }: Door,
-  asked: Caller & { readonly event: BeforeEvent },
-): Promise<Answered> {
+export async function answerBefore(door: Door, asked: Caller & { readonly event: BeforeEvent }): Promise<Answered> {
+  const { sidecar, metrics, tracing } = door;
   const { host, event } = asked;
   const startedAt = sidecar.govern.clock.now();
-  const { session, call } = calling(sessions, asked, event.call);
+  const { session, call } = calling(door, asked, event.call);
   const forwards = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
   const span = tracing?.begin(call.tool, asked.headers);
   const verdict = await recordedInTurn(
@@ -58,9 +57,10 @@ interface Told extends Caller {
   readonly log: Log;
 }
 
-export async function answerAfter({ sidecar, sessions }: Door, asked: Told): Promise<Answered> {
+export async function answerAfter(door: Door, asked: Told): Promise<Answered> {
+  const { sidecar } = door;
   const { host, event, log } = asked;
-  const { session, call } = calling(sessions, asked, event.call);
+  const { session, call } = calling(door, asked, event.call);
   const pending = session.pending.take(call, isToolOf(event.call, call.tool));
   const known = pending ?? unannounced(sidecar.govern, session.run, { ...call, trace: traceNamedBy(asked.headers) });
   const durationMs = pending === null ? 0 : sidecar.govern.clock.now() - pending.decidedAt;
@@ -101,16 +101,15 @@ const isToolOf =
 const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...call.decision, transform: 'log' } });
 
 function calling(
-  sessions: Door['sessions'],
-  { host, index, identity, tier }: Caller,
+  { sidecar, sessions }: Pick<Door, 'sidecar' | 'sessions'>,
+  { host, identity, tier }: Caller,
   call: HostCall,
 ): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also'> } {
   const { tool, input, callId } = call;
-  const session = sessions.find(index, identity, claimedOf(host, call, tier));
+  const session = sessions.find(identity, claimedOf(host, call, tier));
   // By the host's own name: no table of a workspace makes another tool of it.
   if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
-  const documents = session.run.caller.hops.flatMap((hop) => hop.documents);
-  const { tool: named, also, problem } = ourName({ ...namesOf(index), documents }, host.name, call);
+  const { tool: named, also, problem } = ourName(namesFor(sidecar.govern.cell, session), host.name, call);
   return {
     session,
     call: {
@@ -123,7 +122,11 @@ function calling(
   };
 }
 
-const namesOf = ({ settings, servers, spelledTools }: Index): Omit<Names, 'documents'> => ({ settings, servers, spelledTools });
+/** As policy holds now, of the caller and of everybody. */
+function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
+  const { settings, servers, spelledTools } = heldBy(cell);
+  return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
+}
 
 const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that whoever asks sees whether a denial blocks`;
 

@@ -126,8 +126,8 @@ interface Asked extends LetIn {
   readonly until: number;
 }
 
-async function decide(door: Door, { host, event, index, identity, request, until }: Asked): Promise<Answered> {
-  const caller = { host, index, identity, tier: tierHeader(request), headers: request.headers, until };
+async function decide(door: Door, { host, event, identity, request, until }: Asked): Promise<Answered> {
+  const caller = { host, identity, tier: tierHeader(request), headers: request.headers, until };
   switch (event.phase) {
     case 'before':
       return answerBefore(door, { ...caller, event });

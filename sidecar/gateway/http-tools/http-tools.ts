@@ -124,19 +124,14 @@ interface Calling extends LetIn {
   readonly departure: Departure;
 }
 
-async function call(
-  deps: Deps,
-  { name, tool, departure, index, identity }: Calling,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
+async function call(deps: Deps, { name, tool, departure, identity }: Calling, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { sidecar, sessions, metrics, tracing } = deps;
   const startedAt = sidecar.govern.clock.now();
   const asked = askedOf(request, name, tool);
   // None of them stands twice: then the head was refused.
   const headers = readCallerHeaders(request.headers);
   if ('problem' in headers) throw new AppError({ code: 'bad_request', publicMessage: headers.problem });
-  const { run } = sessions.find(index, identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));
+  const { run } = sessions.find(identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));
   const named = tool.nameByMethod ? `${name}.${request.method}` : name;
   const span = tracing?.begin(named, request.headers);
   const trace = traceOfCall(span, request.headers);

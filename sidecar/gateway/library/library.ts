@@ -8,7 +8,7 @@ import { judge, type ToolCall } from '../../govern/govern.ts';
 import type { Governing } from '../../govern/governing.ts';
 import { offers } from '../../govern/offers.ts';
 import { recorded } from '../../govern/recorded.ts';
-import { childOf, openRun, rebind } from '../../govern/run.ts';
+import { callerOf, childOf, openRun, stopOf } from '../../govern/run.ts';
 import type { Permit, Verdict } from '../../govern/verdict.ts';
 import { createNumbers, type Numbers } from '../../redact/index.ts';
 import { type CostReservation, type CostVerdict, createCosts, type Purse } from './costs.ts';
@@ -103,12 +103,9 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     usage,
     above,
     held: 0,
-    cap: () => {
-      rebind(govern, run);
-      return run.caller.profile?.maxBudgetCents ?? null;
-    },
+    cap: () => callerOf(run).profile?.maxBudgetCents ?? null,
   };
-  const costs = createCosts(purse, () => rebind(govern, run) ?? run.caller.halted ?? run.caller.refused);
+  const costs = createCosts(purse, () => stopOf(govern, run));
   // By way of the run's own methods, so that whoever watches those sees every call.
   const guard: McpGuard = {
     decide: (call) => self.decide(call),

@@ -31,9 +31,9 @@ export interface Asked extends LetIn {
   readonly signal: AbortSignal;
 }
 
-export function runFor({ sessions }: Door, { index, identity, caller, headers, session }: Asked, client: Client): GovernedRun {
+export function runFor({ sessions }: Door, { identity, caller, headers, session }: Asked, client: Client): GovernedRun {
   const said = { client: session?.client ?? client, sessionId: headers.sessionId ?? identity.keyId };
-  return sessions.find(index, identity, claimedBy(caller, said)).run;
+  return sessions.find(identity, claimedBy(caller, said)).run;
 }
 
 export const viewerOf = ({ sidecar }: Door, { server }: Asked, run: GovernedRun): Viewer => ({

@@ -25,17 +25,17 @@ export interface Viewer {
 const isShown = ({ govern, run, server, catalog }: Viewer, name: string): boolean =>
   offers(govern, run, policyName(server, name)) && isAdmitted(server, name, catalog.tools.get(name));
 
-/** By what a viewer is shown tools at one moment. */
+/** By what a viewer is shown tools at one moment. It leads to the snapshot: whoever keeps one replaces it with the snapshot. */
 export interface Sight {
   /** Null: it may call nothing. */
   readonly caller: Caller | null;
   readonly admitted: ToolServer['admitted'];
 }
 
-export const sightOf = ({ govern, run, server }: Viewer): Sight => ({
-  caller: rebind(govern, run) === null ? run.caller : null,
-  admitted: server.admitted,
-});
+export function sightOf({ govern, run, server }: Viewer): Sight {
+  const bound = rebind(govern, run);
+  return { caller: 'caller' in bound ? bound.caller : null, admitted: server.admitted };
+}
 
 /** The names that it was shown by that, of all that are known by now: whoever saw the list may have seen any of them. */
 export const shownBy = ({ server, catalog }: Viewer, { caller, admitted }: Sight): string =>

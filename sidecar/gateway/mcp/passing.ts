@@ -1,7 +1,7 @@
 // What passes besides calls and their results, redacted as policy says of the call that it belongs to: progress, logs,
 // questions of the server and what the client answers to them.
 import { planFor } from '../../decide/plan.ts';
-import type { GovernedRun } from '../../govern/run.ts';
+import { callerOf, type GovernedRun } from '../../govern/run.ts';
 import { payloadOf, redactPayload } from '../../govern/payload.ts';
 import type { Permit } from '../../govern/verdict.ts';
 import { policyName } from './list.ts';
@@ -44,10 +44,11 @@ export const passingInSession =
 export const answerBy = (run: GovernedRun, server: ToolServer, value: unknown): unknown =>
   redactedPart(run, sideline(run, server, 'messages'), value);
 
-/** What policy says of a method that is no tool, under its name. */
+/** What policy says now of a method that is no tool, under its name. */
 export function sideline(run: GovernedRun, server: ToolServer, method: string): By {
   const tool = policyName(server, method);
-  return { tool, decision: (run.caller.plans.get(tool) ?? planFor(run.caller, tool)).outcome };
+  const caller = callerOf(run);
+  return { tool, decision: (caller.plans.get(tool) ?? planFor(caller, tool)).outcome };
 }
 
 /** Progress, logs and questions that come with a call: their `params` are redacted as its output is. */

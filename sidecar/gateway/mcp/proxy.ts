@@ -5,6 +5,7 @@ import { readCallerHeaders } from '../caller-headers.ts';
 import { retryHeader } from '../denial-body.ts';
 import type { Entrance, LetIn } from '../entrance.ts';
 import { publicError } from '../errors.ts';
+import { heldBy } from '../../govern/run.ts';
 import { type Barred, keyStands } from '../key.ts';
 import { bounded } from './bounded.ts';
 import { createCallers } from './callers.ts';
@@ -76,7 +77,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
           if (known === undefined) throw new Error('the proxy was reached without a key');
           const caller = callers.watch(reply, known.identity.keyId);
           try {
-            const server = servers.find(known.index, request.params.server);
+            const server = servers.find(heldBy(sidecar.cell), request.params.server);
             const asked = askedOf(door, { request, reply, ...known, server, signal: caller.signal });
             if (request.method === 'GET') await handleGet(door, asked);
             else if (request.method === 'DELETE') await handleDelete(door, asked);
@@ -107,7 +108,7 @@ interface LetInWith extends LetIn {
   readonly signal: AbortSignal;
 }
 
-function askedOf(door: Door, { request, reply, index, identity, server, signal }: LetInWith): Asked {
+function askedOf(door: Door, { request, reply, identity, server, signal }: LetInWith): Asked {
   if (server === null) throw new Refused(404, errorText(null, rpcErrors.request, 'there is no tool server of that name'));
   const headers = readMcpHeaders(request.raw.headersDistinct);
   if ('problem' in headers) throw new Refused(400, errorText(null, rpcErrors.headers, headers.problem));
@@ -116,7 +117,6 @@ function askedOf(door: Door, { request, reply, index, identity, server, signal }
   return {
     request,
     reply,
-    index,
     identity,
     caller,
     server,

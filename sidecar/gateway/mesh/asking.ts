@@ -35,12 +35,12 @@ export function runOf(
     const { error, ...why } = entered;
     return { refusal: { ...why, words: error } };
   }
-  const { index, identity } = entered;
+  const { identity } = entered;
   const said = readCallerHeaders(headers);
   if ('problem' in said) return malformed(said.problem);
   const ofProtocol = textOf(headers['mcp-session-id']) ?? '';
   const sessionId = /^[!-~]+$/.test(ofProtocol) ? ofProtocol : identity.keyId;
-  return { run: sessions.find(index, identity, claimedBy(said, { client: { name: client }, sessionId })).run };
+  return { run: sessions.find(identity, claimedBy(said, { client: { name: client }, sessionId })).run };
 }
 
 const textOf = (value: Headers[string]): string | undefined => (typeof value === 'string' ? value : undefined);

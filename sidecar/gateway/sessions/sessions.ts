@@ -14,7 +14,7 @@ import type { Index } from '../../decide/build-index.ts';
 import type { Claim, Identity } from '../../decide/call.ts';
 import { refuse } from '../../decide/refusal.ts';
 import type { Governing } from '../../govern/governing.ts';
-import { type GovernedRun, resumeRun } from '../../govern/run.ts';
+import { type GovernedRun, heldBy, resumeRun } from '../../govern/run.ts';
 import { createRunUsage, type RunUsage } from '../../limits/usage.ts';
 import { createNumbers, type Numbers } from '../../redact/index.ts';
 import type { Budget, Share } from '../budget.ts';
@@ -39,7 +39,8 @@ export interface Claimed {
 }
 
 export interface Sessions {
-  find(index: Index, identity: Identity, claimed: Claimed): Session;
+  /** Under the snapshot that is held now. Throws where none is. */
+  find(identity: Identity, claimed: Claimed): Session;
 }
 
 const restMs = 60_000;
@@ -54,7 +55,8 @@ const bytesOf = { session: 700, variant: 2_500, usage: 2_000 };
 /** A session as one client, tier and chain of agents calls in it. */
 interface Variant {
   readonly session: Session;
-  readonly index: Index;
+  /** The snapshot that it was last found under: whether it is the same still. Weak, so that no session keeps one for its minutes of rest. */
+  readonly policy: WeakRef<Index>;
   /** `Place.narrowed` when it was made. */
   readonly narrowed: number;
   /** When its run is over and another begins, by the sidecar's clock; infinite: never. */
@@ -81,6 +83,7 @@ interface Place {
 export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom): Sessions {
   const { clock } = govern;
   const shares = new Map<string, KeyShare>();
+  const tend = tendIn(shares, room.budget);
 
   const shareOf = (keyId: string): KeyShare => {
     const known = shares.get(keyId);
@@ -90,16 +93,6 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
     room.budget.add(share);
     room.lookAfter(tend);
     return share;
-  };
-
-  const tend = (now: number): boolean => {
-    for (const [keyId, share] of shares) {
-      share.tend(now);
-      if (!share.isEmpty) continue;
-      shares.delete(keyId);
-      room.budget.remove(share);
-    }
-    return shares.size > 0;
   };
 
   const usageOf = (share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage => {
@@ -117,14 +110,15 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
   };
 
   return {
-    find: (index, identity, { sessionId, chain, delegatedTools, tier, client }) => {
+    find: (identity, { sessionId, chain, delegatedTools, tier, client }) => {
+      const index = heldBy(govern.cell);
       const now = clock.now();
       room.tend(now);
       const share = shareOf(identity.keyId);
       const place = share.enter(JSON.stringify([identity.sub, sessionId]), sessionId !== identity.keyId, now);
       const askedKey = JSON.stringify([chain, tier, client]);
       const known = place.variants.get(askedKey);
-      const isKnown = known !== undefined && known.index === index && known.narrowed === place.narrowed && now < known.endsAt;
+      const isKnown = known !== undefined && known.policy.deref() === index && known.narrowed === place.narrowed && now < known.endsAt;
       if (isKnown && delegatedTools === null) return known.session;
 
       const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
@@ -151,21 +145,35 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
       if (!isNarrowed)
         return {
-          run: { ...resumeRun(index, { facts, claim, usage, numbers }), barred: sessionsFull },
+          run: resumeRun(govern.cell, { facts, claim, usage, numbers, barred: sessionsFull }),
           pending: new PendingCalls(),
         };
       const session: Session = isSame
         ? known.session
         : {
-            run: resumeRun(index, { facts, claim, usage, numbers }),
+            run: resumeRun(govern.cell, { facts, claim, usage, numbers }),
             pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
           };
-      place.variants.set(askedKey, { session, index, narrowed: place.narrowed, endsAt: endOf(place, usage, maxDurationMs) });
+      const endsAt = endOf(place, usage, maxDurationMs);
+      place.variants.set(askedKey, { session, policy: new WeakRef(index), narrowed: place.narrowed, endsAt });
       if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
       return session;
     },
   };
 }
+
+/** Holds the sessions alone: a room outlives the workspaces that a control plane governs for a while, and their policies. */
+const tendIn =
+  (shares: Map<string, KeyShare>, budget: Budget) =>
+  (now: number): boolean => {
+    for (const [keyId, share] of shares) {
+      share.tend(now);
+      if (!share.isEmpty) continue;
+      shares.delete(keyId);
+      budget.remove(share);
+    }
+    return shares.size > 0;
+  };
 
 interface UsageOf {
   readonly of: RunOf;

@@ -37,8 +37,8 @@ export interface Upstreams extends ToolServers {
 interface Held extends ToolServer {
   readonly definition: string;
   admitted: ToolServer['admitted'];
-  /** That of the snapshot which `admitted` is of. */
-  index: Index;
+  /** That which `admitted` is of, for as long as it is held; null: the server has ended, and only what is still open to it holds it. */
+  index: Index | null;
   readonly end: () => Promise<void>;
 }
 
@@ -52,6 +52,7 @@ export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamD
 
   const end = (server: Held): void => {
     held.delete(server.name);
+    server.index = null;
     const ended = server.end().finally(() => ending.delete(ended));
     ending.add(ended);
   };

@@ -88,8 +88,6 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
       },
     },
   });
-  const index = sidecar.cell.current;
-  if (index === null) throw new Error('no policy');
   const govern = { ...sidecar.govern, clock: { now: () => now, wall: () => now } };
 
   const answered: Answered[] = [];
@@ -142,7 +140,7 @@ async function play(plan: Plan, isGoneWhenSlow = false) {
     const call = (): void => {
       const calledAt = now;
       const claimed = { sessionId: 'shared', chain: ['agent-1'], delegatedTools: null, tier: 'api', client: { name: 'test' } } as const;
-      const { run } = sessions.find(index, { sub: 'ann', keyId: 'key-1' }, claimed);
+      const { run } = sessions.find({ sub: 'ann', keyId: 'key-1' }, claimed);
       const until = plan.budgetMs === null ? {} : { until: calledAt + plan.budgetMs };
       const tell = ({ result, entry }: JudgedCall): void => {
         const { decision, outage, code, decisionReason } = JSON.parse(entry);

@@ -28,11 +28,9 @@ interface Finding {
 
 async function start(bytes: RoomBytes = sessionBytes, room = new SessionRoom(bytes)) {
   const sidecar = await createTestSidecar();
-  const index = sidecar.cell.current;
-  if (index === null) throw new Error('no policy');
   const sessions = createSessions(sidecar, room);
   const find = (fields: object = {}, { key = 'key-1', sub = 'ann' }: Finding = {}): Session =>
-    sessions.find(index, { sub, keyId: key }, asked(fields));
+    sessions.find({ sub, keyId: key }, asked(fields));
   const handed = (session: Session): readonly string[] | undefined => session.run.claim.hops.at(-1)?.handedTools;
   return { sidecar, room, find, handed, time: sidecar.time };
 }
