@@ -78,13 +78,15 @@ export function heldBy({ current }: GovernedRun['cell']): Index {
 }
 
 /** Who calls, under the snapshot that is held now. Not to be kept for longer than it takes to decide. */
-export function callerOf(run: GovernedRun): Caller {
+export const callerOf = (run: GovernedRun): Caller => boundOf(run).caller;
+
+function boundOf(run: GovernedRun): Bound {
   const index = heldBy(run.cell);
   const known = boundUnder.get(index)?.get(run);
-  const bound = known ?? bind(index, run);
-  if (known === undefined) remember(index, run, bound);
-  run.decidedBy = bound.decidedBy;
-  return bound.caller;
+  if (known !== undefined) return known;
+  const bound = bind(index, run);
+  remember(index, run, bound);
+  return bound;
 }
 
 function bind(index: Index, { claim, facts }: Pick<GovernedRun, 'claim' | 'facts'>): Bound {
@@ -109,7 +111,8 @@ export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): { readonl
   if (cell.refused !== null) return { barred: refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`) };
   if (cell.current === null) return { barred: refuse('snapshot_missing', 'no policy has been received yet') };
   if (run.barred !== undefined) return { barred: run.barred };
-  const caller = callerOf(run);
+  const { caller, decidedBy } = boundOf(run);
+  run.decidedBy = decidedBy;
   const expiresAt = caller.key?.expiresAt ?? null;
   return expiresAt !== null && clock.wall() >= expiresAt ? { barred: refuse('key_revoked', 'the key has expired') } : { caller };
 }
