@@ -3,6 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { plainRedaction } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { governRun } from '../../../control-plane/runs/governance/governed.ts';
 import { createRefusedRequests } from '../../../sidecar/gateway/refused-requests.ts';
@@ -50,7 +51,7 @@ const theOneThatIsHeld = [1, 1, 1, 1];
 
 const bodyOf = (revision: number, fields: object = {}): object => ({
   tool_name: 'mail.send',
-  tool_input: { to: 'bob@acme-mail.eu' },
+  tool_input: { n: 1 },
   session_id: `session-${revision}`,
   call_id: 'c1',
   agent_name: 'bot',
@@ -67,9 +68,10 @@ test('a snapshot that somebody holds is found by this', async () => {
 test('sessions with calls whose outcome is awaited hold none', async () => {
   const sidecar = await createTestSidecar({ world });
   const { app } = createTestServer(sidecar);
-  const post = async (url: string, payload: object): Promise<void> => {
+  const post = async (url: string, payload: object): Promise<string> => {
     const answer = await app.inject({ method: 'POST', url, headers: { authorization: `Bearer ${own}` }, payload });
     expect(answer.statusCode).toBe(200);
+    return answer.body;
   };
   const left = await leftAfter(sidecar, async (revision) => {
     await post('/govern/tool-use', bodyOf(revision));
@@ -86,9 +88,17 @@ test('sessions with calls whose outcome is awaited hold none', async () => {
   });
   expect(left).toEqual(theOneThatIsHeld);
   expect(await sidecar.entries()).toHaveLength(3 * revisions);
-  // The outcome is still that of the call as it was decided.
-  await post('/govern/tool-output', bodyOf(3, { tool_output: 'to bob@acme-mail.eu' }));
-  expect((await sidecar.entries()).at(-1)).toMatchObject({ hookEvent: 'PostToolUse', sessionId: 'session-3', revision: 4 });
+  // An outcome is still that of the call as it was decided; what it is searched for is what holds now.
+  sidecar.take({ ...world, settings: { redaction: { ...plainRedaction, patterns: [['ticket', 'T-[0-9]{4}']] } } });
+  expect(await post('/govern/tool-output', bodyOf(3, { tool_output: 'T-1234 of bob@acme-mail.eu' }))).toContain(
+    '[redacted:ticket#1] of [redacted:email#1]',
+  );
+  expect((await sidecar.entries()).at(-1)).toMatchObject({
+    hookEvent: 'PostToolUse',
+    sessionId: 'session-3',
+    code: 'allowed',
+    revision: 4,
+  });
 });
 
 test('requests whose results agentgateway has not told hold none', async () => {
