@@ -1,32 +1,102 @@
-// The program of flood.ts that attacks: as many requests a second as its key may make, over many connections; at the end, or once nobody
-// answers any more, it says what came of them. An attacker has a machine of its own: here it takes what the other programs leave.
+// The program of flood.ts that attacks: as many requests a second as its key may make, over many connections and through all doors that there
+// are; at the end, or once nobody answers any more, it says what came of them. An attacker has a machine of its own: here it takes what the
+// other programs leave.
 import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { credentials } from '@grpc/grpc-js';
+import { createExtMcpClient, type McpRequestResult } from '@tollgate/proto/mesh';
 import { Pool } from 'undici';
-import { type Attacked, attackOf, type AttackOrder } from './flood-requests.ts';
+import { type Attacked, attackOf, type AttackOrder, hookOf, mcpMessages } from './flood-requests.ts';
 
 const connections = 96;
 /** Of a process, of which this user may set any that is lower. */
 const lowest = 19;
 /** In a row: the program has ended. */
 const failedMax = 1_000;
+/** One of so many requests goes through another door, each in its turn. */
+const otherDoorEach = 8;
 
-async function attack({ url, key, requestsPerSecond, minutes }: AttackOrder): Promise<Attacked> {
+type Seen = 'answered' | 'refused' | null;
+
+/** Makes requests, and says what came of each. */
+type Ask = (n: number) => Promise<readonly Seen[]>;
+
+// Versions before said it with 429.
+const seenOf = (status: number, said: string): Seen =>
+  status === 429 || said.includes('request_limit') ? 'refused' : status < 500 ? 'answered' : null;
+
+/** One that is called as HTTP callers are. */
+function post({ url, key }: AttackOrder, pool: Pool): (path: string, body: string, session?: string) => Promise<Posted> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  return async (path, body, session) => {
+    const own = session === undefined ? {} : { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' };
+    const answer = await pool.request({ path: new URL(path, url).pathname, method: 'POST', headers: { ...headers, ...own }, body });
+    const said = await answer.body.text();
+    return { seen: seenOf(answer.statusCode, said), session: answer.headers['mcp-session-id'] };
+  };
+}
+
+interface Posted {
+  readonly seen: Seen;
+  readonly session: string | readonly string[] | undefined;
+}
+
+/** As agentgateway asks; no result is ever told. */
+function meshAsk(address: string, key: string): Ask {
+  const client = createExtMcpClient(address, credentials.createInsecure());
+  return (n) =>
+    new Promise((done, fail) => {
+      const headers = Object.entries({ authorization: `Bearer ${key}`, 'mcp-session-id': `g${n}` });
+      client.CheckRequest(
+        {
+          serviceNames: [`server-${n % 1_000}`],
+          method: 'tools/call',
+          mcpRequest: Buffer.from(JSON.stringify({ name: `tool-${n}`, arguments: { n } })),
+          headers: headers.map(([name, value]) => ({ key: name, value: Buffer.from(value) })),
+          metadataContext: { fields: { tollgate_phase: { stringValue: 'full' } } },
+        },
+        (error: Error | null, answer: McpRequestResult | undefined) => {
+          if (error !== null || answer === undefined) return fail(error ?? new Error('no answer'));
+          done([answer.error?.code === 'RESOURCE_EXHAUSTED' ? 'refused' : 'answered']);
+        },
+      );
+    });
+}
+
+function asksOf(order: AttackOrder, pool: Pool): { readonly plain: Ask; readonly others: readonly Ask[] } {
+  const { doors, key, largeEach } = order;
+  const send = post(order, pool);
+  const plain: Ask = async (n) => [(await send('/govern/tool-use', attackOf(n, largeEach))).seen];
+  if (doors === null) return { plain, others: [] };
+  const { mcpServer, mesh } = doors;
+  const mcp: Ask = async (n) => {
+    const { initialize, call } = mcpMessages(n);
+    const begun = await send(`/mcp/${mcpServer}`, initialize);
+    if (typeof begun.session !== 'string') return [begun.seen];
+    return [begun.seen, (await send(`/mcp/${mcpServer}`, call, begun.session)).seen];
+  };
+  const hook: Ask = async (n) => [(await send('/hooks/claude-code', hookOf(n))).seen];
+  return { plain, others: [hook, ...(mcpServer === null ? [] : [mcp]), ...(mesh === null ? [] : [meshAsk(mesh, key)])] };
+}
+
+async function attack(order: AttackOrder): Promise<Attacked> {
+  const { url, requestsPerSecond, minutes, largeEach } = order;
   const pool = new Pool(url, { connections });
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const { plain, others } = asksOf(order, pool);
   const began = performance.now();
   const seconds = (): number => (performance.now() - began) / 1_000;
   const seen = { sent: 0, answered: 0, refused: 0, failed: 0 };
   let failedInRow = 0;
   const askOnce = async (): Promise<void> => {
     seen.sent += 1;
+    const n = seen.sent;
+    const goesElsewhere = others.length > 0 && n % otherDoorEach === 1 && n % largeEach !== 0;
+    const ask = (goesElsewhere ? others[Math.floor(n / otherDoorEach) % others.length] : undefined) ?? plain;
     try {
-      const answer = await pool.request({ path: '/govern/tool-use', method: 'POST', headers, body: attackOf(seen.sent) });
-      const said = await answer.body.text();
+      const all = await ask(n);
       failedInRow = 0;
-      // Versions before said it with 429.
-      if (answer.statusCode === 429 || said.includes('"request_limit: ')) seen.refused += 1;
-      else if (answer.statusCode < 500) seen.answered += 1;
+      seen.sent += all.length - 1;
+      for (const one of all) if (one !== null) seen[one] += 1;
     } catch {
       seen.failed += 1;
       failedInRow += 1;
@@ -46,4 +116,4 @@ async function attack({ url, key, requestsPerSecond, minutes }: AttackOrder): Pr
 
 setPriority(lowest);
 const order: AttackOrder = JSON.parse(process.argv[2] ?? '');
-process.stdout.write(JSON.stringify(await attack(order)));
+process.stdout.write(JSON.stringify(await attack(order)), () => process.exit(0));

@@ -1,10 +1,22 @@
 // What the attacker of flood.ts sends, and what it says of it.
+import { bounds } from '@tollgate/proto/contract';
 
 export interface AttackOrder {
   readonly url: string;
   readonly key: string;
   readonly requestsPerSecond: number;
   readonly minutes: number;
+  /** One of so many requests has a body that is as large as it may be. */
+  readonly largeEach: number;
+  /** The other doors of a sidecar; null: there are none. */
+  readonly doors: Doors | null;
+}
+
+export interface Doors {
+  /** Of ExtMcp, as agentgateway asks: `host:port`; null: the program has none. */
+  readonly mesh: string | null;
+  /** The name of a tool server behind the MCP door. */
+  readonly mcpServer: string | null;
 }
 
 export interface Attacked {
@@ -23,7 +35,8 @@ export const bodyOf = (fields: object): string =>
   JSON.stringify({ tool_name: 'server7.tool_7', tool_input: { n: 1 }, agent_name: 'free', agent_tier: 'api', ...fields });
 
 /** Each says something that nobody has said before. */
-export function attackOf(n: number): string {
+export function attackOf(n: number, largeEach: number): string {
+  if (n % largeEach === 0) return largeBody(n);
   if (n % longEach === 0)
     return bodyOf({ session_id: `s${n}`, delegated_tools: Array.from({ length: 1_000 }, (_, at) => `${n}.${at}.${'x'.repeat(180)}`) });
   switch (n % 4) {
@@ -36,4 +49,38 @@ export function attackOf(n: number): string {
     default:
       return bodyOf({ session_id: `s${n}`, delegated_tools: [`server7.tool_${n}`, 'server7.*'], call_id: `call-${n}` });
   }
+}
+
+/** As a coding agent asks before it calls a tool. */
+export const hookOf = (n: number): string =>
+  JSON.stringify({ hook_event_name: 'PreToolUse', session_id: `h${n}`, tool_name: `Tool${n}`, tool_input: { n }, tool_use_id: `u${n}` });
+
+const rpc = (id: number, method: string, params: object): string => JSON.stringify({ jsonrpc: '2.0', id, method, params });
+
+/** A session of MCP, and a call in it. */
+export const mcpMessages = (n: number): { readonly initialize: string; readonly call: string } => ({
+  initialize: rpc(n, 'initialize', {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: `client-${n}`, version: '1' },
+  }),
+  call: rpc(n, 'tools/call', { name: 'look', arguments: { n } }),
+});
+
+/** Levels around the values: with those of the body itself as many as there may be. */
+const levels = bounds.jsonDepth - 4;
+/** With the levels, fewer than there may be. */
+const values = bounds.jsonNodes - 100;
+let nested = '';
+
+/** As many bytes, values and levels as a body may have. */
+function largeBody(n: number): string {
+  const begin = bodyOf({ session_id: `s${n}`, call_id: `call-${n}` }).replace('{"n":1}', `{"n":${n},"all":`);
+  const [before = '', after = ''] = begin.split('"all":');
+  if (nested === '') {
+    const room = bounds.bodyBytes - begin.length - 2 * levels - 100;
+    const value = `"${'v'.repeat(Math.floor(room / values) - 3)}"`;
+    nested = `${'['.repeat(levels)}${Array.from({ length: values }, () => value).join(',')}${']'.repeat(levels)}`;
+  }
+  return `${before}"all":${nested}}${after}`;
 }

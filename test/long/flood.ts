@@ -1,19 +1,23 @@
-// `node --import tsx test/long/flood.ts [--at <commit>] [--minutes 10] [--program sidecar|control-plane] [--stall 60] [--per-second 250]`: one key asks as often as it may, each time in a
-// new session, with chains, tools, clients and lists that nobody has named before. What a program keeps of it must stop growing, and other callers must
-// hardly feel it. Memory is RSS, read each second; each program has the heap that Node takes under the chart's memory limit. Whoever else is
+// `node --import tsx test/long/flood.ts [--at <commit>] [--minutes 10] [--program sidecar|control-plane] [--stall 60] [--per-second 250]
+// [--agents 10000] [--large-each 20000]`: one key asks as often as it may, each time in a new session, with chains, tools, clients and lists that
+// nobody has named before, at a sidecar through all of its doors, and one request in so many is as large and as deep as one may be. Meanwhile an
+// owner writes one of many agents each second, so that each second brings another revision. What a program keeps of it must stop growing, and
+// other callers must hardly feel it. Memory is RSS, read each second; each program has the heap that Node takes in a container with the memory
+// limit of injection, or of the chart. Whoever else is
 // on a machine of its own, where this is real, takes what the program leaves of this one's cores; those who are timed wait for none of them.
 // The last line is `flood: N checks, M failed`; it ends with 1 where one failed. Of another commit it only says what was seen.
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { Pool } from 'undici';
 import { withClosing } from '../bench/side/stage.ts';
-import { binOf, buildCommit, thisTree, type Tree } from '../bench/side/tree.ts';
-import { type Program, startProgram } from '../support/programs.ts';
-import { openStage } from '../trust/stage.ts';
+import { binOf, buildCommit, knowsVariable, thisTree, type Tree } from '../bench/side/tree.ts';
+import { ask, type Program, startProgram } from '../support/programs.ts';
+import { openStage, type Stage, type Workspace } from '../trust/stage.ts';
 import { type Attacked, type AttackOrder, bodyOf } from './flood-requests.ts';
 
 const { values } = parseArgs({
@@ -23,6 +27,8 @@ const { values } = parseArgs({
     program: { type: 'string', default: 'sidecar' },
     stall: { type: 'string', default: '0' },
     'per-second': { type: 'string' },
+    agents: { type: 'string', default: '10000' },
+    'large-each': { type: 'string', default: '20000' },
   },
 });
 const minutes = Number(values.minutes);
@@ -36,11 +42,19 @@ const mayRaise = process.getuid?.() === 0;
 const standAt = (place: keyof typeof priorities): void => {
   if (mayRaise) setPriority(priorities[place]);
 };
-/** Of injection and of the chart, in MiB; and what Node takes of it for its heap in a container. */
-const memory = isSidecar ? { limitMb: 512, heapMb: 259 } : { limitMb: 1_024, heapMb: 523 };
+/**
+ * Of injection and of the chart, in MiB. Neither sets options of Node: in a cgroup with such a limit Node 20 takes these by itself
+ * (`v8.getHeapStatistics().heap_size_limit` is 259 and 524 MiB there, as with these).
+ */
+const memory = isSidecar ? { limitMb: 512, oldSpaceMb: 256, semiSpaceMb: 1 } : { limitMb: 1_024, oldSpaceMb: 512, semiSpaceMb: 4 };
 /** What `TOLLGATE_REQUESTS_PER_SECOND` of each lets through, unless something else is said. */
 const requestsPerSecond = Number(values['per-second'] ?? (isSidecar ? 1_000 : 250));
 const restMs = 50;
+const agents = Number(values.agents);
+const largeEach = Number(values['large-each']);
+/** Between two writes of the owner. */
+const writeMs = 1_000;
+const agentsAtOnce = 16;
 const aloneSeconds = 30;
 
 interface Caller {
@@ -71,26 +85,71 @@ async function keepAsking({ url, key }: Caller, until: () => boolean): Promise<r
 }
 
 const attacker = fileURLToPath(new URL('./flood-attacker.ts', import.meta.url));
+const farServer = fileURLToPath(new URL('./flood-server.ts', import.meta.url));
 
 /** In a process of its own, so that what it costs to make its requests delays no answer that is timed here. */
-async function attack(caller: Caller): Promise<Attacked> {
-  const order: AttackOrder = { ...caller, requestsPerSecond, minutes };
+async function attack(caller: Caller, doors: AttackOrder['doors']): Promise<Attacked> {
+  const order: AttackOrder = { ...caller, requestsPerSecond, minutes, largeEach, doors };
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', attacker, JSON.stringify(order)]);
   return JSON.parse(stdout);
+}
+
+/** The workspace has so many agents; answers how the owner writes one of them. */
+async function makeAgents(stage: Stage, workspace: Workspace): Promise<() => Promise<unknown>> {
+  let made = 0;
+  let id = '';
+  const makeOn = async (): Promise<void> => {
+    while (made < agents) {
+      made += 1;
+      const body = { name: `agent ${made}`, model: 'demo/echo', enabledTools: ['mail.*', 'github.*'] };
+      id = String((await ask(`${stage.rest()}/api/v1/agents`, workspace.key, { body })).body['id']);
+    }
+  };
+  await Promise.all(Array.from({ length: agentsAtOnce }, makeOn));
+  let writes = 0;
+  return async () => {
+    writes += 1;
+    const body = { maxToolCalls: 100 + (writes % 100) };
+    const { status } = await ask(`${stage.rest()}/api/v1/agents/${id}`, workspace.key, { method: 'PUT', body });
+    if (status !== 200) throw new Error(`the owner's write was answered ${status}`);
+  };
+}
+
+/** Each second, whatever comes of it: the control plane may stand still. */
+async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<{ written: number }> {
+  const seen = { written: 0 };
+  while (!until()) {
+    await Promise.all([
+      delay(writeMs),
+      write().then(
+        () => (seen.written += 1),
+        () => undefined,
+      ),
+    ]);
+  }
+  return seen;
 }
 
 const percentile = (took: readonly number[], share: number): number => took.toSorted((a, b) => a - b)[Math.floor(took.length * share)] ?? 0;
 
 async function run(tree: Tree, say: (line: string) => void): Promise<number> {
   return withClosing(async (closing, folder) => {
-    const nodeArgs = [`--max-old-space-size=${memory.heapMb}`];
+    const nodeArgs = [`--max-old-space-size=${memory.oldSpaceMb}`, `--max-semi-space-size=${memory.semiSpaceMb}`];
     standAt(isSidecar ? 'behind' : 'program');
     const stage = await openStage(tree, folder, closing, isSidecar ? [] : nodeArgs);
     standAt('program');
     const workspace = await stage.makeWorkspace('acme');
+    const write = agents === 0 ? null : await makeAgents(stage, workspace);
     const own = binOf(tree, 'tollgate-sidecar');
     if (own === null) throw new Error(`${tree.name} has no program for the sidecar`);
     let program: Program | null = null;
+    const [mesh, gateway] = ['TOLLGATE_MESH_PORT', 'TOLLGATE_GATEWAY_FILE'].map((name) => isSidecar && knowsVariable(tree, name));
+    const gatewayFile = join(folder, 'gateway.json');
+    if (gateway === true) {
+      const far = await startProgram(['--import', 'tsx', farServer], { cwd: thisTree.root, until: 'port', env: {} });
+      closing.add(() => far.end());
+      writeFileSync(gatewayFile, JSON.stringify({ mcpServers: { far: { url: `http://127.0.0.1:${far.announced.get('port')}/mcp` } } }));
+    }
     if (isSidecar) {
       program = await startProgram([...nodeArgs, own], {
         cwd: tree.root,
@@ -100,6 +159,8 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
           TOLLGATE_CONTROL_PLANE: stage.address(),
           TOLLGATE_KEY: await stage.keyWith(workspace, ['sidecar.sync', 'govern']),
           TOLLGATE_SPOOL_DIR: stage.newFolder('spool'),
+          ...(mesh === true ? { TOLLGATE_MESH_PORT: '0' } : {}),
+          ...(gateway === true ? { TOLLGATE_GATEWAY_FILE: gatewayFile } : {}),
         },
       });
       const started = program;
@@ -107,6 +168,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     }
     const pid = program?.pid ?? stage.pid();
     const url = program === null ? stage.rest() : new URL(program.announced.get('hooks') ?? '').origin;
+    const doors = isSidecar ? { mesh: program?.announced.get('mesh') ?? null, mcpServer: gateway === true ? 'far' : null } : null;
     const honest = { url, key: await stage.keyWith(workspace, ['govern']) };
     const attacking = { url, key: await stage.keyWith(workspace, ['govern']) };
     const end: { why: string | null } = { why: null };
@@ -115,6 +177,12 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     });
 
     standAt('timed');
+    // The owner writes in both times: what a revision costs others is no attack.
+    const times = { isOver: false };
+    const writing = write === null ? null : keepWriting(write, () => times.isOver);
+    closing.add(() => {
+      times.isOver = true;
+    });
     const aloneUntil = performance.now() + aloneSeconds * 1_000;
     const alone = await keepAsking(honest, () => performance.now() > aloneUntil);
     const began = performance.now();
@@ -135,8 +203,9 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
       await delay(stallSeconds * 1_000);
       process.kill(stage.pid(), 'SIGCONT');
     })();
-    const [attacked, took] = await Promise.all([attack(attacking), keepAsking(honest, over).catch(() => [])]);
-    await Promise.all([watch, stall]);
+    const [attacked, took] = await Promise.all([attack(attacking, doors), keepAsking(honest, over).catch(() => [])]);
+    times.isOver = true;
+    const [written] = await Promise.all([writing, watch, stall]);
 
     const share = (from: number, to: number): readonly number[] => rss.slice(Math.floor(rss.length * from), Math.ceil(rss.length * to));
     const mean = (all: readonly number[]): number => all.reduce((sum, one) => sum + one, 0) / Math.max(1, all.length);
@@ -145,7 +214,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     const p99 = { alone: percentile(alone, 0.99), attacked: percentile(took, 0.99) };
     const answeredShare = attacked.answered / (requestsPerSecond * minutes * 60);
     say(
-      `${tree.name}, ${values.program}: ${attacked.sent} requests in ${minutes} minutes, ${attacked.answered} answered, ${attacked.refused} told to come later`,
+      `${tree.name}, ${values.program}: ${attacked.sent} requests in ${minutes} minutes, ${attacked.answered} answered, ${attacked.refused} told to come later, ${attacked.failed} failed; ${written?.written ?? 0} revisions of ${agents} agents`,
     );
     say(
       `RSS by tenths of the time, MB: ${Array.from({ length: 10 }, (_, at) => mean(share(at / 10, (at + 1) / 10)).toFixed(0)).join(' ')}; at most ${most.toFixed(0)}`,
