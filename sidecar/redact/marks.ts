@@ -42,6 +42,8 @@ export interface Numbers {
   note(text: string, kinds: ReadonlySet<string>): void;
   /** None that is higher was given or noted. */
   readonly highest: number;
+  /** Keeps no value from now on: each is told apart, and not recognised when it comes again. What holds it may outlive its budget. */
+  keepNoMore(): void;
 }
 
 interface NumbersParts {
@@ -69,6 +71,7 @@ class RunNumbers implements Numbers {
   /** By kind. */
   #last: Map<string, number> | null = null;
   #given: Map<string, string> | null = null;
+  #keeps = true;
 
   constructor({ above = 0, onGrown = () => undefined }: NumbersParts) {
     this.#above = above;
@@ -85,12 +88,18 @@ class RunNumbers implements Numbers {
     if (number > numberMax) return `${markBegin}${kind}]`;
     this.#reach(kind, number);
     const made = `${markBegin}${kind}#${number}]`;
+    if (!this.#keeps) return made;
     this.#given ??= new Map();
     if (this.#given.size < valuesMax) {
       this.#given.set(key, made);
       this.#onGrown(valueBytes);
     }
     return made;
+  }
+
+  keepNoMore(): void {
+    this.#keeps = false;
+    this.#given = null;
   }
 
   note(text: string, kinds: ReadonlySet<string>): void {

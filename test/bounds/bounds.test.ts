@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { findHolders } from './holders.ts';
 import { findKept } from './kept.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -36,12 +37,25 @@ function rowsOf(text: string): readonly Row[] {
 
 const rows = rowsOf(readFileSync(join(root, 'docs/design/bounds.md'), 'utf8'));
 const isPlace = (place: string): boolean => place.includes('.ts#');
+/** Of types and variables, not of collections. */
+const holders = 'What holds a snapshot';
 
 describe('docs/design/bounds.md', () => {
-  const kept = ['sidecar', 'control-plane', 'proto']
+  const sources = ['sidecar', 'control-plane', 'proto']
     .flatMap(sourcesIn)
-    .flatMap((path) => findKept(path, readFileSync(join(root, path), 'utf8')));
-  const named = rows.flatMap(({ places }) => places.filter(isPlace));
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+  const kept = sources.flatMap(({ path, text }) => findKept(path, text));
+  const named = rows.filter(({ section }) => section !== holders).flatMap(({ places }) => places.filter(isPlace));
+
+  test('names every type and variable that holds a snapshot, and none that does not', () => {
+    const there = findHolders(sources);
+    expect(
+      rows
+        .filter(({ section }) => section === holders)
+        .flatMap(({ places }) => places.filter(isPlace))
+        .toSorted(),
+    ).toEqual(there);
+  });
 
   test('names every collection that a process keeps, once', () => {
     const known = new Set(named);
@@ -98,5 +112,35 @@ describe('a collection is found', () => {
       found('const unique = (all) => { const seen = new Set(); return all.filter((one) => !seen.has(one) && seen.add(one)); };'),
     ).toEqual([]);
     expect(found("const words = new Set(['a', 'b']);")).toEqual([]);
+  });
+});
+
+describe('what holds a snapshot is found', () => {
+  const index = { path: 'sidecar/decide/build-index.ts', text: 'export interface Index { revision: number }' };
+  const found = (text: string, ...others: readonly { path: string; text: string }[]): readonly string[] =>
+    findHolders([index, { path: 'sidecar/gateway/x.ts', text }, ...others]).map((place) => place.slice('sidecar/gateway/'.length));
+  const imports = "import type { Index } from '../decide/build-index.ts';";
+
+  test('in fields, in variables that stay, and in what has such a field', () => {
+    expect(found(`${imports} interface A { readonly index: Index | null }`)).toEqual(['x.ts#A.index']);
+    expect(found(`${imports} class A { all: Map<string, Index> | null = null; }`)).toEqual(['x.ts#A.all']);
+    expect(found(`${imports} const make = () => { let seen: Index | null = null; return () => (seen = next()); };`)).toEqual(['x.ts#seen']);
+    expect(found(`${imports} type A = Pick<Index, 'revision'> & { more: string };`)).toEqual(['x.ts#A']);
+    expect(
+      found(`${imports} export interface A { readonly index: Index }`, {
+        path: 'sidecar/gateway/y.ts',
+        text: "import type { A as Given } from './x.ts'; interface B extends Given { b: 1 } interface C { readonly line: B[] }",
+      }),
+    ).toEqual(['x.ts#A.index', 'y.ts#B', 'y.ts#C.line']);
+  });
+
+  test('and not where it is weak, or only passes by', () => {
+    expect(
+      found(`${imports} interface A { readonly index: WeakRef<Index>; find(index: Index): void; look: (index: Index) => Index }`),
+    ).toEqual([]);
+    expect(found(`${imports} const seen = new WeakMap<Index, string>(); const use = (index: Index): number => index.revision;`)).toEqual(
+      [],
+    );
+    expect(found('interface Index { a: 1 } interface A { readonly index: Index }')).toEqual([]);
   });
 });

@@ -44,7 +44,7 @@ export function findKept(path: string, text: string): readonly Kept[] {
 }
 
 /** A function inside the maker uses it, which is not just an argument of a call. */
-function outlives(maker: Node, name: string): boolean {
+export function outlives(maker: Node, name: string): boolean {
   let isUsed = false;
   walk(maker, (node, above) => {
     if (node.type !== 'Identifier' || nameOf(node) !== name) return;

@@ -2,9 +2,8 @@
 // A request leaves an id with the gateway (`tollgate_call`), which its configuration hands back with the result: results
 // come without headers, and nobody else says whose they are.
 //
-// States of a call: permitted (its id waits for the result, among `pendingMax`), told (the id is forgotten).
+// States of a call: permitted (its id waits for the result, see pending-results.ts), told (the id is forgotten).
 import type { ExtMcpHandlers, McpRequest__Output, McpRequestResult, McpResponse__Output, McpResponseResult } from '@tollgate/proto/mesh';
-import { LRUCache } from 'lru-cache';
 import { type ClientMessage, parseMessage } from '../mcp/wire/message.ts';
 import { parseStrict } from '../strict-json.ts';
 import { answering, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
@@ -13,12 +12,11 @@ import { aside, denied, mutated, refused } from './mcp-answer.ts';
 import { type GovernedAsk, goesToAll, mcpAsk } from './mcp-ask.ts';
 import { callerHeaders } from './mcp-caller.ts';
 import { decideForServers } from './mcp-request.ts';
-import { checkResult, type Pending } from './mcp-result.ts';
-
-const pendingMax = 10_000;
+import { checkResult } from './mcp-result.ts';
+import { createPendingResults, type PendingResults } from './pending-results.ts';
 
 export function extMcp(deps: MeshDeps): ExtMcpHandlers {
-  const pending: Pending = new LRUCache({ max: pendingMax });
+  const pending = createPendingResults();
   const onRequest = (request: McpRequest__Output, gone: AbortSignal): Promise<McpRequestResult> =>
     checkRequest(deps, pending, request, gone);
   // The call has been made: its outcome is recorded, also where the gateway waits for the answer no more.
@@ -29,7 +27,12 @@ export function extMcp(deps: MeshDeps): ExtMcpHandlers {
   };
 }
 
-async function checkRequest(deps: MeshDeps, pending: Pending, request: McpRequest__Output, gone: AbortSignal): Promise<McpRequestResult> {
+async function checkRequest(
+  deps: MeshDeps,
+  pending: PendingResults,
+  request: McpRequest__Output,
+  gone: AbortSignal,
+): Promise<McpRequestResult> {
   const headers = callerHeaders(request);
   const found = runOf(deps, headers, 'agentgateway');
   if ('refusal' in found) return refused(found.refusal);
@@ -45,7 +48,7 @@ async function checkRequest(deps: MeshDeps, pending: Pending, request: McpReques
       return { ...aside(headers, null), pass: {} };
     case 'tools': {
       const id = deps.sidecar.govern.newId();
-      pending.set(id, { run, permits: null });
+      pending.put(id, { run, permits: null });
       return { ...aside(headers, id), pass: {} };
     }
     default: {
@@ -56,7 +59,7 @@ async function checkRequest(deps: MeshDeps, pending: Pending, request: McpReques
       const decided = await decideForServers(deps, { run, gone, headers, hidesOutput }, message, asks);
       if ('denial' in decided) return denied(decided.denial);
       const { permits, requestId, changed } = decided;
-      pending.set(requestId, { run, permits });
+      pending.put(requestId, { run, permits });
       return { ...aside(headers, requestId), ...(changed === null ? { pass: {} } : mutated(JSON.stringify(changed))) };
     }
   }

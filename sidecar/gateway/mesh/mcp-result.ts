@@ -1,7 +1,6 @@
 // A result on its way back through agentgateway: of a permitted call, recorded and redacted; of a list, only what its caller may
 // see. A result that is of no known request does not go back.
 import type { McpResponse__Output, McpResponseResult, Struct__Output } from '@tollgate/proto/mesh';
-import type { LRUCache } from 'lru-cache';
 import { deliver, unannounced } from '../../govern/deliver.ts';
 import type { GovernedRun } from '../../govern/run.ts';
 import { recordedInTurn } from '../../govern/recorded.ts';
@@ -15,18 +14,9 @@ import { denied, mutated, refused } from './mcp-answer.ts';
 import { isShownAfterwards, mcpAsk } from './mcp-ask.ts';
 import { callerHeaders } from './mcp-caller.ts';
 import { ofServers, shownTools } from './mcp-list.ts';
+import type { PendingResults, Waiting } from './pending-results.ts';
 
-/** A request that has gone on. */
-interface Waiting {
-  readonly run: GovernedRun;
-  /** Of the servers whose results may go back, by name. Null: a list of tools, of which only some may be seen. */
-  readonly permits: ReadonlyMap<string, AwaitedCall> | null;
-}
-
-/** By the id that it left. */
-export type Pending = LRUCache<string, Waiting>;
-
-export async function checkResult(deps: MeshDeps, pending: Pending, response: McpResponse__Output): Promise<McpResponseResult> {
+export async function checkResult(deps: MeshDeps, pending: PendingResults, response: McpResponse__Output): Promise<McpResponseResult> {
   const { method, metadataContext, mcpResponse, serviceNames } = response;
   const ask = mcpAsk({ kind: 'request', id: 0, method, params: { name: '' }, hasParams: true }, '');
   if (ask.kind === 'unknown') return refused(malformed(ask.problem).refusal);
@@ -92,11 +82,9 @@ const noKey = (method: string): string =>
 const unknownCall =
   'no call waits for this result: the gateway must ask about its request too, and hand on tollgate_call, which is mcpGuardrails.tollgate_call, as metadata';
 
-function takeWaiting(pending: Pending, metadata: Struct__Output | null): Waiting | null {
+function takeWaiting(pending: PendingResults, metadata: Struct__Output | null): Waiting | null {
   const id = metadataText(metadata, 'tollgate_call');
-  const waiting = id === null ? undefined : pending.get(id);
-  if (id !== null) pending.delete(id);
-  return waiting ?? null;
+  return id === null ? null : pending.take(id);
 }
 
 // As at our own door: what is written stays, so numbers may be beyond what we can hold.

@@ -307,6 +307,8 @@ class KeyShare implements Share {
     if (place.numbers !== null && place.numbers.highest > 0) this.#floors.raise(place.name, place.numbers.highest);
     this.grown(place, -place.bytes);
     place.isGone = true;
+    // Requests under way, and those that wait for a result, may hold its numbers still, and no budget counts them any more.
+    place.numbers?.keepNoMore();
   }
 }
 

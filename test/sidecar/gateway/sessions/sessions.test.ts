@@ -222,3 +222,15 @@ test('a session that nobody named begins anew with its duration', async () => {
   time.now += 1_000;
   expect(find(unnamed).run.usage).toBe(first.run.usage);
 });
+
+test('a session that was forgotten keeps no values for whoever still holds it', async () => {
+  const { find, room } = await start(small);
+  const { numbers } = find().run;
+  const first = emailIn(numbers, 'ann@example.com');
+  for (let at = 0; at < 500; at++) find({ session_id: `other-${at}` });
+  const { bytes } = room.budget;
+  const later = Array.from({ length: 1_000 }, (_, at) => emailIn(numbers, `user-${at}@example.com`));
+  expect(new Set([first, ...later]).size).toBe(1_001);
+  expect(emailIn(numbers, 'ann@example.com')).not.toBe(first);
+  expect(room.budget.bytes).toBe(bytes);
+});
