@@ -9,6 +9,7 @@ export { planFor } from './decide/plan.ts';
 export { type Delivery, deliver, type Outcome } from './govern/deliver.ts';
 export { judge, type ToolCall } from './govern/govern.ts';
 export type { GovernDeps, Governing } from './govern/governing.ts';
+export { createOwedEntries } from './govern/owed-entries.ts';
 export { offers } from './govern/offers.ts';
 export { prepareWith } from './govern/prepare.ts';
 export { recorded } from './govern/recorded.ts';

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
 import { AppError, nameProblem, parseKey } from '@tollgate/proto/contract';
 import { systemClock } from './clock.ts';
+import { createOwedEntries } from './govern/owed-entries.ts';
 import { prepareWith } from './govern/prepare.ts';
 import { openCredentials } from './tls/open-credentials.ts';
 import type { LinkTls } from './tls/options.ts';
@@ -197,12 +198,14 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const onOutage = (): void => {
     outageDecisions += 1;
   };
+  const owed = createOwedEntries();
   const sidecar: Sidecar = {
     cell,
     counters,
     govern: { cell, clock, newId: randomUUID, keepInput: options.keepInput, onOutage },
     spool,
     durability,
+    owed,
     unrecorded: 0,
     unconfirmed: 0,
     shipping: () => shipper.status(),
@@ -223,6 +226,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       clearInterval(sweeper);
       follower.close();
       await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
+      await owed.close();
       await shipper.close({ deadlineMs });
       await linkCredentials?.close();
       await keeper.close();

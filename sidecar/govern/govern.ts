@@ -5,11 +5,11 @@
 // Where a call is denied only because what is held of a limit has run dry here, it waits a moment for more, and is decided
 // again. Nothing is counted before.
 //
-// A caller may go before it is answered, and then it makes no call: a call that is decided after that counts nothing, and what one
-// that was permitted before has counted is given back.
+// A caller may go before it is answered, and then it makes no call: a call that is decided after that counts nothing. What a permitted call
+// has counted is given back, once, where its caller is not told of the permit: it has gone, or the entry could not be recorded.
 import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
-import type { Decision } from '../decide/decision.ts';
+import type { Decision, Undo } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { entryText } from './audit-entry.ts';
 import type { GovernDeps } from './governing.ts';
@@ -47,10 +47,12 @@ export interface Judged<T> {
   readonly unrecorded: (why: Decision) => T;
   /** The text of a second entry, where the first is there and yet `result` is not what was answered. Absent: it denies already. */
   readonly withdrawn?: (why: Decision) => string;
+  /** Where `result` is not what was answered: takes back what was counted. What is called again does nothing. Absent: nothing was. */
+  readonly giveBack?: () => void;
 }
 
 export interface JudgedCall extends Judged<Verdict> {
-  /** Of a permitted call that its caller will not make after all, for this reason: gives back what it has counted. Absent: nothing can be. */
+  /** Of a permitted call that its caller will not make after all, for this reason: gives back what it has counted. */
   readonly notMade?: (why: Decision) => NotMade;
   /** JSON text of the input as policy lets it be stored; null where it is none. */
   readonly kept: string | null;
@@ -91,8 +93,7 @@ export function judge(
     // Also where it was weighed for too long.
     return deps.clock.now() < until ? weighed : unkept(late);
   };
-  const end = (weighed: Weighed, decidedAt: number): JudgedCall =>
-    conclude(deps, run, call, { weighed, startedAt, decidedAt, mayGo: gone !== undefined });
+  const end = (weighed: Weighed, decidedAt: number): JudgedCall => conclude(deps, run, call, { weighed, startedAt, decidedAt });
   const first = inTime(startedAt);
   const { awaits } = first.decision;
   if (awaits === null) return end(first, startedAt);
@@ -124,17 +125,12 @@ interface Concluding {
   readonly startedAt: number;
   /** When it was weighed. */
   readonly decidedAt: number;
-  /** What it counts may have to be given back. */
-  readonly mayGo: boolean;
 }
 
-/** Counts the call as it was weighed, at that same time. */
-function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed, startedAt, decidedAt, mayGo }: Concluding): JudgedCall {
+/** Counts the call as it was weighed, at that same time, once nothing of it can fail any more. */
+function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed, startedAt, decidedAt }: Concluding): JudgedCall {
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
-  run.usage.record(decision, decidedAt);
-  const undo = mayGo && decision.decision === 'allow' ? run.usage.undoOf(decision, decidedAt) : null;
-  if (decision.outage) deps.onOutage?.();
   const { trace = null } = call;
   const verdict = verdictOf(call, requestId, weighed, decidedAt);
   const entry = entryText(run.decidedBy.callerText, {
@@ -150,21 +146,28 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
     findings,
     latencyUs: Math.round((deps.clock.now() - startedAt) * 1000),
   });
+  run.usage.record(decision, decidedAt);
+  if (decision.outage) deps.onOutage?.();
+  const unrecorded = (why: Decision): Verdict => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, why, []));
+  if (!verdict.allowed) return { result: verdict, entry, kept, unrecorded };
+  let undo: Undo | null = run.usage.undoOf(decision, decidedAt);
+  const giveBack = (): void => {
+    undo?.(deps.clock.now());
+    undo = null;
+  };
+  const withdrawn = (why: Decision): string =>
+    withdrawnEntry(deps, run, verdict, { isError: true, durationMs: deps.clock.now() - decidedAt, why });
   return {
     result: verdict,
     entry,
     kept,
-    unrecorded: (why) => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, why, [])),
-    ...(verdict.allowed && { withdrawn: (why) => withdrawnEntry(deps, run, verdict, { isError: true, durationMs: 0, why }) }),
-    ...(verdict.allowed &&
-      undo !== null && {
-        notMade: (why) => {
-          const now = deps.clock.now();
-          undo(now);
-          const entry = withdrawnEntry(deps, run, verdict, { isError: true, durationMs: now - decidedAt, why });
-          return { denial: denialOf(call.tool, requestId, why, []), entry };
-        },
-      }),
+    unrecorded,
+    withdrawn,
+    giveBack,
+    notMade: (why) => {
+      giveBack();
+      return { denial: denialOf(call.tool, requestId, why, []), entry: withdrawn(why) };
+    },
   };
 }
 

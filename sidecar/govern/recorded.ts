@@ -4,7 +4,12 @@
 // With durability `remote` there is a third case: the entry is on disk and on its way, and nobody knows in time whether
 // the control plane has it. The answer is as if there were none, but the entry will be in the log, so two things are
 // true that are not above: nothing is lost, hence it is counted apart; and where the entry says that a call or an output
-// may pass and the caller heard otherwise, a second entry with the same request id says that it was blocked.
+// may pass and the caller heard otherwise, a second entry with the same request id says that it was blocked. The same holds where
+// an answer must be given before the entry is recorded, and of an error that nobody expects, after which there may be an entry.
+//
+// In all these cases a permitted call that is answered with a denial gives back what it has counted: no call that was denied has
+// an entry `allow` that stands, or was counted.
+import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { AuditUnavailable } from '../spool/unavailable.ts';
 import type { Judged, JudgedCall, NotMade } from './govern.ts';
@@ -69,12 +74,7 @@ const goneAfter = refuse('caller_gone', 'the caller had gone before it was answe
 
 /** Records that a permitted call is not made after all. */
 export async function takenBack(sidecar: Governing, { denial, entry }: NotMade): Promise<Denial> {
-  try {
-    await sidecar.spool.appendAsync(entry);
-  } catch (error) {
-    if (!(error instanceof AuditUnavailable)) throw error;
-    if (error.why !== 'unconfirmed') sidecar.unrecorded += 1;
-  }
+  await sidecar.owed.write(sidecar, entry);
   return denial;
 }
 
@@ -92,25 +92,23 @@ async function within<T>(ms: number, appending: Promise<T>): Promise<T> {
 }
 
 function unrecorded<T>(sidecar: Governing, judged: Judged<T>, error: unknown): T {
-  if (!(error instanceof AuditUnavailable)) throw error;
-  if (error.why === 'unconfirmed') return unconfirmed(sidecar, judged);
-  sidecar.unrecorded += 1;
-  return judged.unrecorded(unwritable);
-}
-
-function unconfirmed<T>(sidecar: Governing, judged: Judged<T>): T {
-  sidecar.unconfirmed += 1;
-  const answer = judged.unrecorded(uncommitted);
-  if (answer !== judged.result && judged.withdrawn) withdraw(sidecar, judged.withdrawn(uncommitted));
+  if (!(error instanceof AuditUnavailable)) {
+    takeBack(sidecar, judged, unwritable);
+    throw error;
+  }
+  const isThere = error.why === 'unconfirmed';
+  if (isThere) sidecar.unconfirmed += 1;
+  else sidecar.unrecorded += 1;
+  const why = isThere ? uncommitted : unwritable;
+  const answer = judged.unrecorded(why);
+  if (answer === judged.result) return answer;
+  if (isThere) takeBack(sidecar, judged, why);
+  else judged.giveBack?.();
   return answer;
 }
 
-// It waits for nobody: the caller is denied whatever becomes of it.
-function withdraw(sidecar: Governing, entry: string): void {
-  try {
-    sidecar.spool.append(entry);
-  } catch (error) {
-    if (!(error instanceof AuditUnavailable)) throw error;
-    sidecar.unrecorded += 1;
-  }
+/** There is an entry, or may be. Nobody waits for the second one: the caller is denied whatever becomes of it. */
+function takeBack<T>(sidecar: Governing, { giveBack, withdrawn }: Judged<T>, why: Decision): void {
+  giveBack?.();
+  if (withdrawn !== undefined) void sidecar.owed.write(sidecar, withdrawn(why));
 }

@@ -82,14 +82,14 @@ class CountedRun implements RunUsage {
   }
 
   undoOf({ attempt, limits, shadowLimits }: Decision, recordedAt: number): Undo {
-    const undone = [
-      attempt ? this.shared?.undoOf(recordedAt) : undefined,
-      limits === noLimits ? undefined : this.#enforced.undoOf(limits, recordedAt),
-      shadowLimits === noLimits ? undefined : this.#shadow.undoOf(shadowLimits, recordedAt),
-    ];
+    const shared = attempt ? this.shared?.undoOf(recordedAt) : undefined;
+    const enforced = limits === noLimits ? undefined : this.#enforced.undoOf(limits, recordedAt);
+    const shadow = shadowLimits === noLimits ? undefined : this.#shadow.undoOf(shadowLimits, recordedAt);
     return (now) => {
       if (attempt) this.toolCalls -= 1;
-      for (const undo of undone) undo?.(now);
+      shared?.(now);
+      enforced?.(now);
+      shadow?.(now);
     };
   }
 

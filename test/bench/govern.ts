@@ -9,6 +9,7 @@ import { systemClock } from '../../sidecar/clock.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import type { Governing } from '../../sidecar/govern/governing.ts';
+import { createOwedEntries } from '../../sidecar/govern/owed-entries.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
 import { openSpool } from '../../sidecar/spool/spool.ts';
 import { silentLog } from '../support/silent-log.ts';
@@ -75,6 +76,7 @@ function governed(spool: Governing['spool']): (at: number) => void {
     govern: { cell, clock, newId: randomUUID, keepInput: true },
     spool,
     durability: 'kernel',
+    owed: createOwedEntries(),
     unrecorded: 0,
     unconfirmed: 0,
   };

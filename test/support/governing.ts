@@ -5,6 +5,7 @@ import { type DestinationStream, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
 import { exportSidecar } from '../../sidecar/metrics/sidecar.ts';
+import { createOwedEntries } from '../../sidecar/govern/owed-entries.ts';
 import { createEntrance } from '../../sidecar/gateway/entrance.ts';
 import { buildServer } from '../../sidecar/gateway/server.ts';
 import { logSerializers } from '../../sidecar/log-serializers.ts';
@@ -82,6 +83,7 @@ export async function createTestSidecar({
       },
     },
     durability,
+    owed: createOwedEntries(),
     unrecorded: 0,
     unconfirmed: 0,
     get outageDecisions() {

@@ -21,6 +21,7 @@ import { createSeats } from '../../control-plane/operations/turns.ts';
 import { belowBounds, createRunner, type Runner } from '../../control-plane/runs/runner.ts';
 import type { RunTool, Toolbox, ToolContext, ToolResult } from '../../control-plane/runs/tools/tool.ts';
 import type { Governing } from '../../sidecar/govern/governing.ts';
+import { createOwedEntries } from '../../sidecar/govern/owed-entries.ts';
 import { createCounters } from '../../sidecar/limits/counters.ts';
 import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
 import type { Log } from '../../sidecar/log.ts';
@@ -317,7 +318,16 @@ export async function startRunning(options: Options = {}): Promise<Running> {
   offer();
   let ids = 0;
   const govern = { cell, clock, newId: () => `request-${(ids += 1)}`, keepInput: true };
-  const governing: Governing = { cell, counters, govern, spool, durability: 'kernel', unrecorded: 0, unconfirmed: 0 };
+  const governing: Governing = {
+    cell,
+    counters,
+    govern,
+    spool,
+    durability: 'kernel',
+    owed: createOwedEntries(),
+    unrecorded: 0,
+    unconfirmed: 0,
+  };
   const model = scripted(lines, options.outputLimit);
   const halts = new Map<string, (why: RunHalt) => void>();
   let released = 0;

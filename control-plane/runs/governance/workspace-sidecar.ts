@@ -7,6 +7,7 @@ import {
   adoptDead,
   type Backlog,
   createLeasedCounters,
+  createOwedEntries,
   createShipper,
   type DirectBatch,
   diskFs,
@@ -112,6 +113,7 @@ export async function openWorkspaceSidecar(
     leaseKeeper.leases.policyChanged({ epoch: index.epoch, number: index.revision }, clock.now());
   });
   leaseKeeper.retryNow();
+  const owed = createOwedEntries();
   return {
     governing: {
       cell: held.cell,
@@ -119,6 +121,7 @@ export async function openWorkspaceSidecar(
       govern: { cell: held.heardCell, clock, newId: deps.newId, keepInput: true },
       spool,
       durability: 'kernel',
+      owed,
       unrecorded: 0,
       unconfirmed: 0,
     },
@@ -134,6 +137,7 @@ export async function openWorkspaceSidecar(
     close: async (deadlineMs) => {
       held.release();
       await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
+      await owed.close();
       await shipper.close({ deadlineMs });
     },
   };

@@ -1,19 +1,16 @@
 // Calls whose asker goes: whenever that is, what is counted of limits and caps is the calls whose answer was delivered. Over windows of
 // one's own, and over leases whose ledger is the control plane's; against a list of what was delivered.
-import { bounds } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../control-plane/domain/quota/ledger.ts';
 import { judge } from '../../../sidecar/govern/govern.ts';
 import { recordedForCaller } from '../../../sidecar/govern/recorded.ts';
 import { openRun } from '../../../sidecar/govern/run.ts';
 import { Grant } from '../../../sidecar/limits/grant.ts';
 import { Lease } from '../../../sidecar/limits/lease.ts';
-import { createLeasedCounters } from '../../../sidecar/limits/leased-counters.ts';
-import { Leases } from '../../../sidecar/limits/leases.ts';
 import { Window } from '../../../sidecar/limits/window.ts';
 import { createNumbers } from '../../../sidecar/redact/index.ts';
 import { createTestSidecar } from '../../support/governing.ts';
+import { startLedger } from '../../support/one-ledger.ts';
 import { agent, ruleFor } from '../../support/snapshots.ts';
 
 const cases = Math.ceil(Number(process.env['TOLLGATE_TEST_CASES'] ?? 5_000) * 0.03);
@@ -46,37 +43,6 @@ const world = {
     { ...ruleFor('github.*', { rateLimit: max - 1 }), id: { layer: 'role', role: 'member' } as const, mode: 'audit' as const },
   ],
 };
-
-/** A ledger of one sidecar, which is asked when the test says. */
-function startLedger() {
-  const leases = new Leases({ onUrgent: () => undefined, onActive: () => undefined, onWaited: () => undefined });
-  const settings: CounterSettings = { kind: 'window', windowSeconds, max };
-  let state: CounterState = freshCounter(0);
-  let told = 0;
-  leases.opened();
-  leases.policyChanged({ epoch: 'e', number: 1 }, 0);
-  const answer = (now: number, asks = leases.asks(now)): void => {
-    for (const ask of asks) {
-      const outcome = askLedger(state, settings, { holder: 'h', ...ask }, now);
-      if ('lie' in outcome) throw new Error(outcome.lie);
-      state = outcome.state;
-      told += ask.settled.reduce((sum, { used }) => used.reduce((inner, { count }) => inner + count, sum), 0);
-      leases.answered([{ counter: ask.counter, number: ask.number, result: outcome.result }], now);
-    }
-  };
-  return {
-    counters: createLeasedCounters(leases, windowSeconds),
-    leases,
-    answer,
-    /** All that was ever used, as the ledger has heard once everything is given back. */
-    toldInAll: (now: number): number => {
-      answer(now, leases.release(now));
-      // What is used up is told before it ends.
-      for (let later = now; later < now + bounds.leaseMs; later += 50) answer(later);
-      return told;
-    },
-  };
-}
 
 async function play(told: readonly Step[], ledger: ReturnType<typeof startLedger> | null) {
   const sidecar = await createTestSidecar({ world, ...(ledger === null ? {} : { counters: ledger.counters }) });
@@ -145,11 +111,11 @@ test('limits of the ledger: once all is given back it has heard of every deliver
   const met = new Set<string>();
   await fc.assert(
     fc.asyncProperty(steps, async (told) => {
-      const ledger = startLedger();
+      const ledger = startLedger({ windowSeconds, max });
       const played = await play(told, ledger);
       for (const one of played.met) met.add(one);
       const heard = ledger.toldInAll(played.now);
-      expect([heard, ledger.leases.tally.used]).toEqual([played.delivered.length, played.delivered.length]);
+      expect([heard.limit, ledger.leases.tally.used]).toEqual([played.delivered.length, played.delivered.length]);
     }),
     { numRuns: cases },
   );
