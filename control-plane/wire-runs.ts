@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '@tollgate/sidecar/embed';
-import type { HookHost } from '@tollgate/sidecar/hooks';
+import { type HookHost, type LostRefusals, refusalsLost } from '@tollgate/sidecar/hooks';
 import { type CallTracing, countDecisions, type Tracing } from '@tollgate/sidecar/telemetry';
 import type { Registry } from 'prom-client';
 import { makeId } from './domain/access/key.ts';
@@ -135,7 +135,10 @@ export async function wireRuns(
     log,
     tracing: namingProviders(tracing, catalogue),
   });
-  const lost = (requests: number): void => log.warn({ requests }, 'requests of hooks were refused, and no entry says so');
+  const lost = (refusals: LostRefusals): void => {
+    governor.countUnrecorded(refusals.requests);
+    log.warn({ ...refusals }, refusalsLost);
+  };
   const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided, lost });
   undo.push(() => hooks.close());
   return { startRun: createStartRun(runner, { atOnce }), hooks, runner };

@@ -121,7 +121,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   const metrics = exportSidecar(registry, sidecar);
   exportBounds(registry, sidecar, config.spoolMaxMb * 1024 ** 2);
   const { calls: tracing } = telemetry;
-  const entrance = createEntrance({ sidecar, metrics, tracing, requestsPerSecond: config.requestsPerSecond, pins: pinsOf(config) });
+  const entrance = createEntrance({ sidecar, metrics, log, tracing, requestsPerSecond: config.requestsPerSecond, pins: pinsOf(config) });
   const { httpTools } = file;
   const app = buildServer({ entrance, registry, log, toolServers, httpTools, hookStatus: config.hookStatus });
   let mesh: Mesh | null = null;

@@ -4,8 +4,9 @@ import type { Identity } from '../decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { authenticate, type Barred, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../metrics/sidecar.ts';
+import type { Log } from '../log.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
-import { createRefusedRequests, type RefusedBy } from './refused-requests.ts';
+import { createRefusedRequests, refusalsLost, type RefusedBy } from './refused-requests.ts';
 import { noPins, type Pins, pinned } from './pins.ts';
 import { type RoomBytes, SessionRoom } from './sessions/room.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
@@ -47,6 +48,7 @@ export interface Entrance {
 interface Deps {
   readonly sidecar: Sidecar;
   readonly metrics: DecisionMetrics;
+  readonly log: Pick<Log, 'warn'>;
   readonly requestsPerSecond?: number;
   /** Of this sidecar: it stands beside one agent. */
   readonly pins?: Pins;
@@ -56,11 +58,19 @@ interface Deps {
 /** Together a tenth of the memory that injection gives a sidecar. */
 export const sessionBytes: RoomBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2 };
 
-export function createEntrance({ sidecar, metrics, tracing, requestsPerSecond = requestsPerSecondDefault, pins = noPins }: Deps): Entrance {
+export function createEntrance({
+  sidecar,
+  metrics,
+  log,
+  tracing,
+  requestsPerSecond = requestsPerSecondDefault,
+  pins = noPins,
+}: Deps): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
-  const refused = createRefusedRequests((requests) => {
-    sidecar.unrecorded += requests;
+  const refused = createRefusedRequests((lost) => {
+    sidecar.unrecorded += lost.requests;
+    log.warn({ ...lost }, refusalsLost);
   });
   const note = (by: RefusedBy, { identity }: LetIn): void => refused.note(identity.keyId, by, () => ({ governing: sidecar, identity }));
   return {

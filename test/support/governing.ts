@@ -146,7 +146,7 @@ export function createTestServer(
   const registry = new Registry();
   const log = pino({ level: 'trace', serializers: logSerializers }, stream);
   const metrics = exportSidecar(registry, sidecar);
-  const entrance = createEntrance({ sidecar, metrics, tracing, ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }) });
+  const entrance = createEntrance({ sidecar, metrics, log, tracing, ...(requestsPerSecond === undefined ? {} : { requestsPerSecond }) });
   const app = buildServer({ entrance, registry, log, ...doors });
   onTestFinished(() => app.close());
   return { app, entrance, registry, lines };

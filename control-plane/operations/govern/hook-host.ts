@@ -12,6 +12,7 @@ import {
   type Entry,
   type HookHost,
   keyIn,
+  type LostRefusals,
   noPolicy,
   type RefusedKey,
   type Sessions,
@@ -29,8 +30,8 @@ interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly requestsPerSecond: number;
   readonly decided: HookHost['decided'];
-  /** So many refused requests stand in no entry. */
-  readonly lost: (requests: number) => void;
+  /** Of refused requests that stand in no entry. */
+  readonly lost: (refusals: LostRefusals) => void;
   /** Absent: calls are not traced. */
   readonly calls?: HookHost['tracing'];
 }

@@ -36,6 +36,8 @@ export interface Governor {
   leasing(): readonly LeaseStatus[];
   /** Decisions whose entries could not be written, of all that were ever open. */
   readonly unrecorded: number;
+  /** So many more, which none of them was asked to write. */
+  countUnrecorded(entries: number): void;
   /** Calls denied because a lease had run dry, of them too. */
   readonly dryDenials: number;
   close(deadlineMs: number): Promise<void>;
@@ -142,6 +144,9 @@ export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfi
     leasing: () => sidecars().map((sidecar) => sidecar.leasing()),
     get unrecorded() {
       return sidecars().reduce((sum, { governing }) => sum + governing.unrecorded, before.unrecorded);
+    },
+    countUnrecorded: (entries) => {
+      before.unrecorded += entries;
     },
     get dryDenials() {
       return sidecars().reduce((sum, sidecar) => sum + sidecar.leasing().dryDenials, before.dryDenials);

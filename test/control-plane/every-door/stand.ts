@@ -29,6 +29,7 @@ import { temporaryFolder } from '../../support/spools.ts';
 import { field, operatorKey } from '../rest.ts';
 import { createRunsRest, type RunsRest } from '../runs.ts';
 import { agent, type Caller, callers, client, methods, server } from './policies.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 /** A caller, with what it calls by. */
 export interface Armed extends Caller {
@@ -186,7 +187,7 @@ async function startProcess(sidecar: Sidecar, toolUrl: string) {
   sidecar.cell.onSwap((index) => toolServers.follow(index));
   onTestFinished(() => toolServers.close());
   const registry = new Registry();
-  const entrance = createEntrance({ sidecar, metrics: exportSidecar(registry, sidecar), requestsPerSecond });
+  const entrance = createEntrance({ sidecar, log: silentLog, metrics: exportSidecar(registry, sidecar), requestsPerSecond });
   onTestFinished(() => entrance.close());
   const { origin, pathname } = new URL(toolUrl);
   const httpTool = {

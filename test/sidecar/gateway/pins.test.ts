@@ -8,6 +8,7 @@ import type { Pins } from '../../../sidecar/gateway/pins.ts';
 import { buildServer } from '../../../sidecar/gateway/server.ts';
 import { createTestSidecar } from '../../support/governing.ts';
 import { agent, key, keyText, type World } from '../../support/snapshots.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const world: World = {
   agents: [
@@ -20,7 +21,7 @@ const world: World = {
 async function start(pins: Pins) {
   const sidecar = await createTestSidecar({ world });
   const registry = new Registry();
-  const entrance = createEntrance({ sidecar, metrics: exportSidecar(registry, sidecar), pins });
+  const entrance = createEntrance({ sidecar, log: silentLog, metrics: exportSidecar(registry, sidecar), pins });
   const app = buildServer({ entrance, registry, log: pino({ level: 'silent' }) });
   onTestFinished(() => app.close());
   const ask = (url: string, payload: object, name = 'key1') =>

@@ -1,7 +1,8 @@
 // The count of requests that were refused unread: none is lost, whatever fails meanwhile, and no more keys are held than may be.
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createRefusedRequests, type RefusedBy } from '../../../sidecar/gateway/refused-requests.ts';
+import { createRefusedRequests, type LostRefusals, type RefusedBy, type RefusedKey } from '../../../sidecar/gateway/refused-requests.ts';
+import { AppError } from '@tollgate/proto/contract';
 import { createTestSidecar, type TestSidecar } from '../../support/governing.ts';
 
 beforeEach(() => {
@@ -13,7 +14,7 @@ afterEach(() => {
 
 function start(sidecar: TestSidecar, max?: number) {
   let lost = 0;
-  const refused = createRefusedRequests((requests) => {
+  const refused = createRefusedRequests(({ requests }) => {
     lost += requests;
   }, max);
   const index = sidecar.cell.current;
@@ -88,4 +89,70 @@ test('what cannot be written at the end, or is of one key more than may be, is s
   await refused.close();
   expect(lost()).toBe(5);
   expect(await counted(sidecar)).toEqual({});
+});
+
+/** Refusals of keys, each found in its own way, and what is lost of them. */
+function startWith(find: (keyId: string) => RefusedKey | Promise<RefusedKey>) {
+  const lost: LostRefusals[] = [];
+  const refused = createRefusedRequests((refusals) => void lost.push(refusals));
+  return { refused, lost, note: (keyId: string): void => refused.note(keyId, 'requests', () => find(keyId)) };
+}
+
+function foundIn(sidecar: TestSidecar, keyId: string): RefusedKey {
+  const index = sidecar.cell.current;
+  if (index === null) throw new Error('no policy');
+  return { governing: sidecar, index, identity: { sub: `apikey:${keyId}`, keyId } };
+}
+
+test('a key whose workspace is gone, and one that takes long to find, hold up no other; what can never be written is lost at once, and said to be', async () => {
+  const sidecar = await createTestSidecar();
+  let found: (key: RefusedKey) => void = () => undefined;
+  const { note, lost, refused } = startWith((keyId) => {
+    if (keyId === 'gone') return Promise.reject(new AppError({ code: 'unauthenticated', publicMessage: 'the workspace was removed' }));
+    return keyId === 'slow' ? new Promise((done) => (found = done)) : foundIn(sidecar, keyId);
+  });
+  for (const keyId of ['gone', 'gone', 'slow', 'good']) note(keyId);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await counted(sidecar)).toEqual({ good: 1 });
+  expect(lost).toEqual([{ keyId: 'gone', requests: 2, why: 'the workspace was removed' }]);
+  note('slow');
+  await vi.advanceTimersByTimeAsync(5_000);
+  found(foundIn(sidecar, 'slow'));
+  await vi.advanceTimersByTimeAsync(1_000);
+  found(foundIn(sidecar, 'slow'));
+  await refused.close();
+  expect(await counted(sidecar)).toEqual({ good: 1, slow: 2 });
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('what may succeed later is tried ever more rarely, and given up after an hour', async () => {
+  const sidecar = await createTestSidecar();
+  let tries = 0;
+  const { note, lost } = startWith(() => {
+    tries += 1;
+    return Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'no policy has been received yet' }));
+  });
+  note('a');
+  const triedIn = async (seconds: number): Promise<number> => {
+    const before = tries;
+    await vi.advanceTimersByTimeAsync(seconds * 1_000);
+    return tries - before;
+  };
+  expect([await triedIn(10), await triedIn(60), await triedIn(600)]).toEqual([4, 3, 10]);
+  expect(lost).toEqual([]);
+  await triedIn(3_600);
+  expect([tries, lost]).toEqual([64, [{ keyId: 'a', requests: 1, why: 'no policy has been received yet' }]]);
+  expect(vi.getTimerCount()).toBe(0);
+  expect(await counted(sidecar)).toEqual({});
+});
+
+test('refusals are written also where entries must be on disk, or with the control plane', async () => {
+  for (const durability of ['disk', 'remote'] as const) {
+    const sidecar = await createTestSidecar({ durability });
+    if (durability === 'remote') sidecar.spoolFault = 'unconfirmed';
+    const { note, lost, refused } = startWith((keyId) => foundIn(sidecar, keyId));
+    note('a');
+    await refused.close();
+    expect([await counted(sidecar), lost]).toEqual([{ a: 1 }, []]);
+  }
 });

@@ -9,6 +9,7 @@ import { registerHostHooks } from '../../../sidecar/gateway/hosts/host-hooks.ts'
 import { exportSidecar } from '../../../sidecar/metrics/sidecar.ts';
 import { createTestServer, createTestSidecar } from '../../support/governing.ts';
 import { keyText } from '../../support/snapshots.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 /** The head of a request with a body, and half of the body; what comes back first. */
 async function halfSent(port: number, path: string, key: string): Promise<string> {
@@ -56,7 +57,7 @@ test('a host is refused in its own words, which its body chooses, and is not wai
   const sidecar = await createTestSidecar();
   const app = fastify();
   onTestFinished(() => app.close());
-  registerHostHooks(app, createEntrance({ sidecar, metrics: exportSidecar(new Registry(), sidecar) }), 50);
+  registerHostHooks(app, createEntrance({ sidecar, log: silentLog, metrics: exportSidecar(new Registry(), sidecar) }), 50);
   const { port } = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
   const back = await halfSent(Number(port), '/hooks/claude-code', keyText('nobody'));
   expect(back).toMatch(/^HTTP\/1\.1 200 [^]*x-tollgate-answer: deny\r\n[^]*key_revoked: the key is unknown/);

@@ -11,6 +11,7 @@ import { exportSidecar } from '../../../../sidecar/metrics/sidecar.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { agent, document, key, keyText, ruleFor, server, settings, type World } from '../../../support/snapshots.ts';
 import { recorded, startHosts } from './recorded.ts';
+import { silentLog } from '../../../support/silent-log.ts';
 
 const anybody: World = { agents: [agent({ id: 'other', name: 'other' })] };
 
@@ -324,7 +325,7 @@ test('a decision that takes longer than a hook may wait is a denial', async () =
   const never = { ...sidecar, spool: { ...sidecar.spool, appendAsync: () => new Promise<never>(() => undefined) } };
   const app = fastify();
   onTestFinished(() => app.close());
-  registerHostHooks(app, createEntrance({ sidecar: never, metrics: exportSidecar(new Registry(), never) }), 20);
+  registerHostHooks(app, createEntrance({ sidecar: never, log: silentLog, metrics: exportSidecar(new Registry(), never) }), 20);
   for (const host of hosts) {
     const answer = await app.inject({
       method: 'POST',

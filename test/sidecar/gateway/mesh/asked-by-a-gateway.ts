@@ -19,6 +19,7 @@ import type { Counters } from '../../../../sidecar/limits/counters.ts';
 import { exportSidecar } from '../../../../sidecar/metrics/sidecar.ts';
 import { createTestSidecar } from '../../../support/governing.ts';
 import { keyText, type World } from '../../../support/snapshots.ts';
+import { silentLog } from '../../../support/silent-log.ts';
 
 export const own = keyText('key1');
 
@@ -37,7 +38,7 @@ export async function startTestMesh(world: World | null = {}, requestsPerSecond 
   const failures: unknown[] = [];
   const mesh = await startMesh(
     {
-      ...createEntrance({ sidecar, metrics: exportSidecar(new Registry(), sidecar), requestsPerSecond }),
+      ...createEntrance({ sidecar, log: silentLog, metrics: exportSidecar(new Registry(), sidecar), requestsPerSecond }),
       httpTools: new Map([['billing', billing]]),
       failed: (error) => failures.push(error),
     },
