@@ -54,7 +54,13 @@ export function createApp(deps: AppDeps): FastifyInstance {
     return503OnClosing: false,
   });
   // Most of what a request takes here is waited for in the database.
-  shareFairly(app, { clock: { now: () => deps.clock().getTime() }, perTurn: 2, bodiesBytes: 8 * bounds.policySetBytes });
+  shareFairly(app, {
+    missing: answerMissing(app),
+    clock: { now: () => deps.clock().getTime() },
+    perTurn: 2,
+    bodiesBytes: 8 * bounds.policySetBytes,
+    strangersBytes: 8 * bounds.bodyBytes,
+  });
   refuseWhileClosing(app);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async ({ routeOptions }: FastifyRequest, bytes: Buffer) =>
@@ -65,7 +71,6 @@ export function createApp(deps: AppDeps): FastifyInstance {
     logRefusal(request, refusal);
     return sendRefusal(reply, refusal);
   });
-  answerMissing(app);
   const streaming = { ...deps, streams: createOpenStreams(deps.streamBounds), countBroken: observeRequests(app, deps.registry) };
   void app.register(cookie);
   void app.register(async (api) => {

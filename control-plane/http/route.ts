@@ -1,5 +1,6 @@
 // How a route is joined to its operation. Who asks is settled before the body is read (401, then 403 for the wrong
 // workspace or an action that is not theirs), and only then what is asked (400).
+import { recognised } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { requireAccess } from '../domain/access/access.ts';
@@ -93,6 +94,7 @@ export function recognising(
       const workspace = pathWorkspace(request.params);
       if (workspace !== null) requireWorkspace(actor, workspace);
       permit?.(actor, request);
+      recognised(request, actor.keyId);
       actors.set(request, actor);
     },
     actorOf: (request: FastifyRequest): Actor => {

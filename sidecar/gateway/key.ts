@@ -44,6 +44,12 @@ export function keyStands({ keysById }: Index, now: number, keyId: string): bool
   return key !== undefined && (key.expiresAt === null || now < key.expiresAt) && hasScope(key.scopes, 'govern');
 }
 
+/** The id of a key that may ask; null: the header shows none. */
+export function callerOf(index: Index | null, now: number, header: string | undefined): string | null {
+  const checked = index === null ? null : authenticate(index, now, header, undefined);
+  return checked !== null && 'identity' in checked ? checked.identity.keyId : null;
+}
+
 /** The identity behind a key; or the 401 or 403 that speaks of it. */
 export function authenticate(
   index: Index,

@@ -112,7 +112,7 @@ export function createRefusedRequests(lost: (refusals: LostRefusals) => void, ma
     close: async () => {
       if (timer !== null) clearTimeout(timer);
       timer = null;
-      await Promise.all([...tallies.values()].map(({ writing }) => writing));
+      await Promise.all([...tallies.values()].map(async ({ writing }) => writing));
       await Promise.all([...tallies].map(([keyId, tally]) => writeOne(keyId, tally, 0)));
     },
   };

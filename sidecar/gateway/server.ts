@@ -1,13 +1,22 @@
 // The process's HTTP server: every door but the mesh's for agents; health and metrics for operators. `buildServer` says what it is,
 // `main.ts` runs it.
 import { bounds } from '@tollgate/proto/contract';
-import { type FastifyBaseLogger, type FastifyError, type FastifyInstance, fastify, LogController } from 'fastify';
+import {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Entrance } from './entrance.ts';
 import { publicError } from './errors.ts';
 import { type HookStatus, registerHooks } from './hooks/hooks.ts';
 import { registerHostHooks } from './hosts/host-hooks.ts';
 import { hookHostOf } from './hooks/host.ts';
+import { callerOf } from './key.ts';
 import { registerMcp } from './mcp/proxy.ts';
 import type { ToolServers } from './mcp/upstream.ts';
 import type { HttpTool } from './http-tools/definition.ts';
@@ -53,15 +62,21 @@ export function buildServer({
     routerOptions: { maxParamLength: 1_000 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
   });
-  shareFairly(app, sidecar.govern);
+  const { cell, clock } = sidecar.govern;
+  shareFairly(app, { clock, missing: answerMissing, whose: (authorization) => callerOf(cell.current, clock.wall(), authorization) });
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const { status, message } = publicError(error);
     if (status >= 500) log.error({ err: error }, 'a request failed');
     return reply.code(status).send({ error: message });
   });
-  app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `there is no ${request.method} ${request.url.split('?')[0]}` }));
-  app.get('/healthz', () => ({ ok: true, policy: sidecar.cell.status(), audit: sidecar.shipping(), limits: sidecar.leasing.status() }));
-  app.get('/readyz', (_request, reply) => {
+  const first = { config: { waitsForNobody: true } } as const;
+  app.get('/healthz', first, () => ({
+    ok: true,
+    policy: sidecar.cell.status(),
+    audit: sidecar.shipping(),
+    limits: sidecar.leasing.status(),
+  }));
+  app.get('/readyz', first, (_request, reply) => {
     const reasons = sidecar.notReady();
     return reply.code(reasons.length === 0 ? 200 : 503).send(reasons.length === 0 ? { ok: true } : { error: reasons.join('; '), reasons });
   });
@@ -71,4 +86,8 @@ export function buildServer({
   registerHostHooks(app, entrance);
   if (toolServers !== undefined) registerMcp(app, { ...entrance, servers: toolServers });
   return app;
+}
+
+function answerMissing({ method, url }: FastifyRequest, reply: FastifyReply): void {
+  void reply.code(404).send({ error: `there is no ${method} ${url.split('?')[0]}` });
 }

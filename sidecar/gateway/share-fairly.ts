@@ -1,8 +1,15 @@
-// What the servers that callers of tools reach by HTTP do with a request before it is known whose it is: callers, told apart by what they show, share the
-// process. Requests of one caller take turns, of a connection one waits at a time, and bodies that are under way have room in bytes, of
-// which a caller takes as much as it leaves to all others.
-import { bounds, FairRoom, reasons } from '@tollgate/proto/contract';
+// What the servers that callers of tools reach by HTTP do with a request before anything of it is decided: callers share the process. Requests
+// of one caller take turns, of a connection one waits at a time, and bodies that are under way have room in bytes, of which a caller takes as
+// much as it leaves to all others.
+//
+// A caller is who shows a good key. All others are one caller together, whatever they show: they take one turn, and have a small room in which
+// their requests wait to be recognised. A body is read in the caller's own room, once a route has said whose request it is; of nobody's
+// request no more is read than a few words, where a route reads it at all. What no route answers is not read.
+//
+// Where keys cannot be told at once, as in a control plane, who was recognised lately is known by what it showed, until it is refused.
+import { bounds, FairRoom, hashKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { retryHeader } from './denial-body.ts';
 import type { Barred } from './key.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';
@@ -11,34 +18,120 @@ import { createTurns, type TurnsDeps } from './turns.ts';
 const connectionsMax = 10_000;
 /** As they were sent: what is read of them takes several times as much. */
 const bodiesBytes = 32 * 1_048_576;
+/** Of all whose key is not known to be good. */
+const strangersBytes = 4 * 1_048_576;
+/** What Node holds of a body that nobody reads, and all that is read of a stranger's. */
+const unreadBytes = 65_536;
+/** That were recognised; about 200 bytes each. */
+const rememberedMax = 10_000;
 
 interface Sharing extends TurnsDeps {
+  /** Answers what no route does. */
+  readonly missing: (request: FastifyRequest, reply: FastifyReply) => void;
   readonly bodiesBytes?: number;
+  readonly strangersBytes?: number;
+  /** Whose good key is shown by this header; null: none. Absent: who was recognised before is known. */
+  readonly whose?: (authorization: string | undefined) => string | null;
 }
 
-export function shareFairly(app: FastifyInstance, { bodiesBytes: roomBytes = bodiesBytes, ...deps }: Sharing): void {
-  const inTurn = createTurns(deps);
-  const bodies = new FairRoom<string>(roomBytes);
+const recognisedAs = new WeakMap<FastifyRequest, string>();
+
+/** Said by a route that has found out whose request it is, before its body is read. */
+export const recognised = (request: FastifyRequest, caller: string): void => void recognisedAs.set(request, caller);
+
+/** How all are told apart whose key is not known: no key has this id. */
+const strangers = '';
+
+export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
+  const { missing } = sharing;
+  const inTurn = createTurns(sharing);
+  const rooms = createRooms(sharing);
+  const whose = sharing.whose === undefined ? remembering(app) : ofKey(sharing.whose);
   const waiting = new WeakSet<object>();
   app.server.maxConnections = connectionsMax;
+  app.setNotFoundHandler(missing);
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw;
     // A pipelined request while the one before it waits: only a flood sends such, and nothing would bound how many.
     if (waiting.has(socket)) return void socket.destroy();
-    const caller = callerOf(request.headers.authorization ?? '');
-    const bytes = bodyBytesOf(request);
-    if (bytes > 0 && !bodies.take(caller, bytes)) return refuse(request, reply);
-    if (bytes > 0) reply.raw.once('close', () => bodies.give(caller, bytes));
+    if (request.routeOptions.config.waitsForNobody === true) return done();
+    const caller = whose(request);
+    if (!request.is404 && !rooms.enter(request, reply, caller)) return refuse(request, reply);
     waiting.add(socket);
-    inTurn(caller, () => {
+    inTurn(caller ?? strangers, () => {
       waiting.delete(socket);
-      done();
+      if (request.is404) missing(request, reply);
+      else done();
     });
+  });
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    if (rooms.read(request, reply)) done();
+    else refuse(request, reply);
   });
 }
 
-/** One caller however it writes its key: every door takes these forms for the same. */
-const callerOf = (authorization: string): string => authorization.replace(/^bearer +/i, '');
+type Whose = (request: FastifyRequest) => string | null;
+
+const ofKey =
+  (whose: NonNullable<Sharing['whose']>): Whose =>
+  ({ headers: { authorization } }) =>
+    whose(authorization);
+
+/** Who was recognised by the same header before. */
+function remembering(app: FastifyInstance): Whose {
+  const known = new LRUCache<string, string>({ max: rememberedMax });
+  app.addHook('onResponse', (request, { statusCode }, done) => {
+    const caller = recognisedAs.get(request);
+    if (caller !== undefined) known.set(shownIn(request), caller);
+    else if (statusCode === 401) known.delete(shownIn(request));
+    done();
+  });
+  return (request) => known.get(shownIn(request)) ?? null;
+}
+
+const shownIn = ({ headers: { authorization, cookie } }: FastifyRequest): string => hashKey(authorization ?? `cookie ${cookie ?? ''}`);
+
+/** Where the bytes of a request's body are counted. */
+interface Rooms {
+  /** It waits, and nothing of it is read. False: there is no room. */
+  enter(request: FastifyRequest, reply: FastifyReply, caller: string | null): boolean;
+  /** It is read now. False: there is no room. */
+  read(request: FastifyRequest, reply: FastifyReply): boolean;
+}
+
+function createRooms({ bodiesBytes: roomBytes = bodiesBytes, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
+  const bodies = new FairRoom<string>(roomBytes);
+  let ofStrangers = 0;
+  const unrecognised = new WeakSet<FastifyRequest>();
+
+  const take = (caller: string, bytes: number, reply: FastifyReply): boolean => {
+    if (!bodies.take(caller, bytes)) return false;
+    reply.raw.once('close', () => bodies.give(caller, bytes));
+    return true;
+  };
+
+  return {
+    enter: (request, reply, caller) => {
+      const bytes = bodyBytesOf(request);
+      if (bytes === 0) return true;
+      if (caller !== null) return take(caller, bytes, reply);
+      const held = Math.min(bytes, unreadBytes);
+      if (ofStrangers + held > strangersMax) return false;
+      ofStrangers += held;
+      reply.raw.once('close', () => {
+        ofStrangers -= held;
+      });
+      unrecognised.add(request);
+      return true;
+    },
+    read: (request, reply) => {
+      if (!unrecognised.has(request)) return true;
+      const bytes = bodyBytesOf(request);
+      const caller = recognisedAs.get(request);
+      return caller === undefined ? bytes <= unreadBytes : take(caller, bytes, reply);
+    },
+  };
+}
 
 /** What is longer than it may be is not read; one that does not say how long it is may be as long as any. */
 function bodyBytesOf({ headers, routeOptions }: FastifyRequest): number {
@@ -54,6 +147,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Answers in the words of the route where there is no room for the body of a request. */
     readonly answerCrowded?: AnswerCrowded;
+    /** Takes no turn, and has no body: the health of the process does not hang on who asks it for something else. */
+    readonly waitsForNobody?: true;
   }
 }
 

@@ -14,6 +14,7 @@ import { retryHeader } from '../denial-body.ts';
 import type { Barred } from '../key.ts';
 import { answerUnread, isTooLarge } from '../answer-unread.ts';
 import { workspaceIn } from '../entrance.ts';
+import { recognised } from '../share-fairly.ts';
 import type { Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
 import {
@@ -99,9 +100,13 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
     return asSent(await hook.handle({ request, host, body, ...entered }));
   };
   const enter = (request: FastifyRequest, reply: FastifyReply, letIn: (entered: Entered) => void): void => {
+    const before = known.get(request);
+    if (before !== undefined) return letIn(before);
     const take = (entry: Entry): void => {
-      if ('status' in entry) refuse(reply, entry);
-      else letIn(entry);
+      if ('status' in entry) return void refuse(reply, entry);
+      recognised(request, entry.identity.keyId);
+      known.set(request, entry);
+      letIn(entry);
     };
     const entry = host.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
     if (entry instanceof Promise) entry.then(take, (error: unknown) => void reply.send(error));
@@ -117,11 +122,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
         }),
     },
     // Before a byte of the body is read: who may not ask is told nothing else.
-    onRequest: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) =>
-      enter(request, reply, (entered) => {
-        known.set(request, entered);
-        done();
-      }),
+    onRequest: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => enter(request, reply, () => done()),
     errorHandler: async (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       const { status, message } = publicError(error);
       const entered = known.get(request);

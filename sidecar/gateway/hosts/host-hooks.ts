@@ -36,7 +36,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
       scope.route<{ Params: Params }>({
         method: 'POST',
         url,
-        config: { answerCrowded: (request, reply, crowded) => refuseCrowded(door, request, reply, crowded) },
+        config: { answerCrowded: (request, reply, crowded) => refuseCrowded(door, request, reply, { crowded, known: known.get(request) }) },
         onRequest: async (request, reply) => {
           const host = hostNamed(request.params.host);
           if (host === null) return reply.code(404).send({ error: unknownHost(request.params.host) });
@@ -69,12 +69,18 @@ const unknownHost = (name: string): string => `there is no host ${JSON.stringify
 /** Which event it was is in a body that was not read. */
 const unreadRefusal = (host: Host, code: DenyCode, words: string): Answered => refusal(host, unreadText('', words), code, words);
 
+interface Crowded {
+  readonly crowded: Barred;
+  /** Undefined: nobody has asked yet whose request it is. */
+  readonly known: { readonly entered: LetIn | Barred } | undefined;
+}
+
 /** There is no room for the body of a request. */
-function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply, crowded: Barred): void {
+function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply, { crowded, known }: Crowded): void {
   const name = hostIn(request.params);
   const host = hostNamed(name);
   if (host === null) return void reply.code(404).send({ error: unknownHost(name) });
-  const entered = door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+  const entered = known?.entered ?? door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
   if (!('status' in entered)) door.crowded(entered);
   const { code, error } = 'status' in entered ? entered : crowded;
   void send(reply, unreadRefusal(host, code, error));
