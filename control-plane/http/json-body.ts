@@ -1,6 +1,6 @@
 // Reads a JSON body strictly: UTF-8, bounded in depth and nodes, free of what the database cannot hold, and every
 // refusal names the place.
-import { bounds, childPath } from '@tollgate/proto/contract';
+import { bounds, childPath, excessIn, tooManyValues } from '@tollgate/proto/contract';
 import { badRequest } from '../domain/refusal.ts';
 import { placeOfError } from './json-place.ts';
 
@@ -10,7 +10,11 @@ const unstorable = /[\0\p{Cs}]/u;
 /** Undefined for an empty body; throws `bad_request`. `nodesMax`: how many values it may have. */
 export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
   if (bytes.length === 0) return undefined;
-  const value = parseJson(decode(bytes));
+  const text = decode(bytes);
+  // Where it is nested too deep, the walk says in which place.
+  const excess = excessIn(text, { depth: Number.POSITIVE_INFINITY, nodes: nodesMax });
+  if (excess !== null) throw badRequest(`the body ${excess}`);
+  const value = parseJson(text);
   refuseUnstorable(value, nodesMax);
   return value;
 }
@@ -46,7 +50,7 @@ function refuseUnstorable(root: unknown, nodesMax: number): void {
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
     const { value, path, depth } = visit;
     nodes += 1;
-    if (nodes > nodesMax) throw badRequest(`the body has more than ${nodesMax} values`);
+    if (nodes > nodesMax) throw badRequest(`the body ${tooManyValues(nodesMax)}`);
     if (typeof value === 'string') refuseText(value, path);
     if (typeof value !== 'object' || value === null) continue;
     if (depth > bounds.jsonDepth) throw badRequest(`${shown(path)} is nested deeper than ${bounds.jsonDepth}`);

@@ -9,7 +9,7 @@ export const bounds = {
   documentBytes: 1_048_576,
   /** A body that is a whole set of them. */
   policySetBytes: 16 * 1_048_576,
-  policySetNodes: 2_000_000,
+  policySetNodes: 600_000,
   nameLength: 200,
   toolKeysInDocument: 10_000,
   /** What of a tool's output is looked at, as JSON. */

@@ -2,7 +2,7 @@
 // is how gates are passed, so whatever they could read differently is refused: keys that are twice in an object, text
 // behind the value, bytes that are not UTF-8, numbers that a double rounds, halves of surrogate pairs. A problem is told
 // by its place and not by what stands there, which may be a secret.
-import { bounds } from '@tollgate/proto/contract';
+import { bounds, excessIn, tooDeep, tooManyValues } from '@tollgate/proto/contract';
 
 export type StrictJson =
   | {
@@ -44,7 +44,7 @@ export function parseStrictText(
 ): StrictJson {
   if (text.startsWith('\uFEFF')) return { problem: 'begins with a byte order mark, which JSON does not have' };
   // Before anything is made of it: a text of brackets is thirty times as large as values.
-  const excess = text.length > nodes ? excessIn(text, { depth, nodes }) : null;
+  const excess = excessIn(text, { depth, nodes });
   if (excess !== null) return { problem: excess };
   let value: unknown;
   try {
@@ -58,33 +58,6 @@ export function parseStrictText(
   const problem = scan(text, { depth, nodes, exactNumbers, inexact: numbersAsText ? inexact : null });
   if (problem !== null) return { problem };
   return inexact.length === 0 ? { value } : { value: JSON.parse(quoted(text, inexact)), hasNumbersAsText: true };
-}
-
-const tooMany = (nodes: number): string => `has more than ${nodes} values`;
-
-const tooDeep = (depth: number): string => `is nested deeper than ${depth}`;
-
-/** Of too many values, if it is JSON: each bracket that opens is one, and so is what stands before each comma. */
-function excessIn(text: string, { depth, nodes }: Pick<ScanLimits, 'depth' | 'nodes'>): string | null {
-  let level = 0;
-  let opened = 0;
-  let commas = 0;
-  let isString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 34 /* " */) isString = !isString;
-    else if (!isString) {
-      if (code === 44 /* , */) commas += 1;
-      else if (code === 125 || code === 93 /* } ] */) level -= 1;
-      else if (code === 123 || code === 91 /* { [ */) {
-        opened += 1;
-        level += 1;
-        if (level > depth) return tooDeep(depth);
-      }
-      if (opened > nodes || commas >= nodes) return tooMany(nodes);
-    } else if (code === 92 /* \ */) at += 1;
-  }
-  return null;
 }
 
 /** The text with what stands at these places in quotes. */
@@ -138,7 +111,7 @@ function scan(text: string, limits: ScanLimits): string | null {
       continue;
     }
     const isKey = frame?.expectsKey === true;
-    if (!isKey && ++nodes > limits.nodes) return tooMany(limits.nodes);
+    if (!isKey && ++nodes > limits.nodes) return tooManyValues(limits.nodes);
     if (code === 123 || code === 91 /* { [ */) {
       if (frames.length >= limits.depth) return tooDeep(limits.depth);
       frame = code === 123 ? { keys: new Set(), expectsKey: true } : { keys: null, expectsKey: false };

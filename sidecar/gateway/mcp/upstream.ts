@@ -55,10 +55,7 @@ export interface ChannelListener {
   closed(problem: string): void;
 }
 
-/** A tool server cannot be reached, or not any more. Its message is for callers: no address, no secret. */
-export class UpstreamDown extends Error {
-  override readonly name = 'UpstreamDown';
-}
+export { MessageTooLarge, UpstreamDown } from './wire/upstream-down.ts';
 
 /** How much of a tool server the proxy puts up with. */
 export const upstreamBounds = {

@@ -7,6 +7,7 @@ import { recordedInTurn } from '../../govern/recorded.ts';
 import { type AwaitedCall, denialOf } from '../../govern/verdict.ts';
 import { isFields } from '../mcp/wire/message.ts';
 import { listedBy } from '../mcp/wire/methods.ts';
+import { messageNodes } from '../mcp/wire/server-message.ts';
 import { parseStrict, type StrictJson } from '../strict-json.ts';
 import { type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
 import { metadataText } from './checked-request.ts';
@@ -88,6 +89,6 @@ function takeWaiting(pending: PendingResults, metadata: Struct__Output | null): 
 }
 
 // As at our own door: what is written stays, so numbers may be beyond what we can hold.
-const limits = { depth: 256, nodes: 2_000_000, exactNumbers: false };
+const limits = { depth: 256, nodes: messageNodes, exactNumbers: false };
 
 const parseResult = (bytes: Uint8Array): StrictJson => parseStrict(bytes, limits);

@@ -6,7 +6,7 @@
 // times as long), gone (its group is killed, what it wrote before is delivered, then `closed` is called once).
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock, Timer } from '../../clock.ts';
-import { type Channel, type ChannelListener, UpstreamDown, upstreamBounds } from '../mcp/upstream.ts';
+import { type Channel, type ChannelListener, MessageTooLarge, UpstreamDown, upstreamBounds } from '../mcp/upstream.ts';
 import { LineTooLong, linesOf } from './lines.ts';
 
 export interface Command {
@@ -90,7 +90,7 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
         await listener.message(line);
       }
     } catch (error) {
-      end(error instanceof LineTooLong ? `wrote a line of more than ${upstreamBounds.messageBytes} bytes` : 'could not be read from');
+      end(whyUnread(error));
     }
     // Nothing more can come of it; most often it has ended.
     silent = true;
@@ -131,4 +131,9 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
       stdin.write(`${message}\n`, (error) => (error == null ? resolve() : reject(new UpstreamDown(problem ?? 'has ended'))));
     });
   return { channel: { send, close: () => end('was closed') }, hasSpoken: () => spoken };
+}
+
+function whyUnread(error: unknown): string {
+  if (error instanceof LineTooLong) return `wrote a line of more than ${upstreamBounds.messageBytes} bytes`;
+  return error instanceof MessageTooLarge ? `wrote ${error.what}` : 'could not be read from';
 }

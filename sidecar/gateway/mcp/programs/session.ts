@@ -8,7 +8,7 @@ import type { Answer, Exchange } from '../exchange.ts';
 import { withMember } from '../wire/json-text.ts';
 import type { ClientRequest } from '../wire/message.ts';
 import { parseServerMessage, type ServerMessage } from '../wire/server-message.ts';
-import { type Channel, type ChannelListener, UpstreamDown } from '../upstream.ts';
+import { type Channel, type ChannelListener, MessageTooLarge, UpstreamDown } from '../upstream.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
 import { createUnheard } from './unheard.ts';
@@ -126,11 +126,12 @@ export async function openProgramSession(
   };
 }
 
-/** Null: what is no message is dropped, as is whatever a program prints besides. */
+/** Null: what is no message is dropped, as is whatever a program prints besides. Throws `MessageTooLarge`. */
 export function readMessage(bytes: Uint8Array): ServerMessage | null {
   try {
     return parseServerMessage(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
+  } catch (error) {
+    if (error instanceof MessageTooLarge) throw error;
     return null;
   }
 }

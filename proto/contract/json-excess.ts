@@ -1,0 +1,30 @@
+// Whether a JSON text holds more values than it may, before anything is made of it: parsed, a value takes up to 210 bytes (docs/design/bounds.md), and a
+// text of brackets is thirty times as large as it was.
+
+export const tooManyValues = (nodes: number): string => `has more than ${nodes} values`;
+
+export const tooDeep = (depth: number): string => `is nested deeper than ${depth}`;
+
+/** In words that follow what it is; null: it holds no more, or is no JSON. Each bracket that opens is a value, and so is what stands before each comma. */
+export function excessIn(text: string, { depth, nodes }: { readonly depth: number; readonly nodes: number }): string | null {
+  if (text.length <= nodes) return null;
+  let level = 0;
+  let opened = 0;
+  let commas = 0;
+  let isString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 34 /* " */) isString = !isString;
+    else if (!isString) {
+      if (code === 44 /* , */) commas += 1;
+      else if (code === 125 || code === 93 /* } ] */) level -= 1;
+      else if (code === 123 || code === 91 /* { [ */) {
+        opened += 1;
+        level += 1;
+        if (level > depth) return tooDeep(depth);
+      }
+      if (opened > nodes || commas >= nodes) return tooManyValues(nodes);
+    } else if (code === 92 /* \ */) at += 1;
+  }
+  return null;
+}

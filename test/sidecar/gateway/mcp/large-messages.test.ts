@@ -1,0 +1,71 @@
+// What a tool server may say at once: large honest messages pass, and what would take the heap of a sidecar is refused before it is parsed.
+import { bounds } from '@tollgate/proto/contract';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { parseBody } from '../../../../control-plane/http/json-body.ts';
+import { readMessage } from '../../../../sidecar/gateway/mcp/programs/session.ts';
+import { MessageTooLarge } from '../../../../sidecar/gateway/mcp/upstream.ts';
+import { messageNodes as most, parseServerMessage } from '../../../../sidecar/gateway/mcp/wire/server-message.ts';
+
+const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
+
+const textOf = (text: string): string => JSON.stringify({ content: [{ type: 'text', text }] });
+
+test.each([
+  ['a file of 8 MiB in one text', () => textOf('x'.repeat(8 * 1_048_576))],
+  [
+    'an image of 12 MiB in base64',
+    () => JSON.stringify({ content: [{ type: 'image', data: Buffer.alloc(9 * 1_048_576).toString('base64'), mimeType: 'image/png' }] }),
+  ],
+  ['a text of code, full of brackets', () => textOf('[{,'.repeat(1_000_000))],
+  [
+    'a list of 50,000 rows',
+    () =>
+      JSON.stringify({
+        structuredContent: {
+          rows: Array.from({ length: 50_000 }, (_, id) => ({
+            id,
+            name: `row ${id}`,
+            on: true,
+            at: '2026-11-24',
+            size: 1.5,
+            tags: ['a', 'b'],
+          })),
+        },
+      }),
+  ],
+])('%s is read', (_what, result) => {
+  expect(parseServerMessage(answer(result()))).toMatchObject({ kind: 'response', id: 1, holds: 'result' });
+});
+
+test('a message of more than 500,000 values is refused before anything is made of it, in words', () => {
+  const parsing = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parsing.mockRestore());
+  for (const one of ['{}', '[]', '{"a":{"b":[]}}']) {
+    const text = answer(`[${Array.from({ length: most }, () => one).join(',')}]`);
+    expect(() => parseServerMessage(text)).toThrow(new MessageTooLarge(`a message that has more than ${most} values`));
+    expect(() => readMessage(Buffer.from(text))).toThrow(MessageTooLarge);
+  }
+  expect(parsing).not.toHaveBeenCalled();
+});
+
+test('a policy set of 10,000 agents is read, and a body of too many values is refused before anything is made of it', () => {
+  const agents = Array.from({ length: 10_000 }, (_, at) => ({
+    id: `agent-${at}`,
+    name: `agent ${at}`,
+    enabledTools: Array.from({ length: 20 }, (__, tool) => `server-${tool}.tool-${at}`),
+    scopes: ['tickets.read', 'tickets.write', 'mail.send'],
+    caps: { maxToolCalls: 100, maxBudgetCents: 500, maxDurationMs: 60_000, maxToolRounds: 10 },
+    tiers: { interactive: { permission: 'allow', rateLimit: 60 }, background: { permission: 'deny' } },
+  }));
+  const bytes = Buffer.from(JSON.stringify({ agents }));
+  expect(bytes.length).toBeLessThan(bounds.policySetBytes);
+  expect(parseBody(bytes, bounds.policySetNodes)).toEqual({ agents });
+  const parsing = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parsing.mockRestore());
+  const large = Buffer.from(`[${'{},'.repeat(bounds.policySetNodes)}0]`);
+  expect(() => parseBody(large, bounds.policySetNodes)).toThrow(`the body has more than ${bounds.policySetNodes} values`);
+  expect(() => parseBody(Buffer.from('['.repeat(1_048_576)), bounds.jsonNodes)).toThrow(
+    `the body has more than ${bounds.jsonNodes} values`,
+  );
+  expect(parsing).not.toHaveBeenCalled();
+});
