@@ -100,8 +100,6 @@ function failing() {
 }
 
 function openShared({ counters, cell, govern }: TestSidecar): GovernedRun {
-  const index = cell.current;
-  if (index === null) throw new Error('no policy');
   const identity = { sub: 'ann', keyId: 'key-1', scopes: ['govern'] };
   const of = { keyId: 'key-1', sub: 'ann', sessionId: 's', agents: ['agent-1'] };
   const usage = createRunUsage(counters, {
@@ -109,7 +107,7 @@ function openShared({ counters, cell, govern }: TestSidecar): GovernedRun {
     startedAt: govern.clock.now(),
     shared: { id: runIdOf(of), agentId: 'agent-1', of },
   });
-  return resumeRun(index, {
+  return resumeRun(cell, {
     claim: { identity, hops: [{ agent: 'bot', tier: 'api', client: 'c' }] },
     facts: { sessionId: 's', client: { name: 'c' }, runChain: ['bot'], chainClaimed: false },
     numbers: createNumbers(),
