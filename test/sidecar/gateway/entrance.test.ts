@@ -144,7 +144,15 @@ test('what was asked through one door counts at every other', async () => {
 test.each(hosts)('%s is told in its own words, with 200', async (name) => {
   const { ask } = await start();
   const host = hostNamed(name);
-  const event = { hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: {}, session_id: 's1', toolName: 'Bash', toolArgs: '{}' };
+  const event = {
+    hook_event_name: name === 'opencode' ? 'tool.execute.before' : 'PreToolUse',
+    tool: 'Bash',
+    tool_name: 'Bash',
+    tool_input: {},
+    session_id: 's1',
+    toolName: 'Bash',
+    toolArgs: '{}',
+  };
   await ask('/govern/tool-use', use);
   const answer = await ask(`/hooks/${name}`, event);
   expect(answer).toMatchObject({ status: 200, headers: { 'x-tollgate-answer': 'deny' } });

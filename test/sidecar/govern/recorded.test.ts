@@ -60,6 +60,15 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { minLength: 1, maxLength: 25 },
 );
 
+/** One call more than the limit lets through. */
+const overLimit: readonly Step[] = Array.from({ length: max + 1 }, () => ({
+  tool: 'github.read',
+  door: 'library',
+  entry: 'takes',
+  takesBack: 'takes',
+  passMs: 0,
+}));
+
 /** A spool that fails as it is told, and what it holds. */
 function failing() {
   const held: AuditEntry[] = [];
@@ -208,7 +217,7 @@ test('over windows of a process by itself, what stands in the log and is counted
     fc.asyncProperty(steps, async (told) => {
       await play(told, null, met);
     }),
-    { numRuns: cases },
+    { numRuns: cases, examples: [[overLimit]] },
   );
   expect([...met].toSorted()).toEqual(['agent_tools', 'allowed', 'audit_unavailable', 'error', 'rate_limited']);
 });
