@@ -35,7 +35,7 @@ export interface GovernedRun {
 }
 
 /** Texts and numbers only: nothing here may lead to an index, a document or a profile. */
-export interface DecidedBy {
+interface DecidedBy {
   /** What entries say of the caller and the snapshot, as text. */
   readonly callerText: string;
   readonly agent: string;

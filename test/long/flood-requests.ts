@@ -12,7 +12,7 @@ export interface AttackOrder {
   readonly doors: Doors | null;
 }
 
-export interface Doors {
+interface Doors {
   /** Of ExtMcp, as agentgateway asks: `host:port`; null: the program has none. */
   readonly mesh: string | null;
   /** The name of a tool server behind the MCP door. */

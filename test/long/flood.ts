@@ -43,10 +43,11 @@ const standAt = (place: keyof typeof priorities): void => {
   if (mayRaise) setPriority(priorities[place]);
 };
 /**
- * Of injection and of the chart, in MiB. Neither sets options of Node: in a cgroup with such a limit Node 20 takes these by itself
- * (`v8.getHeapStatistics().heap_size_limit` is 259 and 524 MiB there, as with these).
+ * Of injection and of the chart, in MiB. The images say how large the new space of the heap may be; of the old one Node 20 takes half of the limit of
+ * its cgroup (`v8.getHeapStatistics().heap_size_limit` is 304 and 560 MiB there, as with these).
  */
-const memory = isSidecar ? { limitMb: 512, oldSpaceMb: 256, semiSpaceMb: 1 } : { limitMb: 1_024, oldSpaceMb: 512, semiSpaceMb: 4 };
+const semiSpaceMb = 16;
+const memory = isSidecar ? { limitMb: 512, oldSpaceMb: 256 } : { limitMb: 1_024, oldSpaceMb: 512 };
 /** What `TOLLGATE_REQUESTS_PER_SECOND` of each lets through, unless something else is said. */
 const requestsPerSecond = Number(values['per-second'] ?? (isSidecar ? 1_000 : 250));
 const restMs = 50;
@@ -134,7 +135,7 @@ const percentile = (took: readonly number[], share: number): number => took.toSo
 
 async function run(tree: Tree, say: (line: string) => void): Promise<number> {
   return withClosing(async (closing, folder) => {
-    const nodeArgs = [`--max-old-space-size=${memory.oldSpaceMb}`, `--max-semi-space-size=${memory.semiSpaceMb}`];
+    const nodeArgs = [`--max-old-space-size=${memory.oldSpaceMb}`, `--max-semi-space-size=${semiSpaceMb}`];
     standAt(isSidecar ? 'behind' : 'program');
     const stage = await openStage(tree, folder, closing, isSidecar ? [] : nodeArgs);
     standAt('program');
