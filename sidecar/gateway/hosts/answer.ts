@@ -27,6 +27,8 @@ interface Caller extends LetIn {
   readonly headers: Headers;
   /** Where it was said beside the event. */
   readonly tier: 'background' | null;
+  /** Of the agent that the user talks to, said beside the event; empty: nobody said one. */
+  readonly agent: string;
   /** It is answered by then, by the sidecar's clock. */
   readonly until: number;
 }
@@ -102,11 +104,11 @@ const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...cal
 
 function calling(
   { sidecar, sessions }: Pick<Door, 'sidecar' | 'sessions'>,
-  { host, identity, tier }: Caller,
+  { host, identity, tier, agent }: Caller,
   call: HostCall,
 ): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also'> } {
   const { tool, input, callId } = call;
-  const session = sessions.find(identity, claimedOf(host, call, tier));
+  const session = sessions.find(identity, claimedOf(host, call, { tier, agent }));
   // By the host's own name: no table of a workspace makes another tool of it.
   if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
   const { tool: named, also, problem } = ourName(namesFor(sidecar.govern.cell, session), host.name, call);
@@ -130,12 +132,14 @@ function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
 
 const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that whoever asks sees whether a denial blocks`;
 
-function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, said: Caller['tier']): Claimed {
+function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, said: Pick<Caller, 'tier' | 'agent'>): Claimed {
+  const subagent = nameProblem(agent) === null ? agent : '';
   return {
     sessionId,
-    chain: [nameProblem(agent) === null ? agent : ''],
+    // A sub-agent of the host is below the one that the user talks to, where that has a name.
+    chain: said.agent === '' ? [subagent] : subagent === '' || subagent === said.agent ? [said.agent] : [said.agent, subagent],
     delegatedTools: null,
-    tier: said ?? tier,
+    tier: said.tier ?? tier,
     client: version === null || nameProblem(version) !== null ? { name: host.name } : { name: host.name, version },
   };
 }

@@ -4,6 +4,7 @@
 import { bounds, type DenyCode } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerUnread, isTooLarge } from '../answer-unread.ts';
+import { readCallerHeaders } from '../caller-headers.ts';
 import { type Entrance, type LetIn, workspaceIn } from '../entrance.ts';
 import { publicError } from '../errors.ts';
 import { parseStrict, parseStrictText } from '../strict-json.ts';
@@ -122,18 +123,24 @@ async function answer(door: Door, host: Host, { request, entered, until }: Known
     request.log.warn({ host: host.name, problem: event.problem }, 'a host hook could not be read');
     return refusal(host, event, 'call_malformed', `the hook's input ${event.problem}`);
   }
-  return decide(door, { host, event, ...entered, request, until });
+  const agent = agentHeader(request);
+  if (typeof agent !== 'string') {
+    request.log.warn({ host: host.name, problem: agent.problem }, 'a host hook could not be read');
+    return refusal(host, event, 'call_malformed', agent.problem);
+  }
+  return decide(door, { host, event, ...entered, request, agent, until });
 }
 
 interface Asked extends LetIn {
   readonly host: Host;
   readonly event: Exclude<HostEvent, { readonly phase: 'unreadable' }>;
   readonly request: FastifyRequest;
+  readonly agent: string;
   readonly until: number;
 }
 
-async function decide(door: Door, { host, event, identity, request, until }: Asked): Promise<Answered> {
-  const caller = { host, identity, tier: tierHeader(request), headers: request.headers, until };
+async function decide(door: Door, { host, event, identity, request, agent, until }: Asked): Promise<Answered> {
+  const caller = { host, identity, tier: tierHeader(request), agent, headers: request.headers, until };
   switch (event.phase) {
     case 'before':
       return answerBefore(door, { ...caller, event });
@@ -154,6 +161,12 @@ const versionHeader = ({ headers }: FastifyRequest): string | null => {
   return typeof version === 'string' && version.length <= versionLengthMax ? version : null;
 };
 const versionLengthMax = 40;
+
+/** `tollgate hook --agent` says it: the name that the hooks were installed with. Empty: none; or what is wrong with it. */
+function agentHeader({ headers }: FastifyRequest): string | { readonly problem: string } {
+  const caller = readCallerHeaders({ 'x-tollgate-agent': headers['x-tollgate-agent'] });
+  return 'problem' in caller ? caller : caller.agent;
+}
 
 function eventOf(host: Host, request: FastifyRequest): HostEvent {
   const { body } = request;

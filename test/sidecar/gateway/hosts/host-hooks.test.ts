@@ -160,6 +160,48 @@ describe('who calls', () => {
     expect(await tierOf({}, { 'x-tollgate-tier': 'background' })).toEqual(['background']);
     expect(await tierOf({ permission_mode: 'bypassPermissions' }, { 'x-tollgate-tier': 'interactive' })).toEqual(['background']);
   });
+
+  const laptop = { 'x-tollgate-agent': 'ann laptop' };
+
+  test('is the agent that the hooks were installed with, and a sub-agent below it', async () => {
+    const { ask, sidecar } = await startHosts(anybody);
+    const subagent = { agent_id: 'a1', agent_type: 'Explore' };
+    await ask('claude-code', before('claude-code'), laptop);
+    await ask('claude-code', before('claude-code', { ...subagent, tool_use_id: 't2' }), laptop);
+    await ask('claude-code', { ...after('claude-code'), ...subagent, tool_use_id: 't2' }, laptop);
+    const entries = await sidecar.entries();
+    expect(entries.map(({ hookEvent, agentName, chain }) => [hookEvent, agentName, chain ?? null])).toEqual([
+      ['PreToolUse', 'ann laptop', null],
+      ['PreToolUse', 'Explore', ['ann laptop', 'Explore']],
+      ['PostToolUse', 'Explore', ['ann laptop', 'Explore']],
+    ]);
+  });
+
+  test('a sub-agent is held to the rules of the agent above it too', async () => {
+    const rules = document({
+      id: { layer: 'agent-type', agentType: 'claude-code::subagent::ann laptop' },
+      defaults: [['subagent', { permission: 'deny' }]],
+    });
+    const { ask } = await startHosts({ ...anybody, documents: [rules] });
+    const input = before('claude-code', { agent_id: 'a1', agent_type: 'Explore' });
+    expect(await ask('claude-code', input, laptop)).toMatchObject({ kind: 'deny', text: expect.stringContaining('policy_denied') });
+    expect(await ask('claude-code', input)).toMatchObject({ kind: 'allow' });
+  });
+
+  test.each(['x'.repeat(201), 'a\u200bb', 'ä\u0085'])('a name that is none denies the call: %j', async (name) => {
+    const { ask, sidecar } = await startHosts(anybody);
+    const answer = await ask('codex', before('codex'), { 'x-tollgate-agent': name });
+    expect(answer).toMatchObject({ kind: 'deny', text: expect.stringContaining('call_malformed: X-Tollgate-Agent must') });
+    expect(await sidecar.entries()).toEqual([]);
+  });
+
+  test('a name that nobody registered is decided as no name is, and denied where the workspace knows all agents', async () => {
+    for (const unknownAgents of ['allow', 'deny'] as const) {
+      const { ask } = await startHosts({ ...anybody, settings: settings({ unknownAgents }) });
+      const [named, nameless] = [await ask('codex', before('codex'), laptop), await ask('codex', before('codex'))];
+      expect([named.kind, nameless.kind]).toEqual([unknownAgents, unknownAgents]);
+    }
+  });
 });
 
 test("one rule holds for every host's name of an MCP tool", async () => {
