@@ -4,7 +4,12 @@ import { existsSync } from 'node:fs';
 
 const [, , command, host, ...rest] = process.argv;
 // A host waits for it at every call: it loads nothing of the other commands.
-const isHook = command === 'hook' && host !== undefined && !host.startsWith('-') && rest.length === 0;
+const isHook =
+  command === 'hook' &&
+  host !== undefined &&
+  !host.startsWith('-') &&
+  rest.length % 2 === 0 &&
+  rest.every((word, at) => at % 2 === 1 || word === '--host-version' || word === '--agent');
 const main = new URL(isHook ? './dist/cli/hook-main.js' : './dist/cli/main.js', import.meta.url);
 if (!existsSync(main)) {
   process.stderr.write('tollgate is not built yet; run: npm run build\n');

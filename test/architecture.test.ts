@@ -399,7 +399,12 @@ test('what the control plane takes of the evaluator loads nothing that listens, 
 test('what a host starts for every call loads nothing but Node and the words of the hosts', () => {
   const { files, modules } = loadedBy('control-plane/cli/hook-main.ts');
   expect([...modules].filter((name) => !name.startsWith('node:') && name !== '@tollgate/sidecar/hosts')).toEqual([]);
-  const ours = ['control-plane/cli/hook-main.ts', 'control-plane/cli/commands/hook.ts', 'control-plane/cli/hooks/connection.ts'];
+  const ours = [
+    'control-plane/cli/hook-main.ts',
+    'control-plane/cli/commands/hook.ts',
+    'control-plane/cli/hooks/connection.ts',
+    'control-plane/cli/hooks/paths.ts',
+  ];
   expect([...files].filter((path) => !within(path, 'sidecar/gateway/hosts', ...ours))).toEqual([]);
 });
 

@@ -4,6 +4,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { hosts } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
+import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts';
+import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
+import { placesIn } from '../../control-plane/cli/hooks/settings-toml.ts';
+import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
 import { folder as casesFolder, recorded, startHosts } from '../sidecar/gateway/hosts/recorded.ts';
 import { agent, key as compiledKey, keyText } from '../support/snapshots.ts';
 import { closedOrigin, folder, jsonOf, run } from './cli.ts';
@@ -14,6 +18,15 @@ const anybody = { agents: [agent({ id: 'other', name: 'other' })] };
 // The program itself, from its sources.
 const source = fileURLToPath(new URL('../../control-plane/cli/hook-main.ts', import.meta.url));
 const tsx = import.meta.resolve('tsx');
+
+/** Has Codex trust every hook of its settings, as it writes that down itself. */
+function trustHooks(home: string, change: (lines: string) => string = (lines) => lines): void {
+  const path = join(home, '.codex/config.toml');
+  const lines = placesIn(parseToml(readFileSync(path, 'utf8'))).map(
+    (place) => `\n[hooks.state."${stateKey(path, place)}"]\ntrusted_hash = "${hookHash(place)}"\n`,
+  );
+  writeFileSync(path, `${readFileSync(path, 'utf8')}\n[hooks.state]\n${change(lines.join(''))}`);
+}
 
 /** A program that is started as `<self> hook <host>`. */
 function program(home: string): string {
@@ -37,7 +50,9 @@ async function machine(where?: string) {
 test('a machine with none of the hosts is said to be one, and that is no failure', async () => {
   const { cli } = await machine();
   const { code, out } = await cli(['doctor']);
-  expect(out).toContain('none of Claude Code, Codex, Cursor, Gemini CLI, Copilot CLI, OpenCode, Cline is on this machine');
+  expect(out).toContain(
+    'none of Claude Code, Codex, Cursor, Gemini CLI, Copilot CLI, OpenCode, Cline, Windsurf, Aider, Qwen Code is on this machine',
+  );
   expect(out).toMatch(/^sidecar http:\S+: reachable; policy of revision 1, connected; the key from TOLLGATE_KEY is good$/m);
   expect(code).toBe(0);
   const { cli: without } = await machine(await closedOrigin());
@@ -81,6 +96,7 @@ describe.each(hosts)('%s', (host) => {
     const before = await cli(['doctor']);
     expect(before).toMatchObject({ code: 2, out: expect.stringContaining(`tollgate hooks install ${host}`) });
     expect(await cli(['hooks', 'install', host])).toMatchObject({ code: 0 });
+    if (host === 'codex') trustHooks(home);
     const after = await cli(['doctor']);
     expect(after.out).toContain('the canary was denied, so a denial blocks');
     expect(after.code).toBe(0);
@@ -91,6 +107,8 @@ describe.each(hosts)('%s', (host) => {
 test('hooks that let calls through, for want of a program or a key over HTTP, are called what they are', async () => {
   const { cli, home } = await machine();
   await cli(['hooks', 'install', 'codex']);
+  trustHooks(home);
+  // It says nothing, so Codex has no reason to show, and runs the call.
   writeFileSync(join(home, 'tollgate'), '#!/bin/sh\nexit 127\n');
   expect(await cli(['doctor'])).toMatchObject({ code: 1, out: expect.stringContaining('A CALL WOULD RUN') });
   const { cli: http } = await machine();
@@ -164,7 +182,124 @@ describe('hooks that their host would not ask before every call are not vouched 
     );
     writeFileSync(join(home, '.claude/settings.json'), '{"disableAllHooks": false}');
     for (const host of ['codex', 'claude-code']) await cli(['hooks', 'install', host]);
+    trustHooks(home, (lines) => lines.replace('\n[hooks.state]\n', ''));
     expect(await cli(['doctor'])).toMatchObject({ code: 0, out: expect.not.stringContaining('UNASKED') });
+  });
+});
+
+describe('Codex runs what its user has trusted', () => {
+  const codex = async () => {
+    const made = await machine();
+    await made.cli(['hooks', 'install', 'codex']);
+    return made;
+  };
+  test.each([
+    ['nothing was trusted', null, 'has not trusted this hook yet (PreToolUse): open /hooks in Codex and trust it'],
+    [
+      'one is disabled',
+      (lines: string) => lines.replace('trusted_hash', 'enabled = false\ntrusted_hash'),
+      'is disabled in Codex (PreToolUse)',
+    ],
+    ['it was another hook', (lines: string) => lines.replace(/sha256:../, 'sha256:00'), 'as it was before (PreToolUse)'],
+    [
+      'outputs are not asked about',
+      (lines: string) => lines.replace('post_tool_use:0', 'post_tool_use:1'),
+      'not trusted this hook yet (PostToolUse)',
+    ],
+  ] as const)('%s', async (_, change, words) => {
+    const { cli, home } = await codex();
+    if (change !== null) trustHooks(home, change);
+    const { code, out } = await cli(['doctor']);
+    expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining(words) });
+    expect(out).not.toContain('a denial blocks');
+  });
+
+  test('in a folder it is asked whether Codex reads its settings at all', async () => {
+    const { cli, home, cwd } = await machine();
+    await cli(['hooks', 'install', 'codex', '--project']);
+    expect((await cli(['doctor'])).out).toContain('Codex does not read the settings of this folder');
+    mkdirSync(join(home, '.codex'));
+    writeFileSync(join(home, '.codex/config.toml'), `[projects."${dirname(cwd)}"]\ntrust_level = "trusted"\n`);
+    expect((await cli(['doctor'])).out).toContain('has not trusted this hook yet');
+  });
+
+  test('where Codex itself answers, its word is taken', async () => {
+    const { cli, home } = await codex();
+    const path = join(home, '.codex/config.toml');
+    const bin = folder();
+    const say = (enabled: boolean, trustStatus: string): void => {
+      const hooks = ['pre', 'post'].map((phase) => ({ key: `${path}:${phase}_tool_use:0:0`, enabled, trustStatus }));
+      const answer = JSON.stringify({ id: 2, result: { data: [{ cwd: '/', hooks }] } });
+      writeFileSync(
+        join(bin, 'codex'),
+        `#!/bin/sh\n[ "$1" = --version ] && echo codex-cli 0.169.0 && exit\nread a; echo '{"id":1,"result":{}}'; read b; read c; echo '${answer}'; read d\n`,
+        { mode: 0o755 },
+      );
+    };
+    const PATH = `${bin}:/usr/bin:/bin`;
+    say(true, 'trusted');
+    expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 0, out: expect.stringContaining('a denial blocks') });
+    say(false, 'trusted');
+    expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('is disabled in Codex') });
+    say(true, 'modified');
+    expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('as it was before') });
+    writeFileSync(join(bin, 'codex'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    expect(await cli(['doctor'], { PATH })).toMatchObject({ code: 1, out: expect.stringContaining('has not trusted') });
+  });
+
+  // Seen from `hooks/list` of Codex 0.169.0.
+  test('the digest is that of Codex 0.169', () => {
+    const handler = (command: string, more = {}) => ({ type: 'command', command, ...more });
+    const place = { event: 'PreToolUse', group: 0, at: 0 };
+    expect(hookHash({ ...place, handler: handler('echo hi', { timeout: 10 }), table: {} })).toBe(
+      'sha256:7a71ee914aae1e8851a62cc0bb833b0269c1789a3d6103a49a5e6544a18c5fbc',
+    );
+    expect(hookHash({ ...place, handler: handler('echo two'), table: { matcher: 'Bash' } })).toBe(
+      'sha256:159f40a5d34bbd92562c92c2f03eb4f5d1bb453143f2f98c8a3316e231825cf4',
+    );
+  });
+});
+
+describe('where the program of the hook is gone', () => {
+  test.each(hosts)('the line that %s runs denies, or doctor says that it would not', async (host) => {
+    const { cli, home, cwd } = await machine();
+    await cli(['hooks', 'install', host]);
+    if (host === 'codex') trustHooks(home);
+    expect((await cli(['doctor'])).out).not.toContain('is gone');
+    const path = hostSettings[host].file('user', { env: {}, home }, cwd);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/ \|\| (?:exit 2|echo '[^']*')/g, ''));
+    const { code, out } = await cli(['doctor']);
+    expect(out).toContain(`once the program of the hook is gone: run tollgate hooks install ${host} again`);
+    expect(code).toBe(1);
+  });
+});
+
+test('another version of the host than the hooks were installed for is told, and an older one is no proof', async () => {
+  const { cli } = await machine();
+  const bin = folder();
+  const PATH = `${bin}:/usr/bin:/bin`;
+  const isNow = (version: string): void => writeFileSync(join(bin, 'gemini'), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 });
+  isNow('0.61.0');
+  await cli(['hooks', 'install', 'gemini-cli'], { PATH });
+  expect((await cli(['doctor'], { PATH })).out).not.toContain('the hooks say');
+  isNow('0.70.1');
+  expect(await cli(['doctor'], { PATH })).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('Gemini CLI is 0.70.1 now, and the hooks say 0.61.0: run tollgate hooks install gemini-cli again'),
+  });
+  isNow('0.9.0');
+  expect(await cli(['doctor'], { PATH })).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('CALLS WOULD RUN UNASKED: Gemini CLI is 0.9.0'),
+  });
+});
+
+test('agents that have no hooks of ours are named', async () => {
+  const { cli, home } = await machine();
+  mkdirSync(join(home, '.codeium/windsurf'), { recursive: true });
+  expect(await cli(['doctor'])).toMatchObject({
+    code: 2,
+    out: expect.stringMatching(/Windsurf: found by .*\n {2}there are no hooks of tollgate/),
   });
 });
 

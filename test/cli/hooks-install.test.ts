@@ -2,10 +2,11 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hosts, type HostName } from '@tollgate/proto/contract';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addHooks, removeHooks } from '../../control-plane/cli/hooks/settings-json.ts';
-import { addBlock, removeBlock } from '../../control-plane/cli/hooks/settings-toml.ts';
+import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts';
+import { isOurCommand } from '../../control-plane/cli/hooks/handler.ts';
+import { addTables, placesIn, removeTables } from '../../control-plane/cli/hooks/settings-toml.ts';
+import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
 import { parseJsonc, valueOf } from '../../control-plane/cli/hooks/jsonc.ts';
 import { keyText } from '../support/snapshots.ts';
 import { folder, jsonOf, run } from './cli.ts';
@@ -50,8 +51,9 @@ describe.each(hosts)('%s', (host) => {
     expect(jsonOf(await hooks('install', host, '--json'))).toMatchObject({ changed: false });
     expect(read(user)).toBe(text);
     expect(await hooks('uninstall', host)).toMatchObject({ code: 0 });
-    expect(existsSync(join(home, user))).toBe(false);
+    expect(readdirSync(home)).toEqual([]);
     expect(jsonOf(await hooks('uninstall', host, '--json'))).toMatchObject({ changed: false });
+    expect(readdirSync(home)).toEqual([]);
   });
 
   test('those of a project hold no path and no key of this machine', async () => {
@@ -62,7 +64,7 @@ describe.each(hosts)('%s', (host) => {
     expect(text).not.toMatch(/\/usr\/bin|\/opt|gsk_/);
     expect(existsSync(join(home, '.config/tollgate/sidecar.json'))).toBe(false);
     expect(await hooks('uninstall', host, '--project')).toMatchObject({ code: 0 });
-    expect(existsSync(join(cwd, project))).toBe(false);
+    expect([readdirSync(cwd), readdirSync(home)]).toEqual([[], []]);
   });
 
   test('a file that cannot be read as what it is is refused with its place, and left', async () => {
@@ -70,7 +72,7 @@ describe.each(hosts)('%s', (host) => {
     const broken = host === 'codex' ? 'model = "gpt\n' : '{\n  "hooks": {"a" 1}\n}\n';
     write(user, broken);
     const isWhole = host === 'opencode' || host === 'cline';
-    const place = host === 'codex' ? 'line 1, column 9' : isWhole ? 'it is not a file of ours' : 'line 2, column 17';
+    const place = host === 'codex' ? 'line 1, column 13' : isWhole ? 'it is not a file of ours' : 'line 2, column 17';
     expect(await hooks('install', host)).toMatchObject({ code: 1, err: expect.stringContaining(place) });
     expect(await hooks('install', host)).toMatchObject({ err: expect.stringContaining(user) });
     expect(read(user)).toBe(broken);
@@ -133,7 +135,6 @@ describe('what is there', () => {
     expect(await hooks('install', host)).toMatchObject({ code: 0 });
     for (const line of text.split('\n').filter((one) => one.includes('mine') || one.includes('model')))
       expect(read(path)).toContain(line.trim().replace(/,$/, '').slice(0, 20));
-    expect(readFileSync(join(home, `${path}.before-tollgate`), 'utf8')).toBe(text);
     expect(statSync(join(home, path)).mode & 0o777).toBe(0o640);
     expect(await hooks('uninstall', host)).toMatchObject({ code: 0 });
     expect(read(path)).toBe(text);
@@ -149,25 +150,26 @@ describe('what is there', () => {
     expect(read('dotfiles/claude.json')).toContain('hook claude-code');
   });
 
-  test('is in its copy whatever install and uninstall did since, and the next install copies what is there then', async () => {
-    const { hooks, write, read } = machine();
+  test('is not copied: what an older version copied goes with the next install, or when ours go', async () => {
+    const { home, hooks, write } = machine();
     const path = '.claude/settings.json';
     write(path, claude);
-    await hooks('install', 'claude-code');
-    await hooks('install', 'claude-code', '--http');
-    expect(read(`${path}.before-tollgate`)).toBe(claude);
-    await hooks('uninstall', 'claude-code');
-    expect(read(`${path}.before-tollgate`)).toBe(claude);
-    write(path, '{"model": "sonnet"}');
-    await hooks('install', 'claude-code');
-    expect(read(`${path}.before-tollgate`)).toBe('{"model": "sonnet"}');
+    for (const verb of ['install', 'uninstall']) {
+      write(`${path}.before-tollgate`, '{}');
+      expect((await hooks(verb, 'claude-code')).out).not.toContain('before-tollgate');
+      expect(readdirSync(join(home, '.claude'))).toEqual(['settings.json']);
+    }
   });
 
-  test('is no copy of what install itself wrote', async () => {
-    const { home, hooks } = machine();
-    await hooks('install', 'claude-code');
-    expect(jsonOf(await hooks('install', 'claude-code', '--http', '--json'))).toMatchObject({ changed: true, backup: null });
-    expect(readdirSync(join(home, '.claude'))).toEqual(['settings.json']);
+  test('keeps ours in their place where nothing changes, whatever stands behind them', async () => {
+    const { hooks, write, read } = machine();
+    await hooks('install', 'codex');
+    const text = `${read('.codex/config.toml')}\n[mcp_servers.x]\ncommand = "y"\n`;
+    write('.codex/config.toml', text);
+    expect(jsonOf(await hooks('install', 'codex', '--json'))).toMatchObject({ changed: false });
+    expect(read('.codex/config.toml')).toBe(text);
+    await hooks('uninstall', 'codex');
+    expect(read('.codex/config.toml')).toBe('[mcp_servers.x]\ncommand = "y"\n');
   });
 
   test('a link to what is not there yet stays a link, before and after', async () => {
@@ -204,22 +206,107 @@ describe('what is there', () => {
   });
 });
 
+const ours = { type: 'command', command: 'tollgate hook codex', timeout: 10 } as const;
+const tables = [
+  ['PreToolUse', ours],
+  ['PostToolUse', ours],
+] as const;
+const isOurs = (handler: unknown): boolean => JSON.stringify(handler) === JSON.stringify(ours);
+
 test.each([
-  ['hooks = { PreToolUse = [] }\n', 'line 1, column 1'],
-  ['a = 1\n[hooks]\nPreToolUse = []\n', 'line 3, column 1'],
-  ['a = 1\nhooks.PostToolUse = [\n]\n', 'line 2, column 1'],
-  ['[hooks.PreToolUse]\n', 'line 1, column 1'],
-  ['a = [1,\n', 'line 1, column 1'],
+  ['hooks = { PreToolUse = [] }\n', 'line 1, column 1: hooks are written here'],
+  ['a = 1\n[hooks]\nPreToolUse = []\n', 'line 3, column 1: hooks are written here'],
+  ['a = 1\nhooks.PostToolUse = [\n]\n', 'line 2, column 1: hooks are written here'],
+  ['[hooks.PreToolUse]\n', 'line 1, column 1: hooks are written here'],
+  ['a = [1,\n', 'line 2, column 1'],
   ['a = """\n', 'line 1, column 5'],
-  ['nonsense\n', 'line 1, column 1'],
+  ['nonsense\n', 'line 1, column 9'],
 ])('Codex settings that tables cannot be added to are refused: %j', (text, place) => {
-  expect(() => addBlock(text, ['x = 1'])).toThrow(place);
+  expect(() => addTables(text, tables)).toThrow(place);
 });
 
 test('a number, date, inline table, dotted key and literal text are no obstacle', () => {
   const text =
-    'a.b = 1\nat = 1979-05-27T07:32:00Z\npoint = { x = 1, "y z" = [2, 3] }\nre = \'<\\i\\c*\\s*>\'\n[mcp_servers."a.b"]\nargs = [\n  "x", # why\n]\n[hooks.state]\n';
-  expect(removeBlock(addBlock(text, ['x = 1']))).toBe(text);
+    'a.b = 1\nbig = 9007199254740993\nat = 1979-05-27T07:32:00Z\npoint = { x = 1, "y z" = [2, 3] }\nre = \'<\\i\\c*\\s*>\'\n[mcp_servers."a.b"]\nargs = [\n  "x", # why\n]\n[hooks.state]\n';
+  const edited = addTables(text, tables);
+  expect(placesIn(parseToml(edited)).map(({ event, handler }) => [event, handler])).toEqual(tables);
+  expect(removeTables(edited, { isOurs, isOurState: () => false })).toBe(text);
+});
+
+test('what Codex keeps in the settings of the user of a hook in a folder goes with that hook', async () => {
+  const { cwd, hooks, write, read } = machine();
+  const others = `model = "a"\n\n[hooks.state."/elsewhere/config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:00"\n`;
+  await hooks('install', 'codex', '--project');
+  const path = join(cwd, '.codex/config.toml');
+  const states = placesIn(parseToml(readFileSync(path, 'utf8'))).map(
+    (place) => `\n[hooks.state."${stateKey(path, place)}"]\ntrusted_hash = "${hookHash(place)}"\n`,
+  );
+  write('.codex/config.toml', others + states.join(''));
+  await hooks('uninstall', 'codex', '--project');
+  expect(read('.codex/config.toml')).toBe(others);
+});
+
+test('the key and what is known of the hooks go with the last of them, and not before', async () => {
+  const { home, hooks, write } = machine();
+  const kept = join(home, '.config/tollgate/sidecar.json');
+  await hooks('install', 'claude-code');
+  await hooks('install', 'codex');
+  await hooks('install', 'gemini-cli', '--project');
+  await hooks('uninstall', 'claude-code');
+  await hooks('uninstall', 'codex');
+  expect(existsSync(kept)).toBe(true);
+  write('.config/tollgate/profiles.json', '{}');
+  await hooks('uninstall', 'gemini-cli', '--project');
+  expect(readdirSync(join(home, '.config/tollgate'))).toEqual(['profiles.json']);
+});
+
+test.each([
+  ['claude-code', '"/old/node" "/old/bin.js" hook claude-code'],
+  ['claude-code', 'tollgate hook claude-code'],
+  ['codex', '"/old/node" "/old/bin.js" hook codex --host-version 0.168.0 --agent "a b" || exit 2'],
+  ['gemini-cli', '& "C:\\node.exe" "C:\\bin.js" hook gemini-cli --agent gemini-cli; if ($LASTEXITCODE -ne 0) { exit 2 }'],
+  ['copilot-cli', `tollgate hook copilot-cli || echo '{"permissionDecision":"deny"}'`],
+] as const)('a line of %s is known by what it starts: %s', (host, line) => {
+  expect(isOurCommand(host, line)).toBe(true);
+  expect(isOurCommand('cursor', line)).toBe(false);
+  for (const other of [`${line} --more`, `${line} && mine`, `echo "${line}"`].filter((one) => !one.includes('||') && !one.includes(';')))
+    expect(isOurCommand(host, other)).toBe(false);
+});
+
+describe('the name of the agent', () => {
+  const command = (text: string): string => /hook codex[^']*/.exec(text)?.[0] ?? '';
+  test('is that of the host where nothing else is said, and stays what it was', async () => {
+    const { hooks, read, write } = machine();
+    const path = '.codex/config.toml';
+    await hooks('install', 'codex');
+    expect(command(read(path))).toBe('hook codex --agent codex || exit 2');
+    await hooks('install', 'codex', '--agent', 'ann laptop');
+    await hooks('install', 'codex');
+    expect(command(read(path))).toBe('hook codex --agent "ann laptop" || exit 2');
+    await hooks('uninstall', 'codex');
+    write(path, "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = 'command'\ncommand = 'tollgate hook codex'\n");
+    await hooks('install', 'codex');
+    expect(command(read(path))).toBe('hook codex || exit 2');
+  });
+
+  test.each(['', ' a', 'a"b', '$HOME', '`id`', 'ä', 'a\nb', 'x'.repeat(201)])('%j is none', async (name) => {
+    expect(await machine().hooks('install', 'codex', '--agent', name)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("the agent's name"),
+    });
+  });
+});
+
+test("the version of the host is asked where its program is on PATH, and only for one's own hooks", async () => {
+  const { home, cwd, read } = machine();
+  const bin = folder();
+  writeFileSync(join(bin, 'codex'), '#!/bin/sh\necho "codex-cli 0.169.0"\n', { mode: 0o755 });
+  const install = (...more: readonly string[]) =>
+    run(['hooks', 'install', 'codex', ...more], { env: { ...env, PATH: `${bin}:/usr/bin:/bin` }, home, cwd, self });
+  await install();
+  expect(read('.codex/config.toml')).toContain('hook codex --host-version 0.169.0 --agent codex || exit 2');
+  await install('--project');
+  expect(readFileSync(join(cwd, '.codex/config.toml'), 'utf8')).not.toContain('0.169.0');
 });
 
 test('--http makes Claude Code ask by itself, with the key of its environment, and is for no other', async () => {
@@ -236,7 +323,7 @@ test('--http makes Claude Code ask by itself, with the key of its environment, a
             {
               type: 'http',
               url: 'http://127.0.0.1:9191/hooks/claude-code',
-              headers: { Authorization: 'Bearer $TOLLGATE_KEY' },
+              headers: { Authorization: 'Bearer $TOLLGATE_KEY', 'X-Tollgate-Agent': 'claude-code' },
               allowedEnvVars: ['TOLLGATE_KEY'],
             },
           ],
@@ -276,60 +363,4 @@ test('without a key there is nothing to install', async () => {
     err: expect.stringContaining('--scope govern'),
   });
   expect(existsSync(join(home, '.codex'))).toBe(false);
-});
-
-/** JSON as people write it: any spacing, comments, trailing commas. */
-const blank = fc.constantFrom('', ' ', '\n', '\n  ', ' // note\n', '/* c */');
-const written: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 3 },
-    fc.constantFrom('1', 'true', 'null', '"a"', '"//"', '"[{,"'),
-    fc
-      .tuple(
-        fc.array(
-          fc.tuple(blank, tie('value'), blank).map((parts) => parts.join('')),
-          { maxLength: 3 },
-        ),
-        fc.boolean(),
-      )
-      .map(([items, comma]) => `[${items.join(',')}${comma && items.length > 0 ? ',' : ''}]`),
-  ),
-})).value;
-const settings = fc
-  .tuple(
-    fc.uniqueArray(fc.constantFrom('a', 'b', 'model', 'permissions'), { maxLength: 3 }),
-    fc.array(written, { minLength: 3, maxLength: 3 }),
-    fc.array(blank, { minLength: 4, maxLength: 4 }),
-    fc.boolean(),
-  )
-  .map(([names, values, blanks, comma]) => {
-    const members = names.map((name, at) => `${blanks[at] ?? ''}"${name}": ${values[at] ?? '1'}${blanks[at + 1] ?? ''}`);
-    return `{${members.join(',')}${comma && members.length > 0 ? ',' : ''}${names.length === 0 ? '' : (blanks[3] ?? '')}}`;
-  });
-
-test('whatever the settings look like, everything in them is there with the hooks, and after them as before', () => {
-  fc.assert(
-    fc.property(settings, (text) => {
-      const ours = { command: 'ours' };
-      const { text: edited, made } = addHooks(
-        text,
-        [
-          ['PreToolUse', ours],
-          ['PostToolUse', ours],
-        ],
-        {},
-      );
-      expect(valueOf(parseJsonc(edited))).toEqual({
-        ...Object(valueOf(parseJsonc(text))),
-        hooks: { PreToolUse: [ours], PostToolUse: [ours] },
-      });
-      const back = removeHooks(edited, (handler) => JSON.stringify(handler) === JSON.stringify(ours), made);
-      expect(valueOf(parseJsonc(back))).toEqual(valueOf(parseJsonc(text)));
-      const comments = (of: string): readonly string[] => of.match(/\/\/ note|\/\* c \*\//g) ?? [];
-      expect(comments(back)).toEqual(comments(text));
-      expect(back.replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''));
-      expect(comments(edited)).toEqual(comments(text));
-    }),
-    { numRuns: 500 },
-  );
 });

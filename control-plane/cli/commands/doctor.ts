@@ -1,19 +1,23 @@
 // `tollgate doctor`: which coding agents are on this machine, which of them ask a sidecar, and whether a denial blocks them.
 // 0: all is well, or there is nothing to look at; 1: what is installed does not protect; 2: an agent has no hooks.
-import { access, readdir, readFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type HostName, hosts } from '@tollgate/proto/contract';
 import type { Command } from 'commander';
 import { isRow, type Row } from '../answer.ts';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { escapeText } from '../escape.ts';
 import { Failure } from '../failure.ts';
-import { asCanary, canaryOf, type Proof, prove, proveHere } from '../hooks/canary.ts';
-import type { Scope } from '../hooks/host.ts';
+import { asCanary, canaryOf, type Proof, prove, proveGone, proveHere } from '../hooks/canary.ts';
+import { whyCodexSkips } from '../hooks/codex-runs.ts';
+import { readHookLine } from '../hooks/command-line.ts';
+import type { Scope, Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
+import { findProgram, isOlder, isThere, versionOf } from '../hooks/host-version.ts';
 import { findHooks } from '../hooks/installation.ts';
 import { offSwitches } from '../hooks/off-switches.ts';
 import { lookAt, type SidecarSeen } from '../hooks/sidecar.ts';
+import { findUngoverned, type Ungoverned, ungovernedTitles } from '../hooks/ungoverned.ts';
 import { libraryKeysHere, libraryKeyWords } from '../library-keys.ts';
 import type { World } from '../world.ts';
 
@@ -37,6 +41,10 @@ interface HooksSeen {
   readonly proof: Proof;
   /** Why the host would not ask before every call, in words. */
   readonly off: readonly string[];
+  /** Whether the call is denied too where the program of the hook is gone; null: it starts none. */
+  readonly deniesWithoutProgram: boolean | null;
+  /** What is to be said of the host's version, in words. */
+  readonly version: string | null;
 }
 
 interface HostSeen {
@@ -51,33 +59,48 @@ interface HostSeen {
 async function examine({ world, options, print, client }: Asked<Options>): Promise<ExitCode> {
   const seen = await Promise.all(hosts.map((host) => examineHost(world, host)));
   const here = seen.filter(({ found, hooks }) => found !== null || hooks.length > 0);
+  const ungoverned = await findUngoverned(world);
   const recorded = options.recorded === undefined ? [] : await proveRecorded(world, options.recorded);
   const asks = here.some(({ hooks }) => hooks.length > 0) || recorded.length > 0;
   const sidecar = await lookAt(world);
-  const code = codeOf(here, recorded, asks ? sidecar : null);
+  const code = codeOf({ here, recorded, ungoverned, sidecar: asks ? sidecar : null });
   const libraryKeys = await libraryKeysHere(client);
-  await print.lines({ sidecar, hosts: seen, recorded, libraryKeys, ok: code === 0 }, [
+  await print.lines({ sidecar, hosts: seen, ungoverned, recorded, libraryKeys, ok: code === 0 }, [
     ...sidecarLines(sidecar),
-    ...(here.length === 0
-      ? [`none of ${hosts.map((host) => hostSettings[host].title).join(', ')} is on this machine`]
-      : here.flatMap(hostLines)),
+    ...(here.length === 0 && ungoverned.length === 0 ? [noneHere] : here.flatMap(hostLines)),
+    ...ungoverned.flatMap(({ title, found }) => [
+      escapeText(`${title}: found by ${found}`),
+      '  there are no hooks of tollgate for it: nothing that it calls is governed by them',
+    ]),
     ...recorded.map(({ name, proof }) => escapeText(`recorded ${name}: ${proofWords(proof)}`)),
     ...libraryKeys.map((key) => escapeText(libraryKeyWords(key))),
   ]);
   return code;
 }
 
+const titles = [...hosts.map((host) => hostSettings[host].title), ...ungovernedTitles];
+const noneHere = `none of ${titles.join(', ')} is on this machine`;
+
 async function examineHost(world: World, host: HostName): Promise<HostSeen> {
   const hooks: HooksSeen[] = [];
   const problems: string[] = [];
   for (const scope of ['user', 'project'] as const) {
     try {
-      const { path, installed } = await findHooks(world, host, scope);
+      const { path, text, installed } = await findHooks(world, host, scope);
       // In the user's home both are one file.
       if (installed === null || hooks.some((one) => one.path === path)) continue;
       const { way, gaps } = installed;
-      const off = [...gaps, ...(await offSwitches(world, host))];
-      hooks.push({ scope, path, way: way.kind, proof: await prove(world, host, way, canaryOf(host)), off });
+      const skips = host === 'codex' ? await whyCodexSkips(world, { scope, path, text }) : [];
+      const version = await versionWords(world, host, way);
+      hooks.push({
+        scope,
+        path,
+        way: way.kind,
+        proof: await prove(world, host, way, canaryOf(host)),
+        off: [...gaps, ...(await offSwitches(world, host)), ...skips, ...version.filter(({ isOff }) => isOff).map((one) => one.words)],
+        deniesWithoutProgram: (await proveGone(world, host, way))?.blocks ?? null,
+        version: version.find(({ isOff }) => !isOff)?.words ?? null,
+      });
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       problems.push(error.message);
@@ -86,22 +109,29 @@ async function examineHost(world: World, host: HostName): Promise<HostSeen> {
   return { host, found: await findHost(world, host), hooks, problems };
 }
 
+interface VersionWords {
+  readonly words: string;
+  /** An answer could be one that this version does not heed. */
+  readonly isOff: boolean;
+}
+
+/** Where the host is another version now than when its hooks were installed; at most one. */
+async function versionWords(world: World, host: HostName, way: Way): Promise<readonly VersionWords[]> {
+  const then = way.kind === 'http' ? (way.hostVersion ?? null) : (readHookLine(host, way.command)?.hostVersion ?? null);
+  const { title, programs } = hostSettings[host];
+  const now = then === null ? null : await versionOf(world, programs);
+  if (then === null || now === null || now === then) return [];
+  const isOff = isOlder(now, then);
+  const words = `${title} is ${now} now, and the hooks say ${then}: run tollgate hooks install ${host} again`;
+  return [{ words: isOff ? `${words}, since an older version may not heed what a newer one does` : words, isOff }];
+}
+
 /** Its folder in the user's home, or its program. */
 async function findHost(world: World, host: HostName): Promise<string | null> {
   const settings = hostSettings[host];
-  const programs = (world.env['PATH'] ?? '')
-    .split(delimiter)
-    .filter((folder) => folder !== '')
-    .flatMap((folder) => settings.programs.map((program) => join(folder, program)));
-  for (const path of [settings.folder(world), ...programs]) if (await exists(path)) return path;
-  return null;
+  const folder = settings.folder(world);
+  return (await isThere(folder)) ? folder : findProgram(world, settings.programs);
 }
-
-const exists = (path: string): Promise<boolean> =>
-  access(path).then(
-    () => true,
-    () => false,
-  );
 
 interface RecordedProof {
   readonly name: string;
@@ -137,12 +167,20 @@ const isBefore = (input: Row): boolean =>
   !('toolResult' in input) &&
   (typeof input['hook_event_name'] !== 'string' || /^(?:pre|before|tool\.execute\.before)/i.test(input['hook_event_name']));
 
-function codeOf(here: readonly HostSeen[], recorded: readonly RecordedProof[], sidecar: SidecarSeen | null): ExitCode {
+interface Seen {
+  readonly here: readonly HostSeen[];
+  readonly recorded: readonly RecordedProof[];
+  readonly ungoverned: readonly Ungoverned[];
+  readonly sidecar: SidecarSeen | null;
+}
+
+function codeOf({ here, recorded, ungoverned, sidecar }: Seen): ExitCode {
   const proofs = [...here.flatMap(({ hooks }) => hooks.map(({ proof }) => proof)), ...recorded.map(({ proof }) => proof)];
-  const isOff = ({ hooks, problems }: HostSeen): boolean => problems.length > 0 || hooks.some(({ off }) => off.length > 0);
+  const isOff = ({ hooks, problems }: HostSeen): boolean =>
+    problems.length > 0 || hooks.some(({ off, deniesWithoutProgram }) => off.length > 0 || deniesWithoutProgram === false);
   const broken = proofs.some(({ decided }) => !decided) || here.some(isOff);
   if (broken || (sidecar !== null && sidecar.problem !== null)) return 1;
-  return here.some(({ hooks }) => hooks.length === 0) ? 2 : 0;
+  return here.some(({ hooks }) => hooks.length === 0) || ungoverned.length > 0 ? 2 : 0;
 }
 
 function sidecarLines({ url, problem, policy, key }: SidecarSeen): readonly string[] {
@@ -155,7 +193,13 @@ function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[
   const head = `${title}: ${found === null ? 'not found, but it has hooks' : `found by ${found}`}`;
   return [
     head,
-    ...hooks.map(({ scope, path, way, ...seen }) => `  hooks of the ${scope}, by ${way}, in ${path}: ${hookWords(seen)}`),
+    ...hooks.flatMap(({ scope, path, way, version, deniesWithoutProgram, ...seen }) => [
+      `  hooks of the ${scope}, by ${way}, in ${path}: ${hookWords(seen)}`,
+      ...(deniesWithoutProgram === false
+        ? [`  CALLS WOULD RUN UNASKED once the program of the hook is gone: run tollgate hooks install ${host} again`]
+        : []),
+      ...(version === null ? [] : [`  ${version}`]),
+    ]),
     ...(hooks.length === 0 && problems.length === 0
       ? [`  no hooks: nothing that it calls is governed; tollgate hooks install ${host}`]
       : []),

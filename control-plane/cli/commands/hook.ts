@@ -19,14 +19,23 @@ const answerBytesMax = 16 * 1024 * 1024;
 /** `answerHeader` of the sidecar's hosts: anybody may listen at the address, and an empty answer allows with some hosts. */
 const answerHeader = 'x-tollgate-answer';
 
+/** What the command line in the host's settings says of who asks. */
+export interface HookSaid {
+  readonly hostVersion: string | null;
+  /** Empty: nothing. */
+  readonly agent: string;
+}
+
+const nothingSaid: HookSaid = { hostVersion: null, agent: '' };
+
 /** The exit code. `name` of no host is refused as the sidecar refuses it. */
-export async function runHook(name: string, world: HookWorld): Promise<number> {
+export async function runHook(name: string, world: HookWorld, said: HookSaid = nothingSaid): Promise<number> {
   let text = '';
   try {
     const input = await readInput(world.stdin);
     text = input.toString('utf8');
     if (input.length > inputBytesMax) throw new Error(`the hook's input is larger than the ${inputBytesMax} bytes that a sidecar takes`);
-    world.out(await askSidecar(name, input, world));
+    world.out(await askSidecar(name, input, world, said));
     return 0;
   } catch (error) {
     return refuse(name, text, error instanceof Error ? error.message : 'unknown', world);
@@ -39,7 +48,7 @@ async function readInput(stdin: HookWorld['stdin']): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld): Promise<string> {
+async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld, said: HookSaid): Promise<string> {
   const connection = readConnection({ env, home });
   if ('problem' in connection) throw new Error(connection.problem);
   const { sidecar, key } = connection;
@@ -50,6 +59,8 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld)
     'content-type': 'application/json',
     'content-length': input.length,
     ...(env['CI'] === 'true' ? { 'x-tollgate-tier': 'background' } : {}),
+    ...(said.hostVersion === null ? {} : { 'x-tollgate-host-version': headerText(said.hostVersion) }),
+    ...(said.agent === '' ? {} : { 'x-tollgate-agent': headerText(said.agent) }),
   };
   const request = sidecar.startsWith('https:') ? (await import('node:https')).request : httpRequest;
   const { kind, text } = await new Promise<Answer>((done, fail) => {
@@ -77,6 +88,12 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld)
   });
   const problem = await problemIn(host, kind, text);
   if (problem !== null) throw new Error(`the sidecar at ${sidecar} answered ${problem}`);
+  return text;
+}
+
+/** What a header cannot hold would be sent as something else. */
+function headerText(text: string): string {
+  if (!/^[ -~]+$/.test(text)) throw new Error('the hook was installed with a name that is no plain ASCII');
   return text;
 }
 

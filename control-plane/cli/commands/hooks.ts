@@ -1,13 +1,17 @@
 // `tollgate hooks`: makes the coding agents of this machine ask their sidecar before and after each call of a tool. And
 // `tollgate hook`, as the rest of the command line knows it: hosts start it by a shorter way (`hook-main.ts`).
-import { hosts, isHost, parseKey, type HostName } from '@tollgate/proto/contract';
+import { hosts, isHost, nameProblem, parseKey, type HostName } from '@tollgate/proto/contract';
 import { Argument, type Command } from 'commander';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';
 import { checkAddress, readConnection, standardSidecar } from '../hooks/connection.ts';
+import { hookLine, isQuotable, readHookLine } from '../hooks/command-line.ts';
 import type { Scope, Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
-import { type Done, installHooks, keepConnection, uninstallHooks } from '../hooks/installation.ts';
+import { versionOf } from '../hooks/host-version.ts';
+import { type Done, findHooks, installHooks, uninstallHooks } from '../hooks/installation.ts';
+import { platformOf } from '../hooks/paths.ts';
+import { keepConnection } from '../hooks/records.ts';
 import { offSwitches } from '../hooks/off-switches.ts';
 import { runHook } from './hook.ts';
 
@@ -15,6 +19,12 @@ interface Options {
   readonly project?: true;
   readonly http?: true;
   readonly sidecar?: string;
+  readonly agent?: string;
+}
+
+interface HookOptions {
+  readonly hostVersion?: string;
+  readonly agent?: string;
 }
 
 const hostArgument = (): Argument => new Argument('<host>', 'whose hooks').choices(hosts);
@@ -24,7 +34,9 @@ export function addHookCommands(program: Command, cli: Cli): void {
     .command('hook')
     .description('what a coding agent starts before and after each call: standard input to the sidecar, its answer to standard output')
     .addArgument(hostArgument())
-    .action(act(cli, pass));
+    .option('--host-version <version>', 'of the coding agent, as install asked it')
+    .option('--agent <name>', 'who calls, where the coding agent names no sub-agent of its own')
+    .action(act<HookOptions>(cli, pass));
   const group = program.command('hooks').description('make the coding agents of this machine ask their sidecar');
   group
     .command('install')
@@ -32,6 +44,7 @@ export function addHookCommands(program: Command, cli: Cli): void {
     .addArgument(hostArgument())
     .option('--project', 'into the settings of the folder at hand, for everybody who works in it')
     .option('--http', 'Claude Code asks over HTTP by itself: faster, but it runs calls while the sidecar is away')
+    .option('--agent <name>', 'whose calls these are, for policy and audit log; else that of the hooks that are there, or <host>')
     .option('--sidecar <url>', `the sidecar's address; else TOLLGATE_SIDECAR or ${standardSidecar}`)
     .action(act<Options>(cli, install));
   group
@@ -42,12 +55,17 @@ export function addHookCommands(program: Command, cli: Cli): void {
     .action(act<Options>(cli, uninstall));
 }
 
-async function pass({ world, words }: Asked<object>): Promise<ExitCode> {
-  const code = await runHook(words[0] ?? '', {
-    ...world,
-    out: (text) => void world.stdout.write(text),
-    err: (text) => void world.stderr.write(text),
-  });
+async function pass({ world, words, options }: Asked<HookOptions>): Promise<ExitCode> {
+  const { hostVersion = null, agent = '' } = options;
+  const code = await runHook(
+    words[0] ?? '',
+    {
+      ...world,
+      out: (text) => void world.stdout.write(text),
+      err: (text) => void world.stderr.write(text),
+    },
+    { hostVersion, agent },
+  );
   return code === 0 || code === 2 ? code : 1;
 }
 
@@ -63,7 +81,8 @@ async function install({ world, words, options, print }: Asked<Options>): Promis
   const host = named(words);
   const scope = scopeOf(options);
   const env = options.sidecar === undefined ? world.env : { ...world.env, TOLLGATE_SIDECAR: options.sidecar };
-  const way = wayFor(host, options, scope, env, world.self);
+  const line = await lineFor(world, host, scope, options);
+  const way = wayFor(host, options, env, line);
   const kept = way.kind === 'http' ? null : await keep(world, env, scope);
   const done = await installHooks(world, host, scope, way);
   const off = await offSwitches(world, host);
@@ -78,12 +97,34 @@ async function install({ world, words, options, print }: Asked<Options>): Promis
   print.note('tollgate doctor proves that a denial blocks');
 }
 
-function wayFor(host: HostName, { http }: Options, scope: Scope, env: Asked<Options>['world']['env'], self: string): Way {
-  if (http !== true) return { kind: 'command', command: `${scope === 'project' ? 'tollgate' : self} hook ${host}` };
+type Line = Parameters<typeof hookLine>[1];
+
+async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Scope, { agent }: Options): Promise<Line> {
+  const problem =
+    agent === undefined ? null : (nameProblem(agent) ?? (isQuotable(agent) ? null : 'must be plain ASCII without any of " $ ` \\ % !'));
+  if (problem !== null) throw new Failure(`the agent's name ${problem}`);
+  return {
+    program: scope === 'project' ? 'tollgate' : world.self,
+    // Of a project's everybody has their own.
+    hostVersion: scope === 'project' ? null : await versionOf(world, hostSettings[host].programs),
+    agent: agent ?? (await agentThere(world, host, scope)) ?? host,
+  };
+}
+
+/** That of hooks that are there stays, since rules are written for it: before 2026-11 none was. Null: there are no hooks. */
+async function agentThere(world: Asked<Options>['world'], host: HostName, scope: Scope): Promise<string | null> {
+  const { installed } = await findHooks(world, host, scope);
+  if (installed === null) return null;
+  const { way } = installed;
+  return (way.kind === 'http' ? way.agent : readHookLine(host, way.command)?.agent) ?? '';
+}
+
+function wayFor(host: HostName, { http }: Options, env: Asked<Options>['world']['env'], line: Line): Way {
+  if (http !== true) return { kind: 'command', command: hookLine(host, line), shell: platformOf({}) === 'win32' ? 'powershell' : 'sh' };
   if (host !== 'claude-code') throw new Failure(`${hostSettings[host].title} starts programs only; leave out --http`);
   const sidecar = checkAddress(env['TOLLGATE_SIDECAR'] || standardSidecar, env);
   if (typeof sidecar !== 'string') throw new Failure(sidecar.problem);
-  return { kind: 'http', url: `${sidecar}/hooks/claude-code` };
+  return { kind: 'http', url: `${sidecar}/hooks/claude-code`, agent: line.agent, hostVersion: line.hostVersion };
 }
 
 /** Where the file is for one's own hooks only: of a project's, everybody brings theirs. */
@@ -103,7 +144,6 @@ async function uninstall({ world, words, options, print }: Asked<Options>): Prom
   await print.lines(done, lines(done, 'has no hooks of ours any more', 'has none of ours'));
 }
 
-const lines = ({ host, path, changed, backup }: Done, did: string, was: string): readonly string[] => [
+const lines = ({ host, path, changed }: Done, did: string, was: string): readonly string[] => [
   `${hostSettings[host].title} ${changed ? did : was}: ${path}`,
-  ...(backup === null ? [] : [`what was there before is in ${backup}`]),
 ];

@@ -6,8 +6,10 @@ import { request as secureRequest } from 'node:https';
 import type { HostName } from '@tollgate/proto/contract';
 import { canaryTool, hostNamed } from '@tollgate/sidecar/hosts';
 import { runHook } from '../commands/hook.ts';
+import { readHookLine, withoutProgram } from './command-line.ts';
 import type { World } from '../world.ts';
 import type { Way } from './host.ts';
+import { hostSettings } from './host-settings.ts';
 
 export interface Proof {
   /** The host would not run the call. */
@@ -61,9 +63,8 @@ export async function proveHere(world: World, host: HostName, input: string): Pr
 }
 
 function proofOf(host: HostName, out: string, err: string, code: number): Proof {
-  const said = hostNamed(host)?.before.denies(out) === true;
   // Of a program that ends with 2 a host heeds the code, whatever is printed.
-  const denied = said && (code === 0 || code === 2);
+  const denied = blocks(host, { out, err, code }) || (code === 2 && hostNamed(host)?.before.denies(out) === true);
   const decided = denied && code === 0 && out.includes(canaryTool) && out.includes('call_malformed');
   const first = (text: string): string => text.trim().split('\n')[0] ?? '';
   return {
@@ -71,6 +72,30 @@ function proofOf(host: HostName, out: string, err: string, code: number): Proof 
     decided,
     words: decided ? 'denied by the sidecar' : first(err) || first(out).slice(0, 200) || `ended with ${code} and said nothing`,
   };
+}
+
+/** What the installed line comes to where the program in it is gone; null: it starts none. */
+export async function proveGone(world: World, host: HostName, way: Way): Promise<GoneProof | null> {
+  const line = way.kind === 'command' ? readHookLine(host, way.command) : null;
+  if (way.kind !== 'command' || line === null || hostSettings[host].deniesByItself === true) return null;
+  try {
+    const ended = await start(world, withoutProgram(way.command, line.program), canaryOf(host));
+    return { blocks: blocks(host, ended), code: ended.code };
+  } catch {
+    return { blocks: false, code: 1 };
+  }
+}
+
+interface GoneProof {
+  /** The host would not run the call. */
+  readonly blocks: boolean;
+  readonly code: number;
+}
+
+/** As hosts judge: 2 with a reason, or an answer that denies, of a hook that ended well. Any other end is none of a denial. */
+function blocks(host: HostName, { out, err, code }: Ended): boolean {
+  if (code === 0) return hostNamed(host)?.before.denies(out) === true;
+  return code === 2 && host !== 'copilot-cli' && err.trim() !== '';
 }
 
 interface Ended {

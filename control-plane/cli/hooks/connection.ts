@@ -2,9 +2,9 @@
 // `tollgate hooks install` writes for its owner alone. The file's key goes to the file's address only. Loaded for every
 // call of a host's tool, so it takes nothing but what Node brings along.
 import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { type OnPlatform, pathsOf } from './paths.ts';
 
-export interface Surroundings {
+export interface Surroundings extends OnPlatform {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The user's home folder. */
   readonly home: string;
@@ -20,12 +20,15 @@ export interface Connection {
 export const standardSidecar = 'http://127.0.0.1:9090';
 
 /** Of ours, in the user's home. */
-export function configFolder({ env, home }: Surroundings): string {
+export function configFolder(surroundings: Surroundings): string {
+  const path = pathsOf(surroundings);
+  const { env, home } = surroundings;
   const config = env['XDG_CONFIG_HOME'];
-  return join(config === undefined || config === '' ? join(home, '.config') : config, 'tollgate');
+  return path.join(config === undefined || config === '' ? path.join(home, '.config') : config, 'tollgate');
 }
 
-export const connectionPath = (surroundings: Surroundings): string => join(configFolder(surroundings), 'sidecar.json');
+export const connectionPath = (surroundings: Surroundings): string =>
+  pathsOf(surroundings).join(configFolder(surroundings), 'sidecar.json');
 
 /** The connection, or why there is none, in words that hold no key. */
 export function readConnection(surroundings: Surroundings): Connection | { readonly problem: string } {

@@ -1,66 +1,113 @@
-// Puts an element into settings and takes one out again, as text: taking out what was put in gives the text of before.
-import type { ListNode, Node, ObjectNode } from './jsonc.ts';
+// Puts an element into settings and takes one out again, as text: one span changes, and what was put in comes out as if it
+// had never been there, whatever was written around it since.
+import { createScanner } from 'jsonc-parser';
+import { elementsOf, endOf, type Node, startOf } from './jsonc.ts';
 
 /** Behind the last element; `key` for an object. */
-export function insertInto(text: string, container: ObjectNode | ListNode, value: unknown, key?: string): string {
-  const elements: readonly Pick<Node, 'start' | 'end'>[] = container.kind === 'object' ? container.members : container.items;
-  const newline = text.includes('\r\n') ? '\r\n' : '\n';
-  const outer = indentAt(text, container.start);
-  const last = elements.at(-1);
-  const first = elements[0];
-  const inner = first !== undefined && isFirstInLine(text, first.start) ? indentAt(text, first.start) : outer + unitOf(text);
+export function insertInto(text: string, container: Node, value: unknown, key?: string): string {
+  const newline = newlineOf(text);
+  const outer = indentAt(text, startOf(container));
+  const elements = elementsOf(container);
+  const [first, last] = [elements[0], elements.at(-1)];
+  const inner = first !== undefined && isFirstInLine(text, startOf(first)) ? indentAt(text, startOf(first)) : outer + unitOf(text);
   const written = JSON.stringify(value, null, unitOf(text)).replaceAll('\n', newline + inner);
   const element = key === undefined ? written : `${JSON.stringify(key)}: ${written}`;
-  if (last !== undefined) return insertBehind(text, last.end, `${newline}${inner}${element}`);
-  // Before the bracket, behind whatever stands there.
-  const at = container.end - 1;
-  const interior = text.slice(container.start + 1, at).replace(/[ \t\r\n]+$/, '');
-  return splice(text, container.start + 1 + interior.length, at, `${newline}${inner}${element}${newline}${outer}`);
+  if (last !== undefined) return insertBehind(text, endOf(last), `${newline}${inner}${element}`);
+  return insertFirst(text, container, `${newline}${inner}${element}`, `${newline}${outer}`);
+}
+
+/**
+ * Behind the comments that stand there, if any. The blanks that were between the brackets stay, behind a line of ours: so they
+ * are there again when it goes, and are not where somebody wrote the file anew.
+ */
+function insertFirst(text: string, container: Node, element: string, closing: string): string {
+  const from = startOf(container) + 1;
+  const at = from + text.slice(from, endOf(container) - 1).trimEnd().length;
+  return splice(text, at, at, element + closing);
 }
 
 /** What is said behind the last element in its line stays behind it, and a comma behind the last element stays one. */
 function insertBehind(text: string, end: number, element: string): string {
   const comma = commaBehind(text, end);
-  const from = comma < 0 ? end : comma + 1;
-  const said = /^[ \t]*(?:\/\/[^\r\n]*|\/\*[^\r\n]*?\*\/)/.exec(text.slice(from))?.[0] ?? '';
-  return comma < 0
-    ? splice(text, from, from + said.length, `,${said}${element}`)
-    : splice(text, from, from + said.length, `${said}${element},`);
+  const from = comma ?? end - 1;
+  const said = saidInLine(text, from + 1);
+  return comma === null
+    ? splice(text, end, end + said.length, `,${said}${element}`)
+    : splice(text, from + 1, from + 1 + said.length, `${said}${element},`);
 }
 
 /** With the comma that joined it. */
-export function removeFrom(text: string, container: ObjectNode | ListNode, index: number): string {
-  const elements: readonly Pick<Node, 'start' | 'end'>[] = container.kind === 'object' ? container.members : container.items;
+export function removeFrom(text: string, container: Node, index: number): string {
+  const elements = elementsOf(container);
   const [before, found, after] = [elements[index - 1], elements[index], elements[index + 1]];
   if (found === undefined) return text;
-  if (before !== undefined) return removeBehind(text, before.end, found);
-  if (after !== undefined) return splice(text, found.start, after.start, '');
-  const comma = commaBehind(text, found.end);
-  const rest = text.slice(comma < 0 ? found.end : comma + 1, container.end - 1);
-  const said = `${text.slice(container.start + 1, found.start).trimEnd()}${rest.trim() === '' ? '' : rest.trimEnd()}`;
-  const closing = said === '' ? '' : `${said}\n${indentAt(text, container.start)}`;
-  return splice(text, container.start + 1, container.end - 1, closing);
+  if (before !== undefined) return removeBehind(text, endOf(before), found);
+  if (after !== undefined) return splice(text, startOf(found), startOf(after), commentsIn(text, endOf(found), startOf(after)));
+  return removeOnly(text, container, found);
 }
 
-function removeBehind(text: string, from: number, found: Pick<Node, 'start' | 'end'>): string {
-  const own = commaBehind(text, found.end);
-  const between = text.slice(from, found.start).trimEnd();
-  if (own >= 0) return splice(text, from, own + 1, between + text.slice(found.end, own));
-  const joining = commaBehind(text, from) - from;
-  return splice(text, from, found.end, between.slice(0, joining) + between.slice(joining + 1));
+function removeOnly(text: string, container: Node, found: Node): string {
+  const [from, to] = [startOf(container) + 1, endOf(container) - 1];
+  const said = text.slice(from, startOf(found)).trimEnd();
+  const behind = text.slice((commaBehind(text, endOf(found)) ?? endOf(found) - 1) + 1, to);
+  const closing = (/^\r?\n/.exec(behind)?.[0] ?? newlineOf(text)) + indentAround(text, container, found);
+  const rest = behind.startsWith(closing) ? behind.slice(closing.length) : behind.trim() === '' ? '' : behind;
+  return splice(text, from, to, said + (rest === '' && said !== '' ? closing : rest));
 }
 
-const blank = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
+/** What the bracket behind an element had before it when the element was written: its lines say by how much they go in. */
+function indentAround(text: string, container: Node, found: Node): string {
+  const inner = indentAt(text, startOf(found));
+  const deeper = /\n([ \t]+)\S/.exec(text.slice(startOf(found), endOf(found)))?.[1];
+  if (deeper === undefined || !isFirstInLine(text, startOf(found))) return indentAt(text, startOf(container));
+  return inner.slice(0, Math.max(0, 2 * inner.length - deeper.length));
+}
 
-/** The place of the comma that comes next, whatever is said before it; -1: there is none. */
-function commaBehind(text: string, at: number): number {
-  blank.lastIndex = at;
-  const next = at + (blank.exec(text)?.[0].length ?? 0);
-  return text[next] === ',' ? next : -1;
+function removeBehind(text: string, from: number, found: Node): string {
+  const own = commaBehind(text, endOf(found));
+  const blanked = text.slice(from, startOf(found));
+  const between = blanked.trimEnd();
+  if (own !== null) {
+    // What comes next in the line of ours must not end up in a comment.
+    const isLastInLine = /^[ \t]*(?:\r?\n|$)/.test(text.slice(own + 1));
+    const kept = isLastInLine || !between.includes('//') ? between : blanked;
+    return splice(text, from, own + 1, kept + text.slice(endOf(found), own));
+  }
+  const joining = (commaBehind(text, from) ?? from) - from;
+  return splice(text, from, endOf(found), between.slice(0, joining) + between.slice(joining + 1));
+}
+
+/** Comments of somebody between an element that goes and the next, each in a line of its own before it. */
+function commentsIn(text: string, from: number, to: number): string {
+  const comma = commaBehind(text, from) ?? from;
+  const said = `${text.slice(from, comma)}${text.slice(comma + 1, to)}`.trim();
+  return said === '' ? '' : `${said}${text.slice(text.slice(0, to).trimEnd().length, to)}`;
+}
+
+/** The place of the comma that comes next, whatever is said before it. */
+function commaBehind(text: string, at: number): number | null {
+  const scanner = createScanner(text, true);
+  scanner.setPosition(at);
+  scanner.scan();
+  return text[scanner.getTokenOffset()] === ',' ? scanner.getTokenOffset() : null;
+}
+
+/** Comments that end in the line in which they begin, behind an element. */
+function saidInLine(text: string, at: number): string {
+  const scanner = createScanner(text);
+  scanner.setPosition(at);
+  let end = at;
+  for (;;) {
+    scanner.scan();
+    const token = text.slice(scanner.getTokenOffset(), scanner.getTokenOffset() + scanner.getTokenLength());
+    if (!/^(?:[ \t]+|\/\/.*|\/\*.*\*\/)$/.test(token)) return text.slice(at, end);
+    if (token.trim() !== '') end = scanner.getTokenOffset() + token.length;
+  }
 }
 
 const splice = (text: string, from: number, to: number, instead: string): string => text.slice(0, from) + instead + text.slice(to);
 
+const newlineOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1;
 const indentAt = (text: string, at: number): string => /^[ \t]*/.exec(text.slice(lineStart(text, at), at))?.[0] ?? '';
 const isFirstInLine = (text: string, at: number): boolean => text.slice(lineStart(text, at), at).trim() === '';

@@ -1,20 +1,26 @@
 // One hook as it stands in a host's settings: whether it is ours, by which way it asks, and what keeps it from being asked
 // before every call.
 import type { HostName } from '@tollgate/proto/contract';
-import { isRow } from '../answer.ts';
+import { isRow, type Row } from '../answer.ts';
+import { readHookLine } from './command-line.ts';
 import type { Way } from './host.ts';
 
 /** The way that a handler asks us by; null: it is none of ours. */
 export function wayOf(host: HostName, handler: unknown): Way | null {
   if (!isRow(handler)) return null;
-  const { url, command, bash } = handler;
-  if (typeof url === 'string') return url.endsWith(`/hooks/${host}`) ? { kind: 'http', url } : null;
-  const text = typeof command === 'string' ? command : typeof bash === 'string' ? bash : '';
-  return isOurCommand(host, text) ? { kind: 'command', command: text } : null;
+  if (typeof handler['url'] === 'string') return handler['url'].endsWith(`/hooks/${host}`) ? httpWay(handler['url'], handler) : null;
+  // Hosts that say it for each shell have a name for each.
+  for (const command of [handler['command'], handler['bash'], handler['powershell']])
+    if (typeof command === 'string' && isOurCommand(host, command)) return { kind: 'command', command };
+  return null;
 }
 
-export const isOurCommand = (host: HostName, text: string): boolean =>
-  text.endsWith(` hook ${host}`) && /(?:tollgate|bin\.js)["']? hook \S+$/.test(text);
+function httpWay(url: string, { headers }: Row): Way {
+  const said = new Map(Object.entries(isRow(headers) ? headers : {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
+  return { kind: 'http', url, agent: said.get('x-tollgate-agent') ?? '', hostVersion: said.get('x-tollgate-host-version') ?? null };
+}
+
+export const isOurCommand = (host: HostName, text: string): boolean => readHookLine(host, text) !== null;
 
 const everyTool: ReadonlySet<unknown> = new Set([undefined, null, '', '*', '.*']);
 

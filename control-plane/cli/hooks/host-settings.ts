@@ -1,5 +1,6 @@
 // What each host reads its hooks from, and what stands there for us.
 import type { HostName } from '@tollgate/proto/contract';
+import { orExit, orSay, type Shell } from './command-line.ts';
 import { commandOf, type HostSettings, timeoutSeconds, type Way } from './host.ts';
 import { inJson } from './in-json.ts';
 import { inToml } from './in-toml.ts';
@@ -26,6 +27,8 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     projectFile: '.codex/config.toml',
     before: 'PreToolUse',
     events: ['PreToolUse', 'PostToolUse'],
+    // By the user's own shell; on Windows by cmd.exe, which reads the same.
+    command: (way) => orExit(commandOf(way)),
     notes: ['Codex runs a new hook once you have reviewed it: open /hooks in Codex and trust it'],
   }),
   cursor: inJson('cursor', {
@@ -37,8 +40,8 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     head: { version: 1 },
     before: 'preToolUse',
     entries: (way) => [
-      ['preToolUse', { command: commandOf(way), timeout: timeoutSeconds, failClosed: true }],
-      ...events(['postToolUse', 'postToolUseFailure'], { command: commandOf(way), timeout: timeoutSeconds }),
+      ['preToolUse', { command: cursorCommand(way), timeout: timeoutSeconds, failClosed: true }],
+      ...events(['postToolUse', 'postToolUseFailure'], { command: cursorCommand(way), timeout: timeoutSeconds }),
     ],
     notes: [
       'Cursor shows its model the output of its own tools, and the error of any that failed, whatever a hook says; only outputs of MCP tools are redacted or withheld',
@@ -54,7 +57,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     before: 'BeforeTool',
     entries: (way) =>
       events(['BeforeTool', 'AfterTool'], {
-        hooks: [{ name: 'tollgate', type: 'command', command: commandOf(way), timeout: timeoutSeconds * 1_000 }],
+        hooks: [{ name: 'tollgate', type: 'command', command: orExit(commandOf(way), shellOf(way)), timeout: timeoutSeconds * 1_000 }],
       }),
     notes: [
       `versions of Gemini CLI that say mcp_<server>_<tool> alone mean <server>.<tool> ${whereKnown('begins that name')}, else it is what it says`,
@@ -68,13 +71,12 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     projectFile: '.github/hooks/tollgate.json',
     head: { version: 1 },
     before: 'preToolUse',
-    entries: (way) =>
-      events(['preToolUse', 'postToolUse', 'postToolUseFailure'], {
-        type: 'command',
-        bash: commandOf(way),
-        powershell: `& ${commandOf(way)}`,
-        timeoutSec: timeoutSeconds,
-      }),
+    entries: (way) => [
+      ['preToolUse', copilotHandler(way, { permissionDecision: 'deny', permissionDecisionReason: programGone })],
+      ['postToolUse', copilotHandler(way, { modifiedResult: { resultType: 'success', textResultForLlm: programGone } })],
+      // Told for the entry; nothing that is answered changes the error.
+      ['postToolUseFailure', copilotHandler(way, {})],
+    ],
     notes: [
       'Copilot CLI runs the call where a hook takes longer than its time limit, and shows its model the error of a call that failed',
       `Copilot CLI calls an MCP tool <server>-<tool>: that is <server>.<tool> ${whereKnown('begins that name')}, else rules know it as what it says`,
@@ -107,12 +109,37 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   }),
 };
 
+/** For the model, where nothing else says it. */
+const programGone = 'outage: the program tollgate could not be started; run tollgate hooks install again';
+
+const shellOf = (way: Way): Shell => (way.kind === 'command' ? (way.shell ?? 'sh') : 'sh');
+
+/** On Windows nobody has seen by which shell; there `failClosed` alone stands for it. */
+const cursorCommand = (way: Way): string => (shellOf(way) === 'sh' ? orExit(commandOf(way)) : commandOf(way));
+
+/** A hook that fails is no denial in its older versions: the answer is said, whatever comes of the program. */
+function copilotHandler(way: Way, answer: object): object {
+  const said = JSON.stringify(answer);
+  return {
+    type: 'command',
+    bash: orSay(commandOf(way), said),
+    powershell: orSay(commandOf(way), said, 'powershell'),
+    timeoutSec: timeoutSeconds,
+  };
+}
+
 function claudeHandler(way: Way): object {
-  if (way.kind === 'command') return { type: 'command', command: way.command, timeout: timeoutSeconds };
+  // It starts sh on every machine: on Windows that of Git.
+  if (way.kind === 'command') return { type: 'command', command: orExit(way.command), timeout: timeoutSeconds };
+  const { agent = '', hostVersion = null } = way;
   return {
     type: 'http',
     url: way.url,
-    headers: { Authorization: 'Bearer $TOLLGATE_KEY' },
+    headers: {
+      Authorization: 'Bearer $TOLLGATE_KEY',
+      ...(agent === '' ? {} : { 'X-Tollgate-Agent': agent }),
+      ...(hostVersion === null ? {} : { 'X-Tollgate-Host-Version': hostVersion }),
+    },
     allowedEnvVars: ['TOLLGATE_KEY'],
     timeout: timeoutSeconds,
   };

@@ -1,11 +1,15 @@
 // What is known of a host whose hooks we stand among: where its settings are, and how we get in, out, and seen there.
-import { join } from 'node:path';
 import type { Surroundings } from './connection.ts';
+import type { Shell } from './command-line.ts';
+import { pathsOf } from './paths.ts';
 
 export type Scope = 'user' | 'project';
 
 /** How a host is to ask: by a program that it starts, or over HTTP by itself. */
-export type Way = { readonly kind: 'command'; readonly command: string } | { readonly kind: 'http'; readonly url: string };
+export type Way =
+  /** `shell`: that of the machine. As it is to be installed, without what denies where the program is gone; as it is found, with it. */
+  | { readonly kind: 'command'; readonly command: string; readonly shell?: Shell }
+  | { readonly kind: 'http'; readonly url: string; readonly agent?: string; readonly hostVersion?: string | null };
 
 /** What of ours stands in settings. */
 export interface Installed {
@@ -16,7 +20,15 @@ export interface Installed {
 
 interface Edit {
   readonly text: string;
+  /** What `remove` has to know later on, in words of its own. */
   readonly made: readonly string[];
+}
+
+interface Removal {
+  /** The file. */
+  readonly path?: string;
+  /** What the host keeps of our hooks stays: they are put in again. */
+  readonly keepsState?: boolean;
 }
 
 export interface HostSettings {
@@ -26,12 +38,20 @@ export interface HostSettings {
   /** Of the user's, which is there once it was used. */
   folder(surroundings: Surroundings): string;
   file(scope: Scope, surroundings: Surroundings, project: string): string;
+  /** `text` has nothing of ours. */
   add(text: string, way: Way): Edit;
-  remove(text: string, made: readonly string[]): string;
+  /** `made`: of every `add` since the last `remove`. */
+  remove(text: string, made: readonly string[], removal?: Removal): string;
+  /** `text` of the user's settings, without what the host keeps there of our hooks in the file `path` of a project. */
+  forget?(text: string, hooks: { readonly path: string; readonly text: string; readonly made: readonly string[] }): string;
   /** Whether nothing is left in it. */
   isBare(text: string): boolean;
+  /** All of ours that stands there, to be compared: where nothing would change, nothing is written. */
+  ours?(text: string): unknown;
   /** What of ours stands there, for the event before a call. */
   installed(text: string): Installed | null;
+  /** What of ours it loads denies by itself where the program is gone: there is no line of a shell to prove it by. */
+  readonly deniesByItself?: true;
   /** What else its user has to know. */
   readonly notes: readonly string[];
 }
@@ -51,13 +71,16 @@ export interface HostFacts extends Pick<HostSettings, 'title' | 'programs' | 'no
 }
 
 export function placesOf({ home: [variable, name], file, projectFile }: HostFacts): Pick<HostSettings, 'folder' | 'file'> {
-  const folder: HostSettings['folder'] = ({ env, home }) => {
-    const named = env[variable];
-    return named === undefined || named === '' ? join(home, name) : named;
+  const folder: HostSettings['folder'] = (surroundings) => {
+    const named = surroundings.env[variable];
+    return named === undefined || named === '' ? pathsOf(surroundings).join(surroundings.home, name) : named;
   };
   return {
     folder,
-    file: (scope, surroundings, project) => (scope === 'user' ? join(folder(surroundings), file) : join(project, projectFile)),
+    file: (scope, surroundings, project) => {
+      const path = pathsOf(surroundings);
+      return scope === 'user' ? path.join(folder(surroundings), file) : path.join(project, projectFile);
+    },
   };
 }
 

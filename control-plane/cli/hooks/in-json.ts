@@ -1,5 +1,6 @@
 // Hosts whose hooks stand in a JSON file, each event with its list.
 import type { HostName } from '@tollgate/proto/contract';
+import { isRow } from '../answer.ts';
 import { gapsIn, wayOf } from './handler.ts';
 import { type HostFacts, type HostSettings, placesOf, type Way } from './host.ts';
 import { addHooks, handlersIn, removeHooks, saysNothing, type Wanted } from './settings-json.ts';
@@ -19,6 +20,10 @@ export function inJson(host: HostName, { entries, head = {}, ...facts }: InJson)
     add: (text, way) => addHooks(text, entries(way), head),
     remove: (text, made) => removeHooks(text, (handler) => wayOf(host, handler) !== null, made),
     isBare: saysNothing,
+    ours: (text) =>
+      handlersIn(text)
+        .filter(([, handler]) => wayOf(host, handler) !== null)
+        .map(([event, handler, group]) => [event, handler, isRow(group) && 'hooks' in group ? { ...group, hooks: null } : null]),
     installed: (text) => {
       const ours = handlersIn(text).flatMap(([event, handler, group]) => {
         const way = event === before ? wayOf(host, handler) : null;

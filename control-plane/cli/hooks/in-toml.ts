@@ -1,52 +1,61 @@
-// Hosts whose hooks stand in a TOML file, in a block of our own.
+// Hosts whose hooks stand in a TOML file: Codex.
 import type { HostName } from '@tollgate/proto/contract';
-import { gapsIn, isOurCommand } from './handler.ts';
-import { commandOf, type HostFacts, type HostSettings, placesOf, timeoutSeconds } from './host.ts';
-import { addBlock, eventIn, quoteToml, removeBlock } from './settings-toml.ts';
+import { isRow } from '../answer.ts';
+import { hookHash, stateKey } from './codex-trust.ts';
+import { gapsIn, wayOf } from './handler.ts';
+import { type HostFacts, type HostSettings, placesOf, timeoutSeconds, type Way } from './host.ts';
+import { addTables, type Handler, type Ours, type Place, placesIn, removeStates, removeTables, type Tables } from './settings-toml.ts';
+import { parseToml } from './toml.ts';
 
 interface InToml extends HostFacts {
   readonly events: readonly string[];
+  readonly command: (way: Way) => string;
 }
 
-export function inToml(host: HostName, { events, ...facts }: InToml): HostSettings {
+/** Of a hook whose digest Codex may have kept as trusted. */
+const hashMark = 'hash:';
+
+export function inToml(host: HostName, { events, command, ...facts }: InToml): HostSettings {
   const { title, programs, notes, before } = facts;
+  const isOurs = (handler: unknown): boolean => wayOf(host, handler) !== null;
+  const oursIn = (text: string): readonly Place[] => placesIn(parseToml(text)).filter(({ handler }) => isOurs(handler));
   return {
     title,
     programs,
     notes,
     ...placesOf(facts),
-    add: (text, way) => ({
-      text: addBlock(
-        text,
-        events.flatMap((event) => [
-          `[[hooks.${event}]]`,
-          `[[hooks.${event}.hooks]]`,
-          'type = "command"',
-          `command = ${quoteToml(commandOf(way))}`,
-          `timeout = ${timeoutSeconds}`,
-        ]),
-      ),
-      made: [],
-    }),
-    remove: removeBlock,
+    add: (text, way) => {
+      const handler: Handler = { type: 'command', command: command(way), timeout: timeoutSeconds };
+      const tables: Tables = events.map((event) => [event, handler]);
+      return { text: addTables(text, tables), made: events.map((event) => hashMark + hookHash({ event, handler, table: {} })) };
+    },
+    remove: (text, made, { path, keepsState } = {}) =>
+      removeTables(text, { isOurs, isOurState: keepsState === true ? () => false : stateTest(oursIn(text), made, path) }),
+    forget: (text, { path, text: hooks, made }) => {
+      const isOurState = stateTest(oursIn(hooks), made, path);
+      return removeStates(text, (key, state) => key.startsWith(`${path}:`) && isOurState(key, state));
+    },
     isBare: (text) => text.trim() === '',
+    ours: (text) => oursIn(text).map(({ event, handler, table }) => [event, handler, { ...table, hooks: null }]),
     installed: (text) => {
-      const event = eventIn(text, before);
-      const command = unquoteToml(event?.get('command') ?? '');
-      if (event === null || command === null || !isOurCommand(host, command)) return null;
-      const [matcher, beside] = [event.get('matcher'), event.get('async') === 'true'];
-      const gaps = gapsIn({ matcher: matcher === undefined ? undefined : (unquoteToml(matcher) ?? matcher), async: beside });
-      return { way: { kind: 'command', command }, gaps };
+      const found = oursIn(text).flatMap(({ event, handler, table }) => {
+        const way = event === before ? wayOf(host, handler) : null;
+        return way === null ? [] : [{ way, gaps: [...new Set([table, handler].flatMap(gapsIn))] }];
+      });
+      return found.find(({ gaps }) => gaps.length === 0) ?? found[0] ?? null;
     },
   };
 }
 
-function unquoteToml(text: string): string | null {
-  if (/^'[^']*'$/.test(text)) return text.slice(1, -1);
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'string' ? value : null;
-  } catch {
-    return null;
-  }
+/** By what was trusted; or, where the hook was only switched off, by its place in this file. */
+function stateTest(ours: readonly Place[], made: readonly string[], path: string | undefined): Ours['isOurState'] {
+  const hashes = new Set([
+    ...made.filter((one) => one.startsWith(hashMark)).map((one) => one.slice(hashMark.length)),
+    ...ours.map(hookHash),
+  ]);
+  const keys = new Set(path === undefined ? [] : ours.map((place) => stateKey(path, place)));
+  return (key, state) => {
+    const hash = isRow(state) ? state['trusted_hash'] : undefined;
+    return typeof hash === 'string' ? hashes.has(hash) : keys.has(key);
+  };
 }

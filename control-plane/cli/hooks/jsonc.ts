@@ -1,139 +1,70 @@
-// Settings in JSON, or JSON with comments and trailing commas, as a tree that knows where everything stands: what is edited
-// is the text, so that comments, order and form of the rest stay as they are.
+// Settings in JSON, or JSON with comments and trailing commas, as jsonc-parser reads them: a tree that knows where everything
+// stands, because what is edited is the text. What it would only guess at is refused with its place.
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import { BadSettings } from './bad-settings.ts';
 
-export type Node = ObjectNode | ListNode | PlainNode;
+export type { Node } from 'jsonc-parser';
 
-interface Span {
-  readonly start: number;
-  /** Behind the last character. */
-  readonly end: number;
-}
+export const startOf = ({ offset }: Node): number => offset;
+/** Behind the last character. */
+export const endOf = ({ offset, length }: Node): number => offset + length;
 
-export interface ObjectNode extends Span {
-  readonly kind: 'object';
-  readonly members: readonly Member[];
-}
+export const byteOrderMark = '\uFEFF';
 
-export interface Member extends Span {
-  readonly key: string;
-  readonly value: Node;
-}
-
-export interface ListNode extends Span {
-  readonly kind: 'list';
-  readonly items: readonly Node[];
-}
-
-interface PlainNode extends Span {
-  readonly kind: 'plain';
-  readonly value: unknown;
-}
-
-/** What is wrong with a text, with its place. */
-export class BadSettings extends Error {
-  override readonly name = 'BadSettings';
-
-  constructor(text: string, at: number, words: string) {
-    const before = text.slice(0, at).split('\n');
-    super(`line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${words}`);
-  }
-}
-
-const depthMax = 64;
-
+/** `text` with the mark that some editors put before it; the places of nodes are those in `text`. */
 export function parseJsonc(text: string): Node {
-  const reader: Reader = { text, at: text.startsWith('\uFEFF') ? 1 : 0, depth: 0 };
-  const node = readNode(reader);
-  skipBlank(reader);
-  if (reader.at < text.length) throw new BadSettings(text, reader.at, 'there is something behind the end of the value');
-  return node;
+  // Of the same length, and blank.
+  const read = text.startsWith(byteOrderMark) ? ` ${text.slice(1)}` : text;
+  const errors: ParseError[] = [];
+  const root = parse(read, errors);
+  const [first] = errors;
+  if (first !== undefined) throw new BadSettings(text, first.offset, wordsOf(first));
+  if (root === undefined) throw new BadSettings(text, text.length, 'a value is missing');
+  refuseTwice(text, root);
+  return root;
 }
 
-export const valueOf = (node: Node): unknown => {
-  if (node.kind === 'plain') return node.value;
-  if (node.kind === 'list') return node.items.map(valueOf);
-  return Object.fromEntries(node.members.map(({ key, value }) => [key, valueOf(value)]));
-};
-
-export const memberOf = (node: ObjectNode, key: string): Member | undefined => node.members.find((member) => member.key === key);
-
-interface Reader {
-  readonly text: string;
-  at: number;
-  depth: number;
-}
-
-const blank = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
-const string = /"(?:[^"\\\u0000-\u001f]|\\.)*"/y;
-const plain = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
-
-function skipBlank(reader: Reader): void {
-  blank.lastIndex = reader.at;
-  reader.at += blank.exec(reader.text)?.[0].length ?? 0;
-}
-
-function readNode(reader: Reader): Node {
-  skipBlank(reader);
-  const { text, at: start } = reader;
-  if (text[start] === '{' || text[start] === '[') {
-    if (++reader.depth > depthMax) throw new BadSettings(text, start, `it is nested deeper than ${depthMax}`);
-    const node = text[start] === '{' ? readObject(reader, start) : readList(reader, start);
-    reader.depth -= 1;
-    return node;
-  }
-  return readPlain(reader, start);
-}
-
-function readPlain(reader: Reader, start: number): PlainNode {
-  const found = match(reader, string) ?? match(reader, plain);
-  if (found === null) throw new BadSettings(reader.text, start, 'a value is missing, or is no JSON');
+function parse(text: string, errors: ParseError[]): Node | undefined {
   try {
-    return { kind: 'plain', start, end: reader.at, value: JSON.parse(found) };
-  } catch {
-    throw new BadSettings(reader.text, start, 'this text has an escape that JSON does not know');
+    return parseTree(text, errors, { allowTrailingComma: true });
+  } catch (error) {
+    if (error instanceof RangeError) throw new BadSettings(text, 0, 'it is nested too deeply');
+    throw error;
   }
 }
 
-function match(reader: Reader, pattern: RegExp): string | null {
-  pattern.lastIndex = reader.at;
-  const found = pattern.exec(reader.text)?.[0];
-  if (found === undefined) return null;
-  reader.at += found.length;
-  return found;
-}
+const wordsOf = ({ error }: ParseError): string =>
+  `it is no JSON: ${printParseErrorCode(error)
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
+    .toLowerCase()}`;
 
-function readObject(reader: Reader, start: number): ObjectNode {
-  const members: Member[] = [];
-  for (const at of elements(reader, '}')) {
-    const key = match(reader, string);
-    if (key === null) throw new BadSettings(reader.text, at, 'a name in quotes is missing');
-    const name = String(JSON.parse(key));
-    if (members.some((member) => member.key === name)) throw new BadSettings(reader.text, at, `${key} is there twice`);
-    skipBlank(reader);
-    if (reader.text[reader.at] !== ':') throw new BadSettings(reader.text, reader.at, 'a colon is missing');
-    reader.at += 1;
-    const value = readNode(reader);
-    members.push({ key: name, value, start: at, end: value.end });
+/** Of a name that stands twice a host reads the one or the other. */
+function refuseTwice(text: string, node: Node): void {
+  const names = new Set<string>();
+  for (const child of node.children ?? []) {
+    const name = node.type === 'object' ? keyOf(child) : null;
+    if (name !== null && names.has(name)) throw new BadSettings(text, child.offset, `${JSON.stringify(name)} is there twice`);
+    if (name !== null) names.add(name);
+    refuseTwice(text, child);
   }
-  return { kind: 'object', start, end: reader.at, members };
 }
 
-function readList(reader: Reader, start: number): ListNode {
-  const items: Node[] = [];
-  for (const _ of elements(reader, ']')) items.push(readNode(reader));
-  return { kind: 'list', start, end: reader.at, items };
+/** Objects as JSON.parse makes them, whatever their names. */
+export function valueOf(node: Node): unknown {
+  if (node.type === 'array') return elementsOf(node).map(valueOf);
+  if (node.type !== 'object') return node.value;
+  return Object.fromEntries(elementsOf(node).map((member) => [keyOf(member), valueOf(memberValue(member) ?? member)]));
 }
 
-/** The place of each element, until the closing bracket. */
-function* elements(reader: Reader, close: string): Generator<number> {
-  reader.at += 1;
-  for (;;) {
-    skipBlank(reader);
-    if (reader.text[reader.at] === close) break;
-    yield reader.at;
-    skipBlank(reader);
-    if (reader.text[reader.at] === ',') reader.at += 1;
-    else if (reader.text[reader.at] !== close) throw new BadSettings(reader.text, reader.at, `a comma or ${close} is missing`);
-  }
-  reader.at += 1;
+/** Of a member of an object. */
+export const keyOf = (member: Node): string => String(member.children?.[0]?.value);
+export const memberValue = (member: Node): Node | undefined => member.children?.[1];
+
+/** Of an object its members, of a list its items. */
+export const elementsOf = (container: Node): readonly Node[] => container.children ?? [];
+
+/** The value of a member. */
+export function memberOf(node: Node, key: string): Node | undefined {
+  const member = node.type === 'object' ? elementsOf(node).find((one) => keyOf(one) === key) : undefined;
+  return member === undefined ? undefined : memberValue(member);
 }

@@ -1,16 +1,15 @@
 // The settings by which a host's own user, project or machine switches its hooks off, whatever hooks stand there. Looked for
 // in every file that the host reads: which of two files wins is not asked, because in another folder it may be the other.
-import { join } from 'node:path';
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow } from '../answer.ts';
 import { Failure } from '../failure.ts';
-import type { World } from '../world.ts';
 import { hostSettings } from './host-settings.ts';
-import { BadSettings, parseJsonc, valueOf } from './jsonc.ts';
+import { BadSettings } from './bad-settings.ts';
+import { parseJsonc, valueOf } from './jsonc.ts';
+import { pathsOf, platformOf } from './paths.ts';
+import type { Here } from './records.ts';
 import { readSettings } from './settings-file.ts';
-import { valuesIn } from './settings-toml.ts';
-
-type Here = Pick<World, 'env' | 'home' | 'cwd'>;
+import { parseToml } from './toml.ts';
 
 /** What in a file's text switches our hooks off, as it is written there. */
 type Look = (text: string) => readonly string[];
@@ -28,15 +27,18 @@ interface Switches {
 
 /** Where hooks are switched off, with the file; also what could not be looked into. */
 export async function offSwitches(here: Here, host: HostName): Promise<readonly string[]> {
-  const { files, look, machine, lookAtMachine = look, environment } = switchesOf[host];
-  const scopes = (['user', 'project'] as const).map((scope) => hostSettings[host].file(scope, here, here.cwd));
-  const own = [...new Set([...scopes, ...files(here)])];
-  const found = await Promise.all([
-    ...own.map((path) => lookInto(path, look)),
-    ...machine(here).map((path) => lookInto(path, lookAtMachine)),
-  ]);
+  const { look, lookAtMachine = look, environment } = switchesOf[host];
+  const { own, machine } = filesOf(here, host);
+  const found = await Promise.all([...own.map((path) => lookInto(path, look)), ...machine.map((path) => lookInto(path, lookAtMachine))]);
   const set = environment?.(here.env) ?? [];
   return [...set.map((name) => `${name} in the environment switches hooks off`), ...found.flat()];
+}
+
+/** Every file that the host reads settings from: the user's and the project's, and the machine's. */
+export function filesOf(here: Here, host: HostName): { readonly own: readonly string[]; readonly machine: readonly string[] } {
+  const { files, machine } = switchesOf[host];
+  const scopes = (['user', 'project'] as const).map((scope) => hostSettings[host].file(scope, here, here.cwd));
+  return { own: [...new Set([...scopes, ...files(here)])], machine: machine(here) };
 }
 
 async function lookInto(path: string, look: Look): Promise<readonly string[]> {
@@ -65,35 +67,49 @@ const inJson =
     ];
   };
 
-const inToml: Look = (text) =>
-  valuesIn(text)
-    .filter(([key, value]) =>
-      /^(?:profiles\.[^.]+\.)?features\.(?:codex_)?hooks$/.test(key) ? value === 'false' : managedOnly(key, value),
-    )
-    .map(([key, value]) => `${key} = ${value}`);
+const inToml: Look = (text) => {
+  const root = parseToml(text);
+  const profiles = isRow(root['profiles']) ? Object.entries(root['profiles']) : [];
+  return [
+    ...featuresOff('', root),
+    ...profiles.flatMap(([name, profile]) => featuresOff(`profiles.${name}.`, profile)),
+    ...(root['allow_managed_hooks_only'] === true ? ['allow_managed_hooks_only = true'] : []),
+  ];
+};
 
-const managedOnly = (key: string, value: string): boolean => key === 'allow_managed_hooks_only' && value === 'true';
+function featuresOff(before: string, table: unknown): readonly string[] {
+  const features = isRow(table) ? table['features'] : undefined;
+  if (!isRow(features)) return [];
+  return ['hooks', 'codex_hooks'].filter((name) => features[name] === false).map((name) => `${before}features.${name} = false`);
+}
 
-const onPlatform = (linux: string, darwin: string, windows: string, names: readonly string[]): readonly string[] => {
-  const folder = process.platform === 'darwin' ? darwin : process.platform === 'win32' ? windows : linux;
-  return names.map((name) => join(folder, name));
+const onPlatform = (here: Here, linux: string, darwin: string, windows: string, names: readonly string[]): readonly string[] => {
+  const platform = platformOf(here);
+  const folder = platform === 'darwin' ? darwin : platform === 'win32' ? windows : linux;
+  return names.map((name) => pathsOf(here).join(folder, name));
 };
 
 const disableAll: Off = ['disableAllHooks', true];
 
 const switchesOf: Readonly<Record<HostName, Switches>> = {
   'claude-code': {
-    files: ({ cwd }) => [join(cwd, '.claude', 'settings.local.json')],
+    files: (here) => [pathsOf(here).join(here.cwd, '.claude', 'settings.local.json')],
     look: inJson([disableAll]),
-    machine: () =>
-      onPlatform('/etc/claude-code', '/Library/Application Support/ClaudeCode', 'C:\\Program Files\\ClaudeCode', ['managed-settings.json']),
+    machine: (here) =>
+      onPlatform(here, '/etc/claude-code', '/Library/Application Support/ClaudeCode', 'C:\\Program Files\\ClaudeCode', [
+        'managed-settings.json',
+      ]),
     lookAtMachine: inJson([disableAll, ['allowManagedHooksOnly', true]]),
   },
   codex: {
     files: () => [],
     look: inToml,
-    machine: () =>
-      onPlatform('/etc/codex', '/etc/codex', 'C:\\ProgramData\\OpenAI\\Codex', ['config.toml', 'requirements.toml', 'managed_config.toml']),
+    machine: (here) =>
+      onPlatform(here, '/etc/codex', '/etc/codex', 'C:\\ProgramData\\OpenAI\\Codex', [
+        'config.toml',
+        'requirements.toml',
+        'managed_config.toml',
+      ]),
   },
   // It has none that a file says.
   cursor: { files: () => [], look: () => [], machine: () => [] },
@@ -107,9 +123,9 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
       ],
       ['hooksConfig.disabled', 'hooks.disabled'],
     ),
-    machine: ({ env }) => {
-      const named = env['GEMINI_CLI_SYSTEM_SETTINGS_PATH'];
-      const files = onPlatform('/etc/gemini-cli', '/Library/Application Support/GeminiCli', 'C:\\ProgramData\\gemini-cli', [
+    machine: (here) => {
+      const named = here.env['GEMINI_CLI_SYSTEM_SETTINGS_PATH'];
+      const files = onPlatform(here, '/etc/gemini-cli', '/Library/Application Support/GeminiCli', 'C:\\ProgramData\\gemini-cli', [
         'system-defaults.json',
         'settings.json',
       ]);
@@ -118,8 +134,8 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
   },
   'copilot-cli': {
     files: (here) => [
-      ...['settings.json', 'config.json'].map((name) => join(hostSettings['copilot-cli'].folder(here), name)),
-      ...['settings.json', 'settings.local.json'].map((name) => join(here.cwd, '.github', 'copilot', name)),
+      ...['settings.json', 'config.json'].map((name) => pathsOf(here).join(hostSettings['copilot-cli'].folder(here), name)),
+      ...['settings.json', 'settings.local.json'].map((name) => pathsOf(here).join(here.cwd, '.github', 'copilot', name)),
     ],
     look: inJson([disableAll]),
     machine: () => [],
@@ -128,8 +144,8 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
   opencode: { files: () => [], look: () => [], machine: () => [], environment: (env) => (env['OPENCODE_PURE'] ? ['OPENCODE_PURE'] : []) },
   cline: {
     files: (here) => {
-      const inData = here.env['CLINE_DATA_DIR'] || join(hostSettings.cline.folder(here), 'data');
-      return [here.env['CLINE_GLOBAL_SETTINGS_PATH'] || join(inData, 'settings', 'global-settings.json')];
+      const inData = here.env['CLINE_DATA_DIR'] || pathsOf(here).join(hostSettings.cline.folder(here), 'data');
+      return [here.env['CLINE_GLOBAL_SETTINGS_PATH'] || pathsOf(here).join(inData, 'settings', 'global-settings.json')];
     },
     look: (text) => (text.startsWith('//') ? [] : inJson([], ['disabledPlugins'])(text)),
     machine: () => [],

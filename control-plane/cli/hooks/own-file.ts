@@ -1,9 +1,9 @@
 // Hosts that load a plugin: a whole file that is ours, in a folder of theirs. A file that is not ours is neither overwritten nor removed.
-import { join } from 'node:path';
 import type { HostName } from '@tollgate/proto/contract';
 import { isOurCommand } from './handler.ts';
 import { commandOf, type HostFacts, type HostSettings, placesOf } from './host.ts';
-import { BadSettings } from './jsonc.ts';
+import { BadSettings } from './bad-settings.ts';
+import { pathsOf } from './paths.ts';
 import { commandIn } from './plugin-text.ts';
 
 interface InOwnFile extends Omit<HostFacts, 'before'> {
@@ -30,6 +30,8 @@ export function inOwnFile(host: HostName, { written, inConfigHome, ...facts }: I
     },
     remove: (text) => (commandOfOurs(text) === null ? text : ''),
     isBare: (text) => text === '',
+    ours: commandOfOurs,
+    deniesByItself: true,
     installed: (text) => {
       const command = commandOfOurs(text);
       if (command === null) return null;
@@ -44,10 +46,10 @@ function placesIn(facts: Omit<HostFacts, 'before'>, inConfigHome: string | undef
   if (inConfigHome === undefined) return plain;
   const folder: HostSettings['folder'] = (here) => {
     const config = here.env['XDG_CONFIG_HOME'];
-    return config === undefined || config === '' ? plain.folder(here) : join(config, inConfigHome);
+    return config === undefined || config === '' ? plain.folder(here) : pathsOf(here).join(config, inConfigHome);
   };
   return {
     folder,
-    file: (scope, here, project) => (scope === 'user' ? join(folder(here), facts.file) : plain.file(scope, here, project)),
+    file: (scope, here, project) => (scope === 'user' ? pathsOf(here).join(folder(here), facts.file) : plain.file(scope, here, project)),
   };
 }

@@ -1,7 +1,7 @@
 // Reads and replaces a settings file that is somebody else's: whole or not at all, with the mode it has, through a link to
-// where it really is, and with a copy of what was there beside it. One that nobody may write is left as it is.
+// where it really is. One that nobody may write is left as it is.
 import { randomBytes } from 'node:crypto';
-import { access, constants, copyFile, mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, mkdir, open, readFile, readlink, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Failure } from '../failure.ts';
 
@@ -20,27 +20,48 @@ export async function readSettings(path: string): Promise<string | null> {
   }
 }
 
-/** The path of the copy of what was there; null where there is none. `isOriginal`: what is there has nothing of ours. */
-export async function replaceSettings(path: string, text: string, isOriginal: boolean): Promise<string | null> {
+/** `before`: what was read of it; where somebody has written it since, nothing is written. The folders that were made for it. */
+export async function replaceSettings(path: string, text: string, before: string | null): Promise<readonly string[]> {
   try {
     const target = await targetOf(path);
-    await mkdir(dirname(target), { recursive: true });
+    const folders = await makeFolder(dirname(target));
     const mode = await modeOf(target);
     if (mode !== null && !(await isWritable(target, mode)))
       throw new Failure(`${path} is read-only, and is left as it is; to have it changed: chmod u+w ${target}`);
-    const backup = `${target}.before-tollgate`;
-    if (isOriginal && mode !== null) await copyFile(target, backup);
+    if ((await readSettings(path)) !== before) throw new Failure(`${path} was written by somebody else just now, and is left; try again`);
     await writeWhole(target, text, mode ?? 0o600);
-    return (await modeOf(backup)) === null ? null : backup;
+    return folders;
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure(`${path} cannot be written (${codeOf(error)})`, [], error);
   }
 }
 
+/** Those that were not there before, outermost first. */
+export async function makeFolder(folder: string, mode?: number): Promise<readonly string[]> {
+  const first = await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) });
+  if (first === undefined) return [];
+  const made = [folder];
+  for (let next = folder; next !== first && dirname(next) !== next; ) {
+    next = dirname(next);
+    made.unshift(next);
+  }
+  return made;
+}
+
+/** Those that are empty: what somebody else put there stays, with its folder. */
+export async function removeFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders.toReversed()) await rmdir(folder).catch(() => undefined);
+}
+
 /** A link to it stays. */
 export async function removeSettings(path: string): Promise<void> {
   await rm(await targetOf(path), { force: true });
+}
+
+/** The copy that older versions left: after an edit that is proven it is of no use, and says what was there long ago. */
+export async function removeOldCopy(path: string): Promise<void> {
+  await rm(`${await targetOf(path)}.before-tollgate`, { force: true });
 }
 
 const linksMax = 40;

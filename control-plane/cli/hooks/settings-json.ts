@@ -1,38 +1,50 @@
-// The hooks that a host reads from settings in JSON: ours put in among others, found again, and taken out.
+// The hooks that a host reads from settings in JSON: ours put in among others, found again, and taken out. Before a text is
+// given back it is read again: what it says is what was there, with ours or without, or it is refused.
+import { isDeepStrictEqual } from 'node:util';
+import { isRow, type Row } from '../answer.ts';
+import { BadSettings, unprovenEdit } from './bad-settings.ts';
 import { insertInto, removeFrom } from './edit-jsonc.ts';
-import { BadSettings, type ListNode, memberOf, type Node, type ObjectNode, parseJsonc, valueOf } from './jsonc.ts';
+import { byteOrderMark, elementsOf, keyOf, memberOf, memberValue, type Node, parseJsonc, startOf, valueOf } from './jsonc.ts';
 
 /** What is to stand under each event. */
 export type Wanted = readonly (readonly [event: string, entry: unknown])[];
 
 interface Edited {
   readonly text: string;
-  /** Containers that were not there before, innermost first: names to be removed when they are empty again. */
+  /**
+   * What `removeHooks` has to know: the names of containers that were not there before, and behind `*=` the blanks of a file
+   * that had nothing else.
+   */
   readonly made: readonly string[];
 }
 
-const objectIn = (text: string, node: Node, words: string): ObjectNode => {
-  if (node.kind !== 'object') throw new BadSettings(text, node.start, `${words} must be an object`);
+const blankMark = '*=';
+
+const objectIn = (text: string, node: Node, words: string): Node => {
+  if (node.type !== 'object') throw new BadSettings(text, startOf(node), `${words} must be an object`);
   return node;
 };
 
-const hooksIn = (text: string, root: ObjectNode): ObjectNode | null => {
+const hooksIn = (text: string, root: Node): Node | null => {
   const hooks = memberOf(root, 'hooks');
-  return hooks === undefined ? null : objectIn(text, hooks.value, '"hooks"');
+  return hooks === undefined ? null : objectIn(text, hooks, '"hooks"');
 };
 
-function eventIn(text: string, hooks: ObjectNode | null, event: string): ListNode | null {
-  const list = hooks === null ? undefined : memberOf(hooks, event)?.value;
+function eventIn(text: string, hooks: Node | null, event: string): Node | null {
+  const list = hooks === null ? undefined : memberOf(hooks, event);
   if (list === undefined) return null;
-  if (list.kind !== 'list') throw new BadSettings(text, list.start, `"hooks"."${event}" must be a list`);
+  if (list.type !== 'array') throw new BadSettings(text, startOf(list), `"hooks"."${event}" must be a list`);
   return list;
 }
 
-/** `text` empty: there is no file yet. `head`: what else the file must say. */
+const isBlank = (text: string): boolean => text.trim() === '';
+
+/** `text` blank: there is no file yet. `head`: what else the file must say. */
 export function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
-  let edited = text.trim() === '' ? '{}\n' : text;
-  const made: string[] = [];
-  const root = (): ObjectNode => objectIn(edited, parseJsonc(edited), 'the file');
+  let edited = isBlank(text) ? `${text.startsWith(byteOrderMark) ? byteOrderMark : ''}{}\n` : text;
+  const before = valueOf(parseJsonc(edited));
+  const made: string[] = isBlank(text) ? [blankMark + text] : [];
+  const root = (): Node => objectIn(edited, parseJsonc(edited), 'the file');
   for (const [key, value] of Object.entries(head))
     if (memberOf(root(), key) === undefined) {
       edited = insertInto(edited, root(), value, key);
@@ -51,69 +63,150 @@ export function addHooks(text: string, wanted: Wanted, head: Readonly<Record<str
       made.unshift(`hooks.${event}`);
     } else edited = insertInto(edited, list, entry);
   }
+  if (!isDeepStrictEqual(valueOf(root()), withHooks(before, wanted, head))) throw unprovenEdit(text, 0, '"hooks"');
   return { text: edited, made };
 }
 
+/** What the text is to say, worked out on its value alone. */
+function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string, unknown>>): unknown {
+  const root: Row = isRow(before) ? before : {};
+  const hooks: Record<string, unknown> = { ...(isRow(root['hooks']) ? root['hooks'] : {}) };
+  for (const [event, entry] of wanted) {
+    const list = hooks[event];
+    hooks[event] = [...(Array.isArray(list) ? list : []), entry];
+  }
+  return JSON.parse(JSON.stringify({ ...head, ...root, hooks }));
+}
+
+type IsOurs = (handler: unknown) => boolean;
+
 /** Takes out every handler that `isOurs`, and the containers of `made` that are empty then. */
-export function removeHooks(text: string, isOurs: (handler: unknown) => boolean, made: readonly string[]): string {
-  if (text.trim() === '') return text;
+export function removeHooks(text: string, isOurs: IsOurs, made: readonly string[]): string {
+  if (isBlank(text)) return text;
+  const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);
+  const names = made.filter((one) => !one.startsWith(blankMark)).toSorted((one, other) => depthOf(other) - depthOf(one));
   let edited = text;
   for (;;) {
-    const next = removeOne(edited, isOurs);
+    const next = removeOne(edited, isOurs, new Set(names));
     if (next === null) break;
     edited = next;
   }
-  for (const name of made) edited = removeIfEmpty(edited, name);
-  return edited;
+  // Others' hooks where there were none need what we said for them.
+  const isNew = names.includes('hooks');
+  for (const name of names) edited = removeIfEmpty(edited, name, isNew);
+  const wanted = withoutEmpty(withoutOurs(valueOf(parseJsonc(text)), isOurs), names);
+  if (!isDeepStrictEqual(valueOf(parseJsonc(edited)), wanted)) throw unprovenEdit(text, 0, '"hooks"');
+  return edited.trim() === '{}' ? (blank ?? edited) : edited;
 }
 
-/** The first of ours that is there; null: there is none. */
-function removeOne(text: string, isOurs: (handler: unknown) => boolean): string | null {
-  const hooks = hooksIn(text, objectIn(text, parseJsonc(text), 'the file'));
-  for (const { value: list } of hooks?.members ?? []) {
-    if (list.kind !== 'list') continue;
-    for (const [at, item] of list.items.entries()) {
-      if (isOurs(valueOf(item))) return removeFrom(text, list, at);
-      const handlers = item.kind === 'object' ? memberOf(item, 'hooks')?.value : undefined;
-      if (handlers?.kind !== 'list') continue;
-      const inner = handlers.items.findIndex((handler) => isOurs(valueOf(handler)));
-      // A group that is left with nothing to do goes too.
-      if (inner >= 0) return handlers.items.length === 1 ? removeFrom(text, list, at) : removeFrom(text, handlers, inner);
-    }
+/** What the file must say goes last. */
+const depthOf = (name: string): number => (eventOf(name) === null ? (name === 'hooks' ? 1 : 0) : 2);
+
+/** The first of ours that is there, with the containers of `names` that hold nothing else; null: there is none. */
+function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): string | null {
+  const root = objectIn(text, parseJsonc(text), 'the file');
+  const hooks = hooksIn(text, root);
+  if (hooks === null) return null;
+  for (const [event, member] of elementsOf(hooks).entries()) {
+    const list = memberValue(member);
+    if (list?.type !== 'array') continue;
+    const place = placeIn(list, isOurs);
+    if (place === null) continue;
+    const isLast = place.container === list && elementsOf(list).length === 1 && names.has(`hooks.${keyOf(member)}`);
+    if (!isLast) return removeFrom(text, place.container, place.at);
+    if (elementsOf(hooks).length > 1 || !names.has('hooks')) return removeFrom(text, hooks, event);
+    return removeFrom(
+      text,
+      root,
+      elementsOf(root).findIndex((one) => keyOf(one) === 'hooks'),
+    );
   }
   return null;
 }
 
-function removeIfEmpty(text: string, name: string): string {
-  const root = objectIn(text, parseJsonc(text), 'the file');
-  const event = /^hooks\.(.*)$/s.exec(name)?.[1];
-  const container = event === undefined ? root : hooksIn(text, root);
-  const key = event ?? name;
-  const at = container?.members.findIndex((member) => member.key === key) ?? -1;
-  const value = container?.members[at]?.value;
-  if (container === null || value === undefined) return text;
-  const isEmpty = value.kind === 'list' ? value.items.length === 0 : value.kind === 'plain' || value.members.length === 0;
-  return isEmpty ? removeFrom(text, container, at) : text;
+/** A group that is left with nothing to do goes too. */
+function placeIn(list: Node, isOurs: IsOurs): { readonly container: Node; readonly at: number } | null {
+  for (const [at, item] of elementsOf(list).entries()) {
+    if (isOurs(valueOf(item))) return { container: list, at };
+    const handlers = memberOf(item, 'hooks');
+    if (handlers?.type !== 'array') continue;
+    const inner = elementsOf(handlers).findIndex((handler) => isOurs(valueOf(handler)));
+    if (inner >= 0) return elementsOf(handlers).length === 1 ? { container: list, at } : { container: handlers, at: inner };
+  }
+  return null;
 }
+
+function removeIfEmpty(text: string, name: string, isNew: boolean): string {
+  const root = objectIn(text, parseJsonc(text), 'the file');
+  const event = eventOf(name);
+  const container = event === null ? root : hooksIn(text, root);
+  if (container === null || !isEmpty(valueOf(root), name, isNew)) return text;
+  const at = elementsOf(container).findIndex((member) => keyOf(member) === (event ?? name));
+  return removeFrom(text, container, at);
+}
+
+/** Of `hooks.<event>`. */
+const eventOf = (name: string): string | null => /^hooks\.(.*)$/s.exec(name)?.[1] ?? null;
+
+/** Of a container whether nothing is in it; what the file must say goes with the last hook. */
+function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
+  if (!isRow(root)) return false;
+  const event = eventOf(name);
+  const hooks = root['hooks'];
+  const value = event === null ? root[name] : isRow(hooks) ? hooks[event] : undefined;
+  if (value === undefined) return false;
+  if (Array.isArray(value)) return value.length === 0;
+  return isRow(value) ? Object.keys(value).length === 0 : hooks === undefined || !isNew;
+}
+
+/** What is to be left, worked out on the value alone. */
+function withoutOurs(root: unknown, isOurs: IsOurs): unknown {
+  if (!isRow(root) || !isRow(root['hooks'])) return root;
+  const hooks = Object.entries(root['hooks']).map(([event, list]) => [event, Array.isArray(list) ? othersOf(list, isOurs) : list]);
+  return { ...root, hooks: Object.fromEntries(hooks) };
+}
+
+function othersOf(list: readonly unknown[], isOurs: IsOurs): readonly unknown[] {
+  return list.flatMap((item) => {
+    if (isOurs(item)) return [];
+    const handlers = isRow(item) ? item['hooks'] : undefined;
+    if (!isRow(item) || !Array.isArray(handlers) || !handlers.some(isOurs)) return [item];
+    const others = handlers.filter((handler) => !isOurs(handler));
+    return others.length === 0 ? [] : [{ ...item, hooks: others }];
+  });
+}
+
+function withoutEmpty(root: unknown, names: readonly string[]): unknown {
+  let left = root;
+  for (const name of names) {
+    if (!isRow(left) || !isEmpty(left, name, names.includes('hooks'))) continue;
+    const event = eventOf(name);
+    const hooks = left['hooks'];
+    left = event === null || !isRow(hooks) ? without(left, name) : { ...left, hooks: without(hooks, event) };
+  }
+  return left;
+}
+
+const without = (row: Row, key: string): Row => Object.fromEntries(Object.entries(row).filter(([name]) => name !== key));
 
 /** Whether it says nothing at all. */
 export const saysNothing = (text: string): boolean => {
-  const root = text.trim() === '' ? null : parseJsonc(text);
-  return root === null || (root.kind === 'object' && root.members.length === 0);
+  const root = isBlank(text) ? null : parseJsonc(text);
+  return root === null || (root.type === 'object' && elementsOf(root).length === 0);
 };
 
 /** Every handler under an event, with the event and the group that it stands in: itself, where there are none. */
 export function handlersIn(text: string): readonly (readonly [event: string, handler: unknown, group: unknown])[] {
-  if (text.trim() === '') return [];
+  if (isBlank(text)) return [];
   const hooks = hooksIn(text, objectIn(text, parseJsonc(text), 'the file'));
-  return (hooks?.members ?? []).flatMap(({ key, value: list }) =>
-    list.kind !== 'list'
-      ? []
-      : list.items.flatMap((item) => handlersOf(item).map((handler) => [key, valueOf(handler), valueOf(item)] as const)),
-  );
+  return (hooks === null ? [] : elementsOf(hooks)).flatMap((member) => {
+    const list = memberValue(member);
+    if (list?.type !== 'array') return [];
+    return elementsOf(list).flatMap((item) => handlersOf(item).map((handler) => [keyOf(member), valueOf(handler), valueOf(item)] as const));
+  });
 }
 
 function handlersOf(item: Node): readonly Node[] {
-  const handlers = item.kind === 'object' ? memberOf(item, 'hooks')?.value : undefined;
-  return handlers?.kind === 'list' ? handlers.items : [item];
+  const handlers = memberOf(item, 'hooks');
+  return handlers?.type === 'array' ? elementsOf(handlers) : [item];
 }

@@ -1,0 +1,59 @@
+// Which version of a host's program is on PATH, as it says itself.
+import { spawn } from 'node:child_process';
+import { access } from 'node:fs/promises';
+import type { World } from '../world.ts';
+import { type OnPlatform, platformOf, programPaths } from './paths.ts';
+
+type Here = Pick<World, 'env'> & OnPlatform;
+
+const timeoutMs = 5_000;
+const textMax = 4_096;
+
+/** The first that is there. */
+export async function findProgram(here: Here, names: readonly string[]): Promise<string | null> {
+  for (const path of programPaths(names, here)) if (await isThere(path)) return path;
+  return null;
+}
+
+export const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Null: there is no program, or it does not say. */
+export async function versionOf(here: Here, names: readonly string[]): Promise<string | null> {
+  const program = await findProgram(here, names);
+  return program === null ? null : versionIn(await said(here, program));
+}
+
+/** Without what a shell or a header could read in another way. */
+const versionIn = (text: string): string | null => /\b\d{1,9}(?:\.\d{1,9}){1,3}(?:-[\w.]{1,40})?/.exec(text)?.[0] ?? null;
+
+/** By their numbers alone. */
+export function isOlder(version: string, than: string): boolean {
+  const [a, b] = [version, than].map((text) => text.split('-')[0]?.split('.').map(Number) ?? []);
+  for (const at of [0, 1, 2, 3]) {
+    const difference = (a?.[at] ?? 0) - (b?.[at] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}
+
+function said(here: Here, program: string): Promise<string> {
+  return new Promise((done) => {
+    // A batch file is started by a shell only.
+    const isBatch = platformOf(here) === 'win32' && /\.(?:cmd|bat)$/i.test(program);
+    const child = spawn(isBatch ? `"${program}"` : program, ['--version'], {
+      env: { ...here.env },
+      shell: isBatch,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+    });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (piece: string) => (text = (text + piece).slice(0, textMax)));
+    child.on('error', () => done(''));
+    child.on('close', () => done(text));
+  });
+}

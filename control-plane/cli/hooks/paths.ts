@@ -1,0 +1,24 @@
+// Paths as the machine that they are for writes them. Pure: tests ask for those of machines on which they do not run.
+import { posix, win32 } from 'node:path';
+
+export interface OnPlatform {
+  /** Absent: the one that this process runs on. */
+  readonly platform?: NodeJS.Platform;
+}
+
+export const platformOf = ({ platform = process.platform }: OnPlatform): NodeJS.Platform => platform;
+
+export const pathsOf = (on: OnPlatform): typeof posix => (platformOf(on) === 'win32' ? win32 : posix);
+
+/** Where a program of this name may be, in the order in which a shell looks. */
+export function programPaths(
+  names: readonly string[],
+  on: OnPlatform & { readonly env: Readonly<Record<string, string | undefined>> },
+): readonly string[] {
+  const path = pathsOf(on);
+  const endings = platformOf(on) === 'win32' ? (on.env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').toLowerCase().split(';') : [''];
+  return (on.env['PATH'] ?? on.env['Path'] ?? '')
+    .split(path.delimiter)
+    .filter((folder) => folder !== '')
+    .flatMap((folder) => names.flatMap((name) => endings.map((ending) => path.join(folder, name + ending))));
+}

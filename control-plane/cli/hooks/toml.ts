@@ -1,0 +1,101 @@
+// Settings in TOML as smol-toml reads them. It does not say where anything stands, so a span to take out is looked for among
+// whole lines, and proven: without it the text must say exactly what it is to say.
+import { isDeepStrictEqual } from 'node:util';
+import { parse, TomlError } from 'smol-toml';
+import { isRow, type Row } from '../answer.ts';
+import { BadSettings } from './bad-settings.ts';
+
+export function parseToml(text: string): Row {
+  try {
+    const value: unknown = parse(text, { integersAsBigInt: 'asNeeded' });
+    return isRow(value) ? value : {};
+  } catch (error) {
+    if (error instanceof TomlError) throw new BadSettings(text, placeOf(text, error), `it is no TOML: ${firstLine(error.message)}`);
+    throw error;
+  }
+}
+
+const firstLine = (message: string): string => (message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '');
+
+function placeOf(text: string, { line, column }: TomlError): number {
+  const lines = text.split('\n').slice(0, line - 1);
+  return lines.reduce((at, one) => at + one.length + 1, 0) + column - 1;
+}
+
+export const isToml = (text: string): boolean => saidBy(text) !== null;
+
+function saidBy(text: string): Row | null {
+  try {
+    return parseToml(text);
+  } catch (error) {
+    if (error instanceof BadSettings) return null;
+    throw error;
+  }
+}
+
+/** Lines with what ends them. */
+export const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
+/** What is no TOML says nothing, and nothing equals that. */
+export const says = (text: string, wanted: Row): boolean => {
+  const said = saidBy(text);
+  return said !== null && isDeepStrictEqual(settled(said), settled(wanted));
+};
+
+/** Without empty lists and tables below `hooks`: whether a header made one is no matter. */
+function settled(root: Row): unknown {
+  return plain({ ...root, hooks: pruned(root['hooks']) });
+}
+
+function pruned(value: unknown): unknown {
+  if (!isRow(value)) return value;
+  const kept = Object.entries(value)
+    .map(([key, inner]) => [key, key === 'state' ? pruned(inner) : inner] as const)
+    .filter(([, inner]) => !(Array.isArray(inner) && inner.length === 0) && !(isRow(inner) && Object.keys(inner).length === 0));
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
+/** Objects of one kind, whoever made them. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isRow(value) || value instanceof Date) return value;
+  return new Map(Object.entries(value).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, plain(inner)] as const])));
+}
+
+/** How far below its first line the span of a table is looked for. */
+const linesMax = 200;
+
+/**
+ * The text without one table: the fewest lines, from one that `begins` on, without which it says `wanted`. A blank line
+ * before them goes too, and at the beginning of the text the one behind. Null: there are none.
+ */
+export function withoutTable(text: string, begins: (line: string) => boolean, wanted: Row): string | null {
+  const lines = linesOf(text);
+  // From below: what begins later with the same end is fewer lines.
+  for (const [from, line] of [...lines.entries()].toReversed()) {
+    if (!begins(line)) continue;
+    const to = endOfTable(lines, from, wanted);
+    if (to !== null) return cut(lines, from, to);
+  }
+  return null;
+}
+
+function endOfTable(lines: readonly string[], from: number, wanted: Row): number | null {
+  for (let to = from + 1; to <= Math.min(lines.length, from + linesMax); to++) {
+    const next = lines[to];
+    // Between two lines of one table nothing can end.
+    if (next !== undefined && !/^\s*(?:[[#]|$)/.test(next)) continue;
+    if (says([...lines.slice(0, from), ...lines.slice(to)].join(''), wanted)) return to;
+  }
+  return null;
+}
+
+function cut(lines: readonly string[], from: number, to: number): string {
+  const before = isBlank(lines[from - 1]) ? lines.slice(0, from - 1) : lines.slice(0, from);
+  const after = from === 0 && isBlank(lines[to]) ? lines.slice(to + 1) : lines.slice(to);
+  const left = [...before, ...after].join('');
+  // Where the last line had no newline, the line before ours had none.
+  return to === lines.length && lines[to - 1]?.endsWith('\n') === false ? left.replace(/\r?\n$/, '') : left;
+}
+
+export const isBlank = (line: string | undefined): boolean => line !== undefined && line.trim() === '';
