@@ -11,12 +11,16 @@ const unstorable = /[\0\p{Cs}]/u;
 export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
   if (bytes.length === 0) return undefined;
   const text = decode(bytes);
-  // Where it is nested too deep, the walk says in which place.
-  const excess = excessIn(text, { depth: Number.POSITIVE_INFINITY, nodes: nodesMax });
-  if (excess !== null) throw badRequest(`the body ${excess}`);
+  refuseExcess(text, nodesMax);
   const value = parseJson(text);
   refuseUnstorable(value, nodesMax);
   return value;
+}
+
+/** Of what is only nested too deep, the walk over its values says in which place. */
+function refuseExcess(text: string, nodes: number): void {
+  if (excessIn(text, { depth: Number.POSITIVE_INFINITY, nodes }) === null) return;
+  throw badRequest(`the body ${excessIn(text, { depth: bounds.jsonDepth, nodes }) ?? tooManyValues(nodes)}`);
 }
 
 function decode(bytes: Uint8Array): string {

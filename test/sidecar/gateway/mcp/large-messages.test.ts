@@ -65,7 +65,7 @@ test('a policy set of 10,000 agents is read, and a body of too many values is re
   const large = Buffer.from(`[${'{},'.repeat(bounds.policySetNodes)}0]`);
   expect(() => parseBody(large, bounds.policySetNodes)).toThrow(`the body has more than ${bounds.policySetNodes} values`);
   expect(() => parseBody(Buffer.from('['.repeat(1_048_576)), bounds.jsonNodes)).toThrow(
-    `the body has more than ${bounds.jsonNodes} values`,
+    `the body is nested deeper than ${bounds.jsonDepth}`,
   );
   expect(parsing).not.toHaveBeenCalled();
 });
