@@ -261,17 +261,20 @@ describe('Codex runs what its user has trusted', () => {
 });
 
 describe('where the program of the hook is gone', () => {
-  test.each(hosts)('the line that %s runs denies, or doctor says that it would not', async (host) => {
-    const { cli, home, cwd } = await machine();
-    await cli(['hooks', 'install', host]);
-    if (host === 'codex') trustHooks(home);
-    expect((await cli(['doctor'])).out).not.toContain('is gone');
-    const path = hostSettings[host].file('user', { env: {}, home }, cwd);
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/ \|\| (?:exit 2|echo '[^']*')/g, ''));
-    const { code, out } = await cli(['doctor']);
-    expect(out).toContain(`once the program of the hook is gone: run tollgate hooks install ${host} again`);
-    expect(code).toBe(1);
-  });
+  test.each(hosts.filter((host) => hostSettings[host].deniesByItself !== true))(
+    'the line that %s runs denies, or doctor says that it would not',
+    async (host) => {
+      const { cli, home, cwd } = await machine();
+      await cli(['hooks', 'install', host]);
+      if (host === 'codex') trustHooks(home);
+      expect((await cli(['doctor'])).out).not.toContain('is gone');
+      const path = hostSettings[host].file('user', { env: {}, home }, cwd);
+      writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/ \|\| (?:exit 2|echo '[^']*')/g, ''));
+      const { code, out } = await cli(['doctor']);
+      expect(out).toContain(`once the program of the hook is gone: run tollgate hooks install ${host} again`);
+      expect(code).toBe(1);
+    },
+  );
 });
 
 test('another version of the host than the hooks were installed for is told, and an older one is no proof', async () => {

@@ -30,7 +30,7 @@ export function inOwnFile(host: HostName, { written, inConfigHome, ...facts }: I
     },
     remove: (text) => (commandOfOurs(text) === null ? text : ''),
     isBare: (text) => text === '',
-    ours: commandOfOurs,
+    ours: (text) => (commandOfOurs(text) === null ? null : text),
     deniesByItself: true,
     installed: (text) => {
       const command = commandOfOurs(text);

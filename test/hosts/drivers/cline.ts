@@ -1,0 +1,36 @@
+// Cline: a native program behind a small one of Node, which asks any OpenAI-compatible endpoint that its settings name. Its hooks are a plugin of ours.
+import { fileURLToPath } from 'node:url';
+import type { Driver } from '../driver.ts';
+
+const server = fileURLToPath(new URL('../failing-server.js', import.meta.url));
+const servers = { mcpServers: { notes: { command: process.execPath, args: [server] } } };
+
+const providers = (model: string): object => ({
+  version: 1,
+  lastUsedProvider: 'openai-compatible',
+  modes: {},
+  providers: {
+    'openai-compatible': {
+      settings: { provider: 'openai-compatible', apiKey: 'none', model: 'scripted', baseUrl: `${model}/v1` },
+      updatedAt: '2026-11-24T00:00:00.000Z',
+      tokenSource: 'manual',
+    },
+  },
+});
+
+export const cline: Driver = {
+  host: 'cline',
+  title: 'Cline',
+  package: { name: 'cline', version: '3.0.65' },
+  program: 'cline',
+  afterInstall: 'postinstall.mjs',
+  shell: (command) => ({ tool: 'run_commands', arguments: { commands: [command] } }),
+  failure: (file) => ({ tool: 'notes__fail', arguments: { file } }),
+  settings: (model) => ({
+    '.cline/data/settings/providers.json': `${JSON.stringify(providers(model), null, 2)}\n`,
+    '.cline/data/settings/cline_mcp_settings.json': `${JSON.stringify(servers, null, 2)}\n`,
+  }),
+  settingsFile: '.cline/plugins/tollgate.js',
+  env: () => ({ CLINE_TELEMETRY_DISABLED: '1' }),
+  turn: (words) => ['-P', 'openai-compatible', '-m', 'scripted', '--json', words],
+};
