@@ -21,12 +21,12 @@ export interface Home extends Started {
   write(name: string, text: string): Promise<void>;
 }
 
-export interface Ended {
+interface Ended {
   readonly code: number | null;
   readonly text: string;
 }
 
-export interface Turned extends Ended {
+interface Turned extends Ended {
   /** What reached the model as the result; null: nothing. */
   readonly told: string | null;
 }

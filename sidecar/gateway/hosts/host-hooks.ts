@@ -163,8 +163,10 @@ const versionHeader = ({ headers }: FastifyRequest): string | null => {
 const versionLengthMax = 40;
 
 /** `tollgate hook --agent` says it: the name that the hooks were installed with. Empty: none; or what is wrong with it. */
-function agentHeader({ headers }: FastifyRequest): string | { readonly problem: string } {
-  const caller = readCallerHeaders({ 'x-tollgate-agent': headers['x-tollgate-agent'] });
+function agentHeader({ raw: { rawHeaders } }: FastifyRequest): string | { readonly problem: string } {
+  // As it came: Node joins what stands twice.
+  const said = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'x-tollgate-agent');
+  const caller = readCallerHeaders({ 'x-tollgate-agent': said.length === 0 ? undefined : said });
   return 'problem' in caller ? caller : caller.agent;
 }
 

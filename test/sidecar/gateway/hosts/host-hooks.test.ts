@@ -188,12 +188,15 @@ describe('who calls', () => {
     expect(await ask('claude-code', input)).toMatchObject({ kind: 'allow' });
   });
 
-  test.each(['x'.repeat(201), 'a\u200bb', 'ä\u0085'])('a name that is none denies the call: %j', async (name) => {
-    const { ask, sidecar } = await startHosts(anybody);
-    const answer = await ask('codex', before('codex'), { 'x-tollgate-agent': name });
-    expect(answer).toMatchObject({ kind: 'deny', text: expect.stringContaining('call_malformed: X-Tollgate-Agent must') });
-    expect(await sidecar.entries()).toEqual([]);
-  });
+  test.each(['x'.repeat(201), 'a\u200bb', 'ä\u0085', ['bot', 'bot']])(
+    'a name that is none, or stands twice, denies the call: %j',
+    async (name) => {
+      const { ask, sidecar } = await startHosts(anybody);
+      const answer = await ask('codex', before('codex'), { 'x-tollgate-agent': name });
+      expect(answer).toMatchObject({ kind: 'deny', text: expect.stringContaining('call_malformed: X-Tollgate-Agent must') });
+      expect(await sidecar.entries()).toEqual([]);
+    },
+  );
 
   test('a name that nobody registered is decided as no name is, and denied where the workspace knows all agents', async () => {
     for (const unknownAgents of ['allow', 'deny'] as const) {

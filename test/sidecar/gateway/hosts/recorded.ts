@@ -42,7 +42,7 @@ export function worldOf(circumstance: Circumstance, tool: string): World | null 
 export async function startHosts(world: World | null = {}, options: { readonly durability?: 'kernel' | 'disk' } = {}) {
   const sidecar = await createTestSidecar({ world, ...options });
   const { app, lines, registry } = createTestServer(sidecar);
-  async function ask(host: string, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+  async function ask(host: string, body: unknown, headers: Readonly<Record<string, string | string[]>> = {}) {
     const answer = await app.inject({
       method: 'POST',
       url: `/hooks/${host}`,
