@@ -105,6 +105,8 @@ function createRooms({ bodiesBytes: roomBytes = bodiesBytes, strangersBytes: str
   const unrecognised = new WeakSet<FastifyRequest>();
 
   const take = (caller: string, bytes: number, reply: FastifyReply): boolean => {
+    // Its caller left while its key was looked up: its end was told already, and would give back nothing.
+    if (reply.raw.closed || reply.raw.destroyed) return true;
     if (!bodies.take(caller, bytes)) return false;
     reply.raw.once('close', () => bodies.give(caller, bytes));
     return true;

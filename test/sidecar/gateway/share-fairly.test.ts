@@ -190,3 +190,28 @@ test('requests of strangers take one turn together', async () => {
   await Promise.all(asked);
   expect(begun).toEqual(['/made-up-1', '/good-ann', '/made-up-2', '/made-up-3']);
 });
+
+test('a caller that leaves while its key is looked up takes no room', async () => {
+  const { url, post, held, looked } = await start({ isLater: true });
+  const { hostname, port } = new URL(url);
+  for (let left = 1; left <= 3; left += 1) {
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.write(
+      `POST /guarded HTTP/1.1\r\nHost: a\r\nAuthorization: good-ann\r\nContent-Type: application/json\r\nContent-Length: 400\r\n\r\n`,
+    );
+    await expect.poll(() => looked.length).toBe(left);
+    const closed = new Promise((done) => socket.once('close', done));
+    socket.destroy();
+    await closed;
+  }
+  // The server hears of it before it finds the keys out.
+  await expect.poll(() => post('made-up', 100, '/nowhere').then(({ status }) => status)).toBe(404);
+  for (const release of looked.splice(0)) release();
+  const honest = post('good-ann', 450, '/guarded');
+  await expect.poll(() => looked.length).toBe(1);
+  looked.shift()?.();
+  await expect.poll(() => held.length).toBe(1);
+  held.shift()?.();
+  expect((await honest).status).toBe(200);
+});
