@@ -37,11 +37,16 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
     owing.unrecorded += 1;
   };
 
+  // One try at a time: two would take the same entry, and drop the one behind it.
   const trySoon = (): void => {
+    if (trying !== null) return;
     timer ??= setTimeout(() => {
       timer = null;
       waitMs = Math.min(waitMs * 2, longestMs);
-      trying = tryAgain();
+      trying = tryAgain().finally(() => {
+        trying = null;
+        if (waiting.length > 0) trySoon();
+      });
     }, waitMs).unref();
   };
 
@@ -56,7 +61,7 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
   const tryAgain = async (): Promise<void> => {
     for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
       const outcome = await append(first.owing, first.entry);
-      if (outcome === 'later') return trySoon();
+      if (outcome === 'later') return;
       if (outcome === 'never') lost(first.owing);
       waiting.shift();
       characters -= first.entry.length;
