@@ -44,6 +44,8 @@ export interface Sessions {
 }
 
 const restMs = 60_000;
+/** How long a session that was handed down with few tools is taken as it is. */
+const narrowedMs = 3_600_000;
 const keptMs = 600_000;
 /** Looked after in one call, so that none takes long. */
 const tendMax = 500;
@@ -154,7 +156,9 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
             run: resumeRun(govern.cell, { facts, claim, usage, numbers }),
             pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
           };
-      const endsAt = endOf(place, usage, maxDurationMs);
+      // Looked up again each hour, so that what narrows it counts as used for as long as it is.
+      const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
+      const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
       place.variants.set(askedKey, { session, policy: new WeakRef(index), narrowed: place.narrowed, endsAt });
       if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
       return session;

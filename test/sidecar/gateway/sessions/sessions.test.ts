@@ -234,3 +234,14 @@ test('a session that was forgotten keeps no values for whoever still holds it', 
   expect(emailIn(numbers, 'ann@example.com')).not.toBe(first);
   expect(room.budget.bytes).toBe(bytes);
 });
+
+test('what an agent was handed down with holds for as long as its session is used, also over a new revision', async () => {
+  const { sidecar, find, handed, time } = await start();
+  find({ delegated_tools: ['mail.send'] });
+  for (let asked = 0; asked < 25 * 120; asked += 1) {
+    time.now += 30_000;
+    find();
+  }
+  sidecar.take({});
+  expect(handed(find())).toEqual(['mail.send']);
+});
