@@ -4,6 +4,8 @@
 import { listedBy } from '../mcp/wire/methods.ts';
 import { type ClientMessage, isFields } from '../mcp/wire/message.ts';
 import type { Headers } from '../caller-headers.ts';
+import type { Decision } from '../../decide/decision.ts';
+import { refuse } from '../../decide/refusal.ts';
 import { takenBack } from '../../govern/recorded.ts';
 import type { GovernedRun } from '../../govern/run.ts';
 import { type AwaitedCall, awaitedCall, type Denial, type Permit } from '../../govern/verdict.ts';
@@ -30,11 +32,33 @@ export interface McpDecided {
 /** At least one server. */
 export async function decideForServers(
   deps: MeshDeps,
-  { run, gone, headers, hidesOutput }: McpDeciding,
+  asked: McpDeciding,
   message: ClientMessage,
   asks: ReadonlyMap<string, GovernedAsk>,
 ): Promise<McpDecided | { readonly denial: Denial }> {
-  const permitted: { readonly server: string; readonly permit: Permit; readonly takeBack: (why: Denial) => Promise<unknown> }[] = [];
+  const permitted: Permitted[] = [];
+  try {
+    return await decideEach(deps, asked, message, asks, permitted);
+  } catch (error) {
+    // The request is refused, so none of what was permitted of it may stand.
+    for (const { takeBack } of permitted) await takeBack(refuse('internal_error', 'the decision could not be made'));
+    throw error;
+  }
+}
+
+interface Permitted {
+  readonly server: string;
+  readonly permit: Permit;
+  readonly takeBack: (why: Decision) => Promise<unknown>;
+}
+
+async function decideEach(
+  deps: MeshDeps,
+  { run, gone, headers, hidesOutput }: McpDeciding,
+  message: ClientMessage,
+  asks: ReadonlyMap<string, GovernedAsk>,
+  permitted: Permitted[],
+): Promise<McpDecided | { readonly denial: Denial }> {
   let denial: Denial | null = null;
   const isList = message.kind === 'request' && listedBy(message.method) !== null;
   for (const [server, { tool, input }] of asks) {
@@ -43,7 +67,7 @@ export async function decideForServers(
       permitted.push({
         server,
         permit: verdict,
-        takeBack: async ({ decision }) => judged.notMade && takenBack(deps.sidecar, judged.notMade(decision)),
+        takeBack: async (decision) => judged.notMade && takenBack(deps.sidecar, judged.notMade(decision)),
       });
     else denial ??= verdict;
     if (denial !== null && (!isList || gone.aborted)) break;
@@ -51,7 +75,7 @@ export async function decideForServers(
   const first = permitted[0];
   if (first === undefined || (denial !== null && (!isList || gone.aborted))) {
     if (denial === null) throw new RangeError('a request is for a server');
-    for (const { takeBack } of permitted) await takeBack(denial);
+    for (const { takeBack } of permitted) await takeBack(denial.decision);
     return { denial };
   }
   const permits = new Map(permitted.map(({ server, permit }) => [server, awaitedCall(permit)]));

@@ -234,3 +234,20 @@ test('calls whose results do not come keep nothing of their inputs', async () =>
   expect(collectGarbage() - before).toBeLessThan(10_000_000);
   for (const id of asked) expect(await checkResponse(mcpResponse('tools/call', { content: [] }, id))).toMatchObject({ result: 'pass' });
 });
+
+test('where the decision for one server fails, what was permitted for another is taken back', async () => {
+  const { checkRequest, sidecar } = await startTestMesh();
+  const append = sidecar.spool.appendAsync.bind(sidecar.spool);
+  let appended = 0;
+  const failing = async (entry: string): Promise<number> => {
+    appended += 1;
+    if (appended === 2) throw new Error('a bug');
+    return append(entry);
+  };
+  Object.assign(sidecar.spool, { appendAsync: failing });
+  const asked = await checkRequest({ ...mcpRequest('prompts/list', null), serviceNames: ['a', 'b'] });
+  expect(asked.result).toBe('error');
+  const entries = await sidecar.entries();
+  const withdrawn = entries.filter(({ outcome }) => outcome?.action === 'block').map(({ tool }) => tool);
+  expect(withdrawn).toContain('a.prompts/list');
+});
