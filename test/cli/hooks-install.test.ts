@@ -1,5 +1,16 @@
 // Hooks in the settings of hosts: what is there stays as it is, install is done once, and uninstall leaves what was before.
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hosts, type HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
@@ -363,4 +374,31 @@ test('without a key there is nothing to install', async () => {
     err: expect.stringContaining('--scope govern'),
   });
   expect(existsSync(join(home, '.codex'))).toBe(false);
+});
+
+test('an install that fails keeps no key', async () => {
+  const { home, hooks, write } = machine();
+  write('.codex/config.toml', 'model = "gpt\n');
+  expect(await hooks('install', 'codex')).toMatchObject({ code: 1 });
+  expect(readdirSync(home)).toEqual(['.codex']);
+  await hooks('install', 'claude-code');
+  expect(await hooks('install', 'codex')).toMatchObject({ code: 1 });
+  expect(existsSync(join(home, '.config/tollgate/sidecar.json'))).toBe(true);
+});
+
+test('hooks of a project that was deleted keep no key', async () => {
+  const { home, cwd, hooks } = machine();
+  await hooks('install', 'claude-code', '--project');
+  await hooks('install', 'codex');
+  rmSync(join(cwd, '.claude'), { recursive: true });
+  expect(await hooks('uninstall', 'codex')).toMatchObject({ code: 0 });
+  expect(readdirSync(home)).toEqual([]);
+});
+
+test.each(['{"b":-0}', '{"a":1e400,"b":-0}'])('numbers that JSON writes otherwise stay: %s', async (text) => {
+  const { hooks, write, read } = machine();
+  write('.claude/settings.json', text);
+  expect(await hooks('install', 'claude-code')).toMatchObject({ code: 0 });
+  expect(await hooks('uninstall', 'claude-code')).toMatchObject({ code: 0 });
+  expect(read('.claude/settings.json')).toBe(text);
 });

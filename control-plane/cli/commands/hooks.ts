@@ -4,12 +4,12 @@ import { hosts, isHost, nameProblem, parseKey, type HostName } from '@tollgate/p
 import { Argument, type Command } from 'commander';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';
-import { checkAddress, readConnection, standardSidecar } from '../hooks/connection.ts';
+import { checkAddress, connectionPath, readConnection, standardSidecar } from '../hooks/connection.ts';
 import { hookLine, isQuotable, readHookLine } from '../hooks/command-line.ts';
 import type { Scope, Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
-import { versionOf } from '../hooks/host-version.ts';
-import { type Done, findHooks, installHooks, uninstallHooks } from '../hooks/installation.ts';
+import { isThere, versionOf } from '../hooks/host-version.ts';
+import { type Done, dropUnusedConnection, findHooks, installHooks, uninstallHooks } from '../hooks/installation.ts';
 import { platformOf } from '../hooks/paths.ts';
 import { keepConnection } from '../hooks/records.ts';
 import { offSwitches } from '../hooks/off-switches.ts';
@@ -83,8 +83,12 @@ async function install({ world, words, options, print }: Asked<Options>): Promis
   const env = options.sidecar === undefined ? world.env : { ...world.env, TOLLGATE_SIDECAR: options.sidecar };
   const line = await lineFor(world, host, scope, options);
   const way = wayFor(host, options, env, line);
+  const hadConnection = await isThere(connectionPath(world));
   const kept = way.kind === 'http' ? null : await keep(world, env, scope);
-  const done = await installHooks(world, host, scope, way);
+  const done = await installHooks(world, host, scope, way).catch(async (error: unknown) => {
+    if (kept !== null && !hadConnection) await dropUnusedConnection(world, host, scope);
+    throw error;
+  });
   const off = await offSwitches(world, host);
   await print.lines({ ...done, way, connection: kept, off }, lines(done, 'has hooks', 'has them already'));
   for (const one of off) print.note(`calls would run unasked: ${one}`);

@@ -5,6 +5,7 @@ import { hosts, type HostName } from '@tollgate/proto/contract';
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../failure.ts';
 import { BadSettings } from './bad-settings.ts';
+import { connectionPath } from './connection.ts';
 import type { HostSettings, Installed, Scope, Way } from './host.ts';
 import { hostSettings } from './host-settings.ts';
 import { dropRecord, type Here, readRecord, writeRecord } from './records.ts';
@@ -39,6 +40,13 @@ export async function installHooks(here: Here, host: HostName, scope: Scope, way
 /** Where ours stand as they are wanted they stay in their place, whatever stands behind them now. */
 const isAsBefore = (settings: HostSettings, before: string, after: string): boolean =>
   after === before || (settings.ours !== undefined && isDeepStrictEqual(settings.ours(before), settings.ours(after)));
+
+/** After an install that failed: the key that was kept for it goes, where no other hooks ask with it. */
+export async function dropUnusedConnection(here: Here, host: HostName, scope: Scope): Promise<void> {
+  if (await areInstalled(here)) return;
+  await dropRecord(here, hostSettings[host].file(scope, here, here.cwd), async () => false);
+  await removeSettings(connectionPath(here));
+}
 
 export async function uninstallHooks(here: Here, host: HostName, scope: Scope): Promise<Done> {
   const settings = hostSettings[host];

@@ -59,11 +59,24 @@ async function writeOwn(here: Here, path: string, value: unknown): Promise<void>
   if (folders.length > 0) await writeRecord(here, ownFolder, { made: [], file: false, folders });
 }
 
+/** Without those of files that are gone, such as those of a project that was deleted. */
+async function thatAreThere(records: Row): Promise<Row> {
+  const found = await Promise.all(
+    Object.entries(records).map(async ([path, record]) => {
+      // What cannot be read may be there.
+      const isThere = path === ownFolder || (await readSettings(path).catch(() => '')) !== null;
+      return isThere ? [[path, record] as const] : [];
+    }),
+  );
+  return Object.fromEntries(found.flat());
+}
+
 /** With the last hooks go the key and all that is known of them; `isNeeded`: somebody else's hooks ask with the key. */
 export async function dropRecord(here: Here, path: string, isNeeded: () => Promise<boolean>): Promise<void> {
   const records = await readRecords(here);
   if (records === null) return;
-  const { [path]: _, ...others } = records;
+  const { [path]: _, ...rest } = records;
+  const others = await thatAreThere(rest);
   const isLast = Object.keys(others).every((name) => name === ownFolder) && !(await isNeeded());
   if (!isLast) return writeOwn(here, recordPath(here), others);
   const own = await readRecord(here, ownFolder);

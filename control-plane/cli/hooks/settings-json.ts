@@ -73,9 +73,9 @@ function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string
   const hooks: Record<string, unknown> = { ...(isRow(root['hooks']) ? root['hooks'] : {}) };
   for (const [event, entry] of wanted) {
     const list = hooks[event];
-    hooks[event] = [...(Array.isArray(list) ? list : []), entry];
+    hooks[event] = [...(Array.isArray(list) ? list : []), JSON.parse(JSON.stringify(entry))];
   }
-  return JSON.parse(JSON.stringify({ ...head, ...root, hooks }));
+  return { ...head, ...root, hooks };
 }
 
 type IsOurs = (handler: unknown) => boolean;
