@@ -18,7 +18,7 @@ export function insertInto(text: string, container: Node, value: unknown, key?: 
 
 /**
  * Behind the comments that stand there, if any. The blanks that were between the brackets stay, behind a line of ours: so they
- * are there again when it goes, and are not where somebody wrote the file anew.
+ * are there again when it goes, and are not where the file was rewritten.
  */
 function insertFirst(text: string, container: Node, element: string, closing: string): string {
   const from = startOf(container) + 1;
@@ -77,7 +77,7 @@ function removeBehind(text: string, from: number, found: Node): string {
   return splice(text, from, endOf(found), between.slice(0, joining) + between.slice(joining + 1));
 }
 
-/** Comments of somebody between an element that goes and the next, each in a line of its own before it. */
+/** The user's comments between an element that goes and the next, each in a line of its own before it. */
 function commentsIn(text: string, from: number, to: number): string {
   const comma = commaBehind(text, from) ?? from;
   const said = `${text.slice(from, comma)}${text.slice(comma + 1, to)}`.trim();

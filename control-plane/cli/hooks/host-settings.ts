@@ -114,7 +114,7 @@ const programGone = 'outage: the program tollgate could not be started; run toll
 
 const shellOf = (way: Way): Shell => (way.kind === 'command' ? (way.shell ?? 'sh') : 'sh');
 
-/** On Windows nobody has seen by which shell; there `failClosed` alone stands for it. */
+/** Which shell it takes on Windows is not known; there only `failClosed` denies. */
 const cursorCommand = (way: Way): string => (shellOf(way) === 'sh' ? orExit(commandOf(way)) : commandOf(way));
 
 /** A hook that fails is no denial in its older versions: the answer is said, whatever comes of the program. */

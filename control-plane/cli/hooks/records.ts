@@ -1,4 +1,4 @@
-// What was made for our hooks, beside the profiles: so that taking them out leaves what was there before, and nothing else.
+// What was made for our hooks, kept next to the profiles: so that taking them out leaves what was there before, and nothing else.
 import { configFolder, connectionPath } from './connection.ts';
 import { dirname } from 'node:path';
 import { isRow, type Row } from '../answer.ts';
@@ -71,7 +71,7 @@ async function thatAreThere(records: Row): Promise<Row> {
   return Object.fromEntries(found.flat());
 }
 
-/** With the last hooks go the key and all that is known of them; `isNeeded`: somebody else's hooks ask with the key. */
+/** With the last hooks go the key and all that is known of them; `isNeeded`: other hooks still ask with the key. */
 export async function dropRecord(here: Here, path: string, isNeeded: () => Promise<boolean>): Promise<void> {
   const records = await readRecords(here);
   if (records === null) return;

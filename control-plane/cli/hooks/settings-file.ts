@@ -1,5 +1,5 @@
 // Reads and replaces a settings file that is somebody else's: whole or not at all, with the mode it has, through a link to
-// where it really is. One that nobody may write is left as it is.
+// where it really is. A read-only file is left as it is.
 import { randomBytes } from 'node:crypto';
 import { access, constants, mkdir, open, readFile, readlink, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -20,7 +20,7 @@ export async function readSettings(path: string): Promise<string | null> {
   }
 }
 
-/** `before`: what was read of it; where somebody has written it since, nothing is written. The folders that were made for it. */
+/** `before`: what was read of it; where it has changed since, nothing is written. The folders that were made for it. */
 export async function replaceSettings(path: string, text: string, before: string | null): Promise<readonly string[]> {
   try {
     const target = await targetOf(path);
@@ -49,7 +49,7 @@ export async function makeFolder(folder: string, mode?: number): Promise<readonl
   return made;
 }
 
-/** Those that are empty: what somebody else put there stays, with its folder. */
+/** Those that are empty: what another program put there stays, with its folder. */
 export async function removeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders.toReversed()) await rmdir(folder).catch(() => undefined);
 }

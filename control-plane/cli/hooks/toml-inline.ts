@@ -1,4 +1,4 @@
-// A handler of ours that somebody wrote as an inline table: `PreToolUse = [{ hooks = [{ type = "command", … }] }]`. Of the
+// A handler of ours that was rewritten as an inline table: `PreToolUse = [{ hooks = [{ type = "command", … }] }]`. Of the
 // brackets around its command the pair is taken out, with the comma that joined it, without which the text says what it is to.
 import type { Row } from '../answer.ts';
 import { says } from './toml.ts';

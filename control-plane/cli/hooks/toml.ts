@@ -55,7 +55,7 @@ function pruned(value: unknown): unknown {
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
-/** Objects of one kind, whoever made them. */
+/** Objects of one kind, whatever library made them. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!isRow(value) || value instanceof Date) return value;
