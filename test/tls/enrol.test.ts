@@ -240,9 +240,11 @@ test.each([
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
 const otherCurve = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey;
 const privatePem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const point = createECDH('prime256v1').generateKeys();
+point[64]! ^= 1;
 const notOnCurve = `-----BEGIN PUBLIC KEY-----\n${Buffer.concat([
   Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex'),
-  Buffer.concat([createECDH('prime256v1').generateKeys().subarray(0, 64), Buffer.from([7])]),
+  point,
 ]).toString('base64')}\n-----END PUBLIC KEY-----\n`;
 
 test.each([
