@@ -116,7 +116,7 @@ function edits(host: HostName): fc.Arbitrary<Edit> {
     (more: string): Edit =>
     ({ ours, theirs, made }) => {
       const settings = hostSettings[host];
-      const edit = settings.add(settings.remove(ours, made, { keepsState: true }), wayOf(host, more));
+      const edit = settings.add(ours, wayOf(host, more), { made });
       return { ours: edit.text, theirs, made: [...new Set([...made, ...edit.made])] };
     };
   const anew = (indent: string | number): Edit =>

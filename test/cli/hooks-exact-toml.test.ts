@@ -2,14 +2,16 @@
 // twice, with us and without, and is the same in the end, byte for byte.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts';
+import { isRow } from '../../control-plane/cli/answer.ts';
+import { hookHash, stateKey, type Trust, trustOf } from '../../control-plane/cli/hooks/codex-trust.ts';
 import { wayOf } from '../../control-plane/cli/hooks/handler.ts';
 import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
-import { placesIn } from '../../control-plane/cli/hooks/settings-toml.ts';
+import { type Place, placesIn, statesIn } from '../../control-plane/cli/hooks/hook-places.ts';
 import { isToml, parseToml } from '../../control-plane/cli/hooks/toml.ts';
 
 const { codex } = hostSettings;
 const path = '/home/ann/.codex/config.toml';
+const names = [path];
 const way = (more = '') => ({ kind: 'command', command: `"/usr/bin/node" "/opt/tollgate/bin.js" hook codex${more}` }) as const;
 
 /** A document of both worlds. `made`: what install keeps. */
@@ -30,8 +32,7 @@ const onlyOurs =
 const install =
   (more = ''): Edit =>
   ({ ours, theirs, made }) => {
-    const bare = codex.remove(ours, made, { path, keepsState: true });
-    const edit = codex.add(bare, way(more));
+    const edit = codex.add(ours, way(more), { made, names });
     return { ours: edit.text, theirs, made: [...made, ...edit.made] };
   };
 
@@ -39,6 +40,7 @@ const isOurs = (handler: unknown): boolean => wayOf('codex', handler) !== null;
 
 /** As toml_edit writes a table that is new: behind the last that says something, every line with \n alone. */
 function codexAppends(text: string, table: readonly string[]): string {
+  if (text.startsWith('\uFEFF')) return `\uFEFF${codexAppends(text.slice(1), table)}`;
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   const last = lines.findLastIndex((line) => !/^\s*(?:#|$)/.test(line));
   const body = lines.slice(0, last + 1);
@@ -47,21 +49,35 @@ function codexAppends(text: string, table: readonly string[]): string {
   return `${[...body, ...block].join('\n')}\n${rest}`;
 }
 
-const trustLines = (text: string, isWanted: (handler: unknown) => boolean): readonly string[] =>
-  placesIn(parseToml(text))
-    .filter(({ handler }) => isWanted(handler))
-    .flatMap((place) => ['', `[hooks.state.'${stateKey(path, place)}']`, `trusted_hash = "${hookHash(place)}"`]);
+const commandOf = ({ handler }: Place): string => (isRow(handler) ? String(handler['command']) : '');
+/** In an order that no hook of another event changes. */
+const placesOf = (text: string): readonly Place[] =>
+  placesIn(parseToml(text)).toSorted((one, other) => (one.event < other.event ? -1 : Number(one.event > other.event)));
+const stateOf = (text: string, place: Place): unknown => statesIn(parseToml(text))[stateKey(path, place)];
 
-/** Codex writes down that all hooks of the file were trusted; those of others stand before ours, at the same places. */
+/** What the user chose in Codex for a hook: the same in both worlds. */
+function chosenFor(place: Place): readonly string[] {
+  const hash = `trusted_hash = "${hookHash(place)}"`;
+  return commandOf(place).includes('off') ? ['enabled = false', hash] : commandOf(place).includes('never') ? ['enabled = false'] : [hash];
+}
+
+/** Codex writes down what its user chose for each hook that it keeps nothing of yet. */
+function withTrust(text: string): string {
+  const fresh = placesOf(text).filter((place) => stateOf(text, place) === undefined);
+  if (fresh.length === 0) return text;
+  const tables = fresh.flatMap((place) => ['', `[hooks.state."${stateKey(path, place)}"]`, ...chosenFor(place)]);
+  return codexAppends(text, hasStates(text) ? tables.slice(1) : ['[hooks.state]', ...tables]);
+}
+const hasStates = (text: string): boolean => /^\[hooks\.state\]/m.test(text);
+
 const trustAll: Edit = ({ ours, theirs, made }) => {
-  const known = /\[hooks\.state/.test(theirs) || /\[hooks\.state/.test(ours);
-  if (known) return { ours, theirs, made };
-  const others = trustLines(theirs, () => true);
-  const withTheirs = others.length === 0 ? theirs : codexAppends(theirs, ['[hooks.state]', ...others]);
-  const all = [...trustLines(ours, (handler) => !isOurs(handler)), ...trustLines(ours, isOurs)];
-  const withOurs = codexAppends(ours, ['[hooks.state]', ...all]);
+  const withTheirs = withTrust(theirs);
+  // Where Codex wrote its first table for ours alone, the text does not tell where it would have come later.
+  if (hasStates(ours) !== hasStates(theirs)) return { ours, theirs, made };
+  const withOurs = withTrust(ours);
   // A file that is not written keeps its line ends.
-  return { ours: withOurs, theirs: others.length === 0 ? rewritten(withTheirs) : withTheirs, made };
+  const isWritten = withOurs !== ours;
+  return { ours: withOurs, theirs: isWritten && withTheirs === theirs ? rewritten(theirs) : withTheirs, made };
 };
 const rewritten = (text: string): string => {
   const plain = text.replaceAll('\r\n', '\n');
@@ -81,25 +97,44 @@ const value = fc.constantFrom(
   '"""\n[[hooks.PreToolUse]]\n"""',
 );
 const comment = fc.constantFrom('# note', '#', '# [[hooks.PreToolUse]]', '   # in');
-const userHook = fc.constantFrom(
-  ['[[hooks.PreToolUse]]', 'matcher = "Bash" # mine', '[[hooks.PreToolUse.hooks]]', 'type = "command"', `command = '''echo "[x"'''`],
-  ['[[hooks.PreToolUse]]', 'hooks = [{ type = "command", command = "echo hook codex" }]'],
-  ['[[hooks.PostToolUse]]', '[[hooks.PostToolUse.hooks]]', 'type = "command"', 'command = "say tollgate"'],
-);
+/** Their commands tell them apart, and what the user chose for them. */
+const hookLines = (event: string, commands: readonly string[], form: 'tables' | 'list' | 'matcher'): readonly string[] => {
+  const header = `[[hooks.${event}]]`;
+  if (form === 'list') return [header, `hooks = [${commands.map((one) => `{ type = "command", command = '${one}' }`).join(', ')}]`];
+  const handlers = commands.flatMap((one) => [`[[hooks.${event}.hooks]]`, 'type = "command"', `command = '''${one}'''`]);
+  return [header, ...(form === 'matcher' ? ['matcher = "Bash" # mine'] : []), ...handlers];
+};
+const userHook = fc
+  .record({
+    event: fc.constantFrom('PreToolUse', 'PreToolUse', 'PostToolUse', 'Stop'),
+    commands: fc.array(fc.constantFrom('echo hook codex', 'say tollgate', 'echo "[off"', 'never'), { minLength: 1, maxLength: 2 }),
+    form: fc.constantFrom('tables', 'list', 'matcher'),
+  })
+  .map(
+    ({ event, commands, form }) =>
+      (name: string) =>
+        hookLines(
+          event,
+          commands.map((one, at) => `${one} ${name} ${at}`),
+          form,
+        ),
+  );
 const table = fc.tuple(words, value).map(([name, said]) => [`[${name}_table] # of mine`, `key = ${said}`, '# inside', 'more = 2']);
 
 /** Root keys, then tables, each once, with comments and blank lines anywhere between lines. */
 const document = fc
   .record({
     roots: fc.uniqueArray(fc.tuple(words, value), { selector: ([name]) => name, maxLength: 3 }),
-    tables: fc.uniqueArray(fc.oneof(table, userHook), { selector: ([header]) => header ?? '', maxLength: 3 }),
+    tables: fc.uniqueArray(table, { selector: ([header]) => header ?? '', maxLength: 2 }),
+    before: fc.array(userHook, { maxLength: 2 }),
     between: fc.array(fc.constantFrom('', '', '\n', '# note\n', '\n\n', '# >>> mine\n'), { minLength: 8, maxLength: 8 }),
     end: fc.constantFrom('\n', '', '\n\n', '\n# the end\n', '\n# the end', '\n\n  # far\n\n'),
     newline: fc.constantFrom('\n', '\n', '\r\n'),
     mark: fc.constantFrom('', '', '', '\uFEFF'),
   })
-  .map(({ roots, tables, between, end, newline, mark }) => {
-    const parts = [...roots.map(([name, said]) => `${name} = ${said}`), ...tables.map((lines) => lines.join('\n'))];
+  .map(({ roots, tables, before, between, end, newline, mark }) => {
+    const hooks = before.map((linesOf, at) => linesOf(`before ${at}`).join('\n'));
+    const parts = [...roots.map(([name, said]) => `${name} = ${said}`), ...tables.map((lines) => lines.join('\n')), ...hooks];
     const body = parts.map((part, at) => `${at === 0 ? '' : (between[at] ?? '')}${part}`).join('\n');
     const text = parts.length === 0 ? end.trimStart() : `${body}${end}`;
     return mark + text.replaceAll(/\r?\n/g, newline);
@@ -124,6 +159,13 @@ function beforeTheirs(line: string, at: number): Edit {
 
 const hasBody = (text: string): boolean => /^\s*[^#\s]/m.test(text);
 
+const addHook =
+  (linesOf: (name: string) => readonly string[]): Edit =>
+  (worlds) => {
+    const name = fresh();
+    return both((text) => codexAppends(text, linesOf(name)))(worlds);
+  };
+
 const edit: fc.Arbitrary<Edit> = fc.oneof(
   // Codex.
   fc.constant<Edit>((worlds) => {
@@ -142,6 +184,9 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
       : worlds;
   }),
   fc.constant(both((text) => text.replaceAll('more = 2', 'more = 3'))),
+  // Another hook, behind ours; and then Codex asks for trust.
+  userHook.map((linesOf) => addHook(linesOf)),
+  userHook.map<Edit>((linesOf) => (worlds) => trustAll(addHook(linesOf)(worlds))),
   // An editor on our lines, and another install.
   fc.constant(onlyOurs((text) => text.replaceAll(/ # of tollgate: [^\r\n]*/g, ''))),
   fc.constant(onlyOurs((text) => text.replaceAll(/^timeout = 10$/gm, '  timeout=10   # slow'))),
@@ -150,26 +195,77 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   fc.constantFrom('', ' --host-version 0.170.0', ' --agent reviewer').map((more) => install(more)),
 );
 
-test('whatever was written in between, config.toml is in the end what it would be without us', () => {
-  let [written, trusted, again] = [0, 0, 0];
+/** What Codex makes of each hook of the user, by its command. */
+const trustsOf = (text: string): ReadonlyMap<string, Trust> => {
+  const states = statesIn(parseToml(text));
+  const others = placesOf(text).filter(({ handler }) => !isOurs(handler));
+  return new Map(others.map((place) => [commandOf(place), trustOf(states, names, place)]));
+};
+
+test('whatever was written in between, config.toml is in the end what it would be without us, and each hook keeps its own trust', () => {
+  let [written, trusted, again, behind] = [0, 0, 0, 0];
   fc.assert(
     fc.property(document, fc.array(edit, { maxLength: 6 }), (text, edits) => {
       made = 0;
       const start = install()({ ours: text, theirs: text, made: [] });
       expect(placesIn(parseToml(start.ours)).filter(({ handler }) => isOurs(handler))).toHaveLength(2);
-      expect(codex.remove(start.ours, start.made, { path })).toBe(text);
+      expect(codex.remove(start.ours, start.made, { names })).toBe(text);
       const end = edits.reduce((worlds, change) => {
         const next = change(worlds);
-        return isToml(next.ours) && isToml(next.theirs) ? next : worlds;
+        if (!isToml(next.ours) || !isToml(next.theirs)) return worlds;
+        expect(trustsOf(next.ours)).toEqual(trustsOf(next.theirs));
+        return next;
       }, start);
-      expect(codex.remove(end.ours, end.made, { path })).toBe(end.theirs);
+      expect(codex.remove(end.ours, end.made, { names })).toBe(end.theirs);
       written += Number(end.theirs.includes('mcp_servers'));
       trusted += Number(end.ours.includes('hooks.state'));
       again += Number(end.made.length > 2);
+      behind += Number(hasStates(end.theirs) && movesAnother(end.ours));
     }),
     { numRuns: 1_500 },
   );
-  expect(Math.min(written, trusted, again)).toBeGreaterThan(150);
+  expect(Math.min(written, trusted, again, behind)).toBeGreaterThan(150);
+});
+
+/** Whether a hook with state of its own stands behind ours. */
+const movesAnother = (text: string): boolean =>
+  placesOf(text).some((place, at, all) => {
+    const isBehind = all.slice(0, at).some(({ event, handler }) => event === place.event && isOurs(handler));
+    return isBehind && !isOurs(place.handler) && stateOf(text, place) !== undefined;
+  });
+
+test('in a folder the same, with what Codex keeps in the settings of the user', () => {
+  const own = '/home/ann/.codex/config.toml';
+  const folder = '/home/ann/work/.codex/config.toml';
+  const elsewhere = (text: string): readonly string[] => placesOf(text).map((place) => `"${stateKey(own, place)}" = { enabled = false }`);
+  const settingsIn = (form: 'tables' | 'lines' | 'inline') => (theirs: string, text: string) => {
+    const states = placesOf(text).map((place) => [stateKey(folder, place), chosenFor(place)] as const);
+    const pairs = states.map(([key, chosen]) => `'${key}' = { ${chosen.join(', ')} }`);
+    if (form === 'inline') return `[hooks]\nstate = { ${[...elsewhere(theirs), ...pairs].join(', ')} }\n`;
+    const lines = form === 'lines' ? pairs : states.flatMap(([key, chosen]) => ['', `[hooks.state.'${key}'] # kept`, ...chosen]);
+    return ['[hooks.state]', ...elsewhere(theirs), ...lines, ''].join('\n');
+  };
+  const forms = fc.constantFrom('tables', 'lines', 'inline');
+  fc.assert(
+    fc.property(document, fc.array(userHook, { minLength: 1, maxLength: 3 }), forms, fc.boolean(), (text, hooks, form, again) => {
+      const append = (one: string): string => hooks.reduce((left, linesOf, at) => codexAppends(left, linesOf(`behind ${at}`)), one);
+      const first = codex.add(text, way(), { names: [folder] });
+      const theirs = append(text);
+      const ours = append(first.text);
+      const settings = (one: string): string => settingsIn(form)(theirs, one);
+      let [hooksNow, statesNow, made] = [ours, settings(ours), first.made];
+      const named = { names: [folder], text: ours };
+      if (again) {
+        const edit = codex.add(ours, way(' --agent reviewer'), { names: [folder], made });
+        statesNow = codex.follow?.(statesNow, { ...named, made, isReplaced: true }) ?? '';
+        [hooksNow, made] = [edit.text, [...made, ...edit.made]];
+        expect(statesNow).toBe(settings(ours));
+      }
+      expect(codex.follow?.(statesNow, { ...named, text: hooksNow, made, isReplaced: false })).toBe(settings(theirs));
+      expect(codex.remove(hooksNow, made, { names: [folder] })).toBe(theirs);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 const mine = `model = "gpt-5.6"\n\n[features]\nhooks = true\n`;
@@ -198,14 +294,14 @@ describe('by versions before', () => {
     const start = { ours: `${text}${gap}${block}`, theirs: text, made: [] };
     const { ours, theirs } = trustAll(both((one) => codexAppends(one, server))(start));
     expect(ours.indexOf('[mcp_servers.x]')).toBeLessThan(ours.indexOf('# <<< tollgate'));
-    expect(codex.remove(ours, [], { path })).toBe(theirs);
+    expect(codex.remove(ours, [], { names })).toBe(theirs);
   });
 
   test('a new install takes their place', () => {
     const { ours, made: kept } = install()({ ours: `${mine}\n${block}`, theirs: '', made: [] });
     expect(ours).not.toContain('>>> tollgate');
     expect(placesIn(parseToml(ours))).toHaveLength(2);
-    expect(codex.remove(ours, kept, { path })).toBe(mine);
+    expect(codex.remove(ours, kept, { names })).toBe(mine);
   });
 });
 
@@ -237,10 +333,25 @@ describe('ours as somebody else wrote them', () => {
   });
 });
 
+test.each([
+  [
+    'inline, beside one of theirs',
+    (ours: string) => `hooks.PreToolUse = [{ hooks = [{ type = "command", command = "mine" }, ${ours}] }] # why\n`,
+  ],
+  ['in a list of a table', (ours: string) => `[[hooks.PreToolUse]] # here\nhooks = [ { command = "mine", type = "command" }, ${ours} ]\n`],
+])('another install replaces ours in place: %s', (_, written) => {
+  const post = `[[hooks.PostToolUse]]\n[[hooks.PostToolUse.hooks]]\ntype = 'command'\ncommand = 'tollgate hook codex'\ntimeout = 10\n`;
+  const before = `${written(`{ command = 'tollgate hook codex', type = "command" }`)}${post}`;
+  const command = `'"/usr/bin/node" "/opt/tollgate/bin.js" hook codex || exit 2'`;
+  const { text } = codex.add(before, way(), { names });
+  expect(text.split('\n[[hooks.PostToolUse]]')[0]).toBe(written(`{ type = 'command', command = ${command}, timeout = 10 }`).trimEnd());
+  expect(placesOf(text)).toHaveLength(3);
+});
+
 test('a hook that Codex was told to disable leaves no trace either, and what it keeps of others stays', () => {
   const others = `\n[hooks.state."/elsewhere/config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:00"\n`;
   const { ours, made: kept } = install()({ ours: mine, theirs: mine, made: [] });
   const off = `\n[hooks.state."${path}:pre_tool_use:0:0"]\nenabled = false\n`;
-  expect(codex.remove(`${ours}${off}`, kept, { path })).toBe(mine);
-  expect(codex.remove(`${ours}\n[hooks.state]\n${off}${others}`, kept, { path })).toBe(`${mine}\n[hooks.state]\n${others}`);
+  expect(codex.remove(`${ours}${off}`, kept, { names })).toBe(mine);
+  expect(codex.remove(`${ours}\n[hooks.state]\n${off}${others}`, kept, { names })).toBe(`${mine}\n[hooks.state]\n${others}`);
 });

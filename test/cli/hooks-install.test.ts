@@ -16,7 +16,8 @@ import { hosts, type HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts';
 import { isOurCommand } from '../../control-plane/cli/hooks/handler.ts';
-import { addTables, placesIn, removeTables } from '../../control-plane/cli/hooks/settings-toml.ts';
+import { placesIn } from '../../control-plane/cli/hooks/hook-places.ts';
+import { putTables, removeTables } from '../../control-plane/cli/hooks/settings-toml.ts';
 import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
 import { parseJsonc, valueOf } from '../../control-plane/cli/hooks/jsonc.ts';
 import { keyText } from '../support/snapshots.ts';
@@ -233,15 +234,15 @@ test.each([
   ['a = """\n', 'line 1, column 5'],
   ['nonsense\n', 'line 1, column 9'],
 ])('Codex settings that tables cannot be added to are refused: %j', (text, place) => {
-  expect(() => addTables(text, tables)).toThrow(place);
+  expect(() => putTables(text, tables, isOurs)).toThrow(place);
 });
 
 test('a number, date, inline table, dotted key and literal text are no obstacle', () => {
   const text =
     'a.b = 1\nbig = 9007199254740993\nat = 1979-05-27T07:32:00Z\npoint = { x = 1, "y z" = [2, 3] }\nre = \'<\\i\\c*\\s*>\'\n[mcp_servers."a.b"]\nargs = [\n  "x", # why\n]\n[hooks.state]\n';
-  const edited = addTables(text, tables);
+  const edited = putTables(text, tables, isOurs);
   expect(placesIn(parseToml(edited)).map(({ event, handler }) => [event, handler])).toEqual(tables);
-  expect(removeTables(edited, { isOurs, isOurState: () => false })).toBe(text);
+  expect(removeTables(edited, { leaves: ({ handler }) => isOurs(handler), isOurs })).toBe(text);
 });
 
 test('what Codex keeps in the settings of the user of a hook in a folder goes with that hook', async () => {

@@ -10,7 +10,7 @@ import { namesOf } from './installation.ts';
 import { pathsOf } from './paths.ts';
 import type { Here } from './records.ts';
 import { readSettings } from './settings-file.ts';
-import { type Place, placesIn, statesIn } from './settings-toml.ts';
+import { type Place, placesIn, statesIn } from './hook-places.ts';
 import { parseToml } from './toml.ts';
 
 interface Hooks {

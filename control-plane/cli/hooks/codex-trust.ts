@@ -2,12 +2,12 @@
 // and place, whether it is switched off and the digest of what was trusted; a hook that was changed since is not run.
 import { createHash } from 'node:crypto';
 import { isRow, type Row } from '../answer.ts';
-import type { Place } from './settings-toml.ts';
+import type { Place } from './hook-places.ts';
 
 export type Trust = 'trusted' | 'untrusted' | 'changed' | 'disabled';
 
 /** Codex's name for an event in what it keeps: `pre_tool_use`. */
-const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+export const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 export const stateKey = (path: string, { event, group, at }: Pick<Place, 'event' | 'group' | 'at'>): string =>
   `${path}:${eventKey(event)}:${group}:${at}`;

@@ -24,11 +24,20 @@ interface Edit {
   readonly made: readonly string[];
 }
 
-interface Removal {
-  /** The file. */
-  readonly path?: string;
-  /** What the host keeps of our hooks stays: they are put in again. */
-  readonly keepsState?: boolean;
+interface Known {
+  /** Of `add`, since the last `remove`. */
+  readonly made?: readonly string[];
+  /** The file, by all its names. */
+  readonly names?: readonly string[];
+}
+
+/** That our hooks left a file, or were replaced in it. */
+interface Departure {
+  /** The file, by all its names, and what it said before. */
+  readonly names: readonly string[];
+  readonly text: string;
+  readonly made: readonly string[];
+  readonly isReplaced: boolean;
 }
 
 export interface HostSettings {
@@ -38,12 +47,12 @@ export interface HostSettings {
   /** Of the user's, which is there once it was used. */
   folder(surroundings: Surroundings): string;
   file(scope: Scope, surroundings: Surroundings, project: string): string;
-  /** `text` has nothing of ours. */
-  add(text: string, way: Way): Edit;
+  /** In place of what there is of ours. */
+  add(text: string, way: Way, known?: Known): Edit;
   /** `made`: of every `add` since the last `remove`. */
-  remove(text: string, made: readonly string[], removal?: Removal): string;
-  /** `text` of the user's settings, without what the host keeps there of our hooks in the file `path` of a project. */
-  forget?(text: string, hooks: { readonly path: string; readonly text: string; readonly made: readonly string[] }): string;
+  remove(text: string, made: readonly string[], known?: Pick<Known, 'names'>): string;
+  /** `text` of the user's settings, with what the host keeps there of hooks in another file. */
+  follow?(text: string, departure: Departure): string;
   /** Whether nothing is left in it. */
   isBare(text: string): boolean;
   /** All of ours that stands there, to be compared: where nothing would change, nothing is written. */

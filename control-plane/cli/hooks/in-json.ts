@@ -12,13 +12,14 @@ interface InJson extends HostFacts {
 
 export function inJson(host: HostName, { entries, head = {}, ...facts }: InJson): HostSettings {
   const { title, programs, notes, before } = facts;
+  const remove = (text: string, made: readonly string[]): string => removeHooks(text, (handler) => wayOf(host, handler) !== null, made);
   return {
     title,
     programs,
     notes,
     ...placesOf(facts),
-    add: (text, way) => addHooks(text, entries(way), head),
-    remove: (text, made) => removeHooks(text, (handler) => wayOf(host, handler) !== null, made),
+    add: (text, way, { made = [] } = {}) => addHooks(remove(text, made), entries(way), head),
+    remove,
     isBare: saysNothing,
     ours: (text) =>
       handlersIn(text)

@@ -1,11 +1,12 @@
 // Hosts whose hooks stand in a TOML file: Codex.
 import type { HostName } from '@tollgate/proto/contract';
-import { isRow } from '../answer.ts';
-import { hookHash, stateKey } from './codex-trust.ts';
+import { followDeparture } from './codex-states.ts';
+import { hookHash } from './codex-trust.ts';
 import { gapsIn, wayOf } from './handler.ts';
 import { type HostFacts, type HostSettings, placesOf, timeoutSeconds, type Way } from './host.ts';
-import { addTables, type Handler, type Ours, type Place, placesIn, removeStates, removeTables, type Tables } from './settings-toml.ts';
-import { parseToml } from './toml.ts';
+import { type Leaves, leavesForNew, type Place, placesIn, removalsIn } from './hook-places.ts';
+import { type Handler, putTables, removeTables, type Tables } from './settings-toml.ts';
+import { behindMark, parseToml } from './toml.ts';
 
 interface InToml extends HostFacts {
   readonly events: readonly string[];
@@ -19,22 +20,31 @@ export function inToml(host: HostName, { events, command, ...facts }: InToml): H
   const { title, programs, notes, before } = facts;
   const isOurs = (handler: unknown): boolean => wayOf(host, handler) !== null;
   const oursIn = (text: string): readonly Place[] => placesIn(parseToml(text)).filter(({ handler }) => isOurs(handler));
+  const all: Leaves = ({ handler }) => isOurs(handler);
+  const surplus = leavesForNew(isOurs, events);
+  const hashesOf = (text: string, made: readonly string[]): ReadonlySet<string> =>
+    new Set([...made.filter((one) => one.startsWith(hashMark)).map((one) => one.slice(hashMark.length)), ...oursIn(text).map(hookHash)]);
+  const follow: NonNullable<HostSettings['follow']> = (states, { names, text, made, isReplaced }) => {
+    const hashes = isReplaced ? new Set<string>() : hashesOf(text, made);
+    const { removals, left } = removalsIn(parseToml(text), isReplaced ? surplus : all);
+    return followDeparture(states, { names, hashes, removals, left });
+  };
   return {
     title,
     programs,
     notes,
     ...placesOf(facts),
-    add: (text, way) => {
+    add: (text, way, { names = [] } = {}) => {
       const handler: Handler = { type: 'command', command: command(way), timeout: timeoutSeconds };
       const tables: Tables = events.map((event) => [event, handler]);
-      return { text: addTables(text, tables), made: events.map((event) => hashMark + hookHash({ event, handler, table: {} })) };
+      return {
+        text: behindMark(text, (bare) => putTables(follow(bare, { names, text, made: [], isReplaced: true }), tables, isOurs)),
+        made: events.map((event) => hashMark + hookHash({ event, handler, table: {} })),
+      };
     },
-    remove: (text, made, { path, keepsState } = {}) =>
-      removeTables(text, { isOurs, isOurState: keepsState === true ? () => false : stateTest(oursIn(text), made, path) }),
-    forget: (text, { path, text: hooks, made }) => {
-      const isOurState = stateTest(oursIn(hooks), made, path);
-      return removeStates(text, (key, state) => key.startsWith(`${path}:`) && isOurState(key, state));
-    },
+    remove: (text, made, { names = [] } = {}) =>
+      behindMark(text, (bare) => removeTables(follow(bare, { names, text, made, isReplaced: false }), { leaves: all, isOurs })),
+    follow: (text, departure) => behindMark(text, (bare) => follow(bare, departure)),
     isBare: (text) => text.trim() === '',
     ours: (text) => oursIn(text).map(({ event, handler, table }) => [event, handler, { ...table, hooks: null }]),
     installed: (text) => {
@@ -44,18 +54,5 @@ export function inToml(host: HostName, { events, command, ...facts }: InToml): H
       });
       return found.find(({ gaps }) => gaps.length === 0) ?? found[0] ?? null;
     },
-  };
-}
-
-/** By what was trusted; or, where the hook was only switched off, by its place in this file. */
-function stateTest(ours: readonly Place[], made: readonly string[], path: string | undefined): Ours['isOurState'] {
-  const hashes = new Set([
-    ...made.filter((one) => one.startsWith(hashMark)).map((one) => one.slice(hashMark.length)),
-    ...ours.map(hookHash),
-  ]);
-  const keys = new Set(path === undefined ? [] : ours.map((place) => stateKey(path, place)));
-  return (key, state) => {
-    const hash = isRow(state) ? state['trusted_hash'] : undefined;
-    return typeof hash === 'string' ? hashes.has(hash) : keys.has(key);
   };
 }

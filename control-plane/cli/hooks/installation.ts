@@ -24,10 +24,12 @@ export async function installHooks(here: Here, host: HostName, scope: Scope, way
   const path = settings.file(scope, here, here.cwd);
   const before = await readSettings(path);
   const known = (await readRecord(here, path)) ?? none;
-  const bare = withPlace(path, () => settings.remove(before ?? '', known.made, { path, keepsState: true }));
-  const edit = withPlace(path, () => settings.add(bare, way));
+  const names = await namesOf(path);
+  const edit = withPlace(path, () => settings.add(before ?? '', way, { made: known.made, names }));
   if (before !== null && isAsBefore(settings, before, edit.text)) return { host, path, changed: false };
+  const own = await followInOwn(here, settings, { names, text: before ?? '', made: known.made, isReplaced: true });
   const folders = await replaceSettings(path, edit.text, before);
+  if (own !== null) await replaceSettings(own.path, own.after, own.before);
   await removeOldCopy(path);
   await writeRecord(here, path, {
     made: [...new Set([...known.made, ...edit.made])],
@@ -53,10 +55,12 @@ export async function uninstallHooks(here: Here, host: HostName, scope: Scope): 
   const path = settings.file(scope, here, here.cwd);
   const before = await readSettings(path);
   const known = (await readRecord(here, path)) ?? none;
-  const after = before === null ? null : withPlace(path, () => settings.remove(before, known.made, { path }));
+  const names = await namesOf(path);
+  const after = before === null ? null : withPlace(path, () => settings.remove(before, known.made, { names }));
+  const own = await followInOwn(here, settings, { names, text: before ?? '', made: known.made, isReplaced: false });
   const changed = before !== after;
   if (before !== null && after !== null && changed) await replaceSettings(path, after, before);
-  if (before !== null && scope === 'project') await forget(here, settings, { path, text: before, made: known.made });
+  if (own !== null) await replaceSettings(own.path, own.after, own.before);
   await removeOldCopy(path);
   // The file was made for our hooks too.
   if (after !== null && known.file && settings.isBare(after)) await removeSettings(path);
@@ -65,14 +69,25 @@ export async function uninstallHooks(here: Here, host: HostName, scope: Scope): 
   return { host, path, changed };
 }
 
-/** The user's settings hold what the host keeps of hooks in a project. */
-async function forget(here: Here, settings: HostSettings, hooks: { path: string; text: string; made: readonly string[] }): Promise<void> {
-  const own = settings.file('user', here, here.cwd);
-  const text = settings.forget === undefined ? null : await readSettings(own);
-  if (text === null) return;
-  let left = text;
-  for (const path of await namesOf(hooks.path)) left = withPlace(own, () => settings.forget?.(left, { ...hooks, path }) ?? left);
-  if (left !== text) await replaceSettings(own, left, text);
+interface OwnEdit {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** The user's settings hold what the host keeps of hooks in another file. Edited before anything is written. */
+async function followInOwn(
+  here: Here,
+  settings: HostSettings,
+  departure: Parameters<NonNullable<HostSettings['follow']>>[1],
+): Promise<OwnEdit | null> {
+  const path = settings.file('user', here, here.cwd);
+  // In the settings of the user themselves it is part of the other edit.
+  if (settings.follow === undefined || (await namesOf(path)).some((name) => departure.names.includes(name))) return null;
+  const before = await readSettings(path);
+  if (before === null) return null;
+  const after = withPlace(path, () => settings.follow?.(before, departure) ?? before);
+  return after === before ? null : { path, before, after };
 }
 
 /** Whether any host has hooks of ours, as far as can be seen from here. */

@@ -25,7 +25,7 @@ export function inOwnFile(host: HostName, { written, inConfigHome, ...facts }: I
     notes,
     ...placesIn(facts, inConfigHome),
     add: (text, way) => {
-      if (text !== '') throw new BadSettings(text, 0, 'it is not a file of ours; move it to another name');
+      if (text !== '' && commandOfOurs(text) === null) throw new BadSettings(text, 0, 'it is not a file of ours; move it to another name');
       return { text: written(commandOf(way)), made: [] };
     },
     remove: (text) => (commandOfOurs(text) === null ? text : ''),

@@ -1,17 +1,13 @@
 // The hooks that Codex reads from config.toml: a table of ours at the end of each event's list, behind the last line that
 // says something, which is where Codex itself puts new tables. TOML lets tables of a list be added there, unless the file says
-// `hooks` in another form; such a file is refused with the place. Ours are found by what the file says, however it is written,
-// and taken out line by line, so that what Codex, an editor or its user wrote between and behind them stays.
+// `hooks` in another form; such a file is refused with the place. Ours are found by what the file says, however it is written.
+// Codex knows hooks by their position, so another install replaces ours in place, and what leaves is told as `removalsIn`.
 import { isRow, type Row } from '../answer.ts';
 import { BadSettings, unprovenEdit } from './bad-settings.ts';
-import { withoutInline } from './toml-inline.ts';
-import { isBlank, isToml, linesOf, parseToml, says, withoutTable } from './toml.ts';
-
-/** Around our tables, in versions before 2026-11. */
-const oldMarks = ['# >>> tollgate: `tollgate hooks uninstall codex` removes this block', '# <<< tollgate'];
-
-const headMark = ' # of tollgate: `tollgate hooks uninstall codex` takes it out';
-const byteOrderMark = '\uFEFF';
+import { isAlone, type IsOurs, type Leaves, leavesForNew, listed, type Place, placesIn, withGroups, withoutPlace } from './hook-places.ts';
+import { replaceInline, withoutInline } from './toml-inline.ts';
+import { withoutMarks, headMark } from './toml-marks.ts';
+import { isBlank, isToml, linesOf, newlineOf, parseToml, replaceTable, says, withoutTable } from './toml.ts';
 
 export interface Handler {
   readonly type: 'command';
@@ -19,10 +15,40 @@ export interface Handler {
   readonly timeout: number;
 }
 
-export type Tables = readonly (readonly [event: string, handler: Handler])[];
+type Table = readonly [event: string, handler: Handler];
+export type Tables = readonly Table[];
 
-export function addTables(text: string, tables: Tables): string {
-  if (text.startsWith(byteOrderMark)) return byteOrderMark + addTables(text.slice(1), tables);
+/** With each of `tables` in place of what there is of ours, or else at the end. */
+export function putTables(text: string, tables: Tables, isOurs: IsOurs): string {
+  const events = tables.map(([event]) => event);
+  let edited = removeTables(text, { leaves: leavesForNew(isOurs, events), isOurs });
+  const missing: Table[] = [];
+  for (const [event, handler] of tables) {
+    const kept = placesIn(parseToml(edited)).find((place) => place.event === event && isOurs(place.handler));
+    if (kept === undefined) missing.push([event, handler]);
+    else edited = withHandler(edited, kept, handler);
+  }
+  return missing.length === 0 ? edited : addTables(edited, missing);
+}
+
+function withHandler(text: string, place: Place, handler: Handler): string {
+  const { event, group, at, table } = place;
+  const hooks = listed(table['hooks']).map((one, index) => (index === at ? handler : one));
+  const replaced = isAlone(place) ? { hooks } : { ...table, hooks };
+  const wanted = withGroups(parseToml(text), event, (groups) => groups.map((one, index) => (index === group ? replaced : one)));
+  if (says(text, wanted)) return text;
+  const edited =
+    replaceTable(
+      text,
+      isAlone(place)
+        ? { begins: isHeaderOf(event), table: linesFor(event, handler), wanted }
+        : { begins: isHeaderOf(event, 'hooks'), table: handlerLines(event, handler), wanted },
+    ) ?? replaceInline(text, { command: commandIn(place.handler), table: `{ ${pairsOf(handler).join(', ')} }`, wanted });
+  if (edited === null) throw unprovenEdit(text, placeOfCommand(text), `hooks.${event}`);
+  return edited;
+}
+
+function addTables(text: string, tables: Tables): string {
   const before = parseToml(text);
   const [body, rest] = splitBehind(text);
   const edited = joined(body, rest, tables);
@@ -38,29 +64,25 @@ function splitBehind(text: string): readonly [string, string] {
 }
 
 function joined(body: string, rest: string, tables: Tables): string {
-  const newline = `${body}${rest}`.includes('\r\n') ? '\r\n' : '\n';
+  const newline = newlineOf(body + rest);
   const ours = tables.flatMap(([event, handler]) => linesFor(event, handler)).join(newline);
   if (body === '') return `${ours}${newline}${isBlank(linesOf(rest)[0]) ? newline : ''}${rest}`;
   // A last line without a newline: then ours has none either.
   return body.endsWith('\n') ? `${body}${newline}${ours}${newline}${rest}` : `${body}${newline}${ours}`;
 }
 
-const linesFor = (event: string, { type, command, timeout }: Handler): readonly string[] => [
-  `[[hooks.${event}]]${headMark}`,
-  `[[hooks.${event}.hooks]]`,
+const linesFor = (event: string, handler: Handler): readonly string[] => [`[[hooks.${event}]]${headMark}`, ...handlerLines(event, handler)];
+
+const handlerLines = (event: string, handler: Handler): readonly string[] => [`[[hooks.${event}.hooks]]`, ...pairsOf(handler)];
+
+const pairsOf = ({ type, command, timeout }: Handler): readonly string[] => [
   `type = ${quoteToml(type)}`,
   `command = ${quoteToml(command)}`,
   `timeout = ${timeout}`,
 ];
 
-function withTables(before: Row, tables: Tables): Row {
-  const hooks: Record<string, unknown> = { ...(isRow(before['hooks']) ? before['hooks'] : {}) };
-  for (const [event, handler] of tables) {
-    const list = hooks[event];
-    hooks[event] = [...(Array.isArray(list) ? list : []), { hooks: [handler] }];
-  }
-  return { ...before, hooks };
-}
+const withTables = (before: Row, tables: Tables): Row =>
+  tables.reduce((root, [event, handler]) => withGroups(root, event, (groups) => [...groups, { hooks: [handler] }]), before);
 
 /** With the line that our tables cannot be added behind: of those that name hooks the last before which they can. */
 function inAnotherForm(text: string, tables: Tables): BadSettings {
@@ -75,50 +97,25 @@ function inAnotherForm(text: string, tables: Tables): BadSettings {
   return new BadSettings(text, found, words);
 }
 
-export interface Ours {
-  readonly isOurs: (handler: unknown) => boolean;
-  /** Whether what Codex keeps of a hook, under this key, is of one of ours. */
-  readonly isOurState: (key: string, state: unknown) => boolean;
-}
-
-/** Takes out every handler of ours, what Codex keeps of it, and the comments around. */
-export function removeTables(text: string, { isOurs, isOurState }: Ours): string {
-  if (text.startsWith(byteOrderMark)) return byteOrderMark + removeTables(text.slice(1), { isOurs, isOurState });
-  let edited = removeStates(text, isOurState);
+/** Without each handler that leaves, and without our comments around those. */
+export function removeTables(text: string, { leaves, isOurs }: { leaves: Leaves; isOurs: IsOurs }): string {
+  let edited = text;
   for (;;) {
-    const place = placesIn(parseToml(edited)).find(({ handler }) => isOurs(handler));
-    if (place === undefined) return tidied(edited);
+    const root = parseToml(edited);
+    const place = placesIn(root).find((one) => leaves(one, root));
+    if (place === undefined) return withoutMarks(edited, (table) => isOursAlone(table, isOurs));
     edited = withoutHandler(edited, place);
   }
 }
 
-export interface Place {
-  readonly event: string;
-  readonly group: number;
-  readonly at: number;
-  readonly handler: unknown;
-  /** The table that it stands in. */
-  readonly table: Row;
+function isOursAlone(table: unknown, isOurs: IsOurs): boolean {
+  const hooks = isRow(table) ? listed(table['hooks']) : [];
+  return hooks.length > 0 && hooks.every(isOurs);
 }
-
-/** Every handler, in the order of the file's lists. */
-export function placesIn(root: Row): readonly Place[] {
-  const hooks = root['hooks'];
-  if (!isRow(hooks)) return [];
-  return Object.entries(hooks).flatMap(([event, groups]) =>
-    listed(groups).flatMap((table, group) =>
-      isRow(table) ? listed(table['hooks']).map((handler, at) => ({ event, group, at, handler, table })) : [],
-    ),
-  );
-}
-
-const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 function withoutHandler(text: string, place: Place): string {
-  const said = parseToml(text);
-  const wanted = withoutPlace(said, place);
-  const isAlone = listed(place.table['hooks']).length === 1;
-  const left = withoutTable(text, isAlone ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'), wanted);
+  const wanted = withoutPlace(parseToml(text), place);
+  const left = withoutTable(text, isAlone(place) ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'), wanted);
   const edited = left ?? withoutInline(text, commandIn(place.handler), wanted);
   if (edited === null) throw unprovenEdit(text, placeOfCommand(text), `hooks.${place.event}`);
   return edited;
@@ -133,58 +130,6 @@ const isHeaderOf = (...names: readonly string[]) => {
   const header = new RegExp(`^\\s*\\[\\[\\s*["']?hooks["']?${keys}\\s*\\]\\]`);
   return (line: string): boolean => header.test(line);
 };
-
-/** A table that is left with nothing to do goes too. */
-function withoutPlace(root: Row, { event, group, at }: Place): Row {
-  const hooks = isRow(root['hooks']) ? root['hooks'] : {};
-  const groups = listed(hooks[event]).flatMap((table, index) => {
-    if (index !== group || !isRow(table)) return [table];
-    const others = listed(table['hooks']).filter((_, one) => one !== at);
-    return others.length === 0 ? [] : [{ ...table, hooks: others }];
-  });
-  return { ...root, hooks: { ...hooks, [event]: groups } };
-}
-
-/** A table `[hooks.state."…"]` for each hook that was trusted or switched off; the one around them goes with the last. */
-export function removeStates(text: string, isOurState: Ours['isOurState']): string {
-  let edited = text;
-  for (const [key, state] of Object.entries(statesIn(parseToml(text)))) {
-    if (!isOurState(key, state)) continue;
-    const root = parseToml(edited);
-    const states = Object.fromEntries(Object.entries(statesIn(root)).filter(([name]) => name !== key));
-    const wanted = { ...root, hooks: { ...(isRow(root['hooks']) ? root['hooks'] : {}), state: states } };
-    edited = withoutTable(edited, (line) => /^\s*\[.*state/.test(line), wanted) ?? edited;
-    if (Object.keys(states).length === 0) edited = withoutTable(edited, isStateHeader, parseToml(edited)) ?? edited;
-  }
-  return edited;
-}
-
-const isStateHeader = (line: string): boolean => /^\s*\[\s*["']?hooks["']?\s*\.\s*["']?state["']?\s*\]/.test(line);
-
-export const statesIn = (root: Row): Row => {
-  const hooks = root['hooks'];
-  const state = isRow(hooks) ? hooks['state'] : undefined;
-  return isRow(state) ? state : {};
-};
-
-/** Without the comments that were around our tables. */
-function tidied(text: string): string {
-  const said = parseToml(text);
-  let lines = linesOf(text);
-  for (const mark of oldMarks) {
-    const at = lines.findIndex((line) => line.trim() === mark);
-    const without = at < 0 ? lines : withoutLine(lines, at, mark === oldMarks[0]);
-    if (says(without.join(''), said)) lines = without;
-  }
-  return lines.join('');
-}
-
-/** With the blank line that was put before the first. */
-function withoutLine(lines: readonly string[], at: number, isFirst: boolean): readonly string[] {
-  const before = isFirst && isBlank(lines[at - 1]) ? at - 1 : at;
-  const behind = isFirst && at === 0 && isBlank(lines[1]) ? 2 : at + 1;
-  return [...lines.slice(0, before), ...lines.slice(behind)];
-}
 
 /** As TOML writes it, whatever it holds. */
 const quoteToml = (text: string): string =>

@@ -7,15 +7,27 @@ import { says } from './toml.ts';
 const pairsMax = 12;
 
 export function withoutInline(text: string, command: string, wanted: Row): string | null {
-  for (const at of placesOf(text, command))
-    for (const from of bracketsBefore(text, at))
-      for (const to of bracketsBehind(text, at))
-        for (const [start, end] of withComma(text, from, to)) {
-          const left = text.slice(0, start) + text.slice(end);
-          if (says(left, wanted)) return left;
-        }
+  for (const [from, to] of bracesAround(text, command))
+    for (const [start, end] of withComma(text, from, to)) {
+      const left = text.slice(0, start) + text.slice(end);
+      if (says(left, wanted)) return left;
+    }
   return null;
 }
+
+/** The same, with another table in its place. */
+export function replaceInline(text: string, { command, table, wanted }: { command: string; table: string; wanted: Row }): string | null {
+  for (const [from, to] of bracesAround(text, command)) {
+    const replaced = text.slice(0, from) + table + text.slice(to);
+    if (says(replaced, wanted)) return replaced;
+  }
+  return null;
+}
+
+const bracesAround = (text: string, command: string): readonly (readonly [from: number, to: number])[] =>
+  placesOf(text, command).flatMap((at) =>
+    bracketsBefore(text, at).flatMap((from) => bracketsBehind(text, at).map((to) => [from, to] as const)),
+  );
 
 /** Where the last words of the command stand, which no way of quoting changes. */
 function placesOf(text: string, command: string): readonly number[] {

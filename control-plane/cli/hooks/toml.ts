@@ -24,7 +24,7 @@ function placeOf(text: string, { line, column }: TomlError): number {
 
 export const isToml = (text: string): boolean => saidBy(text) !== null;
 
-function saidBy(text: string): Row | null {
+export function saidBy(text: string): Row | null {
   try {
     return parseToml(text);
   } catch (error) {
@@ -51,9 +51,11 @@ function pruned(value: unknown): unknown {
   if (!isRow(value)) return value;
   const kept = Object.entries(value)
     .map(([key, inner]) => [key, key === 'state' ? pruned(inner) : inner] as const)
-    .filter(([, inner]) => !(Array.isArray(inner) && inner.length === 0) && !(isRow(inner) && Object.keys(inner).length === 0));
+    .filter(([, inner]) => inner !== undefined && !isEmpty(inner));
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
+
+const isEmpty = (value: unknown): boolean => (Array.isArray(value) ? value.length === 0 : isRow(value) && Object.keys(value).length === 0);
 
 /** Objects of one kind, whatever library made them. */
 function plain(value: unknown): unknown {
@@ -61,6 +63,12 @@ function plain(value: unknown): unknown {
   if (!isRow(value) || value instanceof Date) return value;
   return new Map(Object.entries(value).flatMap(([key, inner]) => (inner === undefined ? [] : [[key, plain(inner)] as const])));
 }
+
+const byteOrderMark = '\uFEFF';
+
+/** Edits what is behind the byte order mark, where there is one. */
+export const behindMark = (text: string, edit: (text: string) => string): string =>
+  text.startsWith(byteOrderMark) ? byteOrderMark + edit(text.slice(1)) : edit(text);
 
 /** How far below its first line the span of a table is looked for. */
 const linesMax = 200;
@@ -71,21 +79,43 @@ const linesMax = 200;
  */
 export function withoutTable(text: string, begins: (line: string) => boolean, wanted: Row): string | null {
   const lines = linesOf(text);
+  const span = spanOfTable(lines, begins, (from, to) => says([...lines.slice(0, from), ...lines.slice(to)].join(''), wanted));
+  return span === null ? null : cut(lines, ...span);
+}
+
+/** The text with other lines in place of one table: the fewest, from one that `begins` on, in whose place it says `wanted`. */
+export function replaceTable(
+  text: string,
+  { begins, table, wanted }: { begins: (line: string) => boolean; table: readonly string[]; wanted: Row },
+): string | null {
+  const lines = linesOf(text);
+  const newline = newlineOf(text);
+  const replaced = (from: number, to: number): string => {
+    const end = lines[to - 1]?.endsWith('\n') === false ? '' : newline;
+    return [...lines.slice(0, from), table.join(newline), end, ...lines.slice(to)].join('');
+  };
+  const span = spanOfTable(lines, begins, (from, to) => says(replaced(from, to), wanted));
+  return span === null ? null : replaced(...span);
+}
+
+export const newlineOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
+
+type Span = readonly [from: number, to: number];
+
+function spanOfTable(
+  lines: readonly string[],
+  begins: (line: string) => boolean,
+  isProven: (from: number, to: number) => boolean,
+): Span | null {
   // From below: what begins later with the same end is fewer lines.
   for (const [from, line] of [...lines.entries()].toReversed()) {
     if (!begins(line)) continue;
-    const to = endOfTable(lines, from, wanted);
-    if (to !== null) return cut(lines, from, to);
-  }
-  return null;
-}
-
-function endOfTable(lines: readonly string[], from: number, wanted: Row): number | null {
-  for (let to = from + 1; to <= Math.min(lines.length, from + linesMax); to++) {
-    const next = lines[to];
-    // Between two lines of one table nothing can end.
-    if (next !== undefined && !/^\s*(?:[[#]|$)/.test(next)) continue;
-    if (says([...lines.slice(0, from), ...lines.slice(to)].join(''), wanted)) return to;
+    for (let to = from + 1; to <= Math.min(lines.length, from + linesMax); to++) {
+      const next = lines[to];
+      // Between two lines of one table nothing can end.
+      if (next !== undefined && !/^\s*(?:[[#]|$)/.test(next)) continue;
+      if (isProven(from, to)) return [from, to];
+    }
   }
   return null;
 }
