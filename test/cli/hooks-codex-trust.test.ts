@@ -1,5 +1,5 @@
 // Codex keeps trust in a hook by its position. Whatever we install and remove, each hook of the user keeps its own trust.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { hookHash, stateKey, trustOf } from '../../control-plane/cli/hooks/codex-trust.ts';
@@ -91,6 +91,32 @@ describe('a hook of the user behind ours', () => {
     expect(['mine', 'more'].map((command) => trust(read(home), path, read(home), command))).toEqual(['trusted', 'trusted']);
     expect(read(home)).not.toContain('hook codex');
   });
+
+  test('before which the user moved ours by hand is trusted again once ours are gone', async () => {
+    const { home, hooks, write, read } = machine();
+    const path = join(home, file);
+    const before = hook('PreToolUse', 'mine');
+    await hooks('install');
+    write(home, `${read(home)}\n${before}\n${trusted(path, before, 'mine')}`);
+    expect(trust(read(home), path, read(home), 'mine')).toBe('untrusted');
+    await hooks('uninstall');
+    expect(read(home)).toBe(`${before}\n${trusted(path, before, 'mine')}`);
+  });
+
+  test.each(['home', 'cwd'] as const)(
+    'in a folder: where the settings in %s cannot be written both are left as they are',
+    async (which) => {
+      const { cwd, home, hooks, write, read } = machine();
+      const path = join(cwd, file);
+      await hooks('install', '--project');
+      const text = `${read(cwd)}\n${hook('PreToolUse', 'mine')}`;
+      write(cwd, text);
+      write(home, trusted(path, text, 'mine'));
+      chmodSync(join({ home, cwd }[which], file), 0o444);
+      expect(await hooks('uninstall', '--project')).toMatchObject({ code: 1, err: expect.stringContaining('is read-only') });
+      expect([read(cwd), read(home)]).toEqual([text, trusted(path, text, 'mine')]);
+    },
+  );
 
   test('and behind two of ours, of which a second install keeps the first', async () => {
     const { home, cwd, hooks, write, read } = machine();

@@ -28,8 +28,7 @@ export async function installHooks(here: Here, host: HostName, scope: Scope, way
   const edit = withPlace(path, () => settings.add(before ?? '', way, { made: known.made, names }));
   if (before !== null && isAsBefore(settings, before, edit.text)) return { host, path, changed: false };
   const own = await followInOwn(here, settings, { names, text: before ?? '', made: known.made, isReplaced: true });
-  const folders = await replaceSettings(path, edit.text, before);
-  if (own !== null) await replaceSettings(own.path, own.after, own.before);
+  const folders = await writeBoth(own, () => replaceSettings(path, edit.text, before));
   await removeOldCopy(path);
   await writeRecord(here, path, {
     made: [...new Set([...known.made, ...edit.made])],
@@ -59,8 +58,9 @@ export async function uninstallHooks(here: Here, host: HostName, scope: Scope): 
   const after = before === null ? null : withPlace(path, () => settings.remove(before, known.made, { names }));
   const own = await followInOwn(here, settings, { names, text: before ?? '', made: known.made, isReplaced: false });
   const changed = before !== after;
-  if (before !== null && after !== null && changed) await replaceSettings(path, after, before);
-  if (own !== null) await replaceSettings(own.path, own.after, own.before);
+  await writeBoth(own, async () => {
+    if (before !== null && after !== null && changed) await replaceSettings(path, after, before);
+  });
   await removeOldCopy(path);
   // The file was made for our hooks too.
   if (after !== null && known.file && settings.isBare(after)) await removeSettings(path);
@@ -88,6 +88,18 @@ async function followInOwn(
   if (before === null) return null;
   const after = withPlace(path, () => settings.follow?.(before, departure) ?? before);
   return after === before ? null : { path, before, after };
+}
+
+/** Both files or neither. */
+async function writeBoth<T>(own: OwnEdit | null, write: () => Promise<T>): Promise<T> {
+  if (own === null) return write();
+  await replaceSettings(own.path, own.after, own.before);
+  try {
+    return await write();
+  } catch (error) {
+    await replaceSettings(own.path, own.before, own.after);
+    throw error;
+  }
 }
 
 /** Whether any host has hooks of ours, as far as can be seen from here. */
