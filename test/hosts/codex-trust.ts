@@ -18,7 +18,29 @@ interface HookSeen {
 
 const limitMs = 20_000;
 
-export async function trustHooks({ program: [program = '', ...words], env, folder }: Started): Promise<void> {
+type Ask = (method: string, params: object) => Promise<unknown>;
+
+/** Trusts all hooks that Codex sees. */
+export const trustHooks = (agent: Started): Promise<void> =>
+  withServer(agent, async (ask) => {
+    const hooks = hooksIn(await ask('hooks/list', { cwds: [agent.folder] }));
+    if (hooks.length === 0) throw new Error('Codex sees no hooks');
+    const value = Object.fromEntries(hooks.map(({ key, currentHash }) => [key, { trusted_hash: currentHash }]));
+    await ask('config/batchWrite', { edits: [{ keyPath: 'hooks.state', value, mergeStrategy: 'upsert' }] });
+    const seen = hooksIn(await ask('hooks/list', { cwds: [agent.folder] }));
+    if (!areTrusted(seen)) throw new Error(`Codex does not trust its hooks: ${JSON.stringify(seen)}`);
+  });
+
+/** Whether Codex sees so many hooks, and trusts each. */
+export const trustsHooks = (agent: Started, count: number): Promise<boolean> =>
+  withServer(agent, async (ask) => {
+    const seen = hooksIn(await ask('hooks/list', { cwds: [agent.folder] }));
+    return seen.length === count && areTrusted(seen);
+  });
+
+const areTrusted = (seen: readonly HookSeen[]): boolean => seen.every(({ trustStatus }) => trustStatus === 'trusted');
+
+async function withServer<T>({ program: [program = '', ...words], env, folder }: Started, use: (ask: Ask) => Promise<T>): Promise<T> {
   const child = spawn(program, [...words, 'app-server'], { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'], timeout: limitMs });
   const exit = once(child, 'exit');
   const waiting = new Map<number, (answer: Answer) => void>();
@@ -28,7 +50,7 @@ export async function trustHooks({ program: [program = '', ...words], env, folde
   });
   const say = (message: object): void => void child.stdin.write(`${JSON.stringify(message)}\n`);
   let id = 0;
-  const ask = async (method: string, params: object): Promise<unknown> => {
+  const ask: Ask = async (method, params) => {
     id += 1;
     const answered = new Promise<Answer>((done) => waiting.set(id, done));
     say({ id, method, params });
@@ -39,13 +61,7 @@ export async function trustHooks({ program: [program = '', ...words], env, folde
   try {
     await ask('initialize', { clientInfo: { name: 'tollgate-test', version: '1' } });
     say({ method: 'initialized' });
-    const hooks = hooksIn(await ask('hooks/list', { cwds: [folder] }));
-    if (hooks.length === 0) throw new Error('Codex sees no hooks');
-    const value = Object.fromEntries(hooks.map(({ key, currentHash }) => [key, { trusted_hash: currentHash }]));
-    await ask('config/batchWrite', { edits: [{ keyPath: 'hooks.state', value, mergeStrategy: 'upsert' }] });
-    const seen = hooksIn(await ask('hooks/list', { cwds: [folder] }));
-    if (!seen.every(({ trustStatus }) => trustStatus === 'trusted'))
-      throw new Error(`Codex does not trust its hooks: ${JSON.stringify(seen)}`);
+    return await use(ask);
   } finally {
     child.kill();
     await exit;

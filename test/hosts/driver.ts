@@ -27,6 +27,8 @@ export interface Driver {
   /** How a user makes it run a new hook, and in words; absent: it runs it. */
   readonly trust?: (agent: Started) => Promise<void>;
   readonly trustWords?: string;
+  /** What its user adds behind our hooks: one of their own; and whether it is the only hook, and still trusted. */
+  readonly ownHook?: { readonly text: string; readonly isTrusted: (agent: Started) => Promise<boolean> };
   /** Whether what its model is told is said to be an error, where a result and an error read alike otherwise. */
   readonly saysError?: (told: string) => boolean;
 }

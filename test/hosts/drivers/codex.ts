@@ -1,5 +1,5 @@
 // Codex: a native program, which asks the OpenAI Responses API. It runs a new hook once its user has trusted it.
-import { trustHooks } from '../codex-trust.ts';
+import { trustHooks, trustsHooks } from '../codex-trust.ts';
 import type { Driver } from '../driver.ts';
 
 const config = (model: string): string => `# mine
@@ -25,4 +25,8 @@ export const codex: Driver = {
   turn: (words) => ['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', words],
   trust: trustHooks,
   trustWords: '`/hooks` in Codex',
+  ownHook: {
+    text: '\n[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ntype = "command"\ncommand = "true"\n',
+    isTrusted: (agent) => trustsHooks(agent, 1),
+  },
 };
