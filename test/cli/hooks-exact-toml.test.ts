@@ -348,6 +348,43 @@ test.each([
   expect(placesOf(text)).toHaveLength(3);
 });
 
+describe('keys of hooks behind ours follow them', () => {
+  const inTable = (said: string): string => `[[hooks.PreToolUse]]\nhooks = [${said}]\n`;
+  const [ours, theirs] = [`{ type = "command", command = 'tollgate hook codex' }`, `{ type = "command", command = 'mine' }`];
+  const key = (group: number, file = '/a'): string => `"${file}:pre_tool_use:${group}:0"`;
+  test.each([
+    [
+      'past groups that are empty, with what is kept of those',
+      `${inTable(ours)}[[hooks.PreToolUse]]\n${inTable(theirs)}[hooks.state]\n${key(1)} = { enabled = false }\n${key(2)} = { enabled = true }\n`,
+      `[[hooks.PreToolUse]]\n${inTable(theirs)}[hooks.state]\n${key(0)} = { enabled = false }\n${key(1)} = { enabled = true }\n`,
+    ],
+    [
+      'by each name of the file, and no other',
+      `${inTable(ours)}${inTable(theirs)}[hooks.state]\n${key(1)}.enabled = true\n${key(0, '/b')}.enabled = false\n${key(1, '/b')}.enabled = true\n${key(1, '/c')}.enabled = true\n`,
+      `${inTable(theirs)}[hooks.state]\n${key(0)}.enabled = true\n${key(0, '/b')}.enabled = true\n${key(1, '/c')}.enabled = true\n`,
+    ],
+    [
+      'where all hooks are one inline table',
+      `hooks = { PreToolUse = [{ hooks = [${ours}] }, { hooks = [${theirs}] }], state = { ${key(0)} = { enabled = true }, ${key(1)} = { enabled = false } } }\n`,
+      `hooks = { PreToolUse = [{ hooks = [${theirs}] }], state = { ${key(0)} = { enabled = false } } }\n`,
+    ],
+    [
+      'and nothing that only looks like them',
+      `d = ${key(1)}\n${key(1)} = 1 # ${key(1)}\n[other.state.${key(1)}]\nb = 1\n[hooks.state.${key(1)}]\nenabled = false\n${inTable(ours)}${inTable(theirs)}`,
+      `d = ${key(1)}\n${key(1)} = 1 # ${key(1)}\n[other.state.${key(1)}]\nb = 1\n[hooks.state.${key(0)}]\nenabled = false\n${inTable(theirs)}`,
+    ],
+  ])('%s', (_, text, left) => {
+    expect(codex.remove(text, [], { names: ['/a', '/b'] })).toBe(left);
+  });
+
+  test('our comment goes, and a text that reads like it stays', () => {
+    const mark = '# of tollgate: `tollgate hooks uninstall codex` takes it out';
+    const text = `a = """\n[[hooks.PreToolUse]] ${mark}\n"""\n`;
+    const header = `[[hooks.PreToolUse]]   ${mark}\n${mark}\n`;
+    expect(codex.remove(`${text}${header}hooks = [${ours}, ${theirs}]\n`, [])).toBe(`${text}${inTable(theirs)}`);
+  });
+});
+
 test('a hook that Codex was told to disable leaves no trace either, and what it keeps of others stays', () => {
   const others = `\n[hooks.state."/elsewhere/config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:00"\n`;
   const { ours, made: kept } = install()({ ours: mine, theirs: mine, made: [] });

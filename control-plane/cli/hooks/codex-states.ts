@@ -23,10 +23,10 @@ export function followDeparture(text: string, departure: Departure): string {
   const own: string[] = [];
   const gone: string[] = [];
   for (const [key, state] of Object.entries(states)) {
-    const fate = fateOf(key, state, departure);
-    if (fate.kind === 'gone') gone.push(key);
-    else if (fate.kind === 'ours') own.push(key);
-    else if (fate.kind === 'kept' && fate.key !== key) moves.set(key, fate.key);
+    const outcome = outcomeOf(key, state, departure);
+    if (outcome.kind === 'gone') gone.push(key);
+    else if (outcome.kind === 'ours') own.push(key);
+    else if (outcome.kind === 'kept' && outcome.key !== key) moves.set(key, outcome.key);
   }
   const taken = new Set(moves.values());
   // At the position of ours may be kept that another hook is trusted, which takes that position now.
@@ -35,9 +35,9 @@ export function followDeparture(text: string, departure: Departure): string {
 }
 
 /** `ours`: it is at the position of one that leaves. */
-type Fate = { readonly kind: 'kept'; readonly key: string } | { readonly kind: 'gone' } | { readonly kind: 'ours' };
+type Outcome = { readonly kind: 'kept'; readonly key: string } | { readonly kind: 'gone' } | { readonly kind: 'ours' };
 
-function fateOf(key: string, state: unknown, { names, removals, hashes }: Departure): Fate {
+function outcomeOf(key: string, state: unknown, { names, removals, hashes }: Departure): Outcome {
   const hash = isRow(state) ? state['trusted_hash'] : undefined;
   const isOurs = typeof hash === 'string' && hashes.has(hash);
   const name = names.find((one) => key.startsWith(`${one}:`));
