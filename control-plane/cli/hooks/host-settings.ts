@@ -1,7 +1,7 @@
 // What each host reads its hooks from, and what stands there for us.
 import type { HostName } from '@tollgate/proto/contract';
 import type { Surroundings } from './connection.ts';
-import { orExit, orSay, type Shell } from './command-line.ts';
+import { orExit, orSay } from './command-line.ts';
 import { commandOf, type HostSettings, timeoutSeconds, type Way } from './host.ts';
 import { inJson } from './in-json.ts';
 import { inToml } from './in-toml.ts';
@@ -9,6 +9,7 @@ import { inOwnFile } from './own-file.ts';
 import { pathsOf } from './paths.ts';
 import { pluginTexts } from './plugin-text.ts';
 import type { Wanted } from './settings-json.ts';
+import type { Shell } from './shell-line.ts';
 
 export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   'claude-code': inJson('claude-code', {

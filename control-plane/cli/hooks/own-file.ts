@@ -1,9 +1,10 @@
 // Hosts that load a plugin: a whole file that is ours, in a folder of theirs. A file that is not ours is neither overwritten nor removed.
 import type { HostName } from '@tollgate/proto/contract';
-import { isOurCommand } from './handler.ts';
 import { commandOf, type HostFacts, type HostSettings } from './host.ts';
 import { BadSettings } from './bad-settings.ts';
-import { pathsOf } from './paths.ts';
+import { readHookLine } from './command-line.ts';
+import { lineProblem } from './line-problem.ts';
+import { pathsOf, platformOf } from './paths.ts';
 import { commandIn } from './plugin-text.ts';
 
 interface InOwnFile extends Omit<HostFacts, 'before' | 'home'> {
@@ -16,7 +17,7 @@ export function inOwnFile(host: HostName, { written, folder, ...facts }: InOwnFi
   const { title, programs, notes, file, projectFile } = facts;
   const commandOfOurs = (text: string): string | null => {
     const command = commandIn(text);
-    return command !== null && isOurCommand(host, command) ? command : null;
+    return command !== null && readHookLine(host, command) !== null ? command : null;
   };
   return {
     title,
@@ -32,11 +33,13 @@ export function inOwnFile(host: HostName, { written, folder, ...facts }: InOwnFi
     isBare: (text) => text === '',
     ours: (text) => (commandOfOurs(text) === null ? null : text),
     deniesByItself: true,
-    installed: (text) => {
+    installed: (text, on = {}) => {
       const command = commandOfOurs(text);
       if (command === null) return null;
-      const gaps = text === written(command) ? [] : ['the file is not as this tollgate writes it; run tollgate hooks install again'];
-      return { way: { kind: 'command', command }, gaps };
+      const shell = platformOf(on) === 'win32' ? 'cmd' : 'sh';
+      const edited = text === written(command) ? [] : ['the file is not as this tollgate writes it; run tollgate hooks install again'];
+      const line = lineProblem(host, command, shell);
+      return { way: { kind: 'command', command, shell }, gaps: line === null ? edited : [...edited, line] };
     },
   };
 }
