@@ -199,6 +199,22 @@ describe('hooks that their host would not ask before every call are not vouched 
   });
 });
 
+test.each([
+  ['its key is another variable', 'MY_KEY', ['MY_KEY'], { MY_KEY: key }, null],
+  ['its key is not set', 'MY_KEY', ['MY_KEY'], {}, '$MY_KEY of the header Authorization is not set'],
+  ['its key is not allowed', 'TOLLGATE_KEY', [], {}, '"allowedEnvVars" of the hook has to name it'],
+] as const)('a hook over HTTP is asked with what it sends itself: %s', async (_, variable, allowed, more, words) => {
+  const { cli, home } = await machine();
+  await cli(['hooks', 'install', 'claude-code', '--http']);
+  const path = join(home, '.claude/settings.json');
+  const text = readFileSync(path, 'utf8').replaceAll('$TOLLGATE_KEY', `$${variable}`);
+  writeFileSync(path, text.replaceAll(/"allowedEnvVars": \[[^\]]*\]/g, `"allowedEnvVars": ${JSON.stringify(allowed)}`));
+  const { code, out } = await cli(['doctor'], more);
+  const blocks = 'so a denial blocks';
+  expect({ code, out }).toEqual({ code: words === null ? 0 : 1, out: expect.stringContaining(words ?? blocks) });
+  if (words !== null) expect(out).not.toContain(blocks);
+});
+
 describe('a line for PowerShell', () => {
   const powershellMachine = async () => {
     const made = await machine();

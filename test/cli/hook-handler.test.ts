@@ -2,6 +2,7 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { installedIn, isOurs, wayOf } from '../../control-plane/cli/hooks/handler.ts';
+import { headersOf } from '../../control-plane/cli/hooks/http-headers.ts';
 
 const ours = 'tollgate hook copilot-cli';
 
@@ -85,4 +86,27 @@ test('of two hooks the one that blocks is looked at', () => {
   const [bad, good] = ['tollgate hook codex; true', 'tollgate hook codex || exit 2'];
   expect(installedIn('codex', [of(bad), of(good)])).toMatchObject({ way: { command: good }, gaps: [] });
   expect(installedIn('codex', [of('mine')])).toBeNull();
+});
+
+describe('headers of a hook over HTTP', () => {
+  const way = (headers: Readonly<Record<string, string>>, allowedEnvVars: readonly string[]) => {
+    const found = wayOf('claude-code', { type: 'http', url: 'http://127.0.0.1:9090/hooks/claude-code', headers, allowedEnvVars });
+    if (found?.kind !== 'http') throw new Error('none of ours');
+    return found;
+  };
+  test('are those of the hook, with the variables that it allows', () => {
+    const headers = { Authorization: 'Bearer $KEY', 'X-A': '${A}-$B.$a$', 'Content-Length': '1', 'X-Line': '$LINE' };
+    expect(headersOf(way(headers, ['KEY', 'A', 'LINE']), { KEY: 'k', A: 'a', B: 'b', LINE: 'one\r\ntwo' })).toEqual({
+      headers: { 'content-type': 'application/json', Authorization: 'Bearer k', 'X-A': 'a-.$a$', 'X-Line': 'onetwo' },
+      missing: ['$B of the header X-A is sent empty: "allowedEnvVars" of the hook has to name it'],
+    });
+  });
+
+  test('one that is not set is said to be so, and no key comes from elsewhere', () => {
+    expect(headersOf(way({ Authorization: 'Bearer $KEY' }, ['KEY']), { TOLLGATE_KEY: 'k' })).toEqual({
+      headers: { 'content-type': 'application/json', Authorization: 'Bearer ' },
+      missing: ['$KEY of the header Authorization is not set, and is sent empty'],
+    });
+    expect(headersOf(way({}, []), { TOLLGATE_KEY: 'k' })).toEqual({ headers: { 'content-type': 'application/json' }, missing: [] });
+  });
 });

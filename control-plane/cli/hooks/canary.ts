@@ -8,9 +8,10 @@ import { canaryTool, hostNamed } from '@tollgate/sidecar/hosts';
 import { runHook } from '../commands/hook.ts';
 import type { World } from '../world.ts';
 import { readHookLine, withoutProgram } from './command-line.ts';
-import type { Way } from './host.ts';
+import type { HttpWay, Way } from './host.ts';
 import { hostSettings } from './host-settings.ts';
 import { findProgram } from './host-version.ts';
+import { headersOf } from './http-headers.ts';
 import type { Shell } from './shell-line.ts';
 
 export interface Proof {
@@ -49,10 +50,7 @@ export const asCanary = (input: Readonly<Record<string, unknown>>): string =>
 
 export async function prove(world: World, host: HostName, way: Way, input: string): Promise<Proof> {
   try {
-    if (way.kind === 'http') {
-      const { out, err, code } = await post(world, way.url, input);
-      return proofOf(host, out, err, code);
-    }
+    if (way.kind === 'http') return await proveByHttp(world, host, way, input);
     const starter = await starterOf(world, host, way.shell);
     if (starter === null) return { denied: false, decided: false, words: noPowershell, unproven: true };
     const { out, err, code } = await start(world, starter(way.command), input);
@@ -60,6 +58,14 @@ export async function prove(world: World, host: HostName, way: Way, input: strin
   } catch (error) {
     return { denied: false, decided: false, words: error instanceof Error ? error.message : 'unknown' };
   }
+}
+
+/** A variable that the host leaves empty is why its key is refused, or its agent is not named. */
+async function proveByHttp(world: World, host: HostName, way: HttpWay, input: string): Promise<Proof> {
+  const { headers, missing } = headersOf(way, world.env);
+  const { out, err, code } = await post(way.url, headers, input);
+  const proof = proofOf(host, out, err, code);
+  return proof.decided ? proof : { ...proof, words: [...missing, proof.words].join('; ') };
 }
 
 const noPowershell = 'neither pwsh nor powershell is on PATH, by which the host starts this hook; run tollgate doctor where one is';
@@ -147,10 +153,9 @@ function start(world: World, { file, words }: Started, input: string): Promise<E
   });
 }
 
-/** As the host does: with the key of the environment, and what is not 2xx lets the call through. */
-function post(world: World, url: string, input: string): Promise<Ended> {
+/** As the host does: what is not 2xx lets the call through. */
+function post(url: string, headers: Readonly<Record<string, string>>, input: string): Promise<Ended> {
   return new Promise((done, fail) => {
-    const headers = { authorization: `Bearer ${world.env['TOLLGATE_KEY'] ?? ''}`, 'content-type': 'application/json' };
     const send = url.startsWith('https:') ? secureRequest : request;
     const sent = send(url, { method: 'POST', headers, signal: AbortSignal.timeout(timeoutMs) }, (response) => {
       let out = '';

@@ -46,9 +46,20 @@ function shellOf(host: HostName, handler: Row, platform: NodeJS.Platform): Shell
   return host === 'gemini-cli' || host === 'copilot-cli' ? 'powershell' : 'cmd';
 }
 
-function httpWay(url: string, { headers }: Row): Way {
-  const said = new Map(Object.entries(isRow(headers) ? headers : {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
-  return { kind: 'http', url, agent: said.get('x-tollgate-agent') ?? '', hostVersion: said.get('x-tollgate-host-version') ?? null };
+function httpWay(url: string, handler: Row): Way {
+  const headers = Object.entries(isRow(handler['headers']) ? handler['headers'] : {}).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
+  const said = new Map(headers.map(([name, value]) => [name.toLowerCase(), value]));
+  const allowed = handler['allowedEnvVars'];
+  return {
+    kind: 'http',
+    url,
+    agent: said.get('x-tollgate-agent') ?? '',
+    hostVersion: said.get('x-tollgate-host-version') ?? null,
+    headers,
+    allowedEnvVars: Array.isArray(allowed) ? allowed.filter((name) => typeof name === 'string') : [],
+  };
 }
 
 export interface Found {

@@ -10,11 +10,14 @@ export type Way =
   /** `shell`: that of the machine. As it is to be installed, without what denies where the program is gone; as it is found, with it. */
   { readonly kind: 'command'; readonly command: string; readonly shell?: Shell } | HttpWay;
 
-interface HttpWay {
+export interface HttpWay {
   readonly kind: 'http';
   readonly url: string;
   readonly agent?: string;
   readonly hostVersion?: string | null;
+  /** As they are found, with variables in them; and which of these the host puts in. */
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly allowedEnvVars?: readonly string[];
 }
 
 /** What of ours stands in settings. */
