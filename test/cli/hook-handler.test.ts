@@ -64,6 +64,10 @@ describe('a time limit that ends before tollgate answers', () => {
     for (const enough of [right, undefined]) expect(gapsOf(host, { [name]: enough })).toEqual([]);
   });
 
+  test('is looked for by each of its names', () => {
+    expect(gapsOf('copilot-cli', { timeoutSec: 10, timeout: 1 })).toEqual([expect.stringContaining('"timeout": 1')]);
+  });
+
   test('what is no number is none', () => {
     expect(gapsOf('claude-code', { timeout: '10' })).toEqual(['"timeout" of the hook is "10" and no number; right is 10']);
   });

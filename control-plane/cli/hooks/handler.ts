@@ -112,14 +112,19 @@ const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly s
   'copilot-cli': { names: ['timeoutSec', 'timeout'], perSecond: 1 },
 };
 
-/** A host runs the call once a hook has taken too long, so ours has to be heard before: at its limit its own denial is on its way. */
+/**
+ * A host runs the call once a hook has taken too long, so ours has to be heard before: at its limit its own denial is on its way.
+ * Which of two names wins is not asked.
+ */
 function timeGaps(host: HostName, handler: Row): readonly string[] {
   const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };
-  const name = names.find((one) => handler[one] !== undefined);
-  if (name === undefined) return [];
-  const limit = handler[name];
   const right = `right is ${timeoutSeconds * perSecond}`;
-  if (typeof limit !== 'number') return [`"${name}" of the hook is ${JSON.stringify(limit)} and no number; ${right}`];
-  if (limit / perSecond > timeoutMs / 1_000) return [];
-  return [`the host waits ${limit / perSecond} s for the hook ("${name}": ${limit}), which may take ${timeoutMs / 1_000} s; ${right}`];
+  const needed = timeoutMs / 1_000;
+  return names.flatMap((name) => {
+    const limit = handler[name];
+    if (limit === undefined) return [];
+    if (typeof limit !== 'number') return [`"${name}" of the hook is ${JSON.stringify(limit)} and no number; ${right}`];
+    const seconds = limit / perSecond;
+    return seconds > needed ? [] : [`the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take ${needed} s; ${right}`];
+  });
 }
