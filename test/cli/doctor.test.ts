@@ -133,6 +133,18 @@ describe('hooks that their host would not ask before every call are not vouched 
     ['claude-code', '.claude/settings.json', edited('"matcher": "*"', '"matcher": "NeverTool"'), '"NeverTool"'],
     ['claude-code', '.claude/settings.json', edited('"type": "command"', '"async": true, "type": "command"'), '"async"'],
     ['claude-code', '.claude/settings.json', edited('"type": "command"', '"if": "Bash(rm:*)", "type": "command"'), 'Bash(rm:*)'],
+    ['claude-code', '.claude/settings.json', edited('"type": "command"', '"asyncRewake": true, "type": "command"'), '"asyncRewake"'],
+    ['claude-code', '.claude/settings.json', edited('"timeout": 10', '"timeout": 2'), '2 s for the hook'],
+    ['claude-code', '.claude/settings.json', edited('|| exit 2', '|| true'), 'than what tollgate ended with: "|| true"'],
+    ['claude-code', '.claude/settings.json', edited('|| exit 2', '; true'), 'than what tollgate ended with: "; true"'],
+    ['claude-code', '.claude/settings.json', edited('|| exit 2', '| tee /dev/null'), '"| tee /dev/null"'],
+    ['claude-code', '.claude/settings.json', edited('"command": "', '"command": "true || '), 'runs "true" before tollgate'],
+    ['gemini-cli', '.gemini/settings.json', edited('"timeout": 10000', '"timeout": 10'), 'right is 10000'],
+    ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"timeoutSec": 10', '"timeoutSec": 1'), '"timeoutSec": 1'],
+    ['copilot-cli', '.copilot/hooks/tollgate.json', edited('"bash": "', '"bash": "true #'), 'does something else than to start tollgate'],
+    ['codex', '.codex/config.toml', edited('timeout = 10', 'timeout = 3'), '3 s for the hook'],
+    ['cursor', '.cursor/hooks.json', edited('"failClosed": true', '"failClosed": false'), '"failClosed" is not true'],
+    ['cline', '.cline/plugins/tollgate.js', edited('hook cline', 'hook cline | cat; true #'), '"| cat ; true"'],
     ['gemini-cli', '.gemini/settings.json', edited('{', '{"tools": {"enableHooks": false},'), '"tools.enableHooks": false'],
     ['gemini-cli', '.gemini/settings.json', edited('{', '{"hooksConfig": {"enabled": false},'), '"hooksConfig.enabled": false'],
     ['gemini-cli', 'project/.gemini/settings.json', () => '{"hooksConfig": {"disabled": ["tollgate"]}}', '"hooksConfig.disabled"'],
@@ -184,6 +196,56 @@ describe('hooks that their host would not ask before every call are not vouched 
     for (const host of ['codex', 'claude-code']) await cli(['hooks', 'install', host]);
     trustHooks(home, (lines) => lines.replace('\n[hooks.state]\n', ''));
     expect(await cli(['doctor'])).toMatchObject({ code: 0, out: expect.not.stringContaining('UNASKED') });
+  });
+});
+
+test.each([
+  ['its key is another variable', 'MY_KEY', ['MY_KEY'], { MY_KEY: key }, null],
+  ['its key is not set', 'MY_KEY', ['MY_KEY'], {}, '$MY_KEY of the header Authorization is not set'],
+  ['its key is not allowed', 'TOLLGATE_KEY', [], {}, '"allowedEnvVars" of the hook has to name it'],
+] as const)('a hook over HTTP is asked with what it sends itself: %s', async (_, variable, allowed, more, words) => {
+  const { cli, home } = await machine();
+  await cli(['hooks', 'install', 'claude-code', '--http']);
+  const path = join(home, '.claude/settings.json');
+  const text = readFileSync(path, 'utf8').replaceAll('$TOLLGATE_KEY', `$${variable}`);
+  writeFileSync(path, text.replaceAll(/"allowedEnvVars": \[[^\]]*\]/g, `"allowedEnvVars": ${JSON.stringify(allowed)}`));
+  const { code, out } = await cli(['doctor'], more);
+  const blocks = 'so a denial blocks';
+  expect({ code, out }).toEqual({ code: words === null ? 0 : 1, out: expect.stringContaining(words ?? blocks) });
+  if (words !== null) expect(out).not.toContain(blocks);
+});
+
+describe('a line for PowerShell', () => {
+  const powershellMachine = async () => {
+    const made = await machine();
+    await made.cli(['hooks', 'install', 'claude-code']);
+    const path = join(made.home, '.claude/settings.json');
+    const guard = '; if ($LASTEXITCODE -ne 0) { exit 2 }';
+    const text = readFileSync(path, 'utf8')
+      .replaceAll('"command": "', '"shell": "powershell", "command": "& ')
+      .replaceAll(' || exit 2', guard);
+    writeFileSync(path, text);
+    return made;
+  };
+
+  test('is not proven where there is none', async () => {
+    const { cli } = await powershellMachine();
+    const { code, out } = await cli(['doctor'], { PATH: '/nowhere' });
+    expect({ code, out }).toEqual({ code: 1, out: expect.stringContaining('NOT PROVEN: neither pwsh nor powershell is on PATH') });
+    expect(out).not.toContain('a denial blocks');
+  });
+
+  test('is proven by PowerShell, which is given the line as it stands', async () => {
+    const { cli, sidecar } = await powershellMachine();
+    const bin = folder();
+    // It does what PowerShell would do with the guarded line of ours, and with no other.
+    const script = `[ "$1 $2 $3" = "-NoProfile -NonInteractive -Command" ] || exit 9
+line="\${4#& }"; start="\${line%%; if (*}"; [ "$line" = "$start; if (\\$LASTEXITCODE -ne 0) { exit 2 }" ] || exit 8
+eval "$start" || exit 2`;
+    writeFileSync(join(bin, 'pwsh'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const { code, out } = await cli(['doctor'], { PATH: `${bin}:/usr/bin:/bin` });
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('the canary was denied, so a denial blocks') });
+    expect((await sidecar.entries()).filter(({ client }) => client?.name === 'claude-code')).not.toEqual([]);
   });
 });
 

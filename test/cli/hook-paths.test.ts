@@ -86,6 +86,18 @@ test.each([
   ['copilot-cli', 'linux', '/home/ann/.copilot/hooks/tollgate.json', '/home/ann/shop/.github/hooks/tollgate.json', []],
   ['copilot-cli', 'darwin', '/Users/ann/.copilot/hooks/tollgate.json', '/Users/ann/shop/.github/hooks/tollgate.json', []],
   ['copilot-cli', 'win32', 'C:\\Users\\ann\\.copilot\\hooks\\tollgate.json', 'C:\\Users\\ann\\shop\\.github\\hooks\\tollgate.json', []],
+  ['opencode', 'linux', '/home/ann/.config/opencode/plugins/tollgate.js', '/home/ann/shop/.opencode/plugins/tollgate.js', []],
+  ['opencode', 'darwin', '/Users/ann/.config/opencode/plugins/tollgate.js', '/Users/ann/shop/.opencode/plugins/tollgate.js', []],
+  [
+    'opencode',
+    'win32',
+    'C:\\Users\\ann\\.config\\opencode\\plugins\\tollgate.js',
+    'C:\\Users\\ann\\shop\\.opencode\\plugins\\tollgate.js',
+    [],
+  ],
+  ['cline', 'linux', '/home/ann/.cline/plugins/tollgate.js', '/home/ann/shop/.cline/plugins/tollgate.js', []],
+  ['cline', 'darwin', '/Users/ann/.cline/plugins/tollgate.js', '/Users/ann/shop/.cline/plugins/tollgate.js', []],
+  ['cline', 'win32', 'C:\\Users\\ann\\.cline\\plugins\\tollgate.js', 'C:\\Users\\ann\\shop\\.cline\\plugins\\tollgate.js', []],
 ] as const satisfies readonly (readonly [HostName, keyof typeof machines, string, string, readonly string[]])[])(
   '%s on %s: %s',
   (host, name, user, project, machine) => {
@@ -103,6 +115,36 @@ test.each([
   ['copilot-cli', 'COPILOT_HOME', 'D:\\agents', 'D:\\agents\\hooks\\tollgate.json'],
 ] as const)('%s has another folder by %s', (host, variable, folder, file) => {
   expect(hostSettings[host].file('user', { ...machines.win32, env: { [variable]: folder } }, '')).toBe(file);
+});
+
+// As in the programs themselves, OpenCode 1.18.33 and Cline 3.0.65. OPENCODE_CONFIG_DIR is one more folder, and no other.
+test.each([
+  ['opencode', 'linux', { XDG_CONFIG_HOME: '/var/ann' }, '/var/ann/opencode/plugins/tollgate.js'],
+  ['opencode', 'darwin', { XDG_CONFIG_HOME: '/var/ann' }, '/var/ann/opencode/plugins/tollgate.js'],
+  ['opencode', 'win32', { XDG_CONFIG_HOME: 'D:\\ann' }, 'D:\\ann\\opencode\\plugins\\tollgate.js'],
+  ['opencode', 'linux', { XDG_CONFIG_HOME: '' }, '/home/ann/.config/opencode/plugins/tollgate.js'],
+  ['opencode', 'win32', { APPDATA: 'C:\\Users\\ann\\AppData\\Roaming' }, 'C:\\Users\\ann\\.config\\opencode\\plugins\\tollgate.js'],
+  ['opencode', 'linux', { OPENCODE_CONFIG_DIR: '/var/ann' }, '/home/ann/.config/opencode/plugins/tollgate.js'],
+  ['cline', 'linux', { CLINE_DIR: '/var/ann' }, '/var/ann/plugins/tollgate.js'],
+  ['cline', 'win32', { CLINE_DIR: ' D:\\ann ' }, 'D:\\ann\\plugins\\tollgate.js'],
+  ['cline', 'darwin', { CLINE_DIR: ' ' }, '/Users/ann/.cline/plugins/tollgate.js'],
+  ['cline', 'linux', { CLINE_DATA_DIR: '/var/ann', XDG_CONFIG_HOME: '/var/bob' }, '/home/ann/.cline/plugins/tollgate.js'],
+  ['cline', 'win32', { HOME: 'D:\\ann' }, 'D:\\ann\\.cline\\plugins\\tollgate.js'],
+  ['cline', 'win32', { HOME: '~' }, 'C:\\Users\\ann\\.cline\\plugins\\tollgate.js'],
+] as const)('%s on %s with %j has its plugins in %s', (host, name, env, path) => {
+  const here = { ...machines[name], env };
+  expect(hostSettings[host].file('user', here, here.cwd)).toBe(path);
+  expect(hostSettings[host].folder(here)).toBe(path.slice(0, path.indexOf('plugins') - 1));
+});
+
+test.each([
+  ['linux', {}, '/home/ann/.cline/data/settings/global-settings.json'],
+  ['win32', {}, 'C:\\Users\\ann\\.cline\\data\\settings\\global-settings.json'],
+  ['linux', { CLINE_DIR: '/var/ann' }, '/var/ann/data/settings/global-settings.json'],
+  ['linux', { CLINE_DIR: '/var/ann', CLINE_DATA_DIR: ' /var/bob' }, '/var/bob/settings/global-settings.json'],
+  ['linux', { CLINE_GLOBAL_SETTINGS_PATH: '/var/eve.json ' }, '/var/eve.json'],
+] as const)('what switches plugins of Cline off on %s with %j is in %s', (name, env, path) => {
+  expect(filesOf({ ...machines[name], env }, 'cline').own).toContain(path);
 });
 
 test.each([

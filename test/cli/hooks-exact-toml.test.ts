@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRow } from '../../control-plane/cli/answer.ts';
 import { hookHash, stateKey, type Trust, trustOf } from '../../control-plane/cli/hooks/codex-trust.ts';
-import { wayOf } from '../../control-plane/cli/hooks/handler.ts';
+import { isOurs as isOurHandler } from '../../control-plane/cli/hooks/handler.ts';
 import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
 import { type Place, placesIn, statesIn } from '../../control-plane/cli/hooks/hook-places.ts';
 import { isToml, parseToml } from '../../control-plane/cli/hooks/toml.ts';
@@ -36,7 +36,7 @@ const install =
     return { ours: edit.text, theirs, made: [...made, ...edit.made] };
   };
 
-const isOurs = (handler: unknown): boolean => wayOf('codex', handler) !== null;
+const isOurs = (handler: unknown): boolean => isOurHandler('codex', handler);
 
 /** As toml_edit writes a table that is new: behind the last that says something, every line with \n alone. */
 function codexAppends(text: string, table: readonly string[]): string {

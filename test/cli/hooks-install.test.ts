@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { hosts, type HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
 import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts';
-import { isOurCommand } from '../../control-plane/cli/hooks/handler.ts';
+import { isOurLine } from '../../control-plane/cli/hooks/command-line.ts';
 import { placesIn } from '../../control-plane/cli/hooks/hook-places.ts';
 import { putTables, removeTables } from '../../control-plane/cli/hooks/settings-toml.ts';
 import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
@@ -279,10 +279,38 @@ test.each([
   ['gemini-cli', '& "C:\\node.exe" "C:\\bin.js" hook gemini-cli --agent gemini-cli; if ($LASTEXITCODE -ne 0) { exit 2 }'],
   ['copilot-cli', `tollgate hook copilot-cli || echo '{"permissionDecision":"deny"}'`],
 ] as const)('a line of %s is known by what it starts: %s', (host, line) => {
-  expect(isOurCommand(host, line)).toBe(true);
-  expect(isOurCommand('cursor', line)).toBe(false);
-  for (const other of [`${line} --more`, `${line} && mine`, `echo "${line}"`].filter((one) => !one.includes('||') && !one.includes(';')))
-    expect(isOurCommand(host, other)).toBe(false);
+  expect(isOurLine(host, line)).toBe(true);
+  expect(isOurLine('cursor', line)).toBe(false);
+  for (const other of [`${line} && mine`, `echo "${line}"`].filter((one) => !one.includes('||') && !one.includes(';')))
+    expect(isOurLine(host, other)).toBe(false);
+});
+
+test.each([
+  ['codex', '|| exit 2', '; true'],
+  ['codex', '|| exit 2', '| tee x'],
+  ['claude-code', '|| exit 2', '--more || exit 2 # note'],
+  ['gemini-cli', '|| exit 2', '|| true'],
+  ['cursor', '/usr/bin/node', '/usr/bin/node.exe'],
+] as const)('what its user made of a line of %s goes with uninstall: %s to %s', async (host, from, to) => {
+  const { home, hooks, write, read } = machine();
+  await hooks('install', host);
+  const [path] = places[host];
+  expect(read(path)).toContain(from);
+  write(path, read(path).replaceAll(from, to));
+  expect(await hooks('uninstall', host)).toMatchObject({ code: 0, err: '' });
+  expect(readdirSync(home)).toEqual([]);
+});
+
+test('a line that starts a program of the user too is left, with a word about it, and so is the key that it asks with', async () => {
+  const { home, hooks, write, read } = machine();
+  await hooks('install', 'cursor');
+  const path = places.cursor[0];
+  write(path, read(path).replaceAll('|| exit 2', '&& ./mine.sh'));
+  const text = read(path);
+  const { code, err } = await hooks('uninstall', 'cursor');
+  expect({ code, err }).toEqual({ code: 0, err: expect.stringMatching(/is left: ".* && \.\/mine\.sh"; take tollgate out of it by hand/) });
+  expect(read(path)).toBe(text);
+  expect(existsSync(join(home, '.config/tollgate/sidecar.json'))).toBe(true);
 });
 
 describe('the name of the agent', () => {

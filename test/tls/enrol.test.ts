@@ -241,7 +241,7 @@ const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
 const otherCurve = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey;
 const privatePem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 const point = createECDH('prime256v1').generateKeys();
-point[64]! ^= 1;
+point.writeUInt8(point.readUInt8(64) ^ 1, 64);
 const notOnCurve = `-----BEGIN PUBLIC KEY-----\n${Buffer.concat([
   Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex'),
   point,

@@ -212,7 +212,8 @@ function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[
 const hookWords = ({ off, proof }: Pick<HooksSeen, 'off' | 'proof'>): string =>
   off.length === 0 ? proofWords(proof) : `CALLS WOULD RUN UNASKED: ${off.join('; ')}`;
 
-function proofWords({ denied, decided, words }: Proof): string {
+function proofWords({ denied, decided, words, unproven }: Proof): string {
+  if (unproven === true) return `NOT PROVEN: ${words}`;
   if (decided) return 'the canary was denied, so a denial blocks';
   return denied ? `every call is denied: ${words}` : `A CALL WOULD RUN: ${words}`;
 }

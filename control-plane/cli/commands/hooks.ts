@@ -6,7 +6,7 @@ import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
 import { Failure } from '../failure.ts';
 import { checkAddress, connectionPath, readConnection, standardSidecar } from '../hooks/connection.ts';
 import { hookLine, isQuotable, readHookLine } from '../hooks/command-line.ts';
-import type { Scope, Way } from '../hooks/host.ts';
+import { commandOf, type Scope, type Way } from '../hooks/host.ts';
 import { hostSettings } from '../hooks/host-settings.ts';
 import { isThere, versionOf } from '../hooks/host-version.ts';
 import { type Done, dropUnusedConnection, findHooks, installHooks, uninstallHooks } from '../hooks/installation.ts';
@@ -144,8 +144,14 @@ async function keep(world: Asked<Options>['world'], env: Asked<Options>['world']
 }
 
 async function uninstall({ world, words, options, print }: Asked<Options>): Promise<void> {
-  const done = await uninstallHooks(world, named(words), scopeOf(options));
-  await print.lines(done, lines(done, 'has no hooks of ours any more', 'has none of ours'));
+  const [host, scope] = [named(words), scopeOf(options)];
+  const done = await uninstallHooks(world, host, scope);
+  const { installed } = await findHooks(world, host, scope);
+  if (installed === null) return print.lines(done, lines(done, 'has no hooks of ours any more', 'has none of ours'));
+  await print.lines(done, lines(done, 'has one more line that starts tollgate', 'has a line that starts tollgate'));
+  print.note(
+    `a program of yours is started by that line too, so it is left: ${JSON.stringify(commandOf(installed.way))}; take tollgate out of it by hand`,
+  );
 }
 
 const lines = ({ host, path, changed }: Done, did: string, was: string): readonly string[] => [

@@ -6,10 +6,13 @@ import { request as secureRequest } from 'node:https';
 import type { HostName } from '@tollgate/proto/contract';
 import { canaryTool, hostNamed } from '@tollgate/sidecar/hosts';
 import { runHook } from '../commands/hook.ts';
-import { readHookLine, withoutProgram } from './command-line.ts';
 import type { World } from '../world.ts';
-import type { Way } from './host.ts';
+import { readHookLine, withoutProgram } from './command-line.ts';
+import type { HttpWay, Way } from './host.ts';
 import { hostSettings } from './host-settings.ts';
+import { findProgram } from './host-version.ts';
+import { headersOf } from './http-headers.ts';
+import type { Shell } from './shell-line.ts';
 
 export interface Proof {
   /** The host would not run the call. */
@@ -17,6 +20,8 @@ export interface Proof {
   /** The sidecar said so, and not the hook for want of one. */
   readonly decided: boolean;
   readonly words: string;
+  /** What the host would start it by is not here, so nothing was asked. */
+  readonly unproven?: true;
 }
 
 const timeoutMs = 10_000;
@@ -45,12 +50,25 @@ export const asCanary = (input: Readonly<Record<string, unknown>>): string =>
 
 export async function prove(world: World, host: HostName, way: Way, input: string): Promise<Proof> {
   try {
-    const { out, err, code } = way.kind === 'command' ? await start(world, way.command, input) : await post(world, way.url, input);
+    if (way.kind === 'http') return await proveByHttp(world, host, way, input);
+    const starter = await starterOf(world, host, way.shell);
+    if (starter === null) return { denied: false, decided: false, words: noPowershell, unproven: true };
+    const { out, err, code } = await start(world, starter(way.command), input);
     return proofOf(host, out, err, code);
   } catch (error) {
     return { denied: false, decided: false, words: error instanceof Error ? error.message : 'unknown' };
   }
 }
+
+/** A variable that the host leaves empty is why its key is refused, or its agent is not named. */
+async function proveByHttp(world: World, host: HostName, way: HttpWay, input: string): Promise<Proof> {
+  const { headers, missing } = headersOf(way, world.env);
+  const { out, err, code } = await post(way.url, headers, input);
+  const proof = proofOf(host, out, err, code);
+  return proof.decided ? proof : { ...proof, words: [...missing, proof.words].join('; ') };
+}
+
+const noPowershell = 'neither pwsh nor powershell is on PATH, by which the host starts this hook; run tollgate doctor where one is';
 
 /** By `tollgate hook` itself, without a process. */
 export async function proveHere(world: World, host: HostName, input: string): Promise<Proof> {
@@ -79,7 +97,9 @@ export async function proveGone(world: World, host: HostName, way: Way): Promise
   const line = way.kind === 'command' ? readHookLine(host, way.command) : null;
   if (way.kind !== 'command' || line === null || hostSettings[host].deniesByItself === true) return null;
   try {
-    const ended = await start(world, withoutProgram(way.command, line.program), canaryOf(host));
+    const starter = await starterOf(world, host, way.shell);
+    if (starter === null) return null;
+    const ended = await start(world, starter(withoutProgram(way.command, line.program)), canaryOf(host));
     return { blocks: blocks(host, ended), code: ended.code };
   } catch {
     return { blocks: false, code: 1 };
@@ -104,9 +124,25 @@ interface Ended {
   readonly code: number;
 }
 
-function start(world: World, command: string, input: string): Promise<Ended> {
+interface Started {
+  readonly file: string;
+  /** Null: `file` is a line for the shell of this machine. */
+  readonly words: readonly string[] | null;
+}
+
+/** How the host starts a line; null: the shell for it is not here. */
+async function starterOf(world: World, host: HostName, shell: Shell = 'sh'): Promise<((line: string) => Started) | null> {
+  if (shell !== 'powershell') return (line) => ({ file: line, words: null });
+  const program = await findProgram(world, ['pwsh', 'powershell']);
+  if (program === null) return null;
+  // As Gemini CLI does: by itself PowerShell ends with 1 for any code but 0.
+  const more = host === 'gemini-cli' ? '; if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }' : '';
+  return (line) => ({ file: program, words: ['-NoProfile', '-NonInteractive', '-Command', line + more] });
+}
+
+function start(world: World, { file, words }: Started, input: string): Promise<Ended> {
   return new Promise((done, fail) => {
-    const child = spawn(command, { shell: true, env: { ...world.env }, timeout: timeoutMs });
+    const child = spawn(file, words ?? [], { shell: words === null, env: { ...world.env }, timeout: timeoutMs });
     let [out, err] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
@@ -117,10 +153,9 @@ function start(world: World, command: string, input: string): Promise<Ended> {
   });
 }
 
-/** As the host does: with the key of the environment, and what is not 2xx lets the call through. */
-function post(world: World, url: string, input: string): Promise<Ended> {
+/** As the host does: what is not 2xx lets the call through. */
+function post(url: string, headers: Readonly<Record<string, string>>, input: string): Promise<Ended> {
   return new Promise((done, fail) => {
-    const headers = { authorization: `Bearer ${world.env['TOLLGATE_KEY'] ?? ''}`, 'content-type': 'application/json' };
     const send = url.startsWith('https:') ? secureRequest : request;
     const sent = send(url, { method: 'POST', headers, signal: AbortSignal.timeout(timeoutMs) }, (response) => {
       let out = '';

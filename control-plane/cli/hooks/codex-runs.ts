@@ -2,7 +2,7 @@
 import { isRow, type Row } from '../answer.ts';
 import { askCodex } from './codex-app-server.ts';
 import { type Trust, stateKey, trustOf } from './codex-trust.ts';
-import { wayOf } from './handler.ts';
+import { isOurs } from './handler.ts';
 import type { Scope } from './host.ts';
 import { hostSettings } from './host-settings.ts';
 import { findProgram } from './host-version.ts';
@@ -22,7 +22,7 @@ interface Hooks {
 
 /** In words, each with what to do; none: Codex runs them. */
 export async function whyCodexSkips(here: Here, { scope, path, text }: Hooks): Promise<readonly string[]> {
-  const ours = placesIn(parseToml(text)).filter(({ handler }) => wayOf('codex', handler) !== null);
+  const ours = placesIn(parseToml(text)).filter(({ handler }) => isOurs('codex', handler));
   const names = await namesOf(path);
   const program = await findProgram(here, hostSettings.codex.programs);
   const said = program === null ? null : await askCodex({ program, env: here.env, cwd: here.cwd });

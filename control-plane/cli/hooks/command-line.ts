@@ -1,7 +1,8 @@
 // The line that a host runs before and after each call: `<program> hook <host> [--host-version V] [--agent NAME]`, with what
 // denies the call where the program itself cannot be started, because no host denies for want of one (exit code 127, or 1).
-// And the same read back, in every form that was ever installed.
+// And the same read back, in every form that was ever installed, and as its user has changed it.
 import type { HostName } from '@tollgate/proto/contract';
+import { parseShellLine, type Shell, type ShellCommand, type ShellLine } from './shell-line.ts';
 
 export interface HookLine {
   /** As a shell starts it: `"/…/node" "/…/bin.js"`, or `tollgate`. */
@@ -10,9 +11,6 @@ export interface HookLine {
   /** Empty: none. */
   readonly agent: string;
 }
-
-/** Which shell reads it. */
-export type Shell = 'sh' | 'powershell';
 
 export function hookLine(host: HostName, { program, hostVersion, agent }: HookLine): string {
   const version = hostVersion === null ? '' : ` --host-version ${hostVersion}`;
@@ -26,18 +24,35 @@ export const isQuotable = (text: string): boolean => /^[ -~]*$/.test(text) && !/
 
 /** As its hosts understand a failure: with 2 the call is not run, with any other code it is. sh, cmd.exe, bash, zsh and fish read it. */
 export const orExit = (line: string, shell: Shell = 'sh'): string =>
-  shell === 'sh' ? `${line} || exit 2` : `& ${line}; if ($LASTEXITCODE -ne 0) { exit 2 }`;
+  shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { exit 2 }` : `${line} || exit 2`;
 
 /** For a host that wants an answer on standard output, whatever the code. `answer` holds no single quote. */
 export const orSay = (line: string, answer: string, shell: Shell = 'sh'): string =>
-  shell === 'sh' ? `${line} || echo '${answer}'` : `& ${line}; if ($LASTEXITCODE -ne 0) { '${answer}'; exit 0 }`;
+  shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { '${answer}'; exit 0 }` : `${line} || echo '${answer}'`;
+
+const powershellGuard = /\s*;\s*if \(\$LASTEXITCODE -ne 0\) \{ (?:exit (?:2|\$LASTEXITCODE)|('[^']*'); exit 0) \}\s*$/;
 
 const option = String.raw`(?: --(?:host-version|agent) (?:"[^"]*"|[^\s"]+))*`;
 const guard = String.raw`(?:\s*\|\|.*|; if \(\$LASTEXITCODE -ne 0\) .*)?`;
 const form = new RegExp(String.raw`^((?:.*[\s"'/\\&(])?(?:tollgate|bin\.js)["']?) hook ([\w-]+)(${option})${guard}$`, 's');
 
-/** Null: it is none of ours. */
+/** Null: it does not start us, whatever else it does. */
 export function readHookLine(host: HostName, text: string): HookLine | null {
+  return startIn(host, text)?.line ?? readForm(host, text);
+}
+
+/** What uninstall takes out. A line that starts a program of its user behind ours is the user's. */
+export function isOurLine(host: HostName, text: string): boolean {
+  if (readForm(host, text) !== null) return true;
+  const start = startIn(host, text);
+  return start !== null && [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
+}
+
+/** None of them is worth keeping without us. */
+const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee'].includes(name);
+
+/** By its text alone, as it was installed: where a quote is left open too, or where the program only seems to be started. */
+function readForm(host: HostName, text: string): HookLine | null {
   const [, program, named, options = ''] = form.exec(text) ?? [];
   if (program === undefined || named !== host) return null;
   return {
@@ -50,6 +65,78 @@ export function readHookLine(host: HostName, text: string): HookLine | null {
 function optionIn(options: string, name: string): string | null {
   const [, inQuotes, plain] = new RegExp(String.raw` --${name} (?:"([^"]*)"|([^\s"]+))`).exec(options) ?? [];
   return inQuotes ?? plain ?? null;
+}
+
+export interface Start {
+  readonly line: HookLine;
+  /** What it says behind `hook <host>` that is no option of it. */
+  readonly unknown: readonly string[];
+  readonly command: ShellCommand;
+  readonly before: readonly ShellCommand[];
+  readonly behind: readonly ShellCommand[];
+  readonly end: ShellLine['end'];
+  /** What PowerShell does where it failed; null: nothing. */
+  readonly guard: 'exit' | 'say' | null;
+}
+
+/** Null: no plain command of it starts us. */
+export function startIn(host: HostName, text: string, shells: readonly Shell[] = ['sh', 'cmd', 'powershell']): Start | null {
+  for (const shell of shells) {
+    const guarded = shell === 'powershell' ? powershellGuard.exec(text) : null;
+    const line = guarded === null ? text : text.slice(0, guarded.index);
+    const parsed = parseShellLine(line, shell);
+    if (parsed === null) continue;
+    const { commands, end } = parsed;
+    for (const [at, command] of commands.entries()) {
+      const found = programIn(host, command, { line, shell });
+      if (found === null) continue;
+      const guard = guarded === null ? null : guarded[1] === undefined ? 'exit' : 'say';
+      return { ...found, command, before: commands.slice(0, at), behind: commands.slice(at + 1), end, guard };
+    }
+  }
+  return null;
+}
+
+const fileName = (path: string): string => /[^/\\]*$/.exec(path)?.[0] ?? '';
+
+const tollgate = /^tollgate(?:\.cmd|\.exe|\.bat|\.ps1)?$/i;
+const node = /^node(?:\.exe)?$/i;
+const npx = /^npx(?:\.cmd|\.exe)?$/i;
+const ofPackage = /^@tollgate\/control-plane(?:@[\w.-]+)?$/;
+
+/** Whether a command starts us: by name, by Node or by npx, behind no more than variables that it sets. */
+function programIn(
+  host: HostName,
+  { words }: ShellCommand,
+  { line, shell }: { readonly line: string; readonly shell: Shell },
+): Pick<Start, 'line' | 'unknown'> | null {
+  let first = 0;
+  while (shell === 'sh' && /^(?:exec|command|env|[A-Za-z_]\w*=.*)$/s.test(words[first]?.text ?? '')) first++;
+  const starter = fileName(words[first]?.text ?? '');
+  const [byNode, byNpx] = [node.test(starter), npx.test(starter)];
+  let at = byNode || byNpx ? first + 1 : first;
+  while (at > first && words[at]?.text.startsWith('-') === true) at += byNpx && /^(?:-p|--package)$/.test(words[at]?.text ?? '') ? 2 : 1;
+  const [program, verb, named, ...more] = words.slice(at);
+  if (program === undefined || verb?.text !== 'hook' || named?.text !== host) return null;
+  const name = fileName(program.text);
+  if (byNode ? name !== 'bin.js' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
+  const { agent = '', hostVersion = null, unknown } = optionsIn(more.map(({ text }) => text));
+  return { line: { program: line.slice(words[first]?.from, program.to), agent, hostVersion }, unknown };
+}
+
+interface Options {
+  readonly agent?: string;
+  readonly hostVersion?: string;
+  readonly unknown: readonly string[];
+}
+
+function optionsIn(words: readonly string[]): Options {
+  const [word, next, ...rest] = words;
+  if (word === undefined) return { unknown: [] };
+  const [, name, value] = /^--(agent|host-version)(?:=(.*))?$/s.exec(word) ?? [];
+  if (name === undefined || (value ?? next) === undefined) return { unknown: words };
+  const others = optionsIn(value === undefined ? rest : words.slice(1));
+  return { ...(name === 'agent' ? { agent: value ?? next ?? '' } : { hostVersion: value ?? next ?? '' }), ...others };
 }
 
 /** The same line with a program that is not there. */

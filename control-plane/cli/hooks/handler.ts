@@ -1,36 +1,130 @@
 // One hook as it stands in a host's settings: whether it is ours, by which way it asks, and what keeps it from being asked
-// before every call.
+// before every call, and from blocking one.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow, type Row } from '../answer.ts';
-import { readHookLine } from './command-line.ts';
-import type { Way } from './host.ts';
+import { timeoutMs } from '../commands/hook.ts';
+import { isOurLine, readHookLine } from './command-line.ts';
+import { type Installed, timeoutSeconds, type Way } from './host.ts';
+import { lineProblem } from './line-problem.ts';
+import { type OnPlatform, platformOf } from './paths.ts';
+import type { Shell } from './shell-line.ts';
 
-/** The way that a handler asks us by; null: it is none of ours. */
-export function wayOf(host: HostName, handler: unknown): Way | null {
+/** Hosts that say it for each shell have a name for each. */
+const lineNames = ['command', 'bash', 'powershell'] as const;
+
+/** Whether uninstall takes it out, on whatever machine it runs. */
+export function isOurs(host: HostName, handler: unknown): boolean {
+  if (!isRow(handler)) return false;
+  if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']);
+  return lineNames.some((name) => isLine(handler[name], (line) => isOurLine(host, line)));
+}
+
+/** The way that the host asks by on this machine; null: none of its lines starts us. */
+export function wayOf(host: HostName, handler: unknown, on: OnPlatform = {}): Way | null {
   if (!isRow(handler)) return null;
-  if (typeof handler['url'] === 'string') return handler['url'].endsWith(`/hooks/${host}`) ? httpWay(handler['url'], handler) : null;
-  // Hosts that say it for each shell have a name for each.
-  for (const command of [handler['command'], handler['bash'], handler['powershell']])
-    if (typeof command === 'string' && isOurCommand(host, command)) return { kind: 'command', command };
-  return null;
+  if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']) ? httpWay(handler['url'], handler) : null;
+  if (!lineNames.some((name) => isLine(handler[name], (line) => readHookLine(host, line) !== null))) return null;
+  return { kind: 'command', ...lineRun(host, handler, on) };
 }
 
-function httpWay(url: string, { headers }: Row): Way {
-  const said = new Map(Object.entries(isRow(headers) ? headers : {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
-  return { kind: 'http', url, agent: said.get('x-tollgate-agent') ?? '', hostVersion: said.get('x-tollgate-host-version') ?? null };
+const isOurUrl = (host: HostName, url: string): boolean => url.endsWith(`/hooks/${host}`);
+
+const isLine = (value: unknown, test: (line: string) => boolean): boolean => typeof value === 'string' && test(value);
+
+/** What the host gives to a shell on this machine, empty where it has nothing to give, and which shell that is. */
+function lineRun(host: HostName, handler: Row, on: OnPlatform): { readonly command: string; readonly shell: Shell } {
+  const shell = shellOf(host, handler, platformOf(on));
+  const names = host !== 'copilot-cli' ? ['command'] : [shell === 'powershell' ? 'powershell' : 'bash', 'command'];
+  const command = names.map((name) => handler[name]).find((line) => typeof line === 'string');
+  return { command: command ?? '', shell };
 }
 
-export const isOurCommand = (host: HostName, text: string): boolean => readHookLine(host, text) !== null;
+function shellOf(host: HostName, handler: Row, platform: NodeJS.Platform): Shell {
+  // Claude Code starts sh on every machine, unless it is told otherwise: on Windows that of Git.
+  if (host === 'claude-code') return handler['shell'] === 'powershell' ? 'powershell' : 'sh';
+  if (platform !== 'win32') return 'sh';
+  return host === 'gemini-cli' || host === 'copilot-cli' ? 'powershell' : 'cmd';
+}
+
+function httpWay(url: string, handler: Row): Way {
+  const headers = Object.entries(isRow(handler['headers']) ? handler['headers'] : {}).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
+  const said = new Map(headers.map(([name, value]) => [name.toLowerCase(), value]));
+  const allowed = handler['allowedEnvVars'];
+  return {
+    kind: 'http',
+    url,
+    agent: said.get('x-tollgate-agent') ?? '',
+    hostVersion: said.get('x-tollgate-host-version') ?? null,
+    headers,
+    allowedEnvVars: Array.isArray(allowed) ? allowed.filter((name) => typeof name === 'string') : [],
+  };
+}
+
+export interface Found {
+  readonly handler: unknown;
+  /** What it stands in, with what is said of all in it; or itself. */
+  readonly group: unknown;
+}
+
+/** Of the hooks for the event before a call the one that blocks, else the first of ours. */
+export function installedIn(host: HostName, found: readonly Found[], on: OnPlatform = {}): Installed | null {
+  const ours = found.flatMap(({ handler, group }) => {
+    const way = wayOf(host, handler, on);
+    if (way === null || !isRow(handler)) return [];
+    const line = way.kind === 'command' ? lineGap(host, way) : null;
+    const gaps = [...gapsIn(group), ...gapsIn(handler), ...timeGaps(host, handler), ...(line === null ? [] : [line])];
+    const open = host === 'cursor' && handler['failClosed'] !== true ? [failsOpen] : [];
+    return [{ way, gaps: [...new Set([...gaps, ...open])] }];
+  });
+  return ours.find(({ gaps }) => gaps.length === 0) ?? ours[0] ?? null;
+}
+
+function lineGap(host: HostName, { command, shell = 'sh' }: Extract<Way, { kind: 'command' }>): string | null {
+  if (command === '') return `the hook has no line for the shell of this machine; run tollgate hooks install ${host} again`;
+  return lineProblem(host, command, shell);
+}
+
+const failsOpen = 'Cursor runs the call where the hook fails: "failClosed" is not true, and must be';
 
 const everyTool: ReadonlySet<unknown> = new Set([undefined, null, '', '*', '.*']);
 
 /** Why the host does not wait for it before every call, in words. */
 export function gapsIn(said: unknown): readonly string[] {
   if (!isRow(said)) return [];
-  const { matcher, if: condition, async: beside } = said;
+  const { matcher, if: condition } = said;
+  const background = ['async', 'asyncRewake'].filter((name) => said[name] !== undefined && said[name] !== false);
   return [
     ...(everyTool.has(matcher) ? [] : [`the hook is only for tools that match ${JSON.stringify(matcher)}`]),
     ...(condition === undefined ? [] : [`the hook is only for calls that match ${JSON.stringify(condition)}`]),
-    ...(beside === undefined || beside === false ? [] : ['the call does not wait for the hook, which is "async"']),
+    ...background.map((name) => `the call does not wait for the hook, which is "${name}"; take that out`),
+    ...(said['once'] === true ? ['the hook is run for the first call only, since it is "once"; take that out'] : []),
   ];
+}
+
+/** How each host names the time that it gives a hook, and how many of its units are a second. */
+const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly string[]; readonly perSecond: number }>>> = {
+  'claude-code': { names: ['timeout'], perSecond: 1 },
+  codex: { names: ['timeout'], perSecond: 1 },
+  cursor: { names: ['timeout'], perSecond: 1 },
+  'gemini-cli': { names: ['timeout'], perSecond: 1_000 },
+  'copilot-cli': { names: ['timeoutSec', 'timeout'], perSecond: 1 },
+};
+
+/**
+ * A host runs the call once a hook has taken too long, so ours has to be heard before: at its limit its own denial is on its way.
+ * Which of two names wins is not asked.
+ */
+function timeGaps(host: HostName, handler: Row): readonly string[] {
+  const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };
+  const right = `right is ${timeoutSeconds * perSecond}`;
+  const needed = timeoutMs / 1_000;
+  return names.flatMap((name) => {
+    const limit = handler[name];
+    if (limit === undefined) return [];
+    if (typeof limit !== 'number') return [`"${name}" of the hook is ${JSON.stringify(limit)} and no number; ${right}`];
+    const seconds = limit / perSecond;
+    return seconds > needed ? [] : [`the host waits ${seconds} s for the hook ("${name}": ${limit}), which may take ${needed} s; ${right}`];
+  });
 }

@@ -1,12 +1,15 @@
 // What each host reads its hooks from, and what stands there for us.
 import type { HostName } from '@tollgate/proto/contract';
-import { orExit, orSay, type Shell } from './command-line.ts';
+import type { Surroundings } from './connection.ts';
+import { orExit, orSay } from './command-line.ts';
 import { commandOf, type HostSettings, timeoutSeconds, type Way } from './host.ts';
 import { inJson } from './in-json.ts';
 import { inToml } from './in-toml.ts';
 import { inOwnFile } from './own-file.ts';
+import { pathsOf } from './paths.ts';
 import { pluginTexts } from './plugin-text.ts';
 import type { Wanted } from './settings-json.ts';
+import type { Shell } from './shell-line.ts';
 
 export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   'claude-code': inJson('claude-code', {
@@ -85,8 +88,8 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   opencode: inOwnFile('opencode', {
     title: 'OpenCode',
     programs: ['opencode'],
-    home: ['', '.config/opencode'],
-    inConfigHome: 'opencode',
+    // On every platform, Windows too.
+    folder: (here) => pathsOf(here).join(here.env['XDG_CONFIG_HOME'] || pathsOf(here).join(here.home, '.config'), 'opencode'),
     file: 'plugins/tollgate.js',
     projectFile: '.opencode/plugins/tollgate.js',
     written: pluginTexts.opencode,
@@ -98,7 +101,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   cline: inOwnFile('cline', {
     title: 'Cline',
     programs: ['cline'],
-    home: ['CLINE_DIR', '.cline'],
+    folder: (here) => here.env['CLINE_DIR']?.trim() || pathsOf(here).join(clineHome(here), '.cline'),
     file: 'plugins/tollgate.js',
     projectFile: '.cline/plugins/tollgate.js',
     written: pluginTexts.cline,
@@ -108,6 +111,12 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     ],
   }),
 };
+
+/** It asks HOME first, on Windows too, where other programs do not. */
+function clineHome({ env, home }: Surroundings): string {
+  const said = env['HOME']?.trim();
+  return said === undefined || said === '' || said === '~' ? home : said;
+}
 
 /** For the model, where nothing else says it. */
 const programGone = 'outage: the program tollgate could not be started; run tollgate hooks install again';

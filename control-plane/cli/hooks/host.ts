@@ -1,15 +1,24 @@
 // What is known of a host whose hooks we stand among: where its settings are, and how we get in, out, and seen there.
 import type { Surroundings } from './connection.ts';
-import type { Shell } from './command-line.ts';
-import { pathsOf } from './paths.ts';
+import { type OnPlatform, pathsOf } from './paths.ts';
+import type { Shell } from './shell-line.ts';
 
 export type Scope = 'user' | 'project';
 
 /** How a host is to ask: by a program that it starts, or over HTTP by itself. */
 export type Way =
   /** `shell`: that of the machine. As it is to be installed, without what denies where the program is gone; as it is found, with it. */
-  | { readonly kind: 'command'; readonly command: string; readonly shell?: Shell }
-  | { readonly kind: 'http'; readonly url: string; readonly agent?: string; readonly hostVersion?: string | null };
+  { readonly kind: 'command'; readonly command: string; readonly shell?: Shell } | HttpWay;
+
+export interface HttpWay {
+  readonly kind: 'http';
+  readonly url: string;
+  readonly agent?: string;
+  readonly hostVersion?: string | null;
+  /** As they are found, with variables in them; and which of these the host puts in. */
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly allowedEnvVars?: readonly string[];
+}
 
 /** What of ours stands in settings. */
 export interface Installed {
@@ -58,7 +67,7 @@ export interface HostSettings {
   /** All of ours that stands there, to be compared: where nothing would change, nothing is written. */
   ours?(text: string): unknown;
   /** What of ours stands there, for the event before a call. */
-  installed(text: string): Installed | null;
+  installed(text: string, on?: OnPlatform): Installed | null;
   /** What of ours it loads denies by itself where the program is gone: there is no line of a shell to prove it by. */
   readonly deniesByItself?: true;
   /** What else its user has to know. */

@@ -1,7 +1,7 @@
 // Hosts whose hooks stand in a JSON file, each event with its list.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow } from '../answer.ts';
-import { gapsIn, wayOf } from './handler.ts';
+import { installedIn, isOurs } from './handler.ts';
 import { type HostFacts, type HostSettings, placesOf, type Way } from './host.ts';
 import { addHooks, handlersIn, removeHooks, saysNothing, type Wanted } from './settings-json.ts';
 
@@ -12,7 +12,7 @@ interface InJson extends HostFacts {
 
 export function inJson(host: HostName, { entries, head = {}, ...facts }: InJson): HostSettings {
   const { title, programs, notes, before } = facts;
-  const remove = (text: string, made: readonly string[]): string => removeHooks(text, (handler) => wayOf(host, handler) !== null, made);
+  const remove = (text: string, made: readonly string[]): string => removeHooks(text, (handler) => isOurs(host, handler), made);
   return {
     title,
     programs,
@@ -23,14 +23,15 @@ export function inJson(host: HostName, { entries, head = {}, ...facts }: InJson)
     isBare: saysNothing,
     ours: (text) =>
       handlersIn(text)
-        .filter(([, handler]) => wayOf(host, handler) !== null)
+        .filter(([, handler]) => isOurs(host, handler))
         .map(([event, handler, group]) => [event, handler, isRow(group) && 'hooks' in group ? { ...group, hooks: null } : null]),
-    installed: (text) => {
-      const ours = handlersIn(text).flatMap(([event, handler, group]) => {
-        const way = event === before ? wayOf(host, handler) : null;
-        return way === null ? [] : [{ way, gaps: [...new Set([group, handler].flatMap(gapsIn))] }];
-      });
-      return ours.find(({ gaps }) => gaps.length === 0) ?? ours[0] ?? null;
+    installed: (text, on) => {
+      const found = handlersIn(text).filter(([event]) => event === before);
+      return installedIn(
+        host,
+        found.map(([, handler, group]) => ({ handler, group })),
+        on,
+      );
     },
   };
 }

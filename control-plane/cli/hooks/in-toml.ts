@@ -2,7 +2,7 @@
 import type { HostName } from '@tollgate/proto/contract';
 import { followDeparture } from './codex-states.ts';
 import { hookHash } from './codex-trust.ts';
-import { gapsIn, wayOf } from './handler.ts';
+import { installedIn, isOurs as isOurHandler } from './handler.ts';
 import { type HostFacts, type HostSettings, placesOf, timeoutSeconds, type Way } from './host.ts';
 import { type Leaves, leavesForNew, type Place, placesIn, removalsIn } from './hook-places.ts';
 import { type Handler, putTables, removeTables, type Tables } from './settings-toml.ts';
@@ -18,7 +18,7 @@ const hashMark = 'hash:';
 
 export function inToml(host: HostName, { events, command, ...facts }: InToml): HostSettings {
   const { title, programs, notes, before } = facts;
-  const isOurs = (handler: unknown): boolean => wayOf(host, handler) !== null;
+  const isOurs = (handler: unknown): boolean => isOurHandler(host, handler);
   const oursIn = (text: string): readonly Place[] => placesIn(parseToml(text)).filter(({ handler }) => isOurs(handler));
   const all: Leaves = ({ handler }) => isOurs(handler);
   const surplus = leavesForNew(isOurs, events);
@@ -47,12 +47,13 @@ export function inToml(host: HostName, { events, command, ...facts }: InToml): H
     follow: (text, departure) => behindMark(text, (bare) => follow(bare, departure)),
     isBare: (text) => text.trim() === '',
     ours: (text) => oursIn(text).map(({ event, handler, table }) => [event, handler, { ...table, hooks: null }]),
-    installed: (text) => {
-      const found = oursIn(text).flatMap(({ event, handler, table }) => {
-        const way = event === before ? wayOf(host, handler) : null;
-        return way === null ? [] : [{ way, gaps: [...new Set([table, handler].flatMap(gapsIn))] }];
-      });
-      return found.find(({ gaps }) => gaps.length === 0) ?? found[0] ?? null;
+    installed: (text, on) => {
+      const found = placesIn(parseToml(text)).filter(({ event }) => event === before);
+      return installedIn(
+        host,
+        found.map(({ handler, table }) => ({ handler, group: table })),
+        on,
+      );
     },
   };
 }

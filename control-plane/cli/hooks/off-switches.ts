@@ -144,8 +144,8 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
   opencode: { files: () => [], look: () => [], machine: () => [], environment: (env) => (env['OPENCODE_PURE'] ? ['OPENCODE_PURE'] : []) },
   cline: {
     files: (here) => {
-      const inData = here.env['CLINE_DATA_DIR'] || pathsOf(here).join(hostSettings.cline.folder(here), 'data');
-      return [here.env['CLINE_GLOBAL_SETTINGS_PATH'] || pathsOf(here).join(inData, 'settings', 'global-settings.json')];
+      const inData = here.env['CLINE_DATA_DIR']?.trim() || pathsOf(here).join(hostSettings.cline.folder(here), 'data');
+      return [here.env['CLINE_GLOBAL_SETTINGS_PATH']?.trim() || pathsOf(here).join(inData, 'settings', 'global-settings.json')];
     },
     look: (text) => (text.startsWith('//') ? [] : inJson([], ['disabledPlugins'])(text)),
     machine: () => [],

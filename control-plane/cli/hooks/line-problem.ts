@@ -1,0 +1,49 @@
+// Whether the line of a hook blocks a call as it should. Apart from whether it is ours: a line that starts us may still run the call
+// whatever we answer.
+import type { HostName } from '@tollgate/proto/contract';
+import { type HookLine, hookLine, orExit, orSay, readHookLine, type Start, startIn } from './command-line.ts';
+import type { Shell, ShellCommand } from './shell-line.ts';
+
+/**
+ * Why a line does not block a call as it should, in words; null: it starts us and nothing else, and the host gets our exit code, or
+ * what denies in its place.
+ */
+export function lineProblem(host: HostName, text: string, shell: Shell): string | null {
+  const start = startIn(host, text, [shell]);
+  const problem = start === null ? 'does something else than to start tollgate' : problemOf(host, start);
+  if (problem === null) return null;
+  const line = start?.line ?? readHookLine(host, text);
+  const right = line === null ? '' : `, such as ${JSON.stringify(rightLine(host, line, shell))}`;
+  return `the line ${JSON.stringify(text)} ${problem}; right is what tollgate hooks install ${host} writes${right}`;
+}
+
+function problemOf(host: HostName, { command, before, behind, end, unknown, guard }: Start): string | null {
+  if (before.length > 0) return `runs ${JSON.stringify(before.map(wordsOf).join('; '))} before tollgate`;
+  if (unknown.length > 0) return `gives tollgate ${JSON.stringify(unknown.join(' '))}, which it does not know`;
+  const moved = command.redirections.find((one) => one !== '2>' && one !== '2>>');
+  if (moved !== undefined) return `takes away what tollgate reads or answers (${moved})`;
+  if (end === '&') return 'does not wait for tollgate (&)';
+  const isGuarded =
+    behind.length === 0 ? guard !== 'say' || saysIt(host) : behind.length === 1 && guard === null && denies(host, behind[0]);
+  if (isGuarded) return null;
+  const more = behind.map((one) => `${one.joined} ${wordsOf(one)}`).join(' ');
+  return `ends with something else than what tollgate ended with: ${JSON.stringify(more)}`;
+}
+
+/** Copilot CLI takes an answer only, whatever the code. */
+const saysIt = (host: HostName): boolean => host === 'copilot-cli';
+
+function denies(host: HostName, command: ShellCommand | undefined): boolean {
+  if (command?.joined !== '||' || command.redirections.length > 0) return false;
+  const [name, ...more] = command.words.map(({ text }) => text);
+  return (name === 'exit' && more.join(' ').replace(/^\/b /i, '') === '2') || (name === 'echo' && more.length === 1 && saysIt(host));
+}
+
+const wordsOf = ({ words }: ShellCommand): string => words.map(({ text }) => text).join(' ');
+
+function rightLine(host: HostName, line: HookLine, shell: Shell): string {
+  const bare = hookLine(host, line);
+  // Their plugins deny whatever we do not answer.
+  if (host === 'opencode' || host === 'cline') return bare;
+  return saysIt(host) ? orSay(bare, '…', shell) : orExit(bare, shell);
+}
