@@ -68,7 +68,7 @@ export function createEntrance({
 }: Deps): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
-  const refused = createRefusedRequests((lost) => {
+  const refused = createRefusedRequests(clock, (lost) => {
     sidecar.unrecorded += lost.requests;
     log.warn({ ...lost }, refusalsLost);
   });
