@@ -2,9 +2,11 @@
 import { bounds } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseBody } from '../../../../control-plane/http/json-body.ts';
+import { NoRoom } from '../../../../sidecar/gateway/body-room.ts';
 import { readMessage } from '../../../../sidecar/gateway/mcp/programs/session.ts';
 import { MessageTooLarge } from '../../../../sidecar/gateway/mcp/upstream.ts';
 import { messageNodes as most, parseServerMessage } from '../../../../sidecar/gateway/mcp/wire/server-message.ts';
+import { behind, call, rpcOf, send } from './proxied.ts';
 
 const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
 
@@ -69,3 +71,25 @@ test('a policy set of 10,000 agents is read, and a body of too many values is re
   );
   expect(parsing).not.toHaveBeenCalled();
 });
+
+test.each(['application/json', 'text/event-stream'])(
+  'an answer in %s for which there is no room in time is withheld, and its entry says so',
+  async (type) => {
+    const { proxied } = await behind({
+      answer: (heard, response) => {
+        const text = JSON.stringify({ jsonrpc: '2.0', id: rpcOf(heard).id, result: { content: [{ type: 'text', text: 'sent' }] } });
+        response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? text : `data: ${text}\n\n`);
+      },
+    });
+    const full = vi.spyOn(proxied.bodies, 'hold').mockRejectedValue(new NoRoom('too much is being read at one time'));
+    onTestFinished(() => full.mockRestore());
+    const { text } = await send(proxied, 's', { body: call('echo', {}), headers: { accept: 'application/json, text/event-stream' } });
+    expect(text).toContain('the answer of the tool server was not read: too much is being read at one time');
+    expect(text).not.toContain('sent');
+    const entries = await proxied.sidecar.entries();
+    expect(entries.map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError])).toEqual([
+      ['PreToolUse', undefined],
+      ['PostToolUse', true],
+    ]);
+  },
+);
