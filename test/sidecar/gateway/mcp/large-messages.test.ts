@@ -6,7 +6,7 @@ import { NoRoom } from '../../../../sidecar/gateway/body-room.ts';
 import { readMessage } from '../../../../sidecar/gateway/mcp/programs/session.ts';
 import { MessageTooLarge } from '../../../../sidecar/gateway/mcp/upstream.ts';
 import { messageNodes as most, parseServerMessage } from '../../../../sidecar/gateway/mcp/wire/server-message.ts';
-import { behind, call, rpcOf, send } from './proxied.ts';
+import { behind, call, json, rpcOf, send } from './proxied.ts';
 
 const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
 
@@ -81,7 +81,11 @@ test.each(['application/json', 'text/event-stream'])(
         response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? text : `data: ${text}\n\n`);
       },
     });
-    const full = vi.spyOn(proxied.bodies, 'hold').mockRejectedValue(new NoRoom('too much is being read at one time'));
+    // The list of tools is read; its answer is not.
+    const full = vi
+      .spyOn(proxied.bodies, 'hold')
+      .mockResolvedValueOnce(() => undefined)
+      .mockRejectedValue(new NoRoom('too much is being read at one time'));
     onTestFinished(() => full.mockRestore());
     const { text } = await send(proxied, 's', { body: call('echo', {}), headers: { accept: 'application/json, text/event-stream' } });
     expect(text).toContain('the answer of the tool server was not read: too much is being read at one time');
@@ -93,3 +97,32 @@ test.each(['application/json', 'text/event-stream'])(
     ]);
   },
 );
+
+test('the pages of a list of tools are in the room together until all are read, and then none is', async () => {
+  const { up, proxied } = await behind({
+    answer: (heard, response) => {
+      const { id, method, params } = rpcOf(heard);
+      const page = Number(params?.['cursor'] ?? 0);
+      const tools = [{ name: page === 2 ? 'echo' : `other-${page}`, inputSchema: { type: 'object' } }];
+      const result = method === 'tools/list' ? { tools, ...(page < 2 ? { nextCursor: String(page + 1) } : {}) } : { content: [] };
+      json(response, { jsonrpc: '2.0', id, result });
+    },
+  });
+  up.tools = null;
+  const counts = { held: 0, most: 0 };
+  const hold = proxied.bodies.hold.bind(proxied.bodies);
+  const full = vi.spyOn(proxied.bodies, 'hold').mockImplementation(async (...asked) => {
+    const giveBack = await hold(...asked);
+    counts.most = Math.max(counts.most, (counts.held += 1));
+    return () => {
+      counts.held -= 1;
+      giveBack();
+    };
+  });
+  onTestFinished(() => full.mockRestore());
+  expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
+  expect(counts).toEqual({ held: 0, most: 3 });
+  full.mockRejectedValue(new NoRoom('too much is being read at one time'));
+  const { text } = await send(proxied, 's', { body: call('missing', {}) });
+  expect(text).toContain('the tools that the tool server lists were not read: too much is being read at one time');
+});
