@@ -8,4 +8,5 @@ export { createRequestLimit } from './gateway/request-limit.ts';
 export { createRefusedRequests, type LostRefusals, refusalsLost, type RefusedKey } from './gateway/refused-requests.ts';
 export { SessionRoom } from './gateway/sessions/room.ts';
 export { createSessions, type Sessions } from './gateway/sessions/sessions.ts';
+export { BodyRoom } from './gateway/body-room.ts';
 export { recognised, shareFairly } from './gateway/share-fairly.ts';

@@ -1,7 +1,7 @@
 // Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
 import cookie from '@fastify/cookie';
 import { AppError, bounds } from '@tollgate/proto/contract';
-import { shareFairly } from '@tollgate/sidecar/hooks';
+import { BodyRoom, shareFairly } from '@tollgate/sidecar/hooks';
 import { type FastifyInstance, type FastifyRequest, fastify, LogController } from 'fastify';
 import { refusalOf } from '../errors.ts';
 import { parseBody } from './json-body.ts';
@@ -58,14 +58,26 @@ export function createApp(deps: AppDeps): FastifyInstance {
     missing: answerMissing(app),
     clock: { now: () => deps.clock().getTime() },
     perTurn: 2,
-    bodiesBytes: 8 * bounds.policySetBytes,
+    // A full room is at most some 220 MB of heap once it is parsed.
+    bodies: new BodyRoom({ bytes: 8 * bounds.policySetBytes, valueBytes: 128 }),
     strangersBytes: 8 * bounds.bodyBytes,
   });
   refuseWhileClosing(app);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async ({ routeOptions }: FastifyRequest, bytes: Buffer) =>
-    parseBody(bytes, routeOptions.bodyLimit > bounds.bodyBytes ? bounds.policySetNodes : bounds.jsonNodes),
-  );
+  // Parsed once there is room for what is made of it.
+  const unparsed = new WeakSet<FastifyRequest>();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
+    unparsed.add(request);
+    return bytes;
+  });
+  app.addHook('preValidation', async (request) => {
+    const { body, routeOptions } = request;
+    if (!unparsed.has(request) || !Buffer.isBuffer(body)) return;
+    request.body = parseBody(
+      body,
+      (routeOptions.bodyLimit ?? bounds.bodyBytes) > bounds.bodyBytes ? bounds.policySetNodes : bounds.jsonNodes,
+    );
+  });
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error, request.routeOptions.bodyLimit);
     logRefusal(request, refusal);

@@ -18,9 +18,20 @@ export class FairRoom<Owner> {
   /** False: there is no room, and nothing is taken. */
   take(owner: Owner, bytes: number): boolean {
     if (!this.has(owner, bytes)) return false;
+    this.#add(owner, bytes);
+    return true;
+  }
+
+  /** The same of what may be larger than a part, or than the room: it finds room where no more than `besides` is taken. */
+  takeAlone(owner: Owner, bytes: number, besides: number): boolean {
+    if (this.#taken > besides) return false;
+    this.#add(owner, bytes);
+    return true;
+  }
+
+  #add(owner: Owner, bytes: number): void {
     this.#owned.set(owner, (this.#owned.get(owner) ?? 0) + bytes);
     this.#taken += bytes;
-    return true;
   }
 
   give(owner: Owner, bytes: number): void {

@@ -28,3 +28,17 @@ export function excessIn(text: string, { depth, nodes }: { readonly depth: numbe
   }
   return null;
 }
+
+/** How many values it holds at most, if it is JSON in UTF-8; counted in the same way. */
+export function countValues(text: Uint8Array): number {
+  let values = 1;
+  let isString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text[at];
+    if (code === 34 /* " */) isString = !isString;
+    else if (isString) {
+      if (code === 92 /* \ */) at += 1;
+    } else if (code === 44 /* , */ || code === 123 || code === 91 /* { [ */) values += 1;
+  }
+  return values;
+}

@@ -2,6 +2,7 @@
 // the key has not asked oftener than it may. Who is kept out is no caller, and leaves no entry; how often a good key was, stands in one.
 import type { Identity } from '../decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
+import { BodyRoom } from './body-room.ts';
 import { authenticate, type Barred, noPolicy } from './key.ts';
 import type { DecisionMetrics } from '../metrics/sidecar.ts';
 import type { Log } from '../log.ts';
@@ -35,6 +36,8 @@ export interface Entrance {
   readonly metrics: DecisionMetrics;
   /** Undefined: calls are not traced. */
   readonly tracing: CallTracing | undefined;
+  /** For what is read at all doors, and what is made of it. */
+  readonly bodies: BodyRoom;
   /** The runs behind every door. */
   readonly sessions: Pick<Sessions, 'find'>;
   /** Asked once for each request, where it can be before a byte of its body is read. */
@@ -53,6 +56,8 @@ interface Deps {
   /** Of this sidecar: it stands beside one agent. */
   readonly pins?: Pins;
   readonly tracing?: CallTracing | undefined;
+  /** Absent: as large as a sidecar has it. */
+  readonly bodies?: BodyRoom;
 }
 
 /** Together a tenth of the memory that injection gives a sidecar. */
@@ -65,10 +70,11 @@ export function createEntrance({
   tracing,
   requestsPerSecond = requestsPerSecondDefault,
   pins = noPins,
+  bodies = new BodyRoom(),
 }: Deps): Entrance {
   const { clock } = sidecar.govern;
   const limit = createRequestLimit(clock, requestsPerSecond);
-  const refused = createRefusedRequests((lost) => {
+  const refused = createRefusedRequests(clock, (lost) => {
     sidecar.unrecorded += lost.requests;
     log.warn({ ...lost }, refusalsLost);
   });
@@ -77,6 +83,7 @@ export function createEntrance({
     sidecar,
     metrics,
     tracing,
+    bodies,
     sessions: pinned(createSessions(sidecar, new SessionRoom(sessionBytes)), pins),
     enter: ({ authorization, workspace }) => {
       const index = sidecar.cell.current;

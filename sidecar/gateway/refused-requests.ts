@@ -1,5 +1,5 @@
 // How many requests of each key were refused before they were read, because it sent too many or too much. They are no calls; one entry
-// says for each key and second how many there were, so that a flood costs little and is seen. What cannot be written now waits and is tried
+// says for each key how many there were, and in how many seconds: in one, unless it could not be written then; so that a flood costs little and is seen. What cannot be written now waits and is tried
 // again, and closing writes what is left. Keys are written side by side: one that cannot be holds up no other.
 //
 // States of a tally: counting, from a first refusal until the second is over → being written, while further refusals of its key are
@@ -8,6 +8,7 @@
 // hour), what is of more than `keysMax` keys, and what is left when closing cannot write it; a kill loses what was not written. Of all keys
 // together one timer runs.
 import { AppError, codes } from '@tollgate/proto/contract';
+import type { Clock } from '../clock.ts';
 import { bindCaller } from '../decide/bind.ts';
 import type { Identity } from '../decide/call.ts';
 import { refuse } from '../decide/refusal.ts';
@@ -42,7 +43,10 @@ export interface LostRefusals {
 /** In the log, where `lost` hears of some. */
 export const refusalsLost = 'requests were refused, and no entry says so';
 
-type Counts = Readonly<Record<RefusedBy, number>>;
+type Counts = Readonly<Record<RefusedBy, number>> & {
+  /** When the first of them was refused. */
+  readonly since: number;
+};
 
 interface Tally {
   readonly find: () => RefusedKey | Promise<RefusedKey>;
@@ -58,13 +62,17 @@ const tickMs = 1_000;
 const longestWait = 60;
 const triesMax = 64;
 const keysMax = 10_000;
-const none: Counts = { requests: 0, bytes: 0 };
+const none: Counts = { requests: 0, bytes: 0, since: Number.POSITIVE_INFINITY };
 
-const plus = (a: Counts, b: Counts): Counts => ({ requests: a.requests + b.requests, bytes: a.bytes + b.bytes });
+const plus = (a: Counts, b: Counts): Counts => ({
+  requests: a.requests + b.requests,
+  bytes: a.bytes + b.bytes,
+  since: Math.min(a.since, b.since),
+});
 const sumOf = ({ requests, bytes }: Counts): number => requests + bytes;
 
 /** `lost` hears of refusals that no entry will tell of. */
-export function createRefusedRequests(lost: (refusals: LostRefusals) => void, max = keysMax): RefusedRequests {
+export function createRefusedRequests(clock: Pick<Clock, 'now'>, lost: (refusals: LostRefusals) => void, max = keysMax): RefusedRequests {
   const tallies = new Map<string, Tally>();
   let timer: NodeJS.Timeout | null = null;
 
@@ -84,7 +92,8 @@ export function createRefusedRequests(lost: (refusals: LostRefusals) => void, ma
     const { counts } = tally;
     tally.counts = none;
     try {
-      await write(await tally.find(), counts);
+      const key = await tally.find();
+      await write(key, wordsOf(counts, clock.now()));
       tally.tries = 0;
     } catch (error) {
       tally.tries += 1;
@@ -105,7 +114,7 @@ export function createRefusedRequests(lost: (refusals: LostRefusals) => void, ma
       const known = tallies.get(keyId);
       if (known === undefined && tallies.size >= max) return lost({ requests: 1, keyId, why: `of ${max} keys refusals wait already` });
       const tally = known ?? { find, counts: none, tries: 0, waits: 0, writing: null };
-      tally.counts = plus(tally.counts, { ...none, [by]: 1 });
+      tally.counts = plus(tally.counts, { ...none, [by]: 1, since: clock.now() });
       if (known === undefined) tallies.set(keyId, tally);
       tickSoon();
     },
@@ -125,7 +134,7 @@ function isHopeless(error: unknown): boolean {
 }
 
 /** Rejects where it cannot be. */
-async function write({ governing: { spool, govern }, identity }: RefusedKey, counts: Counts): Promise<void> {
+async function write({ governing: { spool, govern }, identity }: RefusedKey, words: string): Promise<void> {
   // Who called by which agent and client stands in bodies that were not read.
   const client = { name: 'unread' };
   const caller = bindCaller(heldBy(govern.cell), { identity, hops: [{ tier: 'api', client: client.name, agent: '' }] });
@@ -133,7 +142,7 @@ async function write({ governing: { spool, govern }, identity }: RefusedKey, cou
   const entry = entryText(callerText(caller, facts), {
     hookEvent: 'PreToolUse',
     tool: '',
-    decision: refuse('request_limit', wordsOf(counts)),
+    decision: refuse('request_limit', words),
     requestId: govern.newId(),
     trace: null,
     at: govern.clock.wall(),
@@ -150,11 +159,13 @@ async function write({ governing: { spool, govern }, identity }: RefusedKey, cou
   }
 }
 
-function wordsOf({ requests, bytes }: Counts): string {
+function wordsOf({ requests, bytes, since }: Counts, now: number): string {
   const causes = [
     ...(requests > 0 ? [`${requests} over the key's limit of requests a second`] : []),
     ...(bytes > 0 ? [`${bytes} while too many bytes of its bodies were under way`] : []),
   ];
   const all = requests + bytes;
-  return `${all} ${all === 1 ? 'request was' : 'requests were'} refused unread in this second: ${causes.join(', ')}`;
+  const seconds = Math.ceil((now - since) / 1_000);
+  const span = seconds > 1 ? `${seconds} seconds` : 'second';
+  return `${all} ${all === 1 ? 'request was' : 'requests were'} refused unread in the last ${span}: ${causes.join(', ')}`;
 }

@@ -63,7 +63,12 @@ export function buildServer({
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },
   });
   const { cell, clock } = sidecar.govern;
-  shareFairly(app, { clock, missing: answerMissing, whose: (authorization) => callerOf(cell.current, clock.wall(), authorization) });
+  shareFairly(app, {
+    clock,
+    missing: answerMissing,
+    bodies: entrance.bodies,
+    whose: (authorization) => callerOf(cell.current, clock.wall(), authorization),
+  });
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
     const { status, message } = publicError(error);
     if (status >= 500) log.error({ err: error }, 'a request failed');

@@ -7,17 +7,16 @@
 // request no more is read than a few words, where a route reads it at all. What no route answers is not read.
 //
 // Where keys cannot be told at once, as in a control plane, who was recognised lately is known by what it showed, until it is refused.
-import { bounds, FairRoom, hashKey, reasons } from '@tollgate/proto/contract';
+import { bounds, hashKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { BodyRoom } from './body-room.ts';
 import { retryHeader } from './denial-body.ts';
 import type { Barred } from './key.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';
 
 /** Open at a time; further ones are closed at once. */
 const connectionsMax = 10_000;
-/** As they were sent: what is read of them takes several times as much. */
-const bodiesBytes = 32 * 1_048_576;
 /** Of all whose key is not known to be good. */
 const strangersBytes = 4 * 1_048_576;
 /** What Node holds of a body that nobody reads, and all that is read of a stranger's. */
@@ -28,7 +27,8 @@ const rememberedMax = 10_000;
 interface Sharing extends TurnsDeps {
   /** Answers what no route does. */
   readonly missing: (request: FastifyRequest, reply: FastifyReply) => void;
-  readonly bodiesBytes?: number;
+  /** For bodies, and for what is made of them. */
+  readonly bodies: BodyRoom;
   readonly strangersBytes?: number;
   /** Whose good key is shown by this header; null: none. Absent: who was recognised before is known. */
   readonly whose?: (authorization: string | undefined) => string | null;
@@ -68,6 +68,11 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     if (rooms.read(request, reply)) done();
     else refuse(request, reply);
   });
+  // What was read is parsed after this.
+  app.addHook('preValidation', (request, reply, done) => {
+    if (rooms.parse(request, reply)) done();
+    else refuse(request, reply);
+  });
 }
 
 type Whose = (request: FastifyRequest) => string | null;
@@ -97,26 +102,32 @@ interface Rooms {
   enter(request: FastifyRequest, reply: FastifyReply, caller: string | null): boolean;
   /** It is read now. False: there is no room. */
   read(request: FastifyRequest, reply: FastifyReply): boolean;
+  /** It was read, and what it holds is made now. False: there is no room. */
+  parse(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 
-function createRooms({ bodiesBytes: roomBytes = bodiesBytes, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
-  const bodies = new FairRoom<string>(roomBytes);
+function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
   let ofStrangers = 0;
   const unrecognised = new WeakSet<FastifyRequest>();
+  const readAs = new WeakMap<FastifyRequest, { readonly caller: string; readonly bytes: number }>();
 
-  const take = (caller: string, bytes: number, reply: FastifyReply): boolean => {
+  const untilClosed = (caller: string, bytes: number, reply: FastifyReply, take: () => boolean): boolean => {
     // Its caller left while its key was looked up: its end was told already, and would give back nothing.
     if (reply.raw.closed || reply.raw.destroyed) return true;
-    if (!bodies.take(caller, bytes)) return false;
+    if (!take()) return false;
     reply.raw.once('close', () => bodies.give(caller, bytes));
     return true;
+  };
+  const take = (caller: string, bytes: number, request: FastifyRequest, reply: FastifyReply): boolean => {
+    readAs.set(request, { caller, bytes });
+    return untilClosed(caller, bytes, reply, () => bodies.take(caller, bytes));
   };
 
   return {
     enter: (request, reply, caller) => {
       const bytes = bodyBytesOf(request);
       if (bytes === 0) return true;
-      if (caller !== null) return take(caller, bytes, reply);
+      if (caller !== null) return take(caller, bytes, request, reply);
       const held = Math.min(bytes, unreadBytes);
       if (ofStrangers + held > strangersMax) return false;
       ofStrangers += held;
@@ -130,10 +141,21 @@ function createRooms({ bodiesBytes: roomBytes = bodiesBytes, strangersBytes: str
       if (!unrecognised.has(request)) return true;
       const bytes = bodyBytesOf(request);
       const caller = recognisedAs.get(request);
-      return caller === undefined ? bytes <= unreadBytes : take(caller, bytes, reply);
+      return caller === undefined ? bytes <= unreadBytes : take(caller, bytes, request, reply);
+    },
+    parse: (request, reply) => {
+      const { body, routeOptions } = request;
+      if (!Buffer.isBuffer(body)) return true;
+      const { caller, bytes } = readAs.get(request) ?? { caller: strangers, bytes: 0 };
+      const more = bodies.parsedBytes(body, valuesMaxOf(routeOptions.bodyLimit)) - bytes;
+      return more <= 0 || untilClosed(caller, more, reply, () => bodies.takeMore(caller, more, bytes));
     },
   };
 }
+
+/** With more values it is refused before it is parsed. */
+const valuesMaxOf = (bodyLimit: number = bounds.bodyBytes): number =>
+  bodyLimit > bounds.bodyBytes ? Math.max(bounds.toolOutputNodes, bounds.policySetNodes) : bounds.jsonNodes;
 
 /** What is longer than it may be is not read; one that does not say how long it is may be as long as any. */
 function bodyBytesOf({ headers, routeOptions }: FastifyRequest): number {

@@ -8,7 +8,7 @@ import { type Flaw, type Judged, type Takes, takesValue, type ToolCall } from '.
 import type { GovernDeps } from './governing.ts';
 import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
 import { outputSize, payloadOf, redactPayload, withRedactedWords } from './payload.ts';
-import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
+import { type GovernedRun, rebind } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
 
 export interface Outcome {
@@ -38,10 +38,11 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, in
   try {
     const bound = rebind(deps, run);
     const barred = 'barred' in bound ? bound.barred : null;
+    const { decidedBy } = run;
     const payload = payloadOf(input, false);
     if ('problem' in payload) {
       const malformed = flaw ?? { code: 'call_malformed' as const, words: `the input ${payload.problem}` };
-      return { tool, requestId, decision: barred ?? refuse(malformed.code, malformed.words), inputDigest: '', trace };
+      return { tool, requestId, decision: barred ?? refuse(malformed.code, malformed.words), decidedBy, inputDigest: '', trace };
     }
     const decision =
       'barred' in bound
@@ -50,9 +51,9 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, in
           ? decide(bound.caller, tool, run.usage, deps.cell.freshness, deps.clock.now(), also)
           : refuse(flaw.code, flaw.words);
     const kept = decision.storedTransform === 'log' ? payload.text : redactPayload(run, tool, payload).text;
-    return { tool, requestId, decision: withRedactedWords(run, tool, decision), inputDigest: digestText(kept), trace };
+    return { tool, requestId, decision: withRedactedWords(run, tool, decision), decidedBy, inputDigest: digestText(kept), trace };
   } catch {
-    return { tool, requestId, decision: failed, inputDigest: '', trace };
+    return { tool, requestId, decision: failed, decidedBy: run.decidedBy, inputDigest: '', trace };
   }
 }
 
@@ -71,7 +72,7 @@ export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, o
     : outcome.flaw === undefined
       ? examineSafely(run, call, outcome, takes)
       : { delivery: block(refuse(outcome.flaw.code, outcome.flaw.words)), kept: null };
-  const entry = outcomeEntry(deps, run, call, {
+  const entry = outcomeEntry(deps, call, {
     isError: outcome.isError,
     durationMs: outcome.durationMs,
     outputDigest: kept === null ? null : digestText(kept),
@@ -83,8 +84,8 @@ export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, o
     result: delivery,
     entry,
     kept,
-    unrecorded: (why) => (mayGoUnrecorded(run) ? delivery : block(why)),
-    ...(delivery.action !== 'block' && { withdrawn: (why) => withdrawnEntry(deps, run, call, { ...outcome, why }) }),
+    unrecorded: (why) => (call.decidedBy.mayGoUnrecorded ? delivery : block(why)),
+    ...(delivery.action !== 'block' && { withdrawn: (why) => withdrawnEntry(deps, call, { ...outcome, why }) }),
   };
 }
 

@@ -15,7 +15,7 @@ import { entryText } from './audit-entry.ts';
 import type { GovernDeps } from './governing.ts';
 import { withdrawnEntry } from './outcome-entry.ts';
 import { payloadOf, redactPayload, withRedactedWords } from './payload.ts';
-import { type GovernedRun, mayGoUnrecorded, rebind } from './run.ts';
+import { type GovernedRun, rebind } from './run.ts';
 import { type Denial, denialOf, type Permit, type Verdict } from './verdict.ts';
 
 /** Why a door denies a call before policy is read. */
@@ -132,8 +132,9 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
   const { trace = null } = call;
-  const verdict = verdictOf(call, requestId, weighed, decidedAt);
-  const entry = entryText(run.decidedBy.callerText, {
+  const { decidedBy } = run;
+  const verdict = verdictOf(call, requestId, weighed, { decidedAt, decidedBy });
+  const entry = entryText(decidedBy.callerText, {
     hookEvent: 'PreToolUse',
     tool: call.tool,
     decision,
@@ -148,7 +149,7 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
   });
   run.usage.record(decision, decidedAt);
   if (decision.outage) deps.onOutage?.();
-  const unrecorded = (why: Decision): Verdict => (mayGoUnrecorded(run) ? verdict : denialOf(call.tool, requestId, why, []));
+  const unrecorded = (why: Decision): Verdict => (decidedBy.mayGoUnrecorded ? verdict : denialOf(call.tool, requestId, why, []));
   if (!verdict.allowed) return { result: verdict, entry, kept, unrecorded };
   let undo: Undo | null = run.usage.undoOf(decision, decidedAt);
   const giveBack = (): void => {
@@ -156,7 +157,7 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
     undo = null;
   };
   const withdrawn = (why: Decision): string =>
-    withdrawnEntry(deps, run, verdict, { isError: true, durationMs: deps.clock.now() - decidedAt, why });
+    withdrawnEntry(deps, verdict, { isError: true, durationMs: deps.clock.now() - decidedAt, why });
   return {
     result: verdict,
     entry,
@@ -252,9 +253,14 @@ function unreadable(problem: string, input: unknown, replaces: boolean): Decisio
   return refuse('call_malformed', `the input ${problem}`);
 }
 
-function verdictOf({ tool, trace = null }: ToolCall, requestId: string, weighed: Weighed, decidedAt: number): Verdict {
+function verdictOf(
+  { tool, trace = null }: ToolCall,
+  requestId: string,
+  weighed: Weighed,
+  decided: Pick<Permit, 'decidedAt' | 'decidedBy'>,
+): Verdict {
   const { decision, input, digest, findings } = weighed;
   if (decision.decision === 'deny') return denialOf(tool, requestId, decision, findings);
-  const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, decidedAt, inputDigest: digest, trace };
+  const permit: Permit = { allowed: true, requestId, tool, decision, findings, input, ...decided, inputDigest: digest, trace };
   return permit;
 }

@@ -3,7 +3,6 @@ import type { DenyCode, Finding } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import { entryText } from './audit-entry.ts';
 import type { GovernDeps } from './governing.ts';
-import type { GovernedRun } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
 
 export interface OutcomeFacts {
@@ -16,9 +15,9 @@ export interface OutcomeFacts {
 }
 
 /** The entry about what a call came to. */
-export function outcomeEntry(deps: GovernDeps, run: GovernedRun, call: DecidedCall, facts: OutcomeFacts): string {
+export function outcomeEntry(deps: GovernDeps, call: DecidedCall, facts: OutcomeFacts): string {
   const { isError, durationMs, outputDigest, action, findings, blocked } = facts;
-  return entryText(run.decidedBy.callerText, {
+  return entryText(call.decidedBy.callerText, {
     hookEvent: 'PostToolUse',
     tool: call.tool,
     decision: call.decision,
@@ -42,11 +41,10 @@ export function outcomeEntry(deps: GovernDeps, run: GovernedRun, call: DecidedCa
 /** The permit, or the output, that the entry before tells of was not handed out in the end. */
 export function withdrawnEntry(
   deps: GovernDeps,
-  run: GovernedRun,
   call: DecidedCall,
   { why, isError, durationMs }: { readonly why: Decision; readonly isError: boolean; readonly durationMs: number },
 ): string {
-  return outcomeEntry(deps, run, call, { isError, durationMs, outputDigest: null, action: 'block', findings: [], blocked: why });
+  return outcomeEntry(deps, call, { isError, durationMs, outputDigest: null, action: 'block', findings: [], blocked: why });
 }
 
 const blockCode = ({ code }: Decision): DenyCode => (code === 'allowed' ? 'internal_error' : code);

@@ -16,7 +16,7 @@ interface Owing {
 export interface OwedEntries {
   /** Resolves once it is written, or waits to be. */
   write(owing: Owing, entry: string): Promise<void>;
-  /** Tries what waits a last time. Called before the spool is closed. */
+  /** Waits for what is on its way, and tries what waits a last time. Called before the spool is closed. */
   close(): Promise<void>;
 }
 
@@ -28,6 +28,7 @@ const standardBounds = { entries: 10_000, characters: 4 * 1024 ** 2 };
 
 export function createOwedEntries(most = standardBounds): OwedEntries {
   const waiting: { readonly owing: Owing; readonly entry: string }[] = [];
+  const onTheirWay = new Set<Promise<void>>();
   let characters = 0;
   let timer: NodeJS.Timeout | null = null;
   let trying: Promise<void> | null = null;
@@ -57,6 +58,12 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
     trySoon();
   };
 
+  const writeOrKeep = async (owing: Owing, entry: string): Promise<void> => {
+    const outcome = await append(owing, entry);
+    if (outcome === 'never') lost(owing);
+    if (outcome === 'later') keep(owing, entry);
+  };
+
   /** Until the spool refuses one: the others would fare no better. */
   const tryAgain = async (): Promise<void> => {
     for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
@@ -70,17 +77,20 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
   };
 
   return {
-    write: async (owing, entry) => {
-      const outcome = await append(owing, entry);
-      if (outcome === 'never') lost(owing);
-      if (outcome === 'later') keep(owing, entry);
+    write: (owing, entry) => {
+      const writing = writeOrKeep(owing, entry).finally(() => onTheirWay.delete(writing));
+      onTheirWay.add(writing);
+      return writing;
     },
     close: async () => {
-      await trying;
-      if (timer !== null) clearTimeout(timer);
-      timer = null;
-      for (const { owing, entry } of waiting.splice(0)) if ((await append(owing, entry)) !== 'written') lost(owing);
-      characters = 0;
+      // What is on its way may be refused, and wait then; and more may come meanwhile.
+      do {
+        while (trying !== null || onTheirWay.size > 0) await Promise.all([trying, ...onTheirWay]);
+        if (timer !== null) clearTimeout(timer);
+        timer = null;
+        characters = 0;
+        for (const { owing, entry } of waiting.splice(0)) if ((await append(owing, entry)) !== 'written') lost(owing);
+      } while (onTheirWay.size > 0 || waiting.length > 0);
     },
   };
 }

@@ -5,8 +5,8 @@
 // holds nothing of an index. Who calls under the snapshot that is held now is looked up for each call, and is reachable from that
 // snapshot alone: with the snapshot it goes, whoever still holds the run. What outlives the snapshot is `decidedBy`: texts and numbers
 // that belong to the run's own entries. What comes after a decision goes by these:
-// - the entries about an outcome name the caller and the revision that the run was last decided by;
-// - whether there must be an entry is what that snapshot says;
+// - each call keeps the `decidedBy` that it was decided by, one object for all calls of the run under a revision: its entries name that
+//   caller and that revision, and whether there must be an entry is what that snapshot says;
 // - whether something is redacted stands in the decision itself, and what is looked for is what the workspace says at that time, so
 //   never less recent than the decision.
 import { bindCaller } from '../decide/bind.ts';
@@ -28,14 +28,14 @@ export interface GovernedRun {
   readonly usage: RunUsage;
   /** Of what was redacted in it, shared with the runs it delegates to. */
   readonly numbers: Numbers;
-  /** Of the snapshot last decided by, all that is kept of it. */
+  /** Of the snapshot last decided by, all that is kept of it. What was decided before has its own. */
   decidedBy: DecidedBy;
   /** What denies every call of it, whatever policy says. */
   readonly barred?: Decision;
 }
 
 /** Texts and numbers only: nothing here may lead to an index, a document or a profile. */
-interface DecidedBy {
+export interface DecidedBy {
   /** What entries say of the caller and the snapshot, as text. */
   readonly callerText: string;
   readonly agent: string;
@@ -122,8 +122,6 @@ export function stopOf(deps: GovernDeps, run: GovernedRun): Decision | null {
   const bound = rebind(deps, run);
   return 'barred' in bound ? bound.barred : (bound.caller.halted ?? bound.caller.refused);
 }
-
-export const mayGoUnrecorded = ({ decidedBy }: GovernedRun): boolean => decidedBy.mayGoUnrecorded;
 
 interface Handed {
   readonly agent: string;

@@ -7,7 +7,7 @@ import type { Judged } from './govern.ts';
 import type { GovernDeps } from './governing.ts';
 import { outcomeEntry, withdrawnEntry } from './outcome-entry.ts';
 import { redactorOf } from './payload.ts';
-import { type GovernedRun, mayGoUnrecorded } from './run.ts';
+import type { GovernedRun } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
 
 export interface OutputLook {
@@ -33,10 +33,10 @@ export interface StreamedOutcome {
 }
 
 /** The entry; whether what is still held of the output may go on. */
-export function deliverStreamed(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: StreamedOutcome): Judged<boolean> {
+export function deliverStreamed(deps: GovernDeps, call: DecidedCall, outcome: StreamedOutcome): Judged<boolean> {
   const { isError, durationMs, digest, findings, blocked } = outcome;
   const changed = call.decision.transform === 'redact' && findings.length > 0;
-  const entry = outcomeEntry(deps, run, call, {
+  const entry = outcomeEntry(deps, call, {
     isError,
     durationMs,
     outputDigest: digest,
@@ -47,7 +47,7 @@ export function deliverStreamed(deps: GovernDeps, run: GovernedRun, call: Decide
   return {
     result: blocked === null,
     entry,
-    unrecorded: () => blocked === null && mayGoUnrecorded(run),
-    ...(blocked === null && { withdrawn: (why) => withdrawnEntry(deps, run, call, { isError, durationMs, why }) }),
+    unrecorded: () => blocked === null && call.decidedBy.mayGoUnrecorded,
+    ...(blocked === null && { withdrawn: (why) => withdrawnEntry(deps, call, { isError, durationMs, why }) }),
   };
 }

@@ -1,6 +1,7 @@
 // What a door gets for a call. Only `judge` makes a `Permit`, and only a permit's input may be forwarded.
 import type { DenyKind, Finding, ReasonCode, TraceIds } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
+import type { DecidedBy } from './run.ts';
 
 interface Judgement {
   /** Unique to the call; joins its entries. */
@@ -15,21 +16,24 @@ export interface Permit extends Judgement {
   /** What the tool is to be called with: the input, redacted where policy says so. */
   readonly input: unknown;
   readonly decidedAt: number;
+  /** Of its entries, whatever is decided by later. */
+  readonly decidedBy: DecidedBy;
   readonly inputDigest: string;
   /** What its entries say of a trace; null: nothing. */
   readonly trace: TraceIds | null;
 }
 
 /** What the outcome of a call is told by: a permit's, or that of a call which nobody asked about. */
-export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'inputDigest' | 'trace'>;
+export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'decidedBy' | 'inputDigest' | 'trace'>;
 
 /** What is remembered of a permitted call until its outcome is told: not its input, which may be large. */
 export type AwaitedCall = DecidedCall & Pick<Permit, 'decidedAt'>;
 
-export const awaitedCall = ({ tool, requestId, decision, inputDigest, trace, decidedAt }: Permit): AwaitedCall => ({
+export const awaitedCall = ({ tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt }: Permit): AwaitedCall => ({
   tool,
   requestId,
   decision,
+  decidedBy,
   inputDigest,
   trace,
   decidedAt,

@@ -68,7 +68,9 @@ function callSpan(span: ApiSpan, parent: Context): CallSpan {
     span.end();
   };
   return {
-    decided: ({ allowed, requestId, decision }, { decidedBy: { agent, revision } }) => {
+    decided: (verdict, run) => {
+      const { allowed, requestId, decision } = verdict;
+      const { agent, revision } = (verdict.allowed ? verdict : run).decidedBy;
       span.setAttributes({
         'tollgate.decision': decision.decision,
         'tollgate.code': decision.code,

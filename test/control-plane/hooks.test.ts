@@ -227,7 +227,7 @@ test('more requests of a key than it may ask in a second are 200 with a decision
     expect(entry).toMatchObject({
       hookEvent: 'PreToolUse',
       decision: 'deny',
-      decisionReason: "request_limit: 2 requests were refused unread in this second: 2 over the key's limit of requests a second",
+      decisionReason: "request_limit: 2 requests were refused unread in the last second: 2 over the key's limit of requests a second",
       sub: 'owner',
       tool: '',
     });

@@ -45,9 +45,10 @@ export interface ClosingHookHost extends HookHost {
 }
 
 export function createHookHost({ governor, requestsPerSecond, decided, calls, lost, ...deps }: HookHostDeps): ClosingHookHost {
-  const limit = createRequestLimit({ now: () => deps.clock().getTime() }, requestsPerSecond);
+  const clock = { now: () => deps.clock().getTime() };
+  const limit = createRequestLimit(clock, requestsPerSecond);
   const actorOf = createSharedLookup((key) => authenticate(deps, `Bearer ${key}`).catch(unlessUnknown));
-  const refused = createRefusedRequests(lost);
+  const refused = createRefusedRequests(clock, lost);
   const room = new SessionRoom(sessionBytes);
   const sessions = new WeakMap<Governing, Sessions>();
   const sessionsOf = (governing: Governing): Sessions => {

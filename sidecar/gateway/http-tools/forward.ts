@@ -101,12 +101,12 @@ function crash(reply: FastifyReply, error: unknown): void {
   reply.raw.destroy();
 }
 
-function tellOf({ sidecar, run, permit, span }: Forwarding, status: number): Tell {
+function tellOf({ sidecar, permit, span }: Forwarding, status: number): Tell {
   return ({ digest, findings, blocked, broken }: Told) => {
     const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
     const isError = status >= 400 || broken === true;
     span?.end({ isError, action: actionOf(permit, findings, blocked) });
-    return recordedInTurn(sidecar, deliverStreamed(sidecar.govern, run, permit, { isError, durationMs, digest, findings, blocked }));
+    return recordedInTurn(sidecar, deliverStreamed(sidecar.govern, permit, { isError, durationMs, digest, findings, blocked }));
   };
 }
 

@@ -1,10 +1,11 @@
 // What the proxy itself asks of a tool server: its whole list of tools, in the name of the request that needs to know it.
+import { type BodyRoom, NoRoom } from '../body-room.ts';
 import type { Answer, Exchange, Send } from './exchange.ts';
 import { type McpHeaders, requestHeaders } from './wire/headers.ts';
 import { type ClientMessage, isFields } from './wire/message.ts';
 import type { Era } from './wire/methods.ts';
 import { protocolMeta } from './redacted.ts';
-import { parseServerMessage } from './wire/server-message.ts';
+import { messageNodes, parseServerMessage } from './wire/server-message.ts';
 import { UpstreamDown } from './upstream.ts';
 
 interface Asking {
@@ -13,6 +14,9 @@ interface Asking {
   readonly headers: McpHeaders;
   /** `params._meta` of the request that asks. */
   readonly meta: unknown;
+  /** For what is read, of all pages together; it is counted to this key. */
+  readonly room: Pick<BodyRoom, 'hold'>;
+  readonly keyId: string;
 }
 
 // Others may wait for the same answer: it does not depend on who asked being there.
@@ -35,15 +39,25 @@ export class ListRefused extends UpstreamDown {
 /** Rejects with an `UpstreamDown` where the server does not say. */
 export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   const signal = AbortSignal.timeout(timeoutMs);
+  const held: (() => void)[] = [];
+  const hold = async (text: string): Promise<void> => {
+    held.push(await asking.room.hold(asking.keyId, Buffer.from(text), { most: messageNodes, signal }));
+  };
   try {
-    return await askPages(asking, signal);
+    return await askPages(asking, signal, hold);
   } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new UpstreamDown('the tool server does not list its tools in time');
+    if (signal.aborted) throw new UpstreamDown('the tool server does not list its tools in time');
+    if (error instanceof NoRoom) throw new UpstreamDown(`the tools that the tool server lists were not read: ${error.message}`);
+    throw error;
+  } finally {
+    for (const giveBack of held) giveBack();
   }
 }
 
-async function askPages({ send, era, headers, meta }: Asking, signal: AbortSignal): Promise<readonly unknown[]> {
+/** Until the whole list was read. */
+type Hold = (text: string) => Promise<void>;
+
+async function askPages({ send, era, headers, meta }: Asking, signal: AbortSignal, hold: Hold): Promise<readonly unknown[]> {
   const tools: unknown[] = [];
   let cursor: unknown;
   for (let page = 0; page < pagesMax; page += 1) {
@@ -62,7 +76,7 @@ async function askPages({ send, era, headers, meta }: Asking, signal: AbortSigna
       body,
       signal,
     };
-    const result = await resultOf(await send(exchange), id, headers.sessionId !== null);
+    const result = await resultOf(await send(exchange), id, headers.sessionId !== null, hold);
     const listed = result['tools'];
     if (!Array.isArray(listed) || tools.length + listed.length > toolsMax)
       throw new UpstreamDown('the tool server does not list its tools');
@@ -76,9 +90,10 @@ async function askPages({ send, era, headers, meta }: Asking, signal: AbortSigna
 const withoutProgress = (meta: Readonly<Record<string, unknown>>): object =>
   Object.fromEntries(Object.entries(meta).filter(([key]) => key !== 'progressToken'));
 
-async function resultOf({ status, body }: Answer, id: string, inSession: boolean): Promise<Readonly<Record<string, unknown>>> {
+async function resultOf({ status, body }: Answer, id: string, inSession: boolean, hold: Hold): Promise<Readonly<Record<string, unknown>>> {
   if (status === 400 || (status === 404 && inSession)) throw new ListRefused(status);
   for await (const text of textsOf(body)) {
+    await hold(text);
     const message = parseServerMessage(text);
     if (message?.kind === 'response' && message.id === id && message.holds === 'result' && isFields(message.value)) return message.value;
     if (message?.kind === 'response' && (message.id === id || message.id === null)) break;

@@ -80,14 +80,15 @@ async function prepareToolCall(calling: ToolCalling): Promise<Prepared> {
 }
 
 async function refreshCatalog({ door, asked, message, judging }: ToolCalling, name: string): Promise<void> {
-  const { server, send, headers } = asked;
+  const { server, send, headers, identity } = asked;
   const { era, catalog } = judging;
   const isPinned = server.admitted !== null;
   // Whether there is such a tool is asked for once; what else of it is needed is its headers, in the newest revision.
   const mustKnow = isPinned || !catalog.tools.has(name);
   if (!mustKnow && era === 'legacy') return;
   const ageMaxMs = isPinned ? pinnedAgeMs : mustKnow ? null : Number.POSITIVE_INFINITY;
-  const ask = (): Promise<readonly unknown[]> => askTools({ send, era, headers, meta: message.params['_meta'] });
+  const from = { send, era, headers, meta: message.params['_meta'] };
+  const ask = (): Promise<readonly unknown[]> => askTools({ ...from, room: door.bodies, keyId: identity.keyId });
   try {
     await catalog.refresh(door.sidecar.govern.clock.now(), ageMaxMs, ask);
   } catch (error) {

@@ -1,11 +1,12 @@
 // From a tool server's answer to the client's: each message is looked at, treated and written before the next is read.
 // What is no message, or none that a server may send, does not arrive.
+import { type BodyRoom, NoRoom } from '../body-room.ts';
 import { isId } from './wire/message.ts';
 import { type Era, isServerNotification, isServerRequest } from './wire/methods.ts';
 import type { Pending } from './pending.ts';
 import { errorText, type RpcId, rpcErrors } from './wire/rpc.ts';
 import { type McpSession, noteQuestion } from './sessions.ts';
-import { parseServerMessage, type ServerMessage } from './wire/server-message.ts';
+import { messageNodes, parseServerMessage, type ServerMessage } from './wire/server-message.ts';
 import { eventText, keepAlive, type SseEvent } from './wire/sse.ts';
 import { UpstreamDown } from './upstream.ts';
 import type { StreamWriter } from './writer.ts';
@@ -24,15 +25,32 @@ export interface Relaying {
   /** The answer may still come on another stream: what waits goes on waiting. */
   readonly inSession: boolean;
   readonly signal: AbortSignal;
+  /** For what is read of the answer, which is the caller's. */
+  readonly room: Pick<BodyRoom, 'hold'>;
+  readonly keyId: string;
 }
 
 const noAnswer = 'the tool server did not answer';
 
 /** An answer in one piece: the text to send; null: nothing that a client could read. Throws `UpstreamDown`. */
 export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promise<string | null> {
-  const message = parseServerMessage(decodeText(bytes));
-  if (message?.kind !== 'response') throw new UpstreamDown('the tool server answered with what is no JSON-RPC response');
-  return treated(relaying, message);
+  return withRoom(relaying, bytes, async () => {
+    const message = parseServerMessage(decodeText(bytes));
+    if (message?.kind !== 'response') throw new UpstreamDown('the tool server answered with what is no JSON-RPC response');
+    return treated(relaying, message);
+  });
+}
+
+/** What is made of a message is there as long as `work` takes. Throws `UpstreamDown` where it finds no room in time. */
+async function withRoom<T>({ room, keyId, signal }: Relaying, bytes: Uint8Array, work: () => Promise<T>): Promise<T> {
+  const giveBack = await room.hold(keyId, bytes, { most: messageNodes, signal }).catch((error: unknown) => {
+    throw error instanceof NoRoom ? new UpstreamDown(`the answer of the tool server was not read: ${error.message}`) : error;
+  });
+  try {
+    return await work();
+  } finally {
+    giveBack();
+  }
 }
 
 function decodeText(bytes: Uint8Array): string {
@@ -86,9 +104,12 @@ export async function relayEvents(relaying: Relaying, events: AsyncIterable<SseE
 async function relayEvent(relaying: Relaying, event: SseEvent | null, writer: StreamWriter): Promise<void> {
   if (event === null) return writer.write(keepAlive);
   if (event.data === null || event.data === '') return writer.write(eventText(event));
-  const message = parseServerMessage(event.data);
-  if (message === null) throw new UpstreamDown('the tool server sent what is no JSON-RPC message');
-  const text = message.kind === 'response' ? await answeredText(relaying, event, message) : await treated(relaying, message);
+  const { data } = event;
+  const text = await withRoom(relaying, Buffer.from(data), async () => {
+    const message = parseServerMessage(data);
+    if (message === null) throw new UpstreamDown('the tool server sent what is no JSON-RPC message');
+    return message.kind === 'response' ? answeredText(relaying, event, message) : treated(relaying, message);
+  });
   // Its place in the stream stays, so that a client that comes back is told nothing twice.
   if (text !== null) await writer.write(eventText({ ...event, data: text }));
   else if (event.id !== null) await writer.write(eventText({ ...event, data: null }));

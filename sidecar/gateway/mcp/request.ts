@@ -110,6 +110,8 @@ function waitFor(
     inSession: session !== null,
     signal: session === null ? signal : AbortSignal.any([signal, stop.signal]),
     abandoned: stop.signal,
+    room: door.bodies,
+    keyId: asked.identity.keyId,
   };
   return { pending, relaying };
 }

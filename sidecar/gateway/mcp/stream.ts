@@ -50,6 +50,8 @@ export async function handleGet(door: Door, letIn: Asked): Promise<void> {
     session,
     inSession: true,
     signal,
+    room: door.bodies,
+    keyId: asked.identity.keyId,
   };
   const { remove } = door.streams.add({
     viewer,

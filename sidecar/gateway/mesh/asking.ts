@@ -7,6 +7,7 @@ import type { Verdict } from '../../govern/verdict.ts';
 import { claimedBy, type Headers, readCallerHeaders } from '../caller-headers.ts';
 import type { Entrance } from '../entrance.ts';
 import type { Barred } from '../key.ts';
+import { NoRoom } from '../body-room.ts';
 import { traceOfCall } from '../traced-call.ts';
 
 export interface MeshDeps extends Entrance {
@@ -41,6 +42,27 @@ export function runOf(
   const ofProtocol = textOf(headers['mcp-session-id']) ?? '';
   const sessionId = /^[!-~]+$/.test(ofProtocol) ? ofProtocol : identity.keyId;
   return { run: sessions.find(identity, claimedBy(said, { client: { name: client }, sessionId })).run };
+}
+
+/** What is made of a text is there as long as `work` takes; where it finds no room in time, its caller may come again. */
+export async function withRoom<T>(
+  { bodies }: MeshDeps,
+  { run, text, most, gone }: { readonly run: GovernedRun; readonly text: Uint8Array; readonly most: number; readonly gone?: AbortSignal },
+  work: () => T | Promise<T>,
+  refused: (refusal: Refusal) => T | Promise<T>,
+): Promise<T> {
+  let giveBack: () => void;
+  try {
+    giveBack = await bodies.hold(run.claim.identity.keyId, text, { most, ...(gone === undefined ? {} : { signal: gone }) });
+  } catch (error) {
+    if (!(error instanceof NoRoom)) throw error;
+    return refused({ status: 429, code: 'request_limit', words: `${error.message}; come again later`, retryAfterMs: 1_000 });
+  }
+  try {
+    return await work();
+  } finally {
+    giveBack();
+  }
 }
 
 const textOf = (value: Headers[string]): string | undefined => (typeof value === 'string' ? value : undefined);

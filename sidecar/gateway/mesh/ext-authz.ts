@@ -2,6 +2,7 @@
 // said here. Nothing of a request can be replaced but its headers, and its answer is not shown: where policy redacts, that
 // is a denial. Whatever fails here is a denial too, never an error that a gateway might take for leave.
 import { status as grpc } from '@grpc/grpc-js';
+import { bounds } from '@tollgate/proto/contract';
 import type { AuthorizationHandlers, CheckRequest__Output, CheckResponse } from '@tollgate/proto/mesh';
 import type { ToolCall } from '../../govern/govern.ts';
 import type { GovernedRun } from '../../govern/run.ts';
@@ -12,7 +13,7 @@ import { overrideProblem } from '../http-tools/head.ts';
 import { readHttpInput } from '../http-tools/input.ts';
 import { decodeHeaderValue } from '../mcp/wire/header-values.ts';
 import { parseMessage } from '../mcp/wire/message.ts';
-import { answering, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
+import { answering, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
 import { type Checked, readChecked, toolOfPath } from './checked-request.ts';
 import { mcpAsk } from './mcp-ask.ts';
 
@@ -30,9 +31,13 @@ async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, g
   if (checked === null) return refused(malformed('what is asked about is no HTTP request').refusal);
   const found = runOf(deps, checked.headers, 'envoy');
   if ('refusal' in found) return refused(found.refusal);
-  const asked = callOf(checked, deps.httpTools);
-  if ('refusal' in asked) return refused(asked.refusal);
-  return asked.call === null ? passed(checked, null) : answered(deps, checked, { run: found.run, call: asked.call, gone });
+  const { run } = found;
+  const answer = (): CheckResponse | Promise<CheckResponse> => {
+    const asked = callOf(checked, deps.httpTools);
+    if ('refusal' in asked) return refused(asked.refusal);
+    return asked.call === null ? passed(checked, null) : answered(deps, checked, { run, call: asked.call, gone });
+  };
+  return withRoom(deps, { run, text: checked.body ?? Buffer.alloc(0), most: bounds.jsonNodes, gone }, answer, refused);
 }
 
 interface Asking {

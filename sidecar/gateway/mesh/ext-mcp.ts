@@ -4,9 +4,12 @@
 //
 // States of a call: permitted (its id waits for the result, see pending-results.ts), told (the id is forgotten).
 import type { ExtMcpHandlers, McpRequest__Output, McpRequestResult, McpResponse__Output, McpResponseResult } from '@tollgate/proto/mesh';
+import { bounds } from '@tollgate/proto/contract';
+import type { GovernedRun } from '../../govern/run.ts';
+import type { Headers } from '../caller-headers.ts';
 import { type ClientMessage, parseMessage } from '../mcp/wire/message.ts';
 import { parseStrict } from '../strict-json.ts';
-import { answering, type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
+import { answering, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
 import { metadataText } from './checked-request.ts';
 import { aside, denied, mutated, refused } from './mcp-answer.ts';
 import { type GovernedAsk, goesToAll, mcpAsk } from './mcp-ask.ts';
@@ -37,6 +40,23 @@ async function checkRequest(
   const found = runOf(deps, headers, 'agentgateway');
   if ('refusal' in found) return refused(found.refusal);
   const { run } = found;
+  const text = request.mcpRequest ?? Buffer.alloc(0);
+  return withRoom(
+    deps,
+    { run, text, most: bounds.jsonNodes, gone },
+    () => checkOf(deps, pending, { request, run, headers, gone }),
+    refused,
+  );
+}
+
+interface Checking {
+  readonly request: McpRequest__Output;
+  readonly run: GovernedRun;
+  readonly headers: Headers;
+  readonly gone: AbortSignal;
+}
+
+async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, headers, gone }: Checking): Promise<McpRequestResult> {
   const message = messageOf(request);
   if ('refusal' in message) return refused(message.refusal);
   const { serviceNames, metadataContext } = request;

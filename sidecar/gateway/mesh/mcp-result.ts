@@ -9,7 +9,7 @@ import { isFields } from '../mcp/wire/message.ts';
 import { listedBy } from '../mcp/wire/methods.ts';
 import { messageNodes } from '../mcp/wire/server-message.ts';
 import { parseStrict, type StrictJson } from '../strict-json.ts';
-import { type MeshDeps, malformed, type Refusal, runOf } from './asking.ts';
+import { type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
 import { metadataText } from './checked-request.ts';
 import { denied, mutated, refused } from './mcp-answer.ts';
 import { isShownAfterwards, mcpAsk } from './mcp-ask.ts';
@@ -18,13 +18,33 @@ import { ofServers, shownTools } from './mcp-list.ts';
 import type { PendingResults, Waiting } from './pending-results.ts';
 
 export async function checkResult(deps: MeshDeps, pending: PendingResults, response: McpResponse__Output): Promise<McpResponseResult> {
-  const { method, metadataContext, mcpResponse, serviceNames } = response;
+  const { method, metadataContext, mcpResponse } = response;
   const ask = mcpAsk({ kind: 'request', id: 0, method, params: { name: '' }, hasParams: true }, '');
   if (ask.kind === 'unknown') return refused(malformed(ask.problem).refusal);
   if (ask.kind === 'pass') return { pass: {} };
   const waiting = takeWaiting(pending, metadataContext) ?? (isShownAfterwards(method) ? unannouncedCall(deps, response) : null);
   if (waiting !== null && 'refusal' in waiting) return refused(waiting.refusal);
   if (waiting === null || (waiting.permits === null) !== (ask.kind === 'tools')) return refused(malformed(unknownCall).refusal);
+  const { run } = waiting;
+  return withRoom(deps, { run, text: mcpResponse, most: messageNodes }, () => resultOf(deps, response, waiting), unread(deps, waiting));
+}
+
+/** The call has been made, so that nothing was read of what came of it is recorded. */
+const unread =
+  ({ sidecar }: MeshDeps, { run, permits }: Waiting) =>
+  async (refusal: Refusal): Promise<McpResponseResult> => {
+    for (const permit of permits?.values() ?? []) {
+      const durationMs = sidecar.govern.clock.now() - permit.decidedAt;
+      await recordedInTurn(sidecar, deliver(sidecar.govern, run, permit, { output: refusal.words, isError: true, durationMs }));
+    }
+    return refused(refusal);
+  };
+
+async function resultOf(
+  deps: MeshDeps,
+  { method, mcpResponse, serviceNames }: McpResponse__Output,
+  waiting: Waiting,
+): Promise<McpResponseResult> {
   const text = mcpResponse.toString('utf8');
   const read = parseResult(mcpResponse);
   const result = 'value' in read && isFields(read.value) ? read.value : null;

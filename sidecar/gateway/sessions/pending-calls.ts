@@ -4,6 +4,7 @@
 // among `pendingMax` calls, of which `pendingEqualMax` may be equal. Over either the oldest gives way, and an outcome that finds
 // none is recorded as a call of its own.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
+import type { DecidedBy } from '../../govern/run.ts';
 import { type AwaitedCall, awaitedCall, type Permit } from '../../govern/verdict.ts';
 
 type PendingCall = AwaitedCall & {
@@ -23,12 +24,16 @@ const pendingMax = 1_000;
 const pendingEqualMax = 100;
 /** Of a call under one key, beside the key: its parts, and its places. */
 const callBytes = 500;
+/** Of what calls were decided by, beside its text. */
+const decidedByBytes = 200;
 
 export class PendingCalls {
   /** By call id, or by tool and input where the client names none; of each the oldest first. */
   #calls: Map<string, readonly PendingCall[]> | null = null;
   /** Each once, the oldest first. */
   #all: Set<PendingCall> | null = null;
+  /** What they were decided by, with how many of them: one object for all of a revision, and its bytes count once. */
+  #decidedBy: Map<DecidedBy, number> | null = null;
   #onGrown: (bytes: number) => void;
   #bytes = 0;
 
@@ -54,6 +59,7 @@ export class PendingCalls {
     const call = { ...awaitedCall(permit), keys };
     this.#all ??= new Set();
     this.#all.add(call);
+    this.#hold(call.decidedBy, 1);
     for (const key of keys) {
       this.#put(key, [...this.#of(key), call]);
       const [equal] = this.#of(key);
@@ -72,12 +78,21 @@ export class PendingCalls {
   }
 
   #drop(call: PendingCall): void {
-    this.#all?.delete(call);
+    if (this.#all?.delete(call) !== true) return;
+    this.#hold(call.decidedBy, -1);
     for (const key of call.keys)
       this.#put(
         key,
         this.#of(key).filter((other) => other !== call),
       );
+  }
+
+  #hold(decidedBy: DecidedBy, more: 1 | -1): void {
+    this.#decidedBy ??= new Map();
+    const before = this.#decidedBy.get(decidedBy) ?? 0;
+    if (before + more === 0) this.#decidedBy.delete(decidedBy);
+    else this.#decidedBy.set(decidedBy, before + more);
+    if (before === 0 || before + more === 0) this.#grow(more * (decidedByBytes + 2 * decidedBy.callerText.length));
   }
 
   #of(key: string): readonly PendingCall[] {
@@ -89,9 +104,12 @@ export class PendingCalls {
     this.#calls ??= new Map();
     if (calls.length > 0) this.#calls.set(key, calls);
     else this.#calls.delete(key);
-    const grown = (calls.length - before) * (callBytes + 2 * key.length);
-    this.#bytes += grown;
-    this.#onGrown(grown);
+    this.#grow((calls.length - before) * (callBytes + 2 * key.length));
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    this.#onGrown(bytes);
   }
 }
 

@@ -106,7 +106,7 @@ test('what was refused of a key, at whatever door, stands in one entry with how 
       hookEvent: 'PreToolUse',
       decision: 'deny',
       code: 'request_limit',
-      decisionReason: "request_limit: 7 requests were refused unread in this second: 7 over the key's limit of requests a second",
+      decisionReason: "request_limit: 7 requests were refused unread in the last second: 7 over the key's limit of requests a second",
       tool: '',
       sub: 'ann',
       userEmail: 'ann@acme.test',

@@ -194,7 +194,7 @@ test('refused requests that no entry can be written for hold none', async () => 
     for (let n = 0; n < 3; n += 1) entrance.enter({ authorization: `Bearer ${own}`, workspace: undefined });
   });
   expect(left).toEqual(theOneThatIsHeld);
-  const refused = createRefusedRequests(() => undefined);
+  const refused = createRefusedRequests(sidecar.govern.clock, () => undefined);
   refused.note('key-1', 'requests', () => ({ governing: sidecar, identity: { sub: 'ann', keyId: 'key-1' } }));
   await refused.close();
   expect((await sidecar.entries()).at(-1)).toMatchObject({ keyId: 'key-1', code: 'request_limit', revision: revisions + 1 });

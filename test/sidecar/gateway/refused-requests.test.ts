@@ -14,9 +14,13 @@ afterEach(() => {
 
 function start(sidecar: TestSidecar, max?: number) {
   let lost = 0;
-  const refused = createRefusedRequests(({ requests }) => {
-    lost += requests;
-  }, max);
+  const refused = createRefusedRequests(
+    sidecar.govern.clock,
+    ({ requests }) => {
+      lost += requests;
+    },
+    max,
+  );
   const index = sidecar.cell.current;
   if (index === null) throw new Error('no policy');
   const find = (keyId: string) => () => ({ governing: sidecar, index, identity: { sub: `apikey:${keyId}`, keyId } });
@@ -45,8 +49,8 @@ test('a second after the first refusal there is one entry for each key, and anot
   await vi.advanceTimersByTimeAsync(1);
   const entries = await sidecar.entries();
   expect(entries.map(({ decisionReason }) => decisionReason)).toEqual([
-    "request_limit: 1001 requests were refused unread in this second: 1000 over the key's limit of requests a second, 1 while too many bytes of its bodies were under way",
-    'request_limit: 1 request was refused unread in this second: 1 while too many bytes of its bodies were under way',
+    "request_limit: 1001 requests were refused unread in the last second: 1000 over the key's limit of requests a second, 1 while too many bytes of its bodies were under way",
+    'request_limit: 1 request was refused unread in the last second: 1 while too many bytes of its bodies were under way',
   ]);
   note('a');
   await refused.close();
@@ -92,9 +96,9 @@ test('what cannot be written at the end, or is of one key more than may be, is s
 });
 
 /** Refusals of keys, each found in its own way, and what is lost of them. */
-function startWith(find: (keyId: string) => RefusedKey | Promise<RefusedKey>) {
+function startWith(find: (keyId: string) => RefusedKey | Promise<RefusedKey>, clock = { now: () => 0 }) {
   const lost: LostRefusals[] = [];
-  const refused = createRefusedRequests((refusals) => void lost.push(refusals));
+  const refused = createRefusedRequests(clock, (refusals) => void lost.push(refusals));
   return { refused, lost, note: (keyId: string): void => refused.note(keyId, 'requests', () => find(keyId)) };
 }
 
@@ -153,4 +157,42 @@ test('refusals are written also where entries must be on disk, or with the contr
     await refused.close();
     expect([await counted(sidecar), lost]).toEqual([{ a: 1 }, []]);
   }
+});
+
+test('an entry says over how long requests were refused, also where it could not be written for long, or its key was found late', async () => {
+  const sidecar = await createTestSidecar();
+  let found: (key: RefusedKey) => void = () => undefined;
+  const { note, refused } = startWith(
+    (keyId) => (keyId === 'slow' ? new Promise((done) => (found = done)) : foundIn(sidecar, keyId)),
+    sidecar.govern.clock,
+  );
+  const pass = async (seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds; second += 1) {
+      sidecar.time.now += 1_000;
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+  };
+  note('a');
+  sidecar.spoolFault = 'full';
+  await pass(3);
+  note('a');
+  sidecar.spoolFault = null;
+  await pass(1);
+  note('a');
+  note('slow');
+  await pass(1);
+  found(foundIn(sidecar, 'slow'));
+  await vi.advanceTimersByTimeAsync(0);
+  await pass(1);
+  note('slow');
+  await pass(9);
+  found(foundIn(sidecar, 'slow'));
+  await vi.advanceTimersByTimeAsync(0);
+  await refused.close();
+  expect((await sidecar.entries()).map(({ keyId, decisionReason }) => `${keyId} ${decisionReason.replace(/:[^:]*$/, '')}`)).toEqual([
+    'a request_limit: 2 requests were refused unread in the last 4 seconds',
+    'a request_limit: 1 request was refused unread in the last second',
+    'slow request_limit: 1 request was refused unread in the last second',
+    'slow request_limit: 1 request was refused unread in the last 9 seconds',
+  ]);
 });

@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import { fastify } from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
+import { BodyRoom } from '../../../sidecar/gateway/body-room.ts';
 import { recognised, shareFairly } from '../../../sidecar/gateway/share-fairly.ts';
 
 interface Options {
@@ -19,7 +20,7 @@ async function start({ bodiesBytes = 1_000, strangersBytes = 1_000, isLater = fa
   let read = 0;
   shareFairly(app, {
     clock: { now: () => 0 },
-    bodiesBytes,
+    bodies: new BodyRoom({ bytes: bodiesBytes }),
     strangersBytes,
     missing: (_request, reply) => void reply.code(404).send({ error: 'there is none' }),
     ...(isLater ? {} : { whose: keyIn }),
@@ -165,7 +166,13 @@ test('requests of strangers take one turn together', async () => {
   const turns: (() => void)[] = [];
   const app = fastify();
   const begun: string[] = [];
-  shareFairly(app, { clock: { now: () => 0 }, nextTurn: (run) => void turns.push(run), whose: keyIn, missing: () => undefined });
+  shareFairly(app, {
+    bodies: new BodyRoom(),
+    clock: { now: () => 0 },
+    nextTurn: (run) => void turns.push(run),
+    whose: keyIn,
+    missing: () => undefined,
+  });
   app.get('/:name', async (request) => {
     begun.push(request.url);
     return {};

@@ -46,3 +46,37 @@ test('an entry that is kept while an earlier one is on its way is not written tw
   await closed;
   expect({ written: written.toSorted(), unrecorded: owing.unrecorded }).toEqual({ written: ['A', 'B', 'C'], unrecorded: 0 });
 });
+
+test.each(['takes', 'refuses'] as const)('closing waits for an entry that is on its way to a spool that %s it then', async (then) => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const events: string[] = [];
+  const arriving: (() => void)[] = [];
+  const owing = {
+    unrecorded: 0,
+    spool: {
+      appendAsync: async (entry: string) => {
+        await new Promise<void>((next) => void arriving.push(next));
+        if (then === 'refuses' && events.length === 0) {
+          events.push(`${entry} refused`);
+          throw new AuditUnavailable('full', 'the disk is full');
+        }
+        events.push(`${entry} written`);
+        return 0;
+      },
+    },
+  } as unknown as Owing;
+  const owed = createOwedEntries();
+  void owed.write(owing, 'A');
+  const closing = owed.close().then(() => events.push('closed'));
+  await vi.advanceTimersByTimeAsync(0);
+  // One that comes while it closes is waited for too.
+  void owed.write(owing, 'B');
+  for (let round = 0; round < 4; round += 1) {
+    for (const arrive of arriving.splice(0)) arrive();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  await closing;
+  expect(events).toEqual(then === 'takes' ? ['A written', 'B written', 'closed'] : ['A refused', 'B written', 'A written', 'closed']);
+  expect([owing.unrecorded, vi.getTimerCount()]).toEqual([0, 0]);
+});

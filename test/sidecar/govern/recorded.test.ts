@@ -235,6 +235,45 @@ test('over leases the ledger hears of what was permitted, and of no other call',
   expect([...met].toSorted()).toEqual(['agent_tools', 'allowed', 'audit_unavailable', 'error', 'rate_limited']);
 });
 
+// What docs/semantics.md says of durability `remote`: a lease lives for less time than an entry is waited for.
+test('a call whose entry is confirmed too late is taken back in the log and in the process; what the ledger was told of it meanwhile leaves with the window', async () => {
+  const ledger = startLedger({ windowSeconds, max: 1 });
+  const base = await createTestSidecar({ world, counters: ledger.counters, durability: 'remote' });
+  const { time, govern } = base;
+  const held: AuditEntry[] = [];
+  let expire: () => void = () => undefined;
+  const appendAsync = (json: string): Promise<number> => {
+    held.push(JSON.parse(json) as AuditEntry);
+    return new Promise((done, fail) => {
+      expire = () => fail(new AuditUnavailable('unconfirmed', 'as the test says'));
+      if (json.includes('"PostToolUse"')) done(1);
+    });
+  };
+  const sidecar: TestSidecar = Object.assign(base, { spool: { append: () => 1, appendAsync }, owed: createOwedEntries() });
+  const run = openShared(sidecar);
+  const decide = () => {
+    const judging = judge(govern, run, { tool: 'github.read', input: {} }, { forwards: true });
+    // A lease of the limit, one of the run, and none more.
+    for (let asks = 0; asks < 4; asks += 1) ledger.answer((time.now += 50));
+    ledger.leases.endWaits(time.now + 1_000);
+    return judging;
+  };
+  const answering = recordedInTurn(sidecar, decide());
+  await vi.advanceTimersByTimeAsync(0);
+  expect(held).toHaveLength(1);
+  for (const until = time.now + 5_000; time.now < until; time.now += 50) ledger.answer(time.now);
+  expire();
+  expect(await answering).toMatchObject({ allowed: false, code: 'audit_unavailable' });
+  expect(held.map(({ hookEvent, decision, outcome }) => [hookEvent, decision, outcome?.code])).toEqual([
+    ['PreToolUse', 'allow', undefined],
+    ['PostToolUse', 'allow', 'audit_unavailable'],
+  ]);
+  expect([standing(held), run.usage.toolCalls]).toEqual([[], 0]);
+  expect((await decide()).result.decision.code).toBe('rate_limited');
+  for (const until = time.now + (windowSeconds + 2) * 1_000; time.now < until; time.now += 50) ledger.answer(time.now);
+  expect((await decide()).result.decision.code).toBe('allowed');
+});
+
 test('entries that take others back wait while the spool refuses them, so many of so many characters; what is over that, or can never be written, counts as unrecorded', async () => {
   const written: string[] = [];
   let why: UnavailableCause | null = 'full';

@@ -121,7 +121,7 @@ test('where bodies of a caller have no room, the answer is 200 with a decision, 
   await entrance.close();
   expect((await sidecar.entries()).map(({ decisionReason }) => decisionReason)).toEqual([
     expect.stringMatching(/^allowed: /),
-    'request_limit: 1 request was refused unread in this second: 1 while too many bytes of its bodies were under way',
+    'request_limit: 1 request was refused unread in the last second: 1 while too many bytes of its bodies were under way',
   ]);
 });
 
@@ -158,7 +158,7 @@ test('a coding agent whose body has no room, or is too large, is answered 200 in
   expect(unknown.status).toBe(404);
   await entrance.close();
   expect((await sidecar.entries()).map(({ decisionReason }) => decisionReason)).toEqual([
-    'request_limit: 5 requests were refused unread in this second: 5 while too many bytes of its bodies were under way',
+    'request_limit: 5 requests were refused unread in the last second: 5 while too many bytes of its bodies were under way',
   ]);
 });
 

@@ -2,9 +2,11 @@
 import { bounds } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { parseBody } from '../../../../control-plane/http/json-body.ts';
+import { NoRoom } from '../../../../sidecar/gateway/body-room.ts';
 import { readMessage } from '../../../../sidecar/gateway/mcp/programs/session.ts';
 import { MessageTooLarge } from '../../../../sidecar/gateway/mcp/upstream.ts';
 import { messageNodes as most, parseServerMessage } from '../../../../sidecar/gateway/mcp/wire/server-message.ts';
+import { behind, call, json, rpcOf, send } from './proxied.ts';
 
 const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
 
@@ -68,4 +70,59 @@ test('a policy set of 10,000 agents is read, and a body of too many values is re
     `the body is nested deeper than ${bounds.jsonDepth}`,
   );
   expect(parsing).not.toHaveBeenCalled();
+});
+
+test.each(['application/json', 'text/event-stream'])(
+  'an answer in %s for which there is no room in time is withheld, and its entry says so',
+  async (type) => {
+    const { proxied } = await behind({
+      answer: (heard, response) => {
+        const text = JSON.stringify({ jsonrpc: '2.0', id: rpcOf(heard).id, result: { content: [{ type: 'text', text: 'sent' }] } });
+        response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? text : `data: ${text}\n\n`);
+      },
+    });
+    // The list of tools is read; its answer is not.
+    const full = vi
+      .spyOn(proxied.bodies, 'hold')
+      .mockResolvedValueOnce(() => undefined)
+      .mockRejectedValue(new NoRoom('too much is being read at one time'));
+    onTestFinished(() => full.mockRestore());
+    const { text } = await send(proxied, 's', { body: call('echo', {}), headers: { accept: 'application/json, text/event-stream' } });
+    expect(text).toContain('the answer of the tool server was not read: too much is being read at one time');
+    expect(text).not.toContain('sent');
+    const entries = await proxied.sidecar.entries();
+    expect(entries.map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError])).toEqual([
+      ['PreToolUse', undefined],
+      ['PostToolUse', true],
+    ]);
+  },
+);
+
+test('the pages of a list of tools are in the room together until all are read, and then none is', async () => {
+  const { up, proxied } = await behind({
+    answer: (heard, response) => {
+      const { id, method, params } = rpcOf(heard);
+      const page = Number(params?.['cursor'] ?? 0);
+      const tools = [{ name: page === 2 ? 'echo' : `other-${page}`, inputSchema: { type: 'object' } }];
+      const result = method === 'tools/list' ? { tools, ...(page < 2 ? { nextCursor: String(page + 1) } : {}) } : { content: [] };
+      json(response, { jsonrpc: '2.0', id, result });
+    },
+  });
+  up.tools = null;
+  const counts = { held: 0, most: 0 };
+  const hold = proxied.bodies.hold.bind(proxied.bodies);
+  const full = vi.spyOn(proxied.bodies, 'hold').mockImplementation(async (...asked) => {
+    const giveBack = await hold(...asked);
+    counts.most = Math.max(counts.most, (counts.held += 1));
+    return () => {
+      counts.held -= 1;
+      giveBack();
+    };
+  });
+  onTestFinished(() => full.mockRestore());
+  expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
+  expect(counts).toEqual({ held: 0, most: 3 });
+  full.mockRejectedValue(new NoRoom('too much is being read at one time'));
+  const { text } = await send(proxied, 's', { body: call('missing', {}) });
+  expect(text).toContain('the tools that the tool server lists were not read: too much is being read at one time');
 });

@@ -6,6 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { createMcpHandler, type McpHttpHandler, type McpServer } from '@modelcontextprotocol/server';
 import { Agent } from 'undici';
 import { onTestFinished } from 'vitest';
+import type { BodyRoom } from '../../../../sidecar/gateway/body-room.ts';
 import type { ToolServer, ToolServers } from '../../../../sidecar/gateway/mcp/upstream.ts';
 import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
 import { createTestServer, createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
@@ -99,6 +100,7 @@ export const serversOf = (...servers: readonly ToolServer[]): ToolServers => ({
 
 export interface Proxied {
   readonly sidecar: TestSidecar;
+  readonly bodies: BodyRoom;
   /** `http://127.0.0.1:<port>` */
   readonly origin: string;
   readonly port: number;
@@ -110,12 +112,13 @@ export interface Proxied {
 
 export async function startProxied(servers: ToolServers, world: World = {}, tracing?: CallTracing): Promise<Proxied> {
   const sidecar = await createTestSidecar({ world });
-  const { app, lines } = createTestServer(sidecar, { toolServers: servers, ...(tracing === undefined ? {} : { tracing }) });
+  const { app, entrance, lines } = createTestServer(sidecar, { toolServers: servers, ...(tracing === undefined ? {} : { tracing }) });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   // Clients keep connections on which nothing was asked yet, which are not idle.
   onTestFinished(() => app.server.closeAllConnections());
   return {
     sidecar,
+    bodies: entrance.bodies,
     origin,
     port: Number(new URL(origin).port),
     lines,

@@ -12,6 +12,7 @@ import {
 } from '@tollgate/proto/mesh';
 import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
+import { BodyRoom } from '../../../../sidecar/gateway/body-room.ts';
 import { createEntrance } from '../../../../sidecar/gateway/entrance.ts';
 import type { HttpTool } from '../../../../sidecar/gateway/http-tools/definition.ts';
 import { startMesh } from '../../../../sidecar/gateway/mesh/mesh.ts';
@@ -33,12 +34,12 @@ const billing: HttpTool = {
   timeoutMs: 1_000,
 };
 
-export async function startTestMesh(world: World | null = {}, requestsPerSecond = 1_000, counters?: Counters) {
+export async function startTestMesh(world: World | null = {}, requestsPerSecond = 1_000, counters?: Counters, bodies = new BodyRoom()) {
   const sidecar = await createTestSidecar({ world, ...(counters === undefined ? {} : { counters }) });
   const failures: unknown[] = [];
   const mesh = await startMesh(
     {
-      ...createEntrance({ sidecar, log: silentLog, metrics: exportSidecar(new Registry(), sidecar), requestsPerSecond }),
+      ...createEntrance({ sidecar, log: silentLog, metrics: exportSidecar(new Registry(), sidecar), requestsPerSecond, bodies }),
       httpTools: new Map([['billing', billing]]),
       failed: (error) => failures.push(error),
     },

@@ -3,7 +3,14 @@ import { expect, test } from 'vitest';
 import { type ClaimedCall, PendingCalls } from '../../../../sidecar/gateway/sessions/pending-calls.ts';
 import type { Permit } from '../../../../sidecar/govern/verdict.ts';
 
-const permit = (requestId: string, input: unknown = {}): Permit => ({
+const decidedUnder = (revision: number, callerText = ''): Permit['decidedBy'] => ({
+  callerText,
+  agent: '',
+  revision,
+  mayGoUnrecorded: false,
+});
+const one = decidedUnder(1);
+const permit = (requestId: string, input: unknown = {}, decidedBy = one): Permit => ({
   allowed: true,
   requestId,
   tool: 'mail.send',
@@ -11,6 +18,7 @@ const permit = (requestId: string, input: unknown = {}): Permit => ({
   findings: [],
   input,
   decidedAt: 0,
+  decidedBy,
   inputDigest: '',
   trace: null,
 });
@@ -52,4 +60,26 @@ test('a call that gave way is found by none of what it waited under', () => {
   expect(pending.take(asked({ n: 200 }))).toBeNull();
   for (let n = 201; n < 1_200; n += 1) expect(pending.take(asked({ n }))?.requestId).toBe(String(n));
   expect([kept.bytes, pending.isEmpty]).toEqual([0, true]);
+});
+
+test('what calls were decided by counts once for each revision, and no longer than a call of it waits', () => {
+  const { pending, kept } = start();
+  const caller = 'x'.repeat(1_000);
+  const grownBy = (decidedBy: Permit['decidedBy'], n: number): number => {
+    const before = kept.bytes;
+    pending.add(asked({}, `c${n}`), permit('r', {}, decidedBy));
+    return kept.bytes - before;
+  };
+  const [first, second] = [decidedUnder(1, caller), decidedUnder(2, caller)];
+  const [alone, shared, other] = [grownBy(first, 1), grownBy(first, 2), grownBy(second, 3)];
+  expect(alone - shared).toBeGreaterThan(2 * caller.length);
+  expect(other).toBe(alone);
+  for (const [n, bytes] of [
+    [1, 2 * alone],
+    [2, alone],
+    [3, 0],
+  ] as const) {
+    expect(pending.take(asked({}, `c${n}`))?.decidedBy.revision).toBe(n < 3 ? 1 : 2);
+    expect(kept.bytes).toBe(bytes);
+  }
 });

@@ -44,6 +44,7 @@ const permit: Permit = {
   findings: [],
   input: {},
   decidedAt: 0,
+  decidedBy: { callerText: '', agent: '', revision: 1, mayGoUnrecorded: false },
   inputDigest: '',
   trace: null,
 };

@@ -1,0 +1,129 @@
+// Room for what is being read and worked on: bodies of requests and messages of tool servers, in bytes, shared by callers: one may take as
+// much as it leaves to all others. Parsed, a text may take thirty times as much as it was sent as; so it counts as its bytes, or as `valueBytes`
+// for each value that it holds, whichever is more. Values are counted before anything is made of them.
+//
+// One that is larger than a caller's part, or than all of the room, is let in while hardly anything else is there: what may be sent at all
+// can be read at some time.
+//
+// States of a message that waits (`hold`): waiting, in line with those of its caller, callers in turn → held, until it is given back; refused,
+// after `waitMs`, or once nobody wants it any more.
+import { countValues, FairRoom } from '@tollgate/proto/contract';
+
+interface RoomSizes {
+  readonly bytes?: number;
+  readonly valueBytes?: number;
+  readonly waitMs?: number;
+}
+
+/** Of values a third of the 210 bytes that the dearest take: a full room of a sidecar is at most some 110 MB of heap. */
+const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
+
+interface Waiting {
+  readonly bytes: number;
+  readonly enter: () => void;
+}
+
+interface Holding {
+  /** With more values it is not parsed. */
+  readonly most?: number;
+  /** Aborted once nobody wants it any more. */
+  readonly signal?: AbortSignal;
+}
+
+const crowded = 'too much is being read at one time';
+
+/** What was to be read found no room in time. */
+export class NoRoom extends Error {
+  override readonly name = 'NoRoom';
+}
+
+export class BodyRoom {
+  readonly #room: FairRoom<string>;
+  readonly #bytes: number;
+  readonly #valueBytes: number;
+  readonly #waitMs: number;
+  /** By caller; who has had a turn goes behind the others. */
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  constructor({ bytes = standard.bytes, valueBytes = standard.valueBytes, waitMs = standard.waitMs }: RoomSizes = {}) {
+    this.#room = new FairRoom(bytes);
+    this.#bytes = bytes;
+    this.#valueBytes = valueBytes;
+    this.#waitMs = waitMs;
+  }
+
+  /** For bytes that are not read yet. False: there is no room. */
+  take(caller: string, bytes: number): boolean {
+    return this.#room.take(caller, bytes);
+  }
+
+  /** For more of what has taken `held` already. False: there is no room. */
+  takeMore(caller: string, bytes: number, held: number): boolean {
+    return this.#room.take(caller, bytes) || this.#room.takeAlone(caller, bytes, held + this.#bytes / 8);
+  }
+
+  give(caller: string, bytes: number): void {
+    this.#room.give(caller, bytes);
+    this.#letIn();
+  }
+
+  /** What a text counts once it is parsed. `most`: with more values it is not parsed. */
+  parsedBytes(text: Uint8Array, most = Number.POSITIVE_INFINITY): number {
+    return Math.max(text.length, this.#valueBytes * Math.min(most, countValues(text)));
+  }
+
+  /** Waits for room for a text and what is made of it; resolves with what gives it back, once. Rejects with `NoRoom`. */
+  async hold(caller: string, text: Uint8Array, { most, signal }: Holding = {}): Promise<() => void> {
+    const bytes = this.parsedBytes(text, most);
+    if (this.#waiting.has(caller) || !this.takeMore(caller, bytes, 0)) await this.#wait(caller, bytes, signal);
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.give(caller, bytes);
+      isHeld = false;
+    };
+  }
+
+  #wait(caller: string, bytes: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((done, fail) => {
+      if (signal?.aborted === true) {
+        fail(new NoRoom(crowded));
+        return;
+      }
+      const end = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', leave);
+      };
+      const waiting: Waiting = {
+        bytes,
+        enter: () => {
+          end();
+          done();
+        },
+      };
+      const leave = (): void => {
+        end();
+        this.#remove(caller, waiting);
+        fail(new NoRoom(crowded));
+      };
+      const timer = setTimeout(leave, this.#waitMs).unref();
+      signal?.addEventListener('abort', leave);
+      this.#waiting.set(caller, [...(this.#waiting.get(caller) ?? []), waiting]);
+    });
+  }
+
+  #remove(caller: string, waiting: Waiting): void {
+    const others = (this.#waiting.get(caller) ?? []).filter((one) => one !== waiting);
+    if (others.length > 0) this.#waiting.set(caller, others);
+    else this.#waiting.delete(caller);
+  }
+
+  #letIn(): void {
+    // Who goes behind the others is come to again.
+    for (const [caller, [first, ...others]] of this.#waiting) {
+      if (first === undefined || !this.takeMore(caller, first.bytes, 0)) continue;
+      this.#waiting.delete(caller);
+      if (others.length > 0) this.#waiting.set(caller, others);
+      first.enter();
+    }
+  }
+}
