@@ -116,15 +116,23 @@ async function makeAgents(stage: Stage, workspace: Workspace): Promise<() => Pro
   };
 }
 
+interface Written {
+  written: number;
+  /** Why the newest write that was not taken was refused. */
+  why: string;
+}
+
 /** Each second, whatever comes of it: the control plane may stand still. */
-async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<{ written: number }> {
-  const seen = { written: 0 };
+async function keepWriting(write: () => Promise<unknown>, until: () => boolean): Promise<Written> {
+  const seen: Written = { written: 0, why: '' };
   while (!until()) {
     await Promise.all([
       delay(writeMs),
       write().then(
         () => (seen.written += 1),
-        () => undefined,
+        (error: unknown) => {
+          seen.why = String(error);
+        },
       ),
     ]);
   }
@@ -213,6 +221,8 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     const [early, late] = [mean(share(0.2, 0.3)), mean(share(0.9, 1))];
     const most = Math.max(...rss);
     const p99 = { alone: percentile(alone, 0.99), attacked: percentile(took, 0.99) };
+    const p99Of = (tenth: number): number =>
+      percentile(took.slice(Math.floor((took.length * tenth) / 10), Math.ceil((took.length * (tenth + 1)) / 10)), 0.99);
     const answeredShare = attacked.answered / (requestsPerSecond * minutes * 60);
     say(
       `${tree.name}, ${values.program}: ${attacked.sent} requests in ${minutes} minutes, ${attacked.answered} answered, ${attacked.refused} told to come later, ${attacked.failed} failed; ${written?.written ?? 0} revisions of ${agents} agents`,
@@ -220,10 +230,16 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     say(
       `RSS by tenths of the time, MB: ${Array.from({ length: 10 }, (_, at) => mean(share(at / 10, (at + 1) / 10)).toFixed(0)).join(' ')}; at most ${most.toFixed(0)}`,
     );
-    say(`other callers' p99: ${p99.alone.toFixed(1)} ms alone, ${p99.attacked.toFixed(1)} ms then`);
+    say(
+      `other callers' p99: ${p99.alone.toFixed(1)} ms alone, ${p99.attacked.toFixed(1)} ms then; by tenths of the time ${Array.from({ length: 10 }, (_, at) => p99Of(at).toFixed(1)).join(' ')}`,
+    );
     const checks: readonly (readonly [string, boolean])[] = [
       [`it goes on${end.why === null ? '' : `: ${end.why}`}`, end.why === null],
       [`RSS of the last tenth of the time is at most 1.03 of that of the third: ${(late / early).toFixed(3)}`, late <= 1.03 * early],
+      [
+        `the owner's writes were taken${written === null || written.written > 0 ? '' : `: ${written.why}`}`,
+        written === null || written.written > 0,
+      ],
       [`RSS stays under 90 % of ${memory.limitMb} MiB: ${most.toFixed(0)}`, most < 0.9 * memory.limitMb],
       [`at least 90 % of the requests that the limit allows are answered: ${(answeredShare * 100).toFixed(1)} %`, answeredShare >= 0.9],
       [`other callers' p99 is at most twice as long: ${(p99.attacked / p99.alone).toFixed(2)}`, p99.attacked <= 2 * p99.alone],
