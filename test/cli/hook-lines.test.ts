@@ -91,14 +91,18 @@ describe('lines that start us and do not block are ours, and are told with what 
   });
 });
 
-test.each(['tollgate hook codex && mine', 'tollgate hook codex; ./mine.sh', './mine.sh; tollgate hook codex | mine'])(
-  'a line that starts a program of its user too starts us, and is left to the user: %s',
-  (text) => {
-    expect(readHookLine('codex', text)).not.toBeNull();
-    expect(isOurLine('codex', text)).toBe(false);
-    expect(lineProblem('codex', text, 'sh')).toContain(right('codex'));
-  },
-);
+test.each([
+  'tollgate hook codex && mine',
+  'tollgate hook codex; ./mine.sh',
+  './mine.sh; tollgate hook codex | mine',
+  './mine.sh; tollgate hook codex',
+  './mine.sh && tollgate hook codex || exit 2',
+  'tollgate hook codex || ./mine.sh',
+])('a line that starts a program of its user too starts us, and is left to the user: %s', (text) => {
+  expect(readHookLine('codex', text)).not.toBeNull();
+  expect(isOurLine('codex', text)).toBe(false);
+  expect(lineProblem('codex', text, 'sh')).toContain(right('codex'));
+});
 
 test('a line that is too long is not read, and is told', () => {
   const text = `tollgate hook codex${' --agent a'.repeat(1_000)}; true`;

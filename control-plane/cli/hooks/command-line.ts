@@ -41,15 +41,15 @@ export function readHookLine(host: HostName, text: string): HookLine | null {
   return startIn(host, text)?.line ?? readForm(host, text);
 }
 
-/** What uninstall takes out. A line that starts a program of its user behind ours is the user's. */
+/** What uninstall takes out. A line that starts a program of its user before or behind ours is the user's. */
 export function isOurLine(host: HostName, text: string): boolean {
-  if (readForm(host, text) !== null) return true;
   const start = startIn(host, text);
-  return start !== null && [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
+  if (start === null) return readForm(host, text) !== null;
+  return [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
 }
 
 /** None of them is worth keeping without us. */
-const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee'].includes(name);
+const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee', 'cd'].includes(name);
 
 /** By its text alone, as it was installed: where a quote is left open too, or where the program only seems to be started. */
 function readForm(host: HostName, text: string): HookLine | null {
