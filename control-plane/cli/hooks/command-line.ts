@@ -113,7 +113,7 @@ function programIn(
   { line, shell }: { readonly line: string; readonly shell: Shell },
 ): Pick<Start, 'line' | 'at' | 'unknown'> | null {
   let first = 0;
-  while (shell === 'sh' && /^(?:exec|command|env|[A-Za-z_]\w*=.*)$/s.test(words[first]?.text ?? '')) first++;
+  while (shell === 'sh' && /^(?:exec|command|(?:(?:\/usr)?\/bin\/)?env|[A-Za-z_]\w*=.*)$/s.test(words[first]?.text ?? '')) first++;
   const starter = fileName(words[first]?.text ?? '');
   const [byNode, byNpx] = [node.test(starter), npx.test(starter)];
   let at = byNode || byNpx ? first + 1 : first;
