@@ -337,6 +337,21 @@ describe('where the program of the hook is gone', () => {
       expect(code).toBe(1);
     },
   );
+
+  test('a variable before the program that names its path too is no program', async () => {
+    const { cli, home } = await machine();
+    const PATH = `${home}:/usr/bin:/bin`;
+    const lineOf = async (line: string): Promise<string> => {
+      const path = join(home, '.claude/settings.json');
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, JSON.stringify({ hooks: { PreToolUse: [{ hooks: [{ type: 'command', command: line }] }] } }));
+      return (await cli(['doctor'], { PATH })).out;
+    };
+    const line = 'TOLLGATE_CA="/etc/tollgate/ca.pem" tollgate hook claude-code';
+    for (const out of [await lineOf(line), await lineOf(`${line} || exit 2`)]) expect(out).toContain('a denial blocks');
+    expect(await lineOf(line)).toContain('once the program of the hook is gone: run tollgate hooks install claude-code again');
+    expect(await lineOf(`${line} || exit 2`)).not.toContain('is gone');
+  });
 });
 
 test('another version of the host than the hooks were installed for is told, and an older one is no proof', async () => {

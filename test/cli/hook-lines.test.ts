@@ -40,6 +40,8 @@ describe('lines that block', () => {
     ['claude-code', 'sh', 'tollgate hook claude-code || exit 2 # note'],
     ['claude-code', 'sh', 'TOLLGATE_SIDECAR=http://127.0.0.1:9191 tollgate hook claude-code||exit 2;'],
     ['claude-code', 'sh', 'exec "$HOME/bin/tollgate" hook claude-code 2>>/tmp/log'],
+    ['claude-code', 'sh', '/usr/bin/env tollgate hook claude-code || exit 2'],
+    ['claude-code', 'sh', 'toll\\\ngate hook claude-code \\\n  || exit 2'],
     ['claude-code', 'sh', 'npx --yes tollgate hook claude-code --agent=ann || exit 2'],
     ['claude-code', 'sh', 'npx -y -p @tollgate/control-plane tollgate hook claude-code'],
     ['claude-code', 'sh', 'npx @tollgate/control-plane@0.1.0 hook claude-code'],
@@ -85,20 +87,25 @@ describe('lines that start us and do not block are ours, and are told with what 
 
   test('the line that is right is said whole', () => {
     expect(lineProblem('codex', 'tollgate hook codex; true', 'sh')).toContain(right('codex'));
+    expect(lineProblem('codex', 'timeout 1 tollgate hook codex', 'sh')).toMatch(/right is what tollgate hooks install codex writes$/);
     expect(lineProblem('gemini-cli', 'tollgate.cmd hook gemini-cli; exit 0', 'powershell')).toContain(
       'such as "& tollgate.cmd hook gemini-cli; if ($LASTEXITCODE -ne 0) { exit 2 }"',
     );
   });
 });
 
-test.each(['tollgate hook codex && mine', 'tollgate hook codex; ./mine.sh', './mine.sh; tollgate hook codex | mine'])(
-  'a line that starts a program of its user too starts us, and is left to the user: %s',
-  (text) => {
-    expect(readHookLine('codex', text)).not.toBeNull();
-    expect(isOurLine('codex', text)).toBe(false);
-    expect(lineProblem('codex', text, 'sh')).toContain(right('codex'));
-  },
-);
+test.each([
+  'tollgate hook codex && mine',
+  'tollgate hook codex; ./mine.sh',
+  './mine.sh; tollgate hook codex | mine',
+  './mine.sh; tollgate hook codex',
+  './mine.sh && tollgate hook codex || exit 2',
+  'tollgate hook codex || ./mine.sh',
+])('a line that starts a program of its user too starts us, and is left to the user: %s', (text) => {
+  expect(readHookLine('codex', text)).not.toBeNull();
+  expect(isOurLine('codex', text)).toBe(false);
+  expect(lineProblem('codex', text, 'sh')).toContain(right('codex'));
+});
 
 test('a line that is too long is not read, and is told', () => {
   const text = `tollgate hook codex${' --agent a'.repeat(1_000)}; true`;

@@ -270,6 +270,12 @@ test('in a folder the same, with what Codex keeps in the settings of the user', 
 
 const mine = `model = "gpt-5.6"\n\n[features]\nhooks = true\n`;
 
+test('one blank line goes with all tables of ours, whatever its user put before them', () => {
+  const { text, made } = codex.add(mine, way());
+  const wider = text.replace('\n[[hooks.PreToolUse]]', '\n\n\n[[hooks.PreToolUse]]');
+  expect(codex.remove(wider, made)).toBe(`${mine}\n\n`);
+});
+
 describe('by versions before', () => {
   const block = [
     '# >>> tollgate: `tollgate hooks uninstall codex` removes this block',
@@ -295,6 +301,12 @@ describe('by versions before', () => {
     const { ours, theirs } = trustAll(both((one) => codexAppends(one, server))(start));
     expect(ours.indexOf('[mcp_servers.x]')).toBeLessThan(ours.indexOf('# <<< tollgate'));
     expect(codex.remove(ours, [], { names })).toBe(theirs);
+  });
+
+  test.each(['', '\n', mine, `${mine}\n`, `${mine}\n\n`, `${mine}# note\n\n`])('a new install leaves the blank lines of %j', (text) => {
+    const upgraded = codex.add(`${text}${text === '' ? '' : '\n'}${block}`, way());
+    const again = codex.add(upgraded.text, way(' --agent ann'), { made: upgraded.made });
+    expect(codex.remove(again.text, [...upgraded.made, ...again.made])).toBe(text);
   });
 
   test('a new install takes their place', () => {

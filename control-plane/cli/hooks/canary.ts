@@ -7,7 +7,7 @@ import type { HostName } from '@tollgate/proto/contract';
 import { canaryTool, hostNamed } from '@tollgate/sidecar/hosts';
 import { runHook } from '../commands/hook.ts';
 import type { World } from '../world.ts';
-import { readHookLine, withoutProgram } from './command-line.ts';
+import { withoutProgram } from './command-line.ts';
 import type { HttpWay, Way } from './host.ts';
 import { hostSettings } from './host-settings.ts';
 import { findProgram } from './host-version.ts';
@@ -94,12 +94,12 @@ function proofOf(host: HostName, out: string, err: string, code: number): Proof 
 
 /** What the installed line comes to where the program in it is gone; null: it starts none. */
 export async function proveGone(world: World, host: HostName, way: Way): Promise<GoneProof | null> {
-  const line = way.kind === 'command' ? readHookLine(host, way.command) : null;
+  const line = way.kind === 'command' ? withoutProgram(host, way.command) : null;
   if (way.kind !== 'command' || line === null || hostSettings[host].deniesByItself === true) return null;
   try {
     const starter = await starterOf(world, host, way.shell);
     if (starter === null) return null;
-    const ended = await start(world, starter(withoutProgram(way.command, line.program)), canaryOf(host));
+    const ended = await start(world, starter(line), canaryOf(host));
     return { blocks: blocks(host, ended), code: ended.code };
   } catch {
     return { blocks: false, code: 1 };

@@ -41,15 +41,15 @@ export function readHookLine(host: HostName, text: string): HookLine | null {
   return startIn(host, text)?.line ?? readForm(host, text);
 }
 
-/** What uninstall takes out. A line that starts a program of its user behind ours is the user's. */
+/** What uninstall takes out. A line that starts a program of its user before or behind ours is the user's. */
 export function isOurLine(host: HostName, text: string): boolean {
-  if (readForm(host, text) !== null) return true;
   const start = startIn(host, text);
-  return start !== null && [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
+  if (start === null) return readForm(host, text) !== null;
+  return [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
 }
 
 /** None of them is worth keeping without us. */
-const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee'].includes(name);
+const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee', 'cd'].includes(name);
 
 /** By its text alone, as it was installed: where a quote is left open too, or where the program only seems to be started. */
 function readForm(host: HostName, text: string): HookLine | null {
@@ -69,6 +69,8 @@ function optionIn(options: string, name: string): string | null {
 
 export interface Start {
   readonly line: HookLine;
+  /** Where its program stands in the text. */
+  readonly at: number;
   /** What it says behind `hook <host>` that is no option of it. */
   readonly unknown: readonly string[];
   readonly command: ShellCommand;
@@ -109,9 +111,9 @@ function programIn(
   host: HostName,
   { words }: ShellCommand,
   { line, shell }: { readonly line: string; readonly shell: Shell },
-): Pick<Start, 'line' | 'unknown'> | null {
+): Pick<Start, 'line' | 'at' | 'unknown'> | null {
   let first = 0;
-  while (shell === 'sh' && /^(?:exec|command|env|[A-Za-z_]\w*=.*)$/s.test(words[first]?.text ?? '')) first++;
+  while (shell === 'sh' && /^(?:exec|command|(?:(?:\/usr)?\/bin\/)?env|[A-Za-z_]\w*=.*)$/s.test(words[first]?.text ?? '')) first++;
   const starter = fileName(words[first]?.text ?? '');
   const [byNode, byNpx] = [node.test(starter), npx.test(starter)];
   let at = byNode || byNpx ? first + 1 : first;
@@ -121,7 +123,8 @@ function programIn(
   const name = fileName(program.text);
   if (byNode ? name !== 'bin.js' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
   const { agent = '', hostVersion = null, unknown } = optionsIn(more.map(({ text }) => text));
-  return { line: { program: line.slice(words[first]?.from, program.to), agent, hostVersion }, unknown };
+  const from = words[first]?.from ?? 0;
+  return { line: { program: line.slice(from, program.to), agent, hostVersion }, at: from, unknown };
 }
 
 interface Options {
@@ -139,7 +142,13 @@ function optionsIn(words: readonly string[]): Options {
   return { ...(name === 'agent' ? { agent: value ?? next ?? '' } : { hostVersion: value ?? next ?? '' }), ...others };
 }
 
-/** The same line with a program that is not there. */
-export const withoutProgram = (text: string, program: string): string => text.replace(program, () => missingProgram);
+/** The same line with a program that is not there; null: it starts none. Its path may stand in a variable before it too. */
+export function withoutProgram(host: HostName, text: string): string | null {
+  const { line, at } = startIn(host, text) ?? {};
+  const program = (line ?? readForm(host, text))?.program;
+  if (program === undefined) return null;
+  const from = at ?? text.indexOf(program);
+  return text.slice(0, from) + missingProgram + text.slice(from + program.length);
+}
 
 const missingProgram = '"/nowhere/tollgate-doctor/node" "/nowhere/tollgate-doctor/bin.js"';

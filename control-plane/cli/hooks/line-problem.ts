@@ -1,7 +1,7 @@
 // Whether the line of a hook blocks a call as it should. Apart from whether it is ours: a line that starts us may still run the call
 // whatever we answer.
 import type { HostName } from '@tollgate/proto/contract';
-import { type HookLine, hookLine, orExit, orSay, readHookLine, type Start, startIn } from './command-line.ts';
+import { type HookLine, hookLine, orExit, orSay, type Start, startIn } from './command-line.ts';
 import type { Shell, ShellCommand } from './shell-line.ts';
 
 /**
@@ -12,7 +12,8 @@ export function lineProblem(host: HostName, text: string, shell: Shell): string 
   const start = startIn(host, text, [shell]);
   const problem = start === null ? 'does something else than to start tollgate' : problemOf(host, start);
   if (problem === null) return null;
-  const line = start?.line ?? readHookLine(host, text);
+  // What only looks like the start of a program is no example of one.
+  const line = (start ?? startIn(host, text))?.line ?? null;
   const right = line === null ? '' : `, such as ${JSON.stringify(rightLine(host, line, shell))}`;
   return `the line ${JSON.stringify(text)} ${problem}; right is what tollgate hooks install ${host} writes${right}`;
 }

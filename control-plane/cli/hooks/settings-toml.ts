@@ -6,7 +6,7 @@ import { isRow, type Row } from '../answer.ts';
 import { BadSettings, unprovenEdit } from './bad-settings.ts';
 import { isAlone, type IsOurs, type Leaves, leavesForNew, listed, type Place, placesIn, withGroups, withoutPlace } from './hook-places.ts';
 import { replaceInline, withoutInline } from './toml-inline.ts';
-import { withoutMarks, headMark } from './toml-marks.ts';
+import { headMark, isMarkedHeader, withoutMarks } from './toml-marks.ts';
 import { isBlank, isToml, linesOf, newlineOf, parseToml, replaceTable, says, withoutTable } from './toml.ts';
 
 export interface Handler {
@@ -115,7 +115,12 @@ function isOursAlone(table: unknown, isOurs: IsOurs): boolean {
 
 function withoutHandler(text: string, place: Place): string {
   const wanted = withoutPlace(parseToml(text), place);
-  const left = withoutTable(text, isAlone(place) ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'), wanted);
+  const left = withoutTable(text, {
+    begins: isAlone(place) ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'),
+    wanted,
+    // Install put one blank line before all of ours.
+    sharesBlank: isMarkedHeader,
+  });
   const edited = left ?? withoutInline(text, commandIn(place.handler), wanted);
   if (edited === null) throw unprovenEdit(text, placeOfCommand(text), `hooks.${place.event}`);
   return edited;

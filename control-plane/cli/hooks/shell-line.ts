@@ -102,7 +102,7 @@ type Read = Omit<ShellCommand, 'joined'> & { readonly to: number };
 function readCommand(line: string, start: number, grammar: Grammar): Read | null {
   const words: Word[] = [];
   const redirections: string[] = [];
-  let at = skipBlanks(line, start);
+  let at = skipBlanks(line, start, grammar);
   const from = at;
   while (at < line.length) {
     if (grammar.comment && line[at] === '#') {
@@ -112,12 +112,12 @@ function readCommand(line: string, start: number, grammar: Grammar): Read | null
     }
     const redirection = matchAt(grammar.redirection, line, at);
     if (redirection === null && matchAt(grammar.joints, line, at) !== null) break;
-    const word = readWord(line, skipBlanks(line, at + (redirection?.length ?? 0)), grammar);
+    const word = readWord(line, skipBlanks(line, at + (redirection?.length ?? 0), grammar), grammar);
     if (word === null || (word.to === word.from && redirection !== null)) return null;
     if (redirection !== null) redirections.push(redirection);
     else if (words.length === 0 && keywords.has(line.slice(word.from, word.to))) return null;
     else words.push(word);
-    at = skipBlanks(line, word.to);
+    at = skipBlanks(line, word.to, grammar);
   }
   return { words, redirections, from, to: at };
 }
@@ -133,7 +133,7 @@ function readWord(line: string, from: number, grammar: Grammar): Word | null {
       text += quoted.text;
       at = quoted.to;
     } else if (sign === grammar.escape) {
-      text += line[at + 1] ?? '';
+      text += line[at + 1]?.replace('\n', '') ?? '';
       at += 2;
     } else if (matchAt(grammar.beyond, line, at) !== null) return null;
     else if (sign === '<' || sign === '>') break;
@@ -166,10 +166,14 @@ const escapedInQuotes = ({ escape }: Grammar, next: string): boolean => (escape 
 
 const isBlank = (sign: string | undefined): boolean => sign === ' ' || sign === '\t';
 
-function skipBlanks(line: string, from: number): number {
+/** A newline that is escaped goes on with the line. */
+function skipBlanks(line: string, from: number, { escape }: Grammar): number {
   let at = from;
-  while (isBlank(line[at])) at++;
-  return at;
+  for (;;) {
+    if (isBlank(line[at])) at++;
+    else if (line.startsWith(`${escape}\n`, at)) at += 2;
+    else return at;
+  }
 }
 
 function matchAt(pattern: RegExp, line: string, at: number): string | null {

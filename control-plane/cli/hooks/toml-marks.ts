@@ -4,6 +4,8 @@ import { isBlank, linesOf, newlineOf, parseToml, says, saidBy } from './toml.ts'
 
 export const headMark = ' # of tollgate: `tollgate hooks uninstall codex` takes it out';
 
+export const isMarkedHeader = (line: string): boolean => line.trimEnd().endsWith(headMark);
+
 const firstMark = '# >>> tollgate: `tollgate hooks uninstall codex` removes this block';
 const ownLines: readonly string[] = [firstMark, '# <<< tollgate', headMark.trim()];
 
@@ -12,8 +14,10 @@ export function withoutMarks(text: string, isOurs: (table: unknown) => boolean):
   let lines = linesOf(text);
   // From below: what is above stays where it is.
   for (const [at, line] of [...lines.entries()].toReversed()) {
-    if (ownLines.includes(line.trim())) lines = provenOr(lines, withoutLine(lines, at));
-    else if (line.trimEnd().endsWith(headMark) && !isOurs(tableAt(lines, at))) lines = provenOr(lines, withoutTail(lines, at));
+    // Where a table of ours stays behind the mark, the blank line before is that of the table from now on.
+    if (ownLines.includes(line.trim()))
+      lines = provenOr(lines, isOurs(tableAt(lines, at + 1)) ? lines.toSpliced(at, 1) : withoutLine(lines, at));
+    else if (isMarkedHeader(line) && !isOurs(tableAt(lines, at))) lines = provenOr(lines, withoutTail(lines, at));
   }
   return lines.join('');
 }

@@ -12,7 +12,7 @@ export function changeStateKeys(text: string, gone: readonly string[], moves: Re
   let edited = text;
   for (const key of gone) edited = withoutKey(edited, key);
   if (gone.length > 0 && Object.keys(statesIn(parseToml(edited))).length === 0)
-    edited = withoutTable(edited, isStateHeader, parseToml(edited)) ?? edited;
+    edited = withoutTable(edited, { begins: isStateHeader, wanted: parseToml(edited) }) ?? edited;
   edited = renamed(edited, moves);
   if (!says(edited, wanted)) throw unprovenEdit(text, Math.max(0, text.search(/\bstate\b/)), 'hooks.state');
   return edited;
@@ -81,7 +81,7 @@ function withoutToken(text: string, token: Token): string | null {
   const before = text.slice(from, token.start);
   if (/^\s*\[/.test(before)) {
     const header = linesOf(text.slice(from))[0];
-    return withoutTable(text, (line) => line === header, wanted);
+    return withoutTable(text, { begins: (line) => line === header, wanted });
   }
   for (const [start, end] of before.includes('{') ? pairsAround(text, token) : linesFrom(text, from, token.end)) {
     const left = text.slice(0, start) + text.slice(end);

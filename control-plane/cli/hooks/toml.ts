@@ -70,17 +70,25 @@ const byteOrderMark = '\uFEFF';
 export const behindMark = (text: string, edit: (text: string) => string): string =>
   text.startsWith(byteOrderMark) ? byteOrderMark + edit(text.slice(1)) : edit(text);
 
+type IsLine = (line: string) => boolean;
+
 /** How far below its first line the span of a table is looked for. */
 const linesMax = 200;
 
 /**
  * The text without one table: the fewest lines, from one that `begins` on, without which it says `wanted`. A blank line
- * before them goes too, and at the beginning of the text the one behind. Null: there are none.
+ * before them goes too, and at the beginning of the text the one behind; it is left to a line behind that `sharesBlank`.
+ * Null: there are none.
  */
-export function withoutTable(text: string, begins: (line: string) => boolean, wanted: Row): string | null {
+export function withoutTable(
+  text: string,
+  { begins, wanted, sharesBlank = () => false }: { begins: IsLine; wanted: Row; sharesBlank?: IsLine },
+): string | null {
   const lines = linesOf(text);
   const span = spanOfTable(lines, begins, (from, to) => says([...lines.slice(0, from), ...lines.slice(to)].join(''), wanted));
-  return span === null ? null : cut(lines, ...span);
+  if (span === null) return null;
+  const [from, to] = span;
+  return sharesBlank(lines[to] ?? '') ? [...lines.slice(0, from), ...lines.slice(to)].join('') : cut(lines, from, to);
 }
 
 /** The text with other lines in place of one table: the fewest, from one that `begins` on, in whose place it says `wanted`. */
