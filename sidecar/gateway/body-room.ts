@@ -3,7 +3,8 @@
 // for each value that it holds, whichever is more. Values are counted before anything is made of them.
 //
 // One that is larger than a caller's part, or than all of the room, is let in while hardly anything else is there: what may be sent at all
-// can be read at some time.
+// can be read at some time. And of messages, a caller that holds none may have one beyond its part, as long as the room is not full: its part
+// may be full of requests that wait for just such messages, and would wait for ever.
 //
 // States of a message that waits (`hold`): waiting, in line with those of its caller, callers in turn → held, until it is given back; refused,
 // after `waitMs`, or once nobody wants it any more.
@@ -20,6 +21,7 @@ const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
 
 interface Waiting {
   readonly bytes: number;
+  readonly held: number;
   readonly enter: () => void;
 }
 
@@ -28,6 +30,8 @@ interface Holding {
   readonly most?: number;
   /** Aborted once nobody wants it any more. */
   readonly signal?: AbortSignal;
+  /** Bytes that its holder has already, and keeps until it has this too. */
+  readonly held?: number;
 }
 
 const crowded = 'too much is being read at one time';
@@ -44,6 +48,8 @@ export class BodyRoom {
   readonly #waitMs: number;
   /** By caller; who has had a turn goes behind the others. */
   readonly #waiting = new Map<string, Waiting[]>();
+  /** How many messages each caller holds. */
+  readonly #holding = new Map<string, number>();
 
   constructor({ bytes = standard.bytes, valueBytes = standard.valueBytes, waitMs = standard.waitMs }: RoomSizes = {}) {
     this.#room = new FairRoom(bytes);
@@ -73,17 +79,38 @@ export class BodyRoom {
   }
 
   /** Waits for room for a text and what is made of it; resolves with what gives it back, once. Rejects with `NoRoom`. */
-  async hold(caller: string, text: Uint8Array, { most, signal }: Holding = {}): Promise<() => void> {
+  async hold(caller: string, text: Uint8Array, { most, signal, held = 0 }: Holding = {}): Promise<() => void> {
     const bytes = this.parsedBytes(text, most);
-    if (this.#waiting.has(caller) || !this.takeMore(caller, bytes, 0)) await this.#wait(caller, bytes, signal);
+    if (this.#waiting.has(caller) || !this.#holdNow(caller, bytes, held)) await this.#wait(caller, { bytes, held }, signal);
     let isHeld = true;
     return () => {
-      if (isHeld) this.give(caller, bytes);
+      if (!isHeld) return;
       isHeld = false;
+      this.#countHeld(caller, -1);
+      this.give(caller, bytes);
     };
   }
 
-  #wait(caller: string, bytes: number, signal: AbortSignal | undefined): Promise<void> {
+  /** False: there is no room. */
+  #holdNow(caller: string, bytes: number, held: number): boolean {
+    if (!this.takeMore(caller, bytes, held) && !this.#takeBeyondPart(caller, bytes)) return false;
+    this.#countHeld(caller, 1);
+    return true;
+  }
+
+  /** For who holds no message, and has requests that may wait for this one. */
+  #takeBeyondPart(caller: string, bytes: number): boolean {
+    if (this.#holding.has(caller) || !this.#room.owns(caller)) return false;
+    return this.#room.takeAlone(caller, bytes, this.#bytes - bytes);
+  }
+
+  #countHeld(caller: string, more: 1 | -1): void {
+    const count = (this.#holding.get(caller) ?? 0) + more;
+    if (count > 0) this.#holding.set(caller, count);
+    else this.#holding.delete(caller);
+  }
+
+  #wait(caller: string, { bytes, held }: Pick<Waiting, 'bytes' | 'held'>, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((done, fail) => {
       if (signal?.aborted === true) {
         fail(new NoRoom(crowded));
@@ -95,6 +122,7 @@ export class BodyRoom {
       };
       const waiting: Waiting = {
         bytes,
+        held,
         enter: () => {
           end();
           done();
@@ -104,6 +132,8 @@ export class BodyRoom {
         end();
         this.#remove(caller, waiting);
         fail(new NoRoom(crowded));
+        // What stood behind it may be small enough.
+        this.#letIn();
       };
       const timer = setTimeout(leave, this.#waitMs).unref();
       signal?.addEventListener('abort', leave);
@@ -120,7 +150,7 @@ export class BodyRoom {
   #letIn(): void {
     // Who goes behind the others is come to again.
     for (const [caller, [first, ...others]] of this.#waiting) {
-      if (first === undefined || !this.takeMore(caller, first.bytes, 0)) continue;
+      if (first === undefined || !this.#holdNow(caller, first.bytes, first.held)) continue;
       this.#waiting.delete(caller);
       if (others.length > 0) this.#waiting.set(caller, others);
       first.enter();

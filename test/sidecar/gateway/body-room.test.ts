@@ -130,3 +130,31 @@ test('what finds no room in time, or is not wanted any more, waits no longer and
   end('first');
   expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
 });
+
+test('who has filled its part with requests that wait for their answers still gets these, one after the other', async () => {
+  const { events, hold, end, turns, room } = start();
+  expect([room.take('a', 250), room.take('a', 250), room.take('a', 1)]).toEqual([true, true, false]);
+  hold('a', 'first answer', 400);
+  hold('a', 'second answer', 400);
+  await turns();
+  expect(events).toEqual(['first answer']);
+  end('first answer');
+  await turns();
+  expect(events).toEqual(['first answer', 'second answer']);
+  end('second answer');
+  room.give('a', 500);
+  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('what waits behind one that leaves comes in at once', async () => {
+  const { events, hold, turns, room } = start();
+  const leaving = new AbortController();
+  expect(room.take('a', 400)).toBe(true);
+  hold('b', 'large', 900, leaving.signal);
+  hold('b', 'small', 100);
+  await turns();
+  expect(events).toEqual([]);
+  leaving.abort();
+  await turns();
+  expect(events).toEqual(['no room for large', 'small']);
+});

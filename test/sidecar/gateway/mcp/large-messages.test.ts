@@ -126,3 +126,34 @@ test('the pages of a list of tools are in the room together until all are read, 
   const { text } = await send(proxied, 's', { body: call('missing', {}) });
   expect(text).toContain('the tools that the tool server lists were not read: too much is being read at one time');
 });
+
+test('large calls of one key that are all under way get their large answers', async () => {
+  const calls = 16;
+  const waiting: (() => void)[] = [];
+  const { proxied } = await behind({
+    answer: (heard, response) => {
+      const { id } = rpcOf(heard);
+      waiting.push(() => json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'x'.repeat(900_000) }] } }));
+      // All requests are in the room before the first answer comes.
+      if (waiting.length === calls) for (const answerOne of waiting) answerOne();
+    },
+  });
+  const large = { text: 'x'.repeat(1_000_000) };
+  const answers = await Promise.all(Array.from({ length: calls }, () => send(proxied, 's', { body: call('echo', large) })));
+  expect(answers.map(({ text }) => text.includes('was not read'))).toEqual(Array.from({ length: calls }, () => false));
+});
+
+test('a list of tools waits for no room that its own pages have', async () => {
+  const description = 'x'.repeat(10 * 1_048_576);
+  const { up, proxied } = await behind({
+    answer: (heard, response) => {
+      const { id, method, params } = rpcOf(heard);
+      const isLast = params?.['cursor'] !== undefined;
+      const tools = [{ name: isLast ? 'echo' : 'other', description, inputSchema: { type: 'object' } }];
+      const result = method === 'tools/list' ? { tools, ...(isLast ? {} : { nextCursor: '1' }) } : { content: [] };
+      json(response, { jsonrpc: '2.0', id, result });
+    },
+  });
+  up.tools = null;
+  expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
+});
