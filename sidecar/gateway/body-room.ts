@@ -8,7 +8,7 @@
 //
 // States of a message that waits (`hold`): waiting, in line with those of its caller, callers in turn → held, until it is given back; refused,
 // after `waitMs`, or once nobody wants it any more.
-import { countValues, FairRoom } from '@tollgate/proto/contract';
+import { countFields, countValues, FairRoom } from '@tollgate/proto/contract';
 
 interface RoomSizes {
   readonly bytes?: number;
@@ -25,15 +25,20 @@ interface Waiting {
   readonly enter: () => void;
 }
 
-interface Holding {
+interface Parsing {
   /** With more values it is not parsed. */
   readonly most?: number;
+  readonly type?: string;
+}
+
+interface Holding extends Parsing {
   /** Aborted once nobody wants it any more. */
   readonly signal?: AbortSignal;
   /** Bytes that its holder has already, and keeps until it has this too. */
   readonly held?: number;
 }
 
+const form = /^\s*application\/x-www-form-urlencoded\b/i;
 const crowded = 'too much is being read at one time';
 
 /** What was to be read found no room in time. */
@@ -73,14 +78,15 @@ export class BodyRoom {
     this.#letIn();
   }
 
-  /** What a text counts once it is parsed. `most`: with more values it is not parsed. */
-  parsedBytes(text: Uint8Array, most = Number.POSITIVE_INFINITY): number {
-    return Math.max(text.length, this.#valueBytes * Math.min(most, countValues(text)));
+  /** What a text counts once it is parsed: a form as one where its content type says so, all else as JSON. */
+  parsedBytes(text: Uint8Array, { most = Number.POSITIVE_INFINITY, type = '' }: Parsing = {}): number {
+    const values = form.test(type) ? countFields(text) : countValues(text);
+    return Math.max(text.length, this.#valueBytes * Math.min(most, values));
   }
 
   /** Waits for room for a text and what is made of it; resolves with what gives it back, once. Rejects with `NoRoom`. */
-  async hold(caller: string, text: Uint8Array, { most, signal, held = 0 }: Holding = {}): Promise<() => void> {
-    const bytes = this.parsedBytes(text, most);
+  async hold(caller: string, text: Uint8Array, { signal, held = 0, ...parsing }: Holding = {}): Promise<() => void> {
+    const bytes = this.parsedBytes(text, parsing);
     if (this.#waiting.has(caller) || !this.#holdNow(caller, bytes, held)) await this.#wait(caller, { bytes, held }, signal);
     let isHeld = true;
     return () => {

@@ -45,7 +45,7 @@ export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   const hold = async (text: string): Promise<void> => {
     const bytes = Buffer.from(text);
     held.push(await room.hold(keyId, bytes, { most: messageNodes, signal, held: heldBytes }));
-    heldBytes += room.parsedBytes(bytes, messageNodes);
+    heldBytes += room.parsedBytes(bytes, { most: messageNodes });
   };
   try {
     return await askPages(asking, signal, hold);

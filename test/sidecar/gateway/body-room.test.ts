@@ -48,7 +48,8 @@ test('a text counts as its bytes or as its values, whichever is more, and texts 
   const room = new BodyRoom({ valueBytes: 10 });
   expect(room.parsedBytes(bytes(500))).toBe(500);
   expect(room.parsedBytes(values(500))).toBe(5_000);
-  expect(room.parsedBytes(values(500), 100)).toBe(1_000);
+  expect(room.parsedBytes(values(500), { most: 100 })).toBe(1_000);
+  expect(room.parsedBytes(Buffer.from('a=1&b=2&c'.repeat(10)), { type: 'Application/x-www-form-urlencoded; charset=utf-8' })).toBe(210);
   expect(room.parsedBytes(Buffer.from('{"a,[{\\",[":{"b":"]é,"}}'))).toBe(30);
 });
 
