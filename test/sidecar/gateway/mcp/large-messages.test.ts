@@ -157,3 +157,27 @@ test('a list of tools waits for no room that its own pages have', async () => {
   up.tools = null;
   expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
 });
+
+test.each(['take', 'takeMore'] as const)(
+  'a body without room is refused in the words of the protocol, and counted (%s)',
+  async (method) => {
+    const { up, proxied } = await behind();
+    const full = vi.spyOn(proxied.bodies, method).mockReturnValue(false);
+    onTestFinished(() => full.mockRestore());
+    const list = Array.from({ length: 1_000 }, () => 0);
+    const { status, headers, body } = await send(proxied, 's', { body: call('echo', { list }) });
+    expect([status, headers.get('retry-after')]).toEqual([429, '1']);
+    expect(body).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: {
+        code: -32600,
+        message: 'request_limit: too many bytes of bodies of this caller are under way; come again once others are answered',
+      },
+    });
+    expect(up.heard).toEqual([]);
+    await proxied.close();
+    const entries = await proxied.sidecar.entries();
+    expect(entries.map(({ hookEvent, tool, code }) => [hookEvent, tool, code])).toEqual([['PreToolUse', '', 'request_limit']]);
+  },
+);
