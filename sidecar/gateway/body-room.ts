@@ -7,7 +7,7 @@
 // may be full of requests that wait for just such messages, and would wait for ever.
 //
 // States of a message that waits (`hold`): waiting, in line with those of its caller, callers in turn → held, until it is given back; refused,
-// after `waitMs`, or once nobody wants it any more.
+// after `waitMs`, once nobody wants it any more, or at once where the texts that wait already are twice the room.
 import { countFields, countValues, FairRoom } from '@tollgate/proto/contract';
 
 interface RoomSizes {
@@ -21,6 +21,8 @@ const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
 
 interface Waiting {
   readonly bytes: number;
+  /** As it was sent. */
+  readonly textBytes: number;
   readonly held: number;
   readonly enter: () => void;
 }
@@ -53,11 +55,14 @@ export class BodyRoom {
   readonly #waitMs: number;
   /** By caller; who has had a turn goes behind the others. */
   readonly #waiting = new Map<string, Waiting[]>();
+  /** For the texts that wait. */
+  readonly #line: FairRoom<string>;
   /** How many messages each caller holds. */
   readonly #holding = new Map<string, number>();
 
   constructor({ bytes = standard.bytes, valueBytes = standard.valueBytes, waitMs = standard.waitMs }: RoomSizes = {}) {
     this.#room = new FairRoom(bytes);
+    this.#line = new FairRoom(2 * bytes);
     this.#bytes = bytes;
     this.#valueBytes = valueBytes;
     this.#waitMs = waitMs;
@@ -87,7 +92,8 @@ export class BodyRoom {
   /** Waits for room for a text and what is made of it; resolves with what gives it back, once. Rejects with `NoRoom`. */
   async hold(caller: string, text: Uint8Array, { signal, held = 0, ...parsing }: Holding = {}): Promise<() => void> {
     const bytes = this.parsedBytes(text, parsing);
-    if (this.#waiting.has(caller) || !this.#holdNow(caller, bytes, held)) await this.#wait(caller, { bytes, held }, signal);
+    if (this.#waiting.has(caller) || !this.#holdNow(caller, bytes, held))
+      await this.#wait(caller, { bytes, textBytes: text.length, held }, signal);
     let isHeld = true;
     return () => {
       if (!isHeld) return;
@@ -116,19 +122,19 @@ export class BodyRoom {
     else this.#holding.delete(caller);
   }
 
-  #wait(caller: string, { bytes, held }: Pick<Waiting, 'bytes' | 'held'>, signal: AbortSignal | undefined): Promise<void> {
+  #wait(caller: string, asked: Omit<Waiting, 'enter'>, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((done, fail) => {
-      if (signal?.aborted === true) {
+      if (signal?.aborted === true || !this.#standInLine(caller, asked.textBytes)) {
         fail(new NoRoom(crowded));
         return;
       }
       const end = (): void => {
         clearTimeout(timer);
+        this.#line.give(caller, asked.textBytes);
         signal?.removeEventListener('abort', leave);
       };
       const waiting: Waiting = {
-        bytes,
-        held,
+        ...asked,
         enter: () => {
           end();
           done();
@@ -145,6 +151,11 @@ export class BodyRoom {
       signal?.addEventListener('abort', leave);
       this.#waiting.set(caller, [...(this.#waiting.get(caller) ?? []), waiting]);
     });
+  }
+
+  /** False: the texts that wait are too many. One alone may be of any size. */
+  #standInLine(caller: string, bytes: number): boolean {
+    return this.#line.take(caller, bytes) || this.#line.takeAlone(caller, bytes, 0);
   }
 
   #remove(caller: string, waiting: Waiting): void {

@@ -77,7 +77,7 @@ function start() {
 test('what waits comes in as others end, callers in turn, and what one gives back twice counts once', async () => {
   const { events, hold, end, turns, room } = start();
   hold('flood', 'f1', 500);
-  for (const name of ['f2', 'f3', 'f4']) hold('flood', name, 450);
+  for (const name of ['f2', 'f3']) hold('flood', name, 450);
   await turns();
   hold('honest', 'h1', 250);
   hold('honest', 'h2', 250);
@@ -89,7 +89,7 @@ test('what waits comes in as others end, callers in turn, and what one gives bac
   // The flood had its turn.
   expect(events.slice(2)).toEqual(['h2']);
   for (const name of ['h1', 'h2']) end(name);
-  for (const name of ['f2', 'f3', 'f4']) {
+  for (const name of ['f2', 'f3']) {
     await turns();
     expect(events.at(-1)).toBe(name);
     end(name);
@@ -104,7 +104,7 @@ test('one that is larger than the room comes in while hardly anything else is th
   await turns();
   expect(events).toEqual(['small', 'large']);
   hold('c', 'more', 10);
-  hold('d', 'large too', 2_000);
+  hold('d', 'large too', 900);
   await turns();
   expect(events).toEqual(['small', 'large']);
   end('large');
@@ -158,4 +158,18 @@ test('what waits behind one that leaves comes in at once', async () => {
   leaving.abort();
   await turns();
   expect(events).toEqual(['no room for large', 'small']);
+});
+
+test('texts that wait have a room of their own, twice as large: what finds none there waits no longer', async () => {
+  const { events, hold, turns, room } = start();
+  expect(room.take('other', 400)).toBe(true);
+  for (const name of ['a1', 'a2', 'a3']) hold('a', name, 400);
+  hold('b', 'b1', 400);
+  await turns();
+  expect(events).toEqual(['no room for a3']);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(events.slice(1)).toEqual(['no room for a1', 'no room for a2', 'no room for b1']);
+  for (const name of ['c1', 'c2']) hold('c', name, 400);
+  await turns();
+  expect([events.length, vi.getTimerCount()]).toEqual([4, 2]);
 });
