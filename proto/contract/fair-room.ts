@@ -15,6 +15,10 @@ export class FairRoom<Owner> {
     return (this.#owned.get(owner) ?? 0) + bytes <= this.#max - this.#taken - bytes;
   }
 
+  owns(owner: Owner): boolean {
+    return this.#owned.has(owner);
+  }
+
   /** False: there is no room, and nothing is taken. */
   take(owner: Owner, bytes: number): boolean {
     if (!this.has(owner, bytes)) return false;

@@ -32,7 +32,7 @@ export {
 } from './names.ts';
 export { ownText } from './own-text.ts';
 export { childPath, keyedPath, rulePath } from './path.ts';
-export { countValues, excessIn, tooDeep, tooManyValues } from './json-excess.ts';
+export { countFields, countValues, excessIn, tooDeep, tooManyValues } from './json-excess.ts';
 export { canonicalJson, digestText, type JsonSize, NotJson, payloadSize, quoteJson } from './canonical.ts';
 export { isPublicAddress } from './public-address.ts';
 export {

@@ -42,3 +42,10 @@ export function countValues(text: Uint8Array): number {
   }
   return values;
 }
+
+/** How many fields a form holds at most, written as `a=1&b=2`. */
+export function countFields(text: Uint8Array): number {
+  let fields = 1;
+  for (const code of text) if (code === 38 /* & */) fields += 1;
+  return fields;
+}

@@ -144,10 +144,11 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
       return caller === undefined ? bytes <= unreadBytes : take(caller, bytes, request, reply);
     },
     parse: (request, reply) => {
-      const { body, routeOptions } = request;
+      const { body, routeOptions, headers } = request;
       if (!Buffer.isBuffer(body)) return true;
       const { caller, bytes } = readAs.get(request) ?? { caller: strangers, bytes: 0 };
-      const more = bodies.parsedBytes(body, valuesMaxOf(routeOptions.bodyLimit)) - bytes;
+      const parsing = { most: valuesMaxOf(routeOptions.bodyLimit), type: headers['content-type'] ?? '' };
+      const more = bodies.parsedBytes(body, parsing) - bytes;
       return more <= 0 || untilClosed(caller, more, reply, () => bodies.takeMore(caller, more, bytes));
     },
   };

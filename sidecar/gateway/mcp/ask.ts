@@ -15,7 +15,7 @@ interface Asking {
   /** `params._meta` of the request that asks. */
   readonly meta: unknown;
   /** For what is read, of all pages together; it is counted to this key. */
-  readonly room: Pick<BodyRoom, 'hold'>;
+  readonly room: Pick<BodyRoom, 'hold' | 'parsedBytes'>;
   readonly keyId: string;
 }
 
@@ -39,9 +39,13 @@ export class ListRefused extends UpstreamDown {
 /** Rejects with an `UpstreamDown` where the server does not say. */
 export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   const signal = AbortSignal.timeout(timeoutMs);
+  const { room, keyId } = asking;
   const held: (() => void)[] = [];
+  let heldBytes = 0;
   const hold = async (text: string): Promise<void> => {
-    held.push(await asking.room.hold(asking.keyId, Buffer.from(text), { most: messageNodes, signal }));
+    const bytes = Buffer.from(text);
+    held.push(await room.hold(keyId, bytes, { most: messageNodes, signal, held: heldBytes }));
+    heldBytes += room.parsedBytes(bytes, { most: messageNodes });
   };
   try {
     return await askPages(asking, signal, hold);

@@ -3,7 +3,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../caller-headers.ts';
 import { retryHeader } from '../denial-body.ts';
-import type { Entrance, LetIn } from '../entrance.ts';
+import { type Entrance, type LetIn, workspaceIn } from '../entrance.ts';
 import { publicError } from '../errors.ts';
 import { heldBy } from '../../govern/run.ts';
 import { type Barred, keyStands } from '../key.ts';
@@ -31,7 +31,9 @@ interface Params {
 }
 
 export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps): void {
-  const { sidecar, enter } = entrance;
+  const { sidecar, enter, crowded } = entrance;
+  const enterAs = ({ headers: { authorization }, params }: FastifyRequest): LetIn | Barred =>
+    enter({ authorization, workspace: workspaceIn(params) });
   const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
   const { clock } = sidecar.govern;
   // Before anybody is told anything, whoever may not hear it is put out.
@@ -64,12 +66,18 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
         method: ['POST', 'GET', 'DELETE'],
         url,
         exposeHeadRoute: false,
+        config: {
+          answerCrowded: (request, reply, full) => {
+            const entered = letIn.get(request) ?? enterAs(request);
+            if (!('status' in entered)) crowded(entered);
+            refuseBarred(reply, 'status' in entered ? entered : full);
+          },
+        },
         onRequest: async (request, reply) => {
           const refusal = gateRefusal(request);
           if (refusal !== null) return refuse(reply, refusal.status, refusal.problem);
-          const entered = enter({ authorization: request.headers.authorization, workspace: request.params.workspace });
-          if (!('status' in entered)) return void letIn.set(request, entered);
-          return refuse(reply.headers(barredHeaders(entered)), entered.status, `${entered.code}: ${entered.error}`);
+          const entered = enterAs(request);
+          return 'status' in entered ? refuseBarred(reply, entered) : void letIn.set(request, entered);
         },
         errorHandler: answerError,
         handler: async (request, reply) => {
@@ -100,6 +108,9 @@ const refuse = (reply: FastifyReply, status: number, problem: string): FastifyRe
     .code(status)
     .type('application/json')
     .send(errorText(null, rpcErrors.request, problem));
+
+const refuseBarred = (reply: FastifyReply, barred: Barred): FastifyReply =>
+  refuse(reply.headers(barredHeaders(barred)), barred.status, `${barred.code}: ${barred.error}`);
 
 interface LetInWith extends LetIn {
   readonly request: FastifyRequest;

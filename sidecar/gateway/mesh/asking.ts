@@ -44,16 +44,25 @@ export function runOf(
   return { run: sessions.find(identity, claimedBy(said, { client: { name: client }, sessionId })).run };
 }
 
+interface Reading {
+  readonly run: GovernedRun;
+  readonly text: Uint8Array;
+  readonly most: number;
+  /** Its content type. Absent: it is JSON. */
+  readonly type?: string;
+  readonly gone?: AbortSignal;
+}
+
 /** What is made of a text is there as long as `work` takes; where it finds no room in time, its caller may come again. */
 export async function withRoom<T>(
   { bodies }: MeshDeps,
-  { run, text, most, gone }: { readonly run: GovernedRun; readonly text: Uint8Array; readonly most: number; readonly gone?: AbortSignal },
+  { run, text, gone, ...parsing }: Reading,
   work: () => T | Promise<T>,
   refused: (refusal: Refusal) => T | Promise<T>,
 ): Promise<T> {
   let giveBack: () => void;
   try {
-    giveBack = await bodies.hold(run.claim.identity.keyId, text, { most, ...(gone === undefined ? {} : { signal: gone }) });
+    giveBack = await bodies.hold(run.claim.identity.keyId, text, { ...parsing, ...(gone === undefined ? {} : { signal: gone }) });
   } catch (error) {
     if (!(error instanceof NoRoom)) throw error;
     return refused({ status: 429, code: 'request_limit', words: `${error.message}; come again later`, retryAfterMs: 1_000 });

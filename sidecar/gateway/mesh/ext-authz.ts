@@ -37,7 +37,8 @@ async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, g
     if ('refusal' in asked) return refused(asked.refusal);
     return asked.call === null ? passed(checked, null) : answered(deps, checked, { run, call: asked.call, gone });
   };
-  return withRoom(deps, { run, text: checked.body ?? Buffer.alloc(0), most: bounds.jsonNodes, gone }, answer, refused);
+  const type = String(checked.headers['content-type'] ?? '');
+  return withRoom(deps, { run, text: checked.body ?? Buffer.alloc(0), type, most: bounds.jsonNodes, gone }, answer, refused);
 }
 
 interface Asking {

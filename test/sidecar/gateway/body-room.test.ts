@@ -48,7 +48,8 @@ test('a text counts as its bytes or as its values, whichever is more, and texts 
   const room = new BodyRoom({ valueBytes: 10 });
   expect(room.parsedBytes(bytes(500))).toBe(500);
   expect(room.parsedBytes(values(500))).toBe(5_000);
-  expect(room.parsedBytes(values(500), 100)).toBe(1_000);
+  expect(room.parsedBytes(values(500), { most: 100 })).toBe(1_000);
+  expect(room.parsedBytes(Buffer.from('a=1&b=2&c'.repeat(10)), { type: 'Application/x-www-form-urlencoded; charset=utf-8' })).toBe(210);
   expect(room.parsedBytes(Buffer.from('{"a,[{\\",[":{"b":"]é,"}}'))).toBe(30);
 });
 
@@ -76,7 +77,7 @@ function start() {
 test('what waits comes in as others end, callers in turn, and what one gives back twice counts once', async () => {
   const { events, hold, end, turns, room } = start();
   hold('flood', 'f1', 500);
-  for (const name of ['f2', 'f3', 'f4']) hold('flood', name, 450);
+  for (const name of ['f2', 'f3']) hold('flood', name, 450);
   await turns();
   hold('honest', 'h1', 250);
   hold('honest', 'h2', 250);
@@ -88,7 +89,7 @@ test('what waits comes in as others end, callers in turn, and what one gives bac
   // The flood had its turn.
   expect(events.slice(2)).toEqual(['h2']);
   for (const name of ['h1', 'h2']) end(name);
-  for (const name of ['f2', 'f3', 'f4']) {
+  for (const name of ['f2', 'f3']) {
     await turns();
     expect(events.at(-1)).toBe(name);
     end(name);
@@ -103,7 +104,7 @@ test('one that is larger than the room comes in while hardly anything else is th
   await turns();
   expect(events).toEqual(['small', 'large']);
   hold('c', 'more', 10);
-  hold('d', 'large too', 2_000);
+  hold('d', 'large too', 900);
   await turns();
   expect(events).toEqual(['small', 'large']);
   end('large');
@@ -129,4 +130,46 @@ test('what finds no room in time, or is not wanted any more, waits no longer and
   expect(events.at(-1)).toBe('no room for late');
   end('first');
   expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('who has filled its part with requests that wait for their answers still gets these, one after the other', async () => {
+  const { events, hold, end, turns, room } = start();
+  expect([room.take('a', 250), room.take('a', 250), room.take('a', 1)]).toEqual([true, true, false]);
+  hold('a', 'first answer', 400);
+  hold('a', 'second answer', 400);
+  await turns();
+  expect(events).toEqual(['first answer']);
+  end('first answer');
+  await turns();
+  expect(events).toEqual(['first answer', 'second answer']);
+  end('second answer');
+  room.give('a', 500);
+  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('what waits behind one that leaves comes in at once', async () => {
+  const { events, hold, turns, room } = start();
+  const leaving = new AbortController();
+  expect(room.take('a', 400)).toBe(true);
+  hold('b', 'large', 900, leaving.signal);
+  hold('b', 'small', 100);
+  await turns();
+  expect(events).toEqual([]);
+  leaving.abort();
+  await turns();
+  expect(events).toEqual(['no room for large', 'small']);
+});
+
+test('texts that wait have a room of their own, twice as large: what finds none there waits no longer', async () => {
+  const { events, hold, turns, room } = start();
+  expect(room.take('other', 400)).toBe(true);
+  for (const name of ['a1', 'a2', 'a3']) hold('a', name, 400);
+  hold('b', 'b1', 400);
+  await turns();
+  expect(events).toEqual(['no room for a3']);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(events.slice(1)).toEqual(['no room for a1', 'no room for a2', 'no room for b1']);
+  for (const name of ['c1', 'c2']) hold('c', name, 400);
+  await turns();
+  expect([events.length, vi.getTimerCount()]).toEqual([4, 2]);
 });

@@ -1,7 +1,7 @@
 // Strangers and floods at a real server: what waits is bounded, whoever sent it, and what strangers send takes nothing of who has a key.
 import { connect } from 'node:net';
 import { fastify } from 'fastify';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { BodyRoom } from '../../../sidecar/gateway/body-room.ts';
 import { recognised, shareFairly } from '../../../sidecar/gateway/share-fairly.ts';
 
@@ -225,4 +225,26 @@ test('a caller that leaves while its key is looked up takes no room', async () =
   await expect.poll(() => held.length, patient).toBe(1);
   held.shift()?.();
   expect((await honest).status).toBe(200);
+});
+
+test('a form counts by its fields, each of which is a value', async () => {
+  const app = fastify();
+  onTestFinished(() => app.close());
+  shareFairly(app, { clock: { now: () => 0 }, bodies: new BodyRoom({ bytes: 10_000 }), missing: () => undefined, whose: keyIn });
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  const held: (() => void)[] = [];
+  app.post('/', () => new Promise((answer) => void held.push(() => answer({ ok: true }))));
+  const send = (fields: number): Promise<{ readonly statusCode: number }> =>
+    app.inject({
+      method: 'POST',
+      url: '/',
+      headers: { authorization: 'good-key', 'content-type': 'application/x-www-form-urlencoded' },
+      payload: 'a=&'.repeat(fields - 1),
+    });
+  const first = send(60);
+  await vi.waitUntil(() => held.length === 1);
+  // 60 more would fit as they were sent.
+  expect((await send(60)).statusCode).toBe(429);
+  for (const release of held) release();
+  expect((await first).statusCode).toBe(200);
 });

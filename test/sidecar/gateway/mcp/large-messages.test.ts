@@ -126,3 +126,58 @@ test('the pages of a list of tools are in the room together until all are read, 
   const { text } = await send(proxied, 's', { body: call('missing', {}) });
   expect(text).toContain('the tools that the tool server lists were not read: too much is being read at one time');
 });
+
+test('large calls of one key that are all under way get their large answers', async () => {
+  const calls = 16;
+  const waiting: (() => void)[] = [];
+  const { proxied } = await behind({
+    answer: (heard, response) => {
+      const { id } = rpcOf(heard);
+      waiting.push(() => json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'x'.repeat(900_000) }] } }));
+      // All requests are in the room before the first answer comes.
+      if (waiting.length === calls) for (const answerOne of waiting) answerOne();
+    },
+  });
+  const large = { text: 'x'.repeat(1_000_000) };
+  const answers = await Promise.all(Array.from({ length: calls }, () => send(proxied, 's', { body: call('echo', large) })));
+  expect(answers.map(({ text }) => text.includes('was not read'))).toEqual(Array.from({ length: calls }, () => false));
+});
+
+test('a list of tools waits for no room that its own pages have', async () => {
+  const description = 'x'.repeat(10 * 1_048_576);
+  const { up, proxied } = await behind({
+    answer: (heard, response) => {
+      const { id, method, params } = rpcOf(heard);
+      const isLast = params?.['cursor'] !== undefined;
+      const tools = [{ name: isLast ? 'echo' : 'other', description, inputSchema: { type: 'object' } }];
+      const result = method === 'tools/list' ? { tools, ...(isLast ? {} : { nextCursor: '1' }) } : { content: [] };
+      json(response, { jsonrpc: '2.0', id, result });
+    },
+  });
+  up.tools = null;
+  expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
+});
+
+test.each(['take', 'takeMore'] as const)(
+  'a body without room is refused in the words of the protocol, and counted (%s)',
+  async (method) => {
+    const { up, proxied } = await behind();
+    const full = vi.spyOn(proxied.bodies, method).mockReturnValue(false);
+    onTestFinished(() => full.mockRestore());
+    const list = Array.from({ length: 1_000 }, () => 0);
+    const { status, headers, body } = await send(proxied, 's', { body: call('echo', { list }) });
+    expect([status, headers.get('retry-after')]).toEqual([429, '1']);
+    expect(body).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: {
+        code: -32600,
+        message: 'request_limit: too many bytes of bodies of this caller are under way; come again once others are answered',
+      },
+    });
+    expect(up.heard).toEqual([]);
+    await proxied.close();
+    const entries = await proxied.sidecar.entries();
+    expect(entries.map(({ hookEvent, tool, code }) => [hookEvent, tool, code])).toEqual([['PreToolUse', '', 'request_limit']]);
+  },
+);

@@ -124,6 +124,7 @@ export async function startProxied(servers: ToolServers, world: World = {}, trac
     lines,
     close: async () => {
       await app.close();
+      await entrance.close();
     },
     urlOf: (server) => new URL(`${origin}/mcp/${server}`),
     codes: async () => (await sidecar.entries()).map(({ hookEvent, tool, code }) => `${hookEvent} ${tool} ${code}`),
