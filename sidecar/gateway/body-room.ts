@@ -7,7 +7,8 @@
 // may be full of requests that wait for just such messages, and would wait for ever.
 //
 // States of a message that waits (`hold`): waiting, in line with those of its caller, callers in turn → held, until it is given back; refused,
-// after `waitMs`, once nobody wants it any more, or at once where the texts that wait already are twice the room.
+// after `waitMs`, once its request has ended, or at once where the texts that wait already are twice the room. Bodies that were read wait in
+// the same way for what their values count (`waitForMore`), behind the messages: requests that go on are ended first.
 import { countFields, countValues, FairRoom } from '@tollgate/proto/contract';
 
 interface RoomSizes {
@@ -18,13 +19,25 @@ interface RoomSizes {
 
 /** Of values a third of the 210 bytes that the dearest take: a full room of a sidecar is at most some 110 MB of heap. */
 const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
+/** Bodies wait so much less than messages do: agents wait for a decision. */
+const bodiesWaitLess = 10;
 
 interface Waiting {
-  readonly bytes: number;
-  /** As it was sent. */
-  readonly textBytes: number;
-  readonly held: number;
+  /** False: there is no room yet. */
+  readonly take: () => boolean;
   readonly enter: () => void;
+}
+
+/** By caller; one that has had a turn goes behind the others. */
+type Line = Map<string, Waiting[]>;
+
+interface Stay {
+  readonly line: Line;
+  readonly take: () => boolean;
+  readonly waitMs: number;
+  /** Of texts that nothing else counts. */
+  readonly textBytes: number;
+  readonly signal: AbortSignal | undefined;
 }
 
 interface Parsing {
@@ -41,7 +54,6 @@ interface Holding extends Parsing {
 }
 
 const form = /^\s*application\/x-www-form-urlencoded\b/i;
-const crowded = 'too much is being read at one time';
 
 /** What was to be read found no room in time. */
 export class NoRoom extends Error {
@@ -53,16 +65,16 @@ export class BodyRoom {
   readonly #bytes: number;
   readonly #valueBytes: number;
   readonly #waitMs: number;
-  /** By caller; who has had a turn goes behind the others. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #messages: Line = new Map();
+  readonly #bodies: Line = new Map();
   /** For the texts that wait. */
-  readonly #line: FairRoom<string>;
+  readonly #texts: FairRoom<string>;
   /** How many messages each caller holds. */
   readonly #holding = new Map<string, number>();
 
   constructor({ bytes = standard.bytes, valueBytes = standard.valueBytes, waitMs = standard.waitMs }: RoomSizes = {}) {
     this.#room = new FairRoom(bytes);
-    this.#line = new FairRoom(2 * bytes);
+    this.#texts = new FairRoom(2 * bytes);
     this.#bytes = bytes;
     this.#valueBytes = valueBytes;
     this.#waitMs = waitMs;
@@ -73,9 +85,15 @@ export class BodyRoom {
     return this.#room.take(caller, bytes);
   }
 
-  /** For more of what has taken `held` already. False: there is no room. */
+  /** For more of a body that has taken `held` already. False: there is no room yet. */
   takeMore(caller: string, bytes: number, held: number): boolean {
-    return this.#room.take(caller, bytes) || this.#room.takeAlone(caller, bytes, held + this.#bytes / 8);
+    return !this.#bodies.has(caller) && this.#takeMore(caller, bytes, held);
+  }
+
+  /** Waits for the same; resolves with false where there is none in time. */
+  waitForMore(caller: string, bytes: number, { held, signal }: { readonly held: number; readonly signal: AbortSignal }): Promise<boolean> {
+    const take = (): boolean => this.#takeMore(caller, bytes, held);
+    return this.#wait(caller, { line: this.#bodies, take, waitMs: this.#waitMs / bodiesWaitLess, textBytes: 0, signal });
   }
 
   give(caller: string, bytes: number): void {
@@ -92,8 +110,11 @@ export class BodyRoom {
   /** Waits for room for a text and what is made of it; resolves with what gives it back, once. Rejects with `NoRoom`. */
   async hold(caller: string, text: Uint8Array, { signal, held = 0, ...parsing }: Holding = {}): Promise<() => void> {
     const bytes = this.parsedBytes(text, parsing);
-    if (this.#waiting.has(caller) || !this.#holdNow(caller, bytes, held))
-      await this.#wait(caller, { bytes, textBytes: text.length, held }, signal);
+    const take = (): boolean => this.#holdNow(caller, bytes, held);
+    if (this.#messages.has(caller) || !take()) {
+      const stay = { line: this.#messages, take, waitMs: this.#waitMs, textBytes: text.length, signal };
+      if (!(await this.#wait(caller, stay))) throw new NoRoom('too much is being read at one time');
+    }
     let isHeld = true;
     return () => {
       if (!isHeld) return;
@@ -103,9 +124,12 @@ export class BodyRoom {
     };
   }
 
-  /** False: there is no room. */
+  #takeMore(caller: string, bytes: number, held: number): boolean {
+    return this.#room.take(caller, bytes) || this.#room.takeAlone(caller, bytes, held + this.#bytes / 8);
+  }
+
   #holdNow(caller: string, bytes: number, held: number): boolean {
-    if (!this.takeMore(caller, bytes, held) && !this.#takeBeyondPart(caller, bytes)) return false;
+    if (!this.#takeMore(caller, bytes, held) && !this.#takeBeyondPart(caller, bytes)) return false;
     this.#countHeld(caller, 1);
     return true;
   }
@@ -122,55 +146,52 @@ export class BodyRoom {
     else this.#holding.delete(caller);
   }
 
-  #wait(caller: string, asked: Omit<Waiting, 'enter'>, signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((done, fail) => {
-      if (signal?.aborted === true || !this.#standInLine(caller, asked.textBytes)) {
-        fail(new NoRoom(crowded));
-        return;
-      }
-      const end = (): void => {
+  /** Resolves with false where there was no room in time, or `signal` was aborted. */
+  #wait(caller: string, { line, take, waitMs, textBytes, signal }: Stay): Promise<boolean> {
+    if (signal?.aborted === true || !this.#standInLine(caller, textBytes)) return Promise.resolve(false);
+    return new Promise((done) => {
+      const end = (isHeld: boolean): void => {
         clearTimeout(timer);
-        this.#line.give(caller, asked.textBytes);
+        this.#texts.give(caller, textBytes);
         signal?.removeEventListener('abort', leave);
+        done(isHeld);
       };
-      const waiting: Waiting = {
-        ...asked,
-        enter: () => {
-          end();
-          done();
-        },
-      };
+      const waiting: Waiting = { take, enter: () => end(true) };
       const leave = (): void => {
-        end();
-        this.#remove(caller, waiting);
-        fail(new NoRoom(crowded));
+        removeFrom(line, caller, waiting);
+        end(false);
         // What stood behind it may be small enough.
         this.#letIn();
       };
-      const timer = setTimeout(leave, this.#waitMs).unref();
+      const timer = setTimeout(leave, waitMs).unref();
       signal?.addEventListener('abort', leave);
-      this.#waiting.set(caller, [...(this.#waiting.get(caller) ?? []), waiting]);
+      line.set(caller, [...(line.get(caller) ?? []), waiting]);
     });
   }
 
   /** False: the texts that wait are too many. One alone may be of any size. */
   #standInLine(caller: string, bytes: number): boolean {
-    return this.#line.take(caller, bytes) || this.#line.takeAlone(caller, bytes, 0);
-  }
-
-  #remove(caller: string, waiting: Waiting): void {
-    const others = (this.#waiting.get(caller) ?? []).filter((one) => one !== waiting);
-    if (others.length > 0) this.#waiting.set(caller, others);
-    else this.#waiting.delete(caller);
+    return this.#texts.take(caller, bytes) || this.#texts.takeAlone(caller, bytes, 0);
   }
 
   #letIn(): void {
-    // Who goes behind the others is come to again.
-    for (const [caller, [first, ...others]] of this.#waiting) {
-      if (first === undefined || !this.#holdNow(caller, first.bytes, first.held)) continue;
-      this.#waiting.delete(caller);
-      if (others.length > 0) this.#waiting.set(caller, others);
-      first.enter();
-    }
+    letInFrom(this.#messages);
+    letInFrom(this.#bodies);
+  }
+}
+
+function removeFrom(line: Line, caller: string, waiting: Waiting): void {
+  const others = (line.get(caller) ?? []).filter((one) => one !== waiting);
+  if (others.length > 0) line.set(caller, others);
+  else line.delete(caller);
+}
+
+function letInFrom(line: Line): void {
+  // A caller that goes behind the others is reached again.
+  for (const [caller, [first, ...others]] of line) {
+    if (first === undefined || !first.take()) continue;
+    line.delete(caller);
+    if (others.length > 0) line.set(caller, others);
+    first.enter();
   }
 }

@@ -70,10 +70,21 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   });
   // What was read is parsed after this.
   app.addHook('preValidation', (request, reply, done) => {
-    if (rooms.parse(request, reply)) done();
-    else refuse(request, reply);
+    const found = rooms.parse(request, reply);
+    if (found === true) done();
+    else void found.then((isFound) => goOn(isFound, request, reply, done));
   });
 }
+
+/** Of a request that has waited for room. */
+function goOn(isFound: boolean, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  if (hasLeft(reply)) return;
+  if (isFound) done();
+  else refuse(request, reply);
+}
+
+/** Its caller has left: its end was told before, and is not told again. */
+const hasLeft = ({ raw }: FastifyReply): boolean => raw.closed || raw.destroyed;
 
 type Whose = (request: FastifyRequest) => string | null;
 
@@ -102,8 +113,8 @@ interface Rooms {
   enter(request: FastifyRequest, reply: FastifyReply, caller: string | null): boolean;
   /** It is read now. False: there is no room. */
   read(request: FastifyRequest, reply: FastifyReply): boolean;
-  /** It was read, and what it holds is made now. False: there is no room. */
-  parse(request: FastifyRequest, reply: FastifyReply): boolean;
+  /** It was read, and what it holds is made now, or once there is room. False: there was none in time. */
+  parse(request: FastifyRequest, reply: FastifyReply): true | Promise<boolean>;
 }
 
 function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
@@ -111,16 +122,24 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
   const unrecognised = new WeakSet<FastifyRequest>();
   const readAs = new WeakMap<FastifyRequest, { readonly caller: string; readonly bytes: number }>();
 
-  const untilClosed = (caller: string, bytes: number, reply: FastifyReply, take: () => boolean): boolean => {
-    // Its caller left while its key was looked up: its end was told already, and would give back nothing.
-    if (reply.raw.closed || reply.raw.destroyed) return true;
-    if (!take()) return false;
-    reply.raw.once('close', () => bodies.give(caller, bytes));
-    return true;
-  };
+  const giveWhenClosed = (caller: string, bytes: number, reply: FastifyReply): void =>
+    void reply.raw.once('close', () => bodies.give(caller, bytes));
   const take = (caller: string, bytes: number, request: FastifyRequest, reply: FastifyReply): boolean => {
     readAs.set(request, { caller, bytes });
-    return untilClosed(caller, bytes, reply, () => bodies.take(caller, bytes));
+    if (hasLeft(reply)) return true;
+    if (!bodies.take(caller, bytes)) return false;
+    giveWhenClosed(caller, bytes, reply);
+    return true;
+  };
+  const waitForMore = async (caller: string, bytes: number, held: number, reply: FastifyReply): Promise<boolean> => {
+    const left = new AbortController();
+    const leave = (): void => left.abort();
+    reply.raw.once('close', leave);
+    const isHeld = await bodies.waitForMore(caller, bytes, { held, signal: left.signal });
+    reply.raw.removeListener('close', leave);
+    if (isHeld && hasLeft(reply)) bodies.give(caller, bytes);
+    else if (isHeld) giveWhenClosed(caller, bytes, reply);
+    return isHeld;
   };
 
   return {
@@ -149,7 +168,10 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
       const { caller, bytes } = readAs.get(request) ?? { caller: strangers, bytes: 0 };
       const parsing = { most: valuesMaxOf(routeOptions.bodyLimit), type: headers['content-type'] ?? '' };
       const more = bodies.parsedBytes(body, parsing) - bytes;
-      return more <= 0 || untilClosed(caller, more, reply, () => bodies.takeMore(caller, more, bytes));
+      if (more <= 0 || hasLeft(reply)) return true;
+      if (!bodies.takeMore(caller, more, bytes)) return waitForMore(caller, more, bytes, reply);
+      giveWhenClosed(caller, more, reply);
+      return true;
     },
   };
 }

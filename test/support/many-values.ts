@@ -43,6 +43,8 @@ async function sendBodies({ room, bodyLimit, values, parse, times }: Bodies) {
     await all;
     return { ok: kept !== undefined };
   });
+  // Keeps the process while bodies wait for room.
+  await app.listen({ port: 0, host: '127.0.0.1' });
   const payload = Buffer.from(dearest(values));
   const send = async (caller: number): Promise<void> => {
     const { statusCode } = await app.inject({ method: 'POST', url: '/', headers: { authorization: `key-${caller % 8}` }, payload });
@@ -51,6 +53,7 @@ async function sendBodies({ room, bodyLimit, values, parse, times }: Bodies) {
     look();
   };
   await Promise.all(Array.from({ length: times }, (_, at) => send(at)));
+  await app.close();
   return counts;
 }
 

@@ -173,3 +173,38 @@ test('texts that wait have a room of their own, twice as large: what finds none 
   await turns();
   expect([events.length, vi.getTimerCount()]).toEqual([4, 2]);
 });
+
+test('of bodies that wait for more none is overtaken by its own caller, and messages come before them', async () => {
+  const { events, hold, end, turns, room } = start();
+  const { signal } = new AbortController();
+  expect([room.take('a', 100), room.take('a', 100), room.take('a', 100)]).toEqual([true, true, true]);
+  hold('b', 'first', 300);
+  await turns();
+  const more = room.waitForMore('a', 100, { held: 100, signal });
+  expect(room.takeMore('a', 10, 100)).toBe(false);
+  hold('b', 'second', 300);
+  await turns();
+  expect(events).toEqual(['first']);
+  end('first');
+  await turns();
+  expect(events).toEqual(['first', 'second']);
+  end('second');
+  expect(await more).toBe(true);
+  room.give('a', 400);
+  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('a body that finds no room in time waits no longer and takes nothing', async () => {
+  const { turns, room } = start();
+  const leaving = new AbortController();
+  expect([room.take('a', 500), room.take('b', 250)]).toEqual([true, true]);
+  const late = room.waitForMore('a', 400, { held: 500, signal: leaving.signal });
+  await vi.advanceTimersByTimeAsync(500);
+  expect(await late).toBe(false);
+  const left = room.waitForMore('a', 400, { held: 500, signal: leaving.signal });
+  leaving.abort();
+  expect([await left, await room.waitForMore('a', 1, { held: 500, signal: leaving.signal })]).toEqual([false, false]);
+  room.give('a', 500);
+  await turns();
+  expect([room.take('a', 375), room.take('a', 1), vi.getTimerCount()]).toEqual([true, false, 0]);
+});

@@ -230,7 +230,12 @@ test('a caller that leaves while its key is looked up takes no room', async () =
 test('a form counts by its fields, each of which is a value', async () => {
   const app = fastify();
   onTestFinished(() => app.close());
-  shareFairly(app, { clock: { now: () => 0 }, bodies: new BodyRoom({ bytes: 10_000 }), missing: () => undefined, whose: keyIn });
+  shareFairly(app, {
+    clock: { now: () => 0 },
+    bodies: new BodyRoom({ bytes: 10_000, waitMs: 10 }),
+    missing: () => undefined,
+    whose: keyIn,
+  });
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   const held: (() => void)[] = [];
   app.post('/', () => new Promise((answer) => void held.push(() => answer({ ok: true }))));
@@ -247,4 +252,47 @@ test('a form counts by its fields, each of which is a value', async () => {
   expect((await send(60)).statusCode).toBe(429);
   for (const release of held) release();
   expect((await first).statusCode).toBe(200);
+});
+
+test('a body whose values find no room waits until a request of its caller ends; one whose caller leaves takes none', async () => {
+  const app = fastify();
+  const bodies = new BodyRoom({ bytes: 10_000, waitMs: 600_000 });
+  shareFairly(app, { clock: { now: () => 0 }, bodies, missing: () => undefined, whose: keyIn });
+  // As doors do that parse after there is room.
+  app.removeContentTypeParser('application/json');
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  const held: (() => void)[] = [];
+  app.post('/', () => new Promise((answer) => void held.push(() => answer({ ok: true }))));
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const waits = vi.spyOn(bodies, 'waitForMore');
+  onTestFinished(async () => {
+    for (const release of held) release();
+    await app.close();
+  });
+  const leaving = new AbortController();
+  const send = (signal?: AbortSignal): Promise<number> =>
+    fetch(url, {
+      method: 'POST',
+      headers: { authorization: 'good-key', 'content-type': 'application/json' },
+      body: JSON.stringify(Array.from({ length: 60 }, () => 0)),
+      ...(signal === undefined ? {} : { signal }),
+    }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  const first = send();
+  await expect.poll(() => held.length, patient).toBe(1);
+  const left = send(leaving.signal);
+  await expect.poll(() => waits.mock.calls.length, patient).toBe(1);
+  const second = send();
+  await expect.poll(() => waits.mock.calls.length, patient).toBe(2);
+  leaving.abort();
+  expect([await left, held.length]).toEqual([0, 1]);
+  await waits.mock.results[0]?.value;
+  held[0]?.();
+  expect(await first).toBe(200);
+  await expect.poll(() => held.length, patient).toBe(2);
+  held[1]?.();
+  expect(await second).toBe(200);
+  await expect.poll(() => bodies.take('good-key', 5_000), patient).toBe(true);
 });

@@ -162,8 +162,9 @@ test.each(['take', 'takeMore'] as const)(
   'a body without room is refused in the words of the protocol, and counted (%s)',
   async (method) => {
     const { up, proxied } = await behind();
-    const full = vi.spyOn(proxied.bodies, method).mockReturnValue(false);
-    onTestFinished(() => full.mockRestore());
+    vi.spyOn(proxied.bodies, method).mockReturnValue(false);
+    vi.spyOn(proxied.bodies, 'waitForMore').mockResolvedValue(false);
+    onTestFinished(() => void vi.restoreAllMocks());
     const list = Array.from({ length: 1_000 }, () => 0);
     const { status, headers, body } = await send(proxied, 's', { body: call('echo', { list }) });
     expect([status, headers.get('retry-after')]).toEqual([429, '1']);
