@@ -415,6 +415,29 @@ test('an install that fails keeps no key', async () => {
   expect(existsSync(join(home, '.config/tollgate/sidecar.json'))).toBe(true);
 });
 
+test.each(['{"made":', '[]'])(
+  'where what was made for hooks cannot be read, nothing is changed, and the file is named: %s',
+  async (text) => {
+    const { home, hooks, write, read } = machine();
+    write('.claude/settings.json', '{}\n');
+    await hooks('install', 'claude-code');
+    const [settings, key] = [read('.claude/settings.json'), read('.config/tollgate/sidecar.json')];
+    const record = write('.config/tollgate/hooks.json', text);
+    for (const verb of ['uninstall', 'install']) {
+      const more = verb === 'install' ? ['--agent', 'other'] : [];
+      expect(await hooks(verb, 'claude-code', ...more)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(`${record} must be one JSON object`),
+      });
+      expect([read('.claude/settings.json'), read('.config/tollgate/sidecar.json')]).toEqual([settings, key]);
+    }
+    rmSync(record);
+    expect(await hooks('uninstall', 'claude-code')).toMatchObject({ code: 0 });
+    expect(read('.claude/settings.json')).not.toContain('tollgate');
+    expect(existsSync(join(home, '.config/tollgate/sidecar.json'))).toBe(true);
+  },
+);
+
 test('hooks of a project that was deleted keep no key', async () => {
   const { home, cwd, hooks } = machine();
   await hooks('install', 'claude-code', '--project');

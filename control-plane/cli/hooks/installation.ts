@@ -45,8 +45,8 @@ const isAsBefore = (settings: HostSettings, before: string, after: string): bool
 /** After an install that failed: the key that was kept for it goes, where no other hooks ask with it. */
 export async function dropUnusedConnection(here: Here, host: HostName, scope: Scope): Promise<void> {
   if (await areInstalled(here)) return;
-  await dropRecord(here, hostSettings[host].file(scope, here, here.cwd), async () => false);
   await removeSettings(connectionPath(here));
+  await dropRecord(here, hostSettings[host].file(scope, here, here.cwd), async () => false);
 }
 
 export async function uninstallHooks(here: Here, host: HostName, scope: Scope): Promise<Done> {

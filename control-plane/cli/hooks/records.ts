@@ -2,6 +2,7 @@
 import { configFolder, connectionPath } from './connection.ts';
 import { dirname } from 'node:path';
 import { isRow, type Row } from '../answer.ts';
+import { Failure } from '../failure.ts';
 import type { World } from '../world.ts';
 import { pathsOf } from './paths.ts';
 import { makeFolder, readSettings, removeFolders, removeSettings, writeWhole } from './settings-file.ts';
@@ -25,11 +26,19 @@ const recordPath = (here: Here): string => pathsOf(here).join(configFolder(here)
 async function readRecords(here: Here): Promise<Row | null> {
   const text = await readSettings(recordPath(here));
   if (text === null) return null;
+  const value = parsed(text);
+  if (isRow(value)) return value;
+  // Taken for empty, it would leave what was made for hooks of ours.
+  throw new Failure(
+    `${recordPath(here)} must be one JSON object: it says what was made for hooks of ours. Correct it, or delete it: then what hooks leave empty stays, and ${connectionPath(here)} too`,
+  );
+}
+
+function parsed(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isRow(value) ? value : {};
+    return JSON.parse(text);
   } catch {
-    return {};
+    return null;
   }
 }
 
