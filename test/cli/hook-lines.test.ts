@@ -41,6 +41,7 @@ describe('lines that block', () => {
     ['claude-code', 'sh', 'TOLLGATE_SIDECAR=http://127.0.0.1:9191 tollgate hook claude-code||exit 2;'],
     ['claude-code', 'sh', 'exec "$HOME/bin/tollgate" hook claude-code 2>>/tmp/log'],
     ['claude-code', 'sh', '/usr/bin/env tollgate hook claude-code || exit 2'],
+    ['claude-code', 'sh', '"/usr/bin/node" "/srv/node_modules/.bin/tollgate" hook claude-code --agent claude-code || exit 2'],
     ['claude-code', 'sh', 'toll\\\ngate hook claude-code \\\n  || exit 2'],
     ['claude-code', 'sh', 'npx --yes tollgate hook claude-code --agent=ann || exit 2'],
     ['claude-code', 'sh', 'npx -y -p @tollgate/control-plane tollgate hook claude-code'],

@@ -121,7 +121,8 @@ function programIn(
   const [program, verb, named, ...more] = words.slice(at);
   if (program === undefined || verb?.text !== 'hook' || named?.text !== host) return null;
   const name = fileName(program.text);
-  if (byNode ? name !== 'bin.js' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
+  // Of a checkout npx starts `node_modules/.bin/tollgate`, by Node too.
+  if (byNode ? name !== 'bin.js' && name !== 'tollgate' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
   const { agent = '', hostVersion = null, unknown } = optionsIn(more.map(({ text }) => text));
   const from = words[first]?.from ?? 0;
   return { line: { program: line.slice(from, program.to), agent, hostVersion }, at: from, unknown };
