@@ -1,10 +1,8 @@
 // What a hook in a host's settings comes to on each machine: the line that runs there, and what keeps it from blocking.
 import type { HostName } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { proveGone } from '../../control-plane/cli/hooks/canary.ts';
 import { installedIn, isOurs, wayOf } from '../../control-plane/cli/hooks/handler.ts';
 import { headersOf } from '../../control-plane/cli/hooks/http-headers.ts';
-import type { World } from '../../control-plane/cli/world.ts';
 
 const ours = 'tollgate hook copilot-cli';
 
@@ -115,13 +113,4 @@ describe('headers of a hook over HTTP', () => {
     });
     expect(headersOf(way({}, []), { TOLLGATE_KEY: 'k' })).toEqual({ headers: { 'content-type': 'application/json' }, missing: [] });
   });
-});
-
-test.each([
-  ['cursor', true],
-  ['claude-code', false],
-] as const)('where the program of a bare line is gone, %s denies: %s', async (host, blocks) => {
-  const world = { env: { PATH: '/usr/bin:/bin' } } as unknown as World;
-  // For Cursor `failClosed` does it, which is looked at by itself.
-  expect(await proveGone(world, host, { kind: 'command', command: `tollgate hook ${host}` })).toEqual({ blocks, code: 127 });
 });

@@ -100,8 +100,7 @@ export async function proveGone(world: World, host: HostName, way: Way): Promise
     const starter = await starterOf(world, host, way.shell);
     if (starter === null) return null;
     const ended = await start(world, starter(line), canaryOf(host));
-    // Cursor denies by `failClosed` then; where that is missing, `handler.ts` says so.
-    return { blocks: blocks(host, ended) || (host === 'cursor' && ended.code !== 0), code: ended.code };
+    return { blocks: blocks(host, ended), code: ended.code };
   } catch {
     return { blocks: false, code: 1 };
   }
