@@ -47,7 +47,7 @@ interface Parsing {
 }
 
 interface Holding extends Parsing {
-  /** Aborted once nobody wants it any more. */
+  /** Aborted once its request has ended. */
   readonly signal?: AbortSignal;
   /** Bytes that its holder has already, and keeps until it has this too. */
   readonly held?: number;
@@ -171,7 +171,7 @@ export class BodyRoom {
 
   /** False: the texts that wait are too many. One alone may be of any size. */
   #standInLine(caller: string, bytes: number): boolean {
-    return this.#texts.take(caller, bytes) || this.#texts.takeAlone(caller, bytes, 0);
+    return bytes === 0 || this.#texts.take(caller, bytes) || this.#texts.takeAlone(caller, bytes, 0);
   }
 
   #letIn(): void {

@@ -117,29 +117,39 @@ interface Rooms {
   parse(request: FastifyRequest, reply: FastifyReply): true | Promise<boolean>;
 }
 
+/** What a request has of the room. */
+interface Held {
+  readonly caller: string;
+  bytes: number;
+}
+
 function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
   let ofStrangers = 0;
   const unrecognised = new WeakSet<FastifyRequest>();
-  const readAs = new WeakMap<FastifyRequest, { readonly caller: string; readonly bytes: number }>();
+  const heldFor = new WeakMap<FastifyRequest, Held>();
 
-  const giveWhenClosed = (caller: string, bytes: number, reply: FastifyReply): void =>
-    void reply.raw.once('close', () => bodies.give(caller, bytes));
+  /** Until the request is closed. */
+  const hold = (caller: string, bytes: number, request: FastifyRequest, reply: FastifyReply): Held => {
+    const held = { caller, bytes };
+    heldFor.set(request, held);
+    reply.raw.once('close', () => bodies.give(caller, held.bytes));
+    return held;
+  };
   const take = (caller: string, bytes: number, request: FastifyRequest, reply: FastifyReply): boolean => {
-    readAs.set(request, { caller, bytes });
     if (hasLeft(reply)) return true;
     if (!bodies.take(caller, bytes)) return false;
-    giveWhenClosed(caller, bytes, reply);
+    hold(caller, bytes, request, reply);
     return true;
   };
-  const waitForMore = async (caller: string, bytes: number, held: number, reply: FastifyReply): Promise<boolean> => {
+  const waitForMore = async (held: Held, bytes: number, reply: FastifyReply): Promise<boolean> => {
     const left = new AbortController();
     const leave = (): void => left.abort();
     reply.raw.once('close', leave);
-    const isHeld = await bodies.waitForMore(caller, bytes, { held, signal: left.signal });
+    const isFound = await bodies.waitForMore(held.caller, bytes, { held: held.bytes, signal: left.signal });
     reply.raw.removeListener('close', leave);
-    if (isHeld && hasLeft(reply)) bodies.give(caller, bytes);
-    else if (isHeld) giveWhenClosed(caller, bytes, reply);
-    return isHeld;
+    if (isFound && hasLeft(reply)) bodies.give(held.caller, bytes);
+    else if (isFound) held.bytes += bytes;
+    return isFound;
   };
 
   return {
@@ -164,13 +174,13 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
     },
     parse: (request, reply) => {
       const { body, routeOptions, headers } = request;
-      if (!Buffer.isBuffer(body)) return true;
-      const { caller, bytes } = readAs.get(request) ?? { caller: strangers, bytes: 0 };
+      if (!Buffer.isBuffer(body) || hasLeft(reply)) return true;
+      const held = heldFor.get(request) ?? hold(strangers, 0, request, reply);
       const parsing = { most: valuesMaxOf(routeOptions.bodyLimit), type: headers['content-type'] ?? '' };
-      const more = bodies.parsedBytes(body, parsing) - bytes;
-      if (more <= 0 || hasLeft(reply)) return true;
-      if (!bodies.takeMore(caller, more, bytes)) return waitForMore(caller, more, bytes, reply);
-      giveWhenClosed(caller, more, reply);
+      const more = bodies.parsedBytes(body, parsing) - held.bytes;
+      if (more <= 0) return true;
+      if (!bodies.takeMore(held.caller, more, held.bytes)) return waitForMore(held, more, reply);
+      held.bytes += more;
       return true;
     },
   };

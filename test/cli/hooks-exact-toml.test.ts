@@ -326,7 +326,7 @@ describe('ours as somebody else wrote them', () => {
       'a = 1\n[hooks]\nPreToolUse = []\n',
     ],
     [
-      'inline, beside one of theirs',
+      'inline, next to one of theirs',
       `hooks.PreToolUse = [{ hooks = [{ type = "command", command = "mine" }, { type = "command", command = ${command} }] }]\n`,
       'hooks.PreToolUse = [{ hooks = [{ type = "command", command = "mine" }] }]\n',
     ],
@@ -347,7 +347,7 @@ describe('ours as somebody else wrote them', () => {
 
 test.each([
   [
-    'inline, beside one of theirs',
+    'inline, next to one of theirs',
     (ours: string) => `hooks.PreToolUse = [{ hooks = [{ type = "command", command = "mine" }, ${ours}] }] # why\n`,
   ],
   ['in a list of a table', (ours: string) => `[[hooks.PreToolUse]] # here\nhooks = [ { command = "mine", type = "command" }, ${ours} ]\n`],

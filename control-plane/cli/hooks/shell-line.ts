@@ -166,7 +166,7 @@ const escapedInQuotes = ({ escape }: Grammar, next: string): boolean => (escape 
 
 const isBlank = (sign: string | undefined): boolean => sign === ' ' || sign === '\t';
 
-/** A newline that is escaped goes on with the line. */
+/** An escaped newline does not end the line. */
 function skipBlanks(line: string, from: number, { escape }: Grammar): number {
   let at = from;
   for (;;) {

@@ -24,7 +24,7 @@ const pendingMax = 1_000;
 const pendingEqualMax = 100;
 /** Of a call under one key, beside the key: its parts, and its places. */
 const callBytes = 500;
-/** Of what calls were decided by, beside its text. */
+/** Of what calls were decided by, without its text. */
 const decidedByBytes = 200;
 
 export class PendingCalls {
