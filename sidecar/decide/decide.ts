@@ -26,16 +26,11 @@ export function decide(caller: Caller, tool: string, usage: Usage, freshness: Fr
   if (caller.halted !== null) return caller.halted;
   const stale = isStale(caller.index, freshness, now);
   if (stale && caller.deniedInOutage !== null) return outageDenial(caller, freshness, now);
-  const decision = decideFresh(caller, { tool, also }, usage, now);
-  return stale || (decision.attempt && isCountedAlone(caller, usage)) ? { ...decision, outage: true } : decision;
+  const decision = decideFresh(caller, tool, usage, now, also);
+  return stale || (isCountedAlone(caller, usage) && decision.attempt) ? { ...decision, outage: true } : decision;
 }
 
-interface ToolNames {
-  readonly tool: string;
-  readonly also: string | undefined;
-}
-
-function decideFresh(caller: Caller, { tool, also }: ToolNames, usage: Usage, now: number): Decision {
+function decideFresh(caller: Caller, tool: string, usage: Usage, now: number, also: string | undefined): Decision {
   const known = caller.plans.get(planKey(tool, also));
   if (known === undefined) {
     const problem = nameProblem(tool) ?? (also === undefined ? null : nameProblem(also));
@@ -51,7 +46,7 @@ function decideFresh(caller: Caller, { tool, also }: ToolNames, usage: Usage, no
   return plan.shadow === null ? decision : withShadow(caller, tool, decision, plan.shadow, usage, now);
 }
 
-const isCountedAlone = ({ profile }: Caller, { shared }: Usage): boolean => profile !== null && shared !== null && shared.isAlone;
+const isCountedAlone = ({ profile }: Caller, { shared }: Usage): boolean => shared !== null && profile !== null && shared.isAlone;
 
 /** Whether the control plane has been silent for longer than the workspace allows. Of 0: whether the stream is lost. */
 export function isStale({ settings }: Pick<Index, 'settings'>, { connected, heardAt }: Freshness, now: number): boolean {

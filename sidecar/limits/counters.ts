@@ -42,11 +42,23 @@ type Windows = Map<string, Window>;
 
 const noLeases: readonly LeasedCounter[] = [];
 
-class LocalAllowance implements Allowance {
-  readonly #windowsOf: (set: LimitSet) => readonly ChargedWindow[];
+interface Current {
+  /** An object, not a number: two sets of counters never take each other's findings for their own. */
+  generation: object;
+}
 
-  constructor(windowsOf: (set: LimitSet) => readonly ChargedWindow[]) {
-    this.#windowsOf = windowsOf;
+class LocalAllowance implements Allowance {
+  readonly #current: Current;
+  readonly #find: (set: LimitSet) => readonly ChargedWindow[];
+
+  constructor(current: Current, find: (set: LimitSet) => readonly ChargedWindow[]) {
+    this.#current = current;
+    this.#find = find;
+  }
+
+  #windowsOf(set: LimitSet): readonly ChargedWindow[] {
+    const { found } = set;
+    return found !== null && found.generation === this.#current.generation ? found.windows : this.#find(set);
   }
 
   firstFull(set: LimitSet, now: number): Full | null {
@@ -82,33 +94,31 @@ class LocalAllowance implements Allowance {
 
 export function createCounters(windowSeconds: number): LocalCounters {
   let seconds = windowSeconds;
-  // An object, not a number: two sets of counters never take each other's findings for their own.
-  let generation = {};
+  const current: Current = { generation: {} };
   const folds = { enforced: new Map<string, Windows>(), shadow: new Map<string, Windows>() };
   const all = (): readonly Map<string, Windows>[] => Object.values(folds);
 
-  const windowsOf = (originSub: string, bySub: Map<string, Windows>, set: LimitSet): readonly ChargedWindow[] => {
-    if (set.found !== null && set.found.generation === generation) return set.found.windows;
-    const ofSub = bySub.get(originSub) ?? new Map<string, Window>();
-    bySub.set(originSub, ofSub);
+  const find = (originSub: string, fold: keyof typeof folds, set: LimitSet): readonly ChargedWindow[] => {
+    const ofSub = folds[fold].get(originSub) ?? new Map<string, Window>();
+    folds[fold].set(originSub, ofSub);
     const windows = set.limits.map(({ id }) => {
       const window = ofSub.get(id) ?? new Window(seconds);
       ofSub.set(id, window);
       return window;
     });
-    set.found = { generation, windows, leases: noLeases };
+    set.found = { generation: current.generation, windows, leases: noLeases };
     return windows;
   };
 
   return {
-    allowanceOf: (originSub, fold) => new LocalAllowance((set) => windowsOf(originSub, folds[fold], set)),
+    allowanceOf: (originSub, fold) => new LocalAllowance(current, (set) => find(originSub, fold, set)),
     sharedCalls: () => null,
     // Nothing that is counted here can come from elsewhere.
     wait: (_awaits, now, _until, retry) => void retry(true, now),
     setWindow: (length) => {
       if (length === seconds) return;
       seconds = length;
-      generation = {};
+      current.generation = {};
       for (const bySub of all()) {
         for (const ofSub of bySub.values()) for (const [id, window] of ofSub) ofSub.set(id, new Window(seconds, window.charges()));
       }
@@ -120,7 +130,7 @@ export function createCounters(windowSeconds: number): LocalCounters {
           for (const [id, window] of ofSub) {
             if (window.used(step) > 0) continue;
             ofSub.delete(id);
-            generation = {};
+            current.generation = {};
           }
           if (ofSub.size === 0) bySub.delete(sub);
         }
