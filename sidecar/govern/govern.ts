@@ -44,16 +44,16 @@ export interface Judged<T> {
   /** The text of its entry. */
   readonly entry: string;
   /** What to answer if there is no entry, or not in time; `why` is the denial for that. */
-  readonly unrecorded: (why: Decision) => T;
+  unrecorded(why: Decision): T;
   /** The text of a second entry, where the first is there and yet `result` is not what was answered. Absent: it denies already. */
-  readonly withdrawn?: (why: Decision) => string;
+  withdrawn?(why: Decision): string;
   /** Where `result` is not what was answered: takes back what was counted. What is called again does nothing. Absent: nothing was. */
-  readonly giveBack?: () => void;
+  giveBack?(): void;
 }
 
 export interface JudgedCall extends Judged<Verdict> {
   /** Of a permitted call that its caller will not make after all, for this reason: gives back what it has counted. */
-  readonly notMade?: (why: Decision) => NotMade;
+  notMade?(why: Decision): NotMade;
   /** JSON text of the input as policy lets it be stored; null where it is none. */
   readonly kept: string | null;
 }
@@ -79,32 +79,41 @@ export interface Asking {
   readonly gone?: AbortSignal;
 }
 
+/** What is judged, and by when. */
+interface Judging {
+  readonly run: GovernedRun;
+  readonly call: ToolCall;
+  readonly asking: Asking;
+  readonly startedAt: number;
+}
+
 /** Decides and counts one call: at once, unless a wait may help, then within the time that calls wait for limits and within `until`. */
-export function judge(
-  deps: GovernDeps,
-  run: GovernedRun,
-  call: ToolCall,
-  { forwards, until = Number.POSITIVE_INFINITY, gone }: Asking,
-): JudgedCall | Promise<JudgedCall> {
+export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking): JudgedCall | Promise<JudgedCall> {
   const startedAt = deps.clock.now();
-  const inTime = (now: number): Weighed => {
-    if (gone?.aborted === true) return unkept(goneBefore);
-    const weighed = weighSafely(deps, run, call, { forwards, now });
-    // Also where it was weighed for too long.
-    return deps.clock.now() < until ? weighed : unkept(late);
-  };
-  const end = (weighed: Weighed, decidedAt: number): JudgedCall => conclude(deps, run, call, { weighed, startedAt, decidedAt });
-  const first = inTime(startedAt);
-  const { awaits } = first.decision;
-  if (awaits === null) return end(first, startedAt);
+  const judging = { run, call, asking, startedAt };
+  const weighed = weighInTime(deps, judging, startedAt);
+  const { awaits } = weighed.decision;
+  return awaits === null ? conclude(deps, judging, weighed, startedAt) : judgeLater(deps, judging, awaits);
+}
+
+function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): Weighed {
+  if (asking.gone?.aborted === true) return unkept(goneBefore);
+  const weighed = weighSafely(deps, run, call, { forwards: asking.forwards, now });
+  // Also where it was weighed for too long.
+  return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
+}
+
+/** Again, as soon as what it awaits may be there. */
+function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Decision['awaits']>): Promise<JudgedCall> {
+  const { run, asking, startedAt } = judging;
   return new Promise((done, fail) => {
     let isDecided = false;
     const tryAt = (isLast: boolean, now: number): Decision['awaits'] => {
       if (isDecided) return null;
       try {
-        const weighed = inTime(now);
+        const weighed = weighInTime(deps, judging, now);
         isDecided = isLast || weighed.decision.awaits === null;
-        if (isDecided) done(end(weighed, now));
+        if (isDecided) done(conclude(deps, judging, weighed, now));
         return weighed.decision.awaits;
       } catch (error) {
         isDecided = true;
@@ -112,23 +121,16 @@ export function judge(
         return null;
       }
     };
-    gone?.addEventListener('abort', () => tryAt(true, deps.clock.now()), { once: true });
-    run.usage.wait(awaits, startedAt, until, tryAt);
+    asking.gone?.addEventListener('abort', () => tryAt(true, deps.clock.now()), { once: true });
+    run.usage.wait(awaits, startedAt, asking.until ?? Number.POSITIVE_INFINITY, tryAt);
   });
 }
 
 const goneBefore = refuse('caller_gone', 'the caller had gone before the call was decided');
 const late = refuse('internal_error', 'no answer in time: whoever asked must be answered before it could be decided');
 
-interface Concluding {
-  readonly weighed: Weighed;
-  readonly startedAt: number;
-  /** When it was weighed. */
-  readonly decidedAt: number;
-}
-
-/** Counts the call as it was weighed, at that same time, once nothing of it can fail any more. */
-function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed, startedAt, decidedAt }: Concluding): JudgedCall {
+/** Counts the call as it was weighed at `decidedAt`, at that same time, once nothing of it can fail any more. */
+function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: Weighed, decidedAt: number): JudgedCall {
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
   const { trace = null } = call;
@@ -149,27 +151,48 @@ function conclude(deps: GovernDeps, run: GovernedRun, call: ToolCall, { weighed,
   });
   run.usage.record(decision, decidedAt);
   if (decision.outage) deps.onOutage?.();
-  const unrecorded = (why: Decision): Verdict => (decidedBy.mayGoUnrecorded ? verdict : denialOf(call.tool, requestId, why, []));
-  if (!verdict.allowed) return { result: verdict, entry, kept, unrecorded };
-  let undo: Undo | null = run.usage.undoOf(decision, decidedAt);
-  const giveBack = (): void => {
-    undo?.(deps.clock.now());
-    undo = null;
-  };
-  const withdrawn = (why: Decision): string =>
-    withdrawnEntry(deps, verdict, { isError: true, durationMs: deps.clock.now() - decidedAt, why });
-  return {
-    result: verdict,
-    entry,
-    kept,
-    unrecorded,
-    withdrawn,
-    giveBack,
-    notMade: (why) => {
-      giveBack();
-      return { denial: denialOf(call.tool, requestId, why, []), entry: withdrawn(why) };
-    },
-  };
+  const judged = { entry, kept };
+  return verdict.allowed
+    ? new PermittedCall(deps, verdict, judged, run.usage.undoOf(decision, decidedAt))
+    : { result: verdict, ...judged, unrecorded: (why) => (decidedBy.mayGoUnrecorded ? verdict : denialFor(verdict, why)) };
+}
+
+const denialFor = ({ tool, requestId }: Verdict, why: Decision): Denial => denialOf(tool, requestId, why, []);
+
+// A class, because there is one for each call that is permitted, and what it may be asked for seldom is.
+class PermittedCall implements JudgedCall {
+  readonly result: Permit;
+  readonly entry: string;
+  readonly kept: string | null;
+  readonly #deps: GovernDeps;
+  #undo: Undo | null;
+
+  constructor(deps: GovernDeps, result: Permit, { entry, kept }: Pick<JudgedCall, 'entry' | 'kept'>, undo: Undo) {
+    this.result = result;
+    this.entry = entry;
+    this.kept = kept;
+    this.#deps = deps;
+    this.#undo = undo;
+  }
+
+  unrecorded(why: Decision): Verdict {
+    return this.result.decidedBy.mayGoUnrecorded ? this.result : denialFor(this.result, why);
+  }
+
+  withdrawn(why: Decision): string {
+    const durationMs = this.#deps.clock.now() - this.result.decidedAt;
+    return withdrawnEntry(this.#deps, this.result, { isError: true, durationMs, why });
+  }
+
+  giveBack(): void {
+    this.#undo?.(this.#deps.clock.now());
+    this.#undo = null;
+  }
+
+  notMade(why: Decision): NotMade {
+    this.giveBack();
+    return { denial: denialFor(this.result, why), entry: this.withdrawn(why) };
+  }
 }
 
 /** A call as it was decided, with what its tool gets and what its entry keeps. */

@@ -108,7 +108,8 @@ function unrecorded<T>(sidecar: Governing, judged: Judged<T>, error: unknown): T
 }
 
 /** There is an entry, or may be. Nobody waits for the second one: the caller is denied whatever becomes of it. */
-function takeBack<T>(sidecar: Governing, { giveBack, withdrawn }: Judged<T>, why: Decision): void {
-  giveBack?.();
-  if (withdrawn !== undefined) void sidecar.owed.write(sidecar, withdrawn(why));
+function takeBack<T>(sidecar: Governing, judged: Judged<T>, why: Decision): void {
+  judged.giveBack?.();
+  const entry = judged.withdrawn?.(why);
+  if (entry !== undefined) void sidecar.owed.write(sidecar, entry);
 }
