@@ -29,7 +29,7 @@ const decidedByBytes = 200;
 
 export class PendingCalls {
   /** By call id, or by tool and input where the client names none; of each the oldest first. */
-  #calls: Map<string, readonly PendingCall[]> | null = null;
+  #calls: Map<string, PendingCall[]> | null = null;
   /** Each once, the oldest first. */
   #all: Set<PendingCall> | null = null;
   /** What they were decided by, with how many of them: one object for all of a revision, and its bytes count once. */
@@ -55,15 +55,16 @@ export class PendingCalls {
   /** A permitted call waits for its outcome. Equal calls wait in line. */
   add(request: ClaimedCall, permit: Permit): void {
     // Its outcome may be told with the input that was asked about, or with the one that the tool got.
-    const keys = [...new Set([request, { ...request, input: permit.input }].map(pendingKey))];
-    const call = { ...awaitedCall(permit), keys };
+    const asked = pendingKey(request);
+    const got = request.callId !== null || permit.input === request.input ? asked : pendingKey({ ...request, input: permit.input });
+    const call = { ...awaitedCall(permit), keys: asked === got ? [asked] : [asked, got] };
     this.#all ??= new Set();
     this.#all.add(call);
     this.#hold(call.decidedBy, 1);
-    for (const key of keys) {
-      this.#put(key, [...this.#of(key), call]);
-      const [equal] = this.#of(key);
-      if (equal !== undefined && this.#of(key).length > pendingEqualMax) this.#drop(equal);
+    for (const key of call.keys) {
+      const line = this.#lineUp(key, call);
+      const [equal] = line;
+      if (equal !== undefined && line.length > pendingEqualMax) this.#drop(equal);
     }
     const [oldest] = this.#all;
     if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
@@ -71,7 +72,7 @@ export class PendingCalls {
 
   /** The call that an outcome belongs to; null where none waits for it. `isTool`: whether it is told of a call of this tool. */
   take(request: ClaimedCall, isTool = (tool: string): boolean => tool === request.tool): PendingCall | null {
-    const call = this.#of(pendingKey(request))[0];
+    const call = this.#calls?.get(pendingKey(request))?.[0];
     if (call === undefined || !isTool(call.tool)) return null;
     this.#drop(call);
     return call;
@@ -80,11 +81,7 @@ export class PendingCalls {
   #drop(call: PendingCall): void {
     if (this.#all?.delete(call) !== true) return;
     this.#hold(call.decidedBy, -1);
-    for (const key of call.keys)
-      this.#put(
-        key,
-        this.#of(key).filter((other) => other !== call),
-      );
+    for (const key of call.keys) this.#leave(key, call);
   }
 
   #hold(decidedBy: DecidedBy, more: 1 | -1): void {
@@ -95,16 +92,22 @@ export class PendingCalls {
     if (before === 0 || before + more === 0) this.#grow(more * (decidedByBytes + 2 * decidedBy.callerText.length));
   }
 
-  #of(key: string): readonly PendingCall[] {
-    return this.#calls?.get(key) ?? [];
+  #lineUp(key: string, call: PendingCall): readonly PendingCall[] {
+    this.#calls ??= new Map();
+    const line = this.#calls.get(key) ?? [];
+    if (line.push(call) === 1) this.#calls.set(key, line);
+    this.#grow(callBytes + 2 * key.length);
+    return line;
   }
 
-  #put(key: string, calls: readonly PendingCall[]): void {
-    const before = this.#of(key).length;
-    this.#calls ??= new Map();
-    if (calls.length > 0) this.#calls.set(key, calls);
-    else this.#calls.delete(key);
-    this.#grow((calls.length - before) * (callBytes + 2 * key.length));
+  #leave(key: string, call: PendingCall): void {
+    const line = this.#calls?.get(key) ?? [];
+    const at = line.indexOf(call);
+    if (at < 0) return;
+    if (at === 0) line.shift();
+    else line.splice(at, 1);
+    if (line.length === 0) this.#calls?.delete(key);
+    this.#grow(-(callBytes + 2 * key.length));
   }
 
   #grow(bytes: number): void {

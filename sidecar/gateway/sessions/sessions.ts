@@ -99,7 +99,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
 
   const usageOf = (share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage => {
     const now = clock.now();
-    const key = JSON.stringify(of.agents);
+    const key = joined(...of.agents);
     const known = place.usages.get(key);
     if (known !== undefined && now < endOf(place, known, maxDurationMs)) return known;
     const shared = agentId === null || !place.isNamed ? null : { id: runIdOf(of), agentId, of };
@@ -117,8 +117,8 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const now = clock.now();
       room.tend(now);
       const share = shareOf(identity.keyId);
-      const place = share.enter(JSON.stringify([identity.sub, sessionId]), sessionId !== identity.keyId, now);
-      const askedKey = JSON.stringify([chain, tier, client]);
+      const place = share.enter(joined(identity.sub, sessionId), sessionId !== identity.keyId, now);
+      const askedKey = joined(tier, client.name, client.version ?? '', ...chain);
       const known = place.variants.get(askedKey);
       const isKnown = known !== undefined && known.policy.deref() === index && known.narrowed === place.narrowed && now < known.endsAt;
       if (isKnown && delegatedTools === null) return known.session;
@@ -165,6 +165,9 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
     },
   };
 }
+
+/** Of names, which hold no line break. */
+const joined = (...names: readonly string[]): string => names.join('\n');
 
 /** Holds the sessions alone: a room outlives the workspaces that a control plane governs for a while, and their policies. */
 const tendIn =
