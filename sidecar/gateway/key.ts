@@ -1,6 +1,6 @@
 // The workspace key that comes with a request, the same for every door of the process: whom it stands for, or why it may
 // not ask. Looked up in the snapshot held, so a revoked key ends as fast as a push.
-import { type DenyCode, hashKey, hasScope, parseKey } from '@tollgate/proto/contract';
+import { type CompiledKey, type DenyCode, hashKey, hasScope, parseKey } from '@tollgate/proto/contract';
 import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
 
@@ -50,6 +50,27 @@ export function callerOf(index: Index | null, now: number, header: string | unde
   return checked !== null && 'identity' in checked ? checked.identity.keyId : null;
 }
 
+interface Found {
+  readonly header: string | undefined;
+  readonly key: CompiledKey;
+  readonly workspace: string;
+}
+
+/** The last one under each snapshot: a request is asked about twice or more, and the next is often of the same caller. */
+const lastFound = new WeakMap<Index, Found>();
+
+function findKey(index: Index, header: string | undefined): Found | Barred {
+  const last = lastFound.get(index);
+  if (last !== undefined && last.header === header) return last;
+  const shown = keyIn(header);
+  if (shown === null) return badKeys.missing;
+  const key = index.keysByHash.get(hashKey(shown.text));
+  if (key === undefined) return badKeys.unknown;
+  const found = { header, key, workspace: shown.workspace };
+  lastFound.set(index, found);
+  return found;
+}
+
 /** The identity behind a key; or the 401 or 403 that speaks of it. */
 export function authenticate(
   index: Index,
@@ -57,11 +78,11 @@ export function authenticate(
   header: string | undefined,
   workspace: string | undefined,
 ): { readonly identity: Identity } | Barred {
-  const shown = keyIn(header);
-  if (shown === null) return badKeys.missing;
-  const key = index.keysByHash.get(hashKey(shown.text));
-  if (key === undefined || (key.expiresAt !== null && now >= key.expiresAt)) return badKeys.unknown;
-  if (workspace !== undefined && workspace !== shown.workspace) return badKeys.elsewhere;
+  const found = findKey(index, header);
+  if ('status' in found) return found;
+  const { key } = found;
+  if (key.expiresAt !== null && now >= key.expiresAt) return badKeys.unknown;
+  if (workspace !== undefined && workspace !== found.workspace) return badKeys.elsewhere;
   if (!hasScope(key.scopes, 'govern')) return badKeys.unscoped;
   return { identity: { sub: key.uid ?? `apikey:${key.id}`, keyId: key.id } };
 }
