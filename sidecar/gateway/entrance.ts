@@ -31,6 +31,13 @@ export interface LetIn {
   readonly identity: Identity;
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose request it is, once its door has found out. */
+    letIn: LetIn | null;
+  }
+}
+
 export interface Entrance {
   readonly sidecar: Sidecar;
   readonly metrics: DecisionMetrics;

@@ -34,20 +34,22 @@ interface Sharing extends TurnsDeps {
   readonly whose?: (authorization: string | undefined) => string | null;
 }
 
-const recognisedAs = new WeakMap<FastifyRequest, string>();
-
 /** Said by a route that has found out whose request it is, before its body is read. */
-export const recognised = (request: FastifyRequest, caller: string): void => void recognisedAs.set(request, caller);
+export function recognised({ share }: FastifyRequest, caller: string): void {
+  if (share !== null) share.recognisedAs = caller;
+}
 
 /** How all are told apart whose key is not known: no key has this id. */
 const strangers = '';
 
 export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   const { missing } = sharing;
-  const inTurn = createTurns(sharing);
+  const turns = createTurns(sharing);
   const rooms = createRooms(sharing);
   const whose = sharing.whose === undefined ? remembering(app) : ofKey(sharing.whose);
   const waiting = new WeakSet<object>();
+  app.decorateRequest('share', null);
+  app.decorateRequest('letIn', null);
   app.server.maxConnections = connectionsMax;
   app.setNotFoundHandler(missing);
   app.addHook('onRequest', (request, reply, done) => {
@@ -56,12 +58,17 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     if (waiting.has(socket)) return void socket.destroy();
     if (request.routeOptions.config.waitsForNobody === true) return done();
     const caller = whose(request);
-    if (!request.is404 && !rooms.enter(request, reply, caller)) return refuse(request, reply);
-    waiting.add(socket);
-    inTurn(caller ?? strangers, () => {
-      waiting.delete(socket);
+    request.share = { recognisedAs: null, isStranger: false, held: null };
+    if (!request.is404 && !rooms.enter(request.share, caller, request, reply)) return refuse(request, reply);
+    const begin = (): void => {
       if (request.is404) missing(request, reply);
       else done();
+    };
+    if (turns.mayBegin(caller ?? strangers)) return begin();
+    waiting.add(socket);
+    turns.wait(caller ?? strangers, () => {
+      waiting.delete(socket);
+      begin();
     });
   });
   app.addHook('preParsing', (request, reply, _payload, done) => {
@@ -97,8 +104,8 @@ const ofKey =
 function remembering(app: FastifyInstance): Whose {
   const known = new LRUCache<string, string>({ max: rememberedMax });
   app.addHook('onResponse', (request, { statusCode }, done) => {
-    const caller = recognisedAs.get(request);
-    if (caller !== undefined) known.set(shownIn(request), caller);
+    const caller = request.share?.recognisedAs ?? null;
+    if (caller !== null) known.set(shownIn(request), caller);
     else if (statusCode === 401) known.delete(shownIn(request));
     done();
   });
@@ -110,14 +117,23 @@ const shownIn = ({ headers: { authorization, cookie } }: FastifyRequest): string
 /** Where the bytes of a request's body are counted. */
 interface Rooms {
   /** It waits, and nothing of it is read. False: there is no room. */
-  enter(request: FastifyRequest, reply: FastifyReply, caller: string | null): boolean;
+  enter(share: Share, caller: string | null, request: FastifyRequest, reply: FastifyReply): boolean;
   /** It is read now. False: there is no room. */
   read(request: FastifyRequest, reply: FastifyReply): boolean;
   /** It was read, and what it holds is made now, or once there is room. False: there was none in time. */
   parse(request: FastifyRequest, reply: FastifyReply): true | Promise<boolean>;
 }
 
-/** What a request has of the room. */
+/** A request in the rooms. */
+interface Share {
+  /** By its route; null: not yet. */
+  recognisedAs: string | null;
+  /** It has entered without a key that is known to be good. */
+  isStranger: boolean;
+  /** What it has of the room, until it is closed. */
+  held: Held | null;
+}
+
 interface Held {
   readonly caller: string;
   bytes: number;
@@ -125,20 +141,17 @@ interface Held {
 
 function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
   let ofStrangers = 0;
-  const unrecognised = new WeakSet<FastifyRequest>();
-  const heldFor = new WeakMap<FastifyRequest, Held>();
 
-  /** Until the request is closed. */
-  const hold = (caller: string, bytes: number, request: FastifyRequest, reply: FastifyReply): Held => {
+  const hold = (share: Share, caller: string, bytes: number, reply: FastifyReply): Held => {
     const held = { caller, bytes };
-    heldFor.set(request, held);
-    reply.raw.once('close', () => bodies.give(caller, held.bytes));
+    share.held = held;
+    reply.raw.on('close', () => bodies.give(caller, held.bytes));
     return held;
   };
-  const take = (caller: string, bytes: number, request: FastifyRequest, reply: FastifyReply): boolean => {
+  const take = (share: Share, caller: string, bytes: number, reply: FastifyReply): boolean => {
     if (hasLeft(reply)) return true;
     if (!bodies.take(caller, bytes)) return false;
-    hold(caller, bytes, request, reply);
+    hold(share, caller, bytes, reply);
     return true;
   };
   const waitForMore = async (held: Held, bytes: number, reply: FastifyReply): Promise<boolean> => {
@@ -153,29 +166,30 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
   };
 
   return {
-    enter: (request, reply, caller) => {
+    enter: (share, caller, request, reply) => {
       const bytes = bodyBytesOf(request);
       if (bytes === 0) return true;
-      if (caller !== null) return take(caller, bytes, request, reply);
+      if (caller !== null) return take(share, caller, bytes, reply);
       const held = Math.min(bytes, unreadBytes);
       if (ofStrangers + held > strangersMax) return false;
       ofStrangers += held;
-      reply.raw.once('close', () => {
+      reply.raw.on('close', () => {
         ofStrangers -= held;
       });
-      unrecognised.add(request);
+      share.isStranger = true;
       return true;
     },
     read: (request, reply) => {
-      if (!unrecognised.has(request)) return true;
+      const { share } = request;
+      if (share === null || !share.isStranger) return true;
       const bytes = bodyBytesOf(request);
-      const caller = recognisedAs.get(request);
-      return caller === undefined ? bytes <= unreadBytes : take(caller, bytes, request, reply);
+      const caller = share.recognisedAs;
+      return caller === null ? bytes <= unreadBytes : take(share, caller, bytes, reply);
     },
     parse: (request, reply) => {
-      const { body, routeOptions, headers } = request;
-      if (!Buffer.isBuffer(body) || hasLeft(reply)) return true;
-      const held = heldFor.get(request) ?? hold(strangers, 0, request, reply);
+      const { body, share, routeOptions, headers } = request;
+      if (share === null || !Buffer.isBuffer(body) || hasLeft(reply)) return true;
+      const held = share.held ?? hold(share, strangers, 0, reply);
       const parsing = { most: valuesMaxOf(routeOptions.bodyLimit), type: headers['content-type'] ?? '' };
       const more = bodies.parsedBytes(body, parsing) - held.bytes;
       if (more <= 0) return true;
@@ -201,6 +215,10 @@ function bodyBytesOf({ headers, routeOptions }: FastifyRequest): number {
 type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: Barred) => void;
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null: it takes no turn, and has no body. */
+    share: Share | null;
+  }
   interface FastifyContextConfig {
     /** Answers in the words of the route where there is no room for the body of a request. */
     readonly answerCrowded?: AnswerCrowded;

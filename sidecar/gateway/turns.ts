@@ -17,8 +17,15 @@ export interface TurnsDeps {
   readonly perTurn?: number;
 }
 
-/** `caller`: whatever tells one from another. Runs `begin` now, or in its turn. */
-export function createTurns({ clock, nextTurn = setImmediate, perTurn = 1 }: TurnsDeps): (caller: string, begin: Begin) => void {
+/** `caller`: whatever tells one from another. */
+export interface Turns {
+  /** True: its request begins now. False: it is to wait. */
+  mayBegin(caller: string): boolean;
+  /** Runs `begin` in its turn. */
+  wait(caller: string, begin: Begin): void;
+}
+
+export function createTurns({ clock, nextTurn = setImmediate, perTurn = 1 }: TurnsDeps): Turns {
   const begun = new Map<string, number>();
   const lines = new Map<string, Begin[]>();
   let latest: string | null = null;
@@ -44,19 +51,24 @@ export function createTurns({ clock, nextTurn = setImmediate, perTurn = 1 }: Tur
     if (begun.size > 0) turnSoon();
   };
 
-  return (caller, begin) => {
-    const now = clock.now();
-    if (latest !== null && caller !== latest) sharedUntil = now + sharedMs;
-    latest = caller;
-    const line = lines.get(caller);
-    if (line !== undefined) return void line.push(begin);
-    if (now >= sharedUntil) return begin();
-    const count = begun.get(caller) ?? 0;
-    if (count >= perTurn) lines.set(caller, [begin]);
-    else {
+  return {
+    mayBegin: (caller) => {
+      const now = clock.now();
+      if (latest !== null && caller !== latest) sharedUntil = now + sharedMs;
+      latest = caller;
+      if (lines.has(caller)) return false;
+      if (now >= sharedUntil) return true;
+      const count = begun.get(caller) ?? 0;
+      if (count >= perTurn) return false;
       begun.set(caller, count + 1);
-      begin();
-    }
-    turnSoon();
+      turnSoon();
+      return true;
+    },
+    wait: (caller, begin) => {
+      const line = lines.get(caller);
+      if (line === undefined) lines.set(caller, [begin]);
+      else line.push(begin);
+      turnSoon();
+    },
   };
 }

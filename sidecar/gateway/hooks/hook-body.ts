@@ -18,7 +18,9 @@ export interface HookBody {
 /** Makes these routes, and no others, keep the bytes of their bodies, whatever they are said to be. */
 export function keepBytes(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
+  // Of what is named the framework remembers the parser; it would read the words of any other type again at each request.
+  for (const type of ['application/json', '*'])
+    app.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
 }
 
 // An input may be as deep as any; the body is one level around it.
@@ -49,7 +51,9 @@ const flawed = (words: string, tool: string, formerStatus = 400): HookBody =>
   unreadBody({ code: 'call_malformed', words }, formerStatus, tool);
 
 /** As it is, or with escapes. */
-const mayName = (bytes: Buffer): boolean => bytes.includes('__proto__') || bytes.includes('\\u');
+const mayName = (bytes: Buffer): boolean => bytes.includes(protoBytes) || bytes.includes(escapeBytes);
+
+const [protoBytes, escapeBytes] = [Buffer.from('__proto__'), Buffer.from('\\u')];
 
 /** JSON is UTF-8; who says something else means something else. */
 function isJson(contentType: string): boolean {

@@ -52,8 +52,10 @@ export function readHookOutputRequest(body: HookBody, clientHeader: string | und
   return { ...hook, output: output ?? null, isError: isError === true };
 }
 
+const isBody = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
+
 function begin({ value, flaw }: HookBody): Reading {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { fields: { ...value }, flaw };
+  if (isBody(value)) return { fields: value, flaw };
   return { fields: {}, flaw: flaw ?? { code: 'call_malformed', words: 'the body must be a JSON object' } };
 }
 
@@ -64,25 +66,29 @@ function fail(reading: Reading, path: string, problem: string): void {
 function requestOf(reading: Reading, body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
   const { fields } = reading;
   const agentName = optionalName(reading, 'agent_name') ?? '';
-  const read = {
-    tool: nameIn(reading, 'tool_name', fields['tool_name']),
-    sessionId: optionalName(reading, 'session_id') ?? session,
-    callId: optionalName(reading, 'call_id'),
-    tier: tierOf(reading),
-    chain: chainOf(reading, agentName),
-    delegatedTools: fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000),
-    client: clientOf(reading, clientHeader),
-  };
+  const tool = nameIn(reading, 'tool_name', fields['tool_name']);
+  const sessionId = optionalName(reading, 'session_id') ?? session;
+  const callId = optionalName(reading, 'call_id');
+  const tier = tierOf(reading);
+  const chain = chainOf(reading, agentName);
+  const delegatedTools = fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000);
+  const client = clientOf(reading, clientHeader);
   // An empty user is a mistake: without it the call would be made as the key itself.
   const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
   const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
   const { flaw } = reading;
   return {
-    ...read,
+    tool,
+    sessionId,
+    callId,
+    tier,
+    chain,
+    client,
     // JSON as the body was: read strictly, and no deeper than an input may be.
     input: fields['tool_input'] ?? null,
     // What is malformed hands down nothing, and speaks for the key alone.
-    ...(flaw === null ? { impersonate } : { impersonate: null, delegatedTools: null }),
+    delegatedTools: flaw === null ? delegatedTools : null,
+    impersonate: flaw === null ? impersonate : null,
     // The tool would get texts where it was to get numbers.
     takesModifiedInput: accepts.includes('modified_input') && !body.hasNumbersAsText,
     flaw,

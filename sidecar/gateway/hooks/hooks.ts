@@ -13,7 +13,7 @@ import type { AwaitedCall } from '../../govern/verdict.ts';
 import { retryHeader } from '../denial-body.ts';
 import type { Barred } from '../key.ts';
 import { answerUnread, isTooLarge } from '../answer-unread.ts';
-import { workspaceIn } from '../entrance.ts';
+import { type LetIn, workspaceIn } from '../entrance.ts';
 import { recognised } from '../share-fairly.ts';
 import type { Session } from '../sessions/sessions.ts';
 import { traceNamedBy, traceOfCall } from '../traced-call.ts';
@@ -95,17 +95,15 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       .code(status)
       .send(body);
   };
-  const known = new WeakMap<FastifyRequest, Entered>();
   const handle = async (request: FastifyRequest, entered: Entered, body: HookBody): Promise<Answer> => {
     return asSent(await hook.handle({ request, host, body, ...entered }));
   };
   const enter = (request: FastifyRequest, reply: FastifyReply, letIn: (entered: Entered) => void): void => {
-    const before = known.get(request);
-    if (before !== undefined) return letIn(before);
+    if (hasEntered(request.letIn)) return letIn(request.letIn);
     const take = (entry: Entry): void => {
       if ('status' in entry) return void refuse(reply, entry);
       recognised(request, entry.identity.keyId);
-      known.set(request, entry);
+      request.letIn = entry;
       letIn(entry);
     };
     const entry = host.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
@@ -125,8 +123,8 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
     onRequest: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => enter(request, reply, () => done()),
     errorHandler: async (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       const { status, message } = publicError(error);
-      const entered = known.get(request);
-      if (status >= 500 || entered === undefined) return refuseError(request, refuse, reply, { error, status, message });
+      const entered = request.letIn;
+      if (status >= 500 || !hasEntered(entered)) return refuseError(request, refuse, reply, { error, status, message });
       try {
         const answer = await handle(request, entered, unreadBody(flawOf(error, { status, message }, hook), status));
         return isTooLarge(error)
@@ -137,14 +135,16 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
       }
     },
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      const entered = known.get(request);
-      if (entered === undefined) throw new Error('a hook was reached without a key');
+      const entered = request.letIn;
+      if (!hasEntered(entered)) throw new Error('a hook was reached without a key');
       const { status, body } = await handle(request, entered, readHookBody(request.body, request.headers['content-type'], hook.nodes));
       void reply.code(status);
       return body;
     },
   };
 }
+
+const hasEntered = (letIn: LetIn | null): letIn is Entered => letIn !== null && 'governing' in letIn;
 
 /** Every answer that is not 2xx says its error. */
 function asFormerly(answer: Answer): Answer {

@@ -36,22 +36,21 @@ export function registerHttpTools(app: FastifyInstance, deps: Deps): void {
     // All of a body, and no more than a decision may read; nobody else reads it.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, parsed) => parsed(null, body));
-    const known = new WeakMap<FastifyRequest, LetIn>();
     scope.addHook('onRequest', (request, reply, letIn) => {
-      if (admit(deps, known, request, reply)) letIn();
+      if (admit(deps, request, reply)) letIn();
     });
     scope.setErrorHandler<FastifyError>((error, request, reply) => {
       const { status, message } = publicError(error);
       if (status >= 500) request.log.error({ err: error }, 'a request failed');
       return reply.code(status).send(refusalBody(status >= 500 ? 'internal_error' : 'call_malformed', message));
     });
-    for (const [name, tool] of deps.tools) registerTool(scope, deps, { name, tool, agent, known });
+    for (const [name, tool] of deps.tools) registerTool(scope, deps, { name, tool, agent });
     done();
   });
 }
 
 /** Before a byte of the body is read. False: it has been answered. */
-function admit({ enter }: Deps, known: WeakMap<FastifyRequest, LetIn>, request: FastifyRequest, reply: FastifyReply): boolean {
+function admit({ enter }: Deps, request: FastifyRequest, reply: FastifyReply): boolean {
   const problem = headProblem(request.raw);
   if (problem !== null) {
     // What follows on this connection may be what somebody else reads as a request.
@@ -67,7 +66,7 @@ function admit({ enter }: Deps, known: WeakMap<FastifyRequest, LetIn>, request: 
       .send(refusalBody(code, error, retryAfterMs));
     return false;
   }
-  known.set(request, entered);
+  request.letIn = entered;
   return true;
 }
 
@@ -75,10 +74,9 @@ interface Registration {
   readonly name: string;
   readonly tool: HttpTool;
   readonly agent: Agent;
-  readonly known: WeakMap<FastifyRequest, LetIn>;
 }
 
-function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent, known }: Registration): void {
+function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }: Registration): void {
   // The proxy has no place for a signal: it lies here while the proxy makes its request, which it does at once.
   const departure: Departure = { signal: null };
   const ask = (options: Dispatcher.RequestOptions, answered: Answered): void =>
@@ -100,8 +98,8 @@ function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent, k
     internalRewriteLocationHeader: false,
     // Nothing waits for the answer's end but the answer itself.
     handler: (asked, reply) => {
-      const entered = known.get(asked);
-      if (entered === undefined) throw new Error('a tool was reached without a key');
+      const entered = asked.letIn;
+      if (entered === null) throw new Error('a tool was reached without a key');
       // Where there is GET, the framework adds HEAD.
       if (!tool.methods.some((method) => method === asked.method))
         throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });

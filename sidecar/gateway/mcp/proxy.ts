@@ -51,7 +51,6 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
       return reach.kind === 'http' ? sendOverHttp(reach) : programs.sendTo(reach, keyId);
     }),
   };
-  const letIn = new WeakMap<FastifyRequest, LetIn>();
   app.register(async (scope) => {
     // What a body says is read by nobody but us.
     scope.removeAllContentTypeParsers();
@@ -68,7 +67,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
         exposeHeadRoute: false,
         config: {
           answerCrowded: (request, reply, full) => {
-            const entered = letIn.get(request) ?? enterAs(request);
+            const entered = request.letIn ?? enterAs(request);
             if (!('status' in entered)) crowded(entered);
             refuseBarred(reply, 'status' in entered ? entered : full);
           },
@@ -77,12 +76,14 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
           const refusal = gateRefusal(request);
           if (refusal !== null) return refuse(reply, refusal.status, refusal.problem);
           const entered = enterAs(request);
-          return 'status' in entered ? refuseBarred(reply, entered) : void letIn.set(request, entered);
+          if ('status' in entered) return refuseBarred(reply, entered);
+          request.letIn = entered;
+          return undefined;
         },
         errorHandler: answerError,
         handler: async (request, reply) => {
-          const known = letIn.get(request);
-          if (known === undefined) throw new Error('the proxy was reached without a key');
+          const known = request.letIn;
+          if (known === null) throw new Error('the proxy was reached without a key');
           const caller = callers.watch(reply, known.identity.keyId);
           try {
             const server = servers.find(heldBy(sidecar.cell), request.params.server);

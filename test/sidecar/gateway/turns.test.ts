@@ -7,11 +7,15 @@ function start(perTurn = 1) {
   const time = { now: 0 };
   const next: (() => void)[] = [];
   const begun: string[] = [];
-  const inTurn = createTurns({ clock: { now: () => time.now }, nextTurn: (run) => void next.push(run), perTurn });
+  const turns = createTurns({ clock: { now: () => time.now }, nextTurn: (run) => void next.push(run), perTurn });
   return {
     time,
     begun,
-    ask: (caller: string, name = caller): void => inTurn(caller, () => begun.push(name)),
+    ask: (caller: string, name = caller): void => {
+      const begin = (): void => void begun.push(name);
+      if (turns.mayBegin(caller)) begin();
+      else turns.wait(caller, begin);
+    },
     /** The event loop comes round once; false: nothing was due. */
     turn: (): boolean => {
       const due = next.splice(0);
