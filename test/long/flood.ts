@@ -1,7 +1,8 @@
 // `node --import tsx test/long/flood.ts [--at <commit>] [--minutes 10] [--program sidecar|control-plane] [--stall 60] [--per-second 250]
-// [--agents 10000] [--large-each 20000]`: one key asks as often as it may, each time in a new session, with chains, tools, clients and lists that
-// nobody has named before, at a sidecar through all of its doors, and one request in so many is as large and as deep as one may be. Meanwhile an
-// owner writes one of many agents each second, so that each second brings another revision. What a program keeps of it must stop growing, and
+// [--agents 10000] [--large-each 20000] [--every-door]`: one key asks `/govern/tool-use` as often as it may, each time in a new session, with
+// chains, tools, clients and lists that nobody has named before, and one request in so many is as large and as deep as one may be. With
+// `--every-door` one in eight goes through another door of a sidecar. Meanwhile an owner writes one of many agents each second, so that each
+// second brings another revision. What a program keeps of it must stop growing, and
 // other callers must hardly feel it. Memory is RSS, read each second; each program has the heap that Node takes in a container with the memory
 // limit of injection, or of the chart. Whoever else is
 // on a machine of its own, where this is real, takes what the program leaves of this one's cores; those who are timed wait for none of them.
@@ -29,12 +30,14 @@ const { values } = parseArgs({
     'per-second': { type: 'string' },
     agents: { type: 'string', default: '10000' },
     'large-each': { type: 'string', default: '20000' },
+    'every-door': { type: 'boolean', default: false },
   },
 });
 const minutes = Number(values.minutes);
 /** In the middle the control plane of the sidecar stands still for so many seconds. */
 const stallSeconds = Number(values.stall);
 const isSidecar = values.program === 'sidecar';
+const hasOtherDoors = isSidecar && values['every-door'];
 /** Of processes, as `nice` counts: who asks and is timed; what stands behind a sidecar. To raise one, root is needed. */
 const priorities = { timed: -15, program: 0, behind: 10 } as const;
 const mayRaise = process.getuid?.() === 0;
@@ -154,7 +157,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     const own = binOf(tree, 'tollgate-sidecar');
     if (own === null) throw new Error(`${tree.name} has no program for the sidecar`);
     let program: Program | null = null;
-    const [mesh, gateway] = ['TOLLGATE_MESH_PORT', 'TOLLGATE_GATEWAY_FILE'].map((name) => isSidecar && knowsVariable(tree, name));
+    const [mesh, gateway] = ['TOLLGATE_MESH_PORT', 'TOLLGATE_GATEWAY_FILE'].map((name) => hasOtherDoors && knowsVariable(tree, name));
     const gatewayFile = join(folder, 'gateway.json');
     if (gateway === true) {
       const far = await startProgram(['--import', 'tsx', farServer], { cwd: thisTree.root, until: 'port', env: {} });
@@ -179,7 +182,7 @@ async function run(tree: Tree, say: (line: string) => void): Promise<number> {
     }
     const pid = program?.pid ?? stage.pid();
     const url = program === null ? stage.rest() : new URL(program.announced.get('hooks') ?? '').origin;
-    const doors = isSidecar ? { mesh: program?.announced.get('mesh') ?? null, mcpServer: gateway === true ? 'far' : null } : null;
+    const doors = hasOtherDoors ? { mesh: program?.announced.get('mesh') ?? null, mcpServer: gateway === true ? 'far' : null } : null;
     const honest = { url, key: await stage.keyWith(workspace, ['govern']) };
     const attacking = { url, key: await stage.keyWith(workspace, ['govern']) };
     const end: { why: string | null } = { why: null };

@@ -42,7 +42,7 @@ export const parts: readonly Part[] = [
     command: [
       'sh',
       '-c',
-      'flood="node --import tsx test/long/flood.ts"; $flood; a=$?; $flood --program control-plane; b=$?; $flood --minutes 5 --stall 60; [ "$a$b$?" = 000 ]',
+      'flood="node --import tsx test/long/flood.ts"; $flood; a=$?; $flood --program control-plane; b=$?; $flood --minutes 5 --stall 60 --every-door; [ "$a$b$?" = 000 ]',
     ],
   },
   {
