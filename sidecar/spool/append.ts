@@ -2,9 +2,10 @@
 // of the event loop. On return, or when the promise resolves, the entry is as durable as the spool was opened for.
 //
 // A group collects (framed, in order, waiting for the end of the turn), is written in one write and, with durability
-// `disk`, synced. The first entries of a turn do not wait for its end, which is long where many others ask. One group is synced at a time; meanwhile the next one collects. A failure refuses the group, and
-// those that collect behind it, since their sequences counted on it. With `remote` a written entry waits for its
-// acknowledgement: not the group, whose next one is written meanwhile.
+// `disk`, synced. Where the turn before was long, because many others ask, the first entries of a turn do not wait for its end. One group is
+// synced at a time; meanwhile the next one collects. A failure refuses the group, and those that collect behind it, since their sequences
+// counted on it. With `remote` a written entry waits for its acknowledgement: not the group, whose next one is written meanwhile.
+import type { Clock } from '../clock.ts';
 import type { Confirmations } from './confirmations.ts';
 import { AuditUnavailable } from './unavailable.ts';
 import type { Writer } from './writer.ts';
@@ -27,22 +28,25 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** So many entries of a turn are written by themselves: a write costs little beside a call, and where many come, most of them share one. */
+/** So many entries of a turn are written by themselves, where the turn before took `longMs` from its first entry on. */
 const aloneMax = 2;
+const longMs = 3;
 /** A group is not let grow beyond this. */
 const groupBytesMax = 1024 * 1024;
 
 export interface AppendingConfig {
+  readonly clock: Pick<Clock, 'now'>;
   readonly durability: Durability;
   /** Of durability `remote`. */
   readonly confirmations: Confirmations | undefined;
   readonly onAppended: () => void;
 }
 
-export function createAppending(writer: Writer, { durability, confirmations, onAppended }: AppendingConfig): Appending {
+export function createAppending(writer: Writer, { clock, durability, confirmations, onAppended }: AppendingConfig): Appending {
   let group: Waiting[] = [];
   let isScheduled = false;
   let inTurn = 0;
+  let wasLong = false;
   let isSyncing = false;
   let onIdle = (): void => {};
 
@@ -86,10 +90,12 @@ export function createAppending(writer: Writer, { durability, confirmations, onA
 
   function schedule(): void {
     inTurn += 1;
-    if (inTurn <= aloneMax && durability !== 'disk') process.nextTick(flush);
+    if (wasLong && inTurn <= aloneMax && durability !== 'disk') process.nextTick(flush);
     if (isScheduled) return;
     isScheduled = true;
+    const began = clock.now();
     setImmediate(() => {
+      wasLong = clock.now() - began >= longMs;
       isScheduled = false;
       inTurn = 0;
       flush();

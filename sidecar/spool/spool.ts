@@ -83,7 +83,7 @@ export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<S
     othersBytes,
     ...(survivesPowerLoss && { powerLoss: { syncFolder: () => syncFolder(hold.folder) } }),
   });
-  const appending = createAppending(writer, { durability, confirmations, onAppended: backlog.noteAppended });
+  const appending = createAppending(writer, { clock, durability, confirmations, onAppended: backlog.noteAppended });
 
   return {
     backlog,

@@ -96,8 +96,13 @@ export async function createTestSidecar({
       const offered = cell.offer(snapshotMessage({ revision, ...next }));
       if (!offered.ok) throw new Error(`${offered.code}: ${offered.message}`);
     },
-    entries: async () =>
-      (await readAll(spool.backlog)).map((record) => ('entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost.reason))),
+    entries: async () => {
+      // What is under way in this turn of the event loop is written at the end of it, or of the next.
+      for (let turn = 0; turn < 2; turn += 1) await new Promise((ended) => setImmediate(ended));
+      return (await readAll(spool.backlog)).map((record) =>
+        'entry' in record ? parseEntry(record.entry.toString()) : lost(record.lost.reason),
+      );
+    },
     linkCredentials: null,
     leasing: {
       status: () => ({ link: 'open', problem: null, counters: 0, waiting: 0, waits: 0, dryDenials: 0, granted: 0, used: 0 }),

@@ -120,6 +120,8 @@ test('a key whose workspace is gone, and one that takes long to find, hold up no
   note('slow');
   await vi.advanceTimersByTimeAsync(5_000);
   found(foundIn(sidecar, 'slow'));
+  // It is written at the end of a turn of the event loop.
+  expect(await counted(sidecar)).toEqual({ good: 1, slow: 1 });
   await vi.advanceTimersByTimeAsync(1_000);
   found(foundIn(sidecar, 'slow'));
   await refused.close();

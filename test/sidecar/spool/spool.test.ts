@@ -48,6 +48,40 @@ test('the asynchronous door writes everything of one turn at once, in the order 
   await spool.close();
 });
 
+test('where the turn before was long, the first two entries of a turn are written before its end', async () => {
+  const clock = createManualClock();
+  let writes = 0;
+  const spool = await openTestSpool({
+    folder: temporaryFolder(),
+    clock,
+    fs: {
+      writeSync(...args) {
+        writes += 1;
+        return diskFs.writeSync(...args);
+      },
+    },
+  });
+  /** Writes before the end of the turn, which takes so many ms, and in all. */
+  const turn = async (ms: number): Promise<readonly number[]> => {
+    writes = 0;
+    const all: Promise<number>[] = [];
+    for (let n = 0; n < 4; n += 1) {
+      all.push(spool.appendAsync('{}'));
+      await new Promise<void>((ticked) => process.nextTick(ticked));
+    }
+    const before = writes;
+    clock.advance(ms);
+    await Promise.all(all);
+    await new Promise((ended) => setImmediate(ended));
+    return [before, writes];
+  };
+  expect(await turn(2)).toEqual([0, 1]);
+  expect(await turn(3)).toEqual([0, 1]);
+  expect(await turn(2)).toEqual([2, 3]);
+  expect(await turn(2)).toEqual([0, 1]);
+  await spool.close();
+});
+
 test('with durability disk a promise resolves after a sync, which all that came meanwhile share, and nothing is shipped before it', async () => {
   const folder = temporaryFolder();
   const syncs: (() => void)[] = [];
