@@ -56,10 +56,13 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     const { socket } = request.raw;
     // A pipelined request while the one before it waits: only a flood sends such, and nothing would bound how many.
     if (waiting.has(socket)) return void socket.destroy();
-    if (request.routeOptions.config.waitsForNobody === true) return done();
+    // Made anew each time that it is asked for.
+    const { config, bodyLimit } = request.routeOptions;
+    if (config.waitsForNobody === true) return done();
     const caller = whose(request);
-    request.share = { recognisedAs: null, isStranger: false, held: null };
-    if (!request.is404 && !rooms.enter(request.share, caller, request, reply)) return refuse(request, reply);
+    const share: Share = { bodyLimit, bodyBytes: bodyBytesOf(request, bodyLimit), recognisedAs: null, isStranger: false, held: null };
+    request.share = share;
+    if (!request.is404 && !rooms.enter(share, caller, reply)) return refuse(request, reply);
     const begin = (): void => {
       if (request.is404) missing(request, reply);
       else done();
@@ -117,7 +120,7 @@ const shownIn = ({ headers: { authorization, cookie } }: FastifyRequest): string
 /** Where the bytes of a request's body are counted. */
 interface Rooms {
   /** It waits, and nothing of it is read. False: there is no room. */
-  enter(share: Share, caller: string | null, request: FastifyRequest, reply: FastifyReply): boolean;
+  enter(share: Share, caller: string | null, reply: FastifyReply): boolean;
   /** It is read now. False: there is no room. */
   read(request: FastifyRequest, reply: FastifyReply): boolean;
   /** It was read, and what it holds is made now, or once there is room. False: there was none in time. */
@@ -126,6 +129,9 @@ interface Rooms {
 
 /** A request in the rooms. */
 interface Share {
+  readonly bodyLimit: number;
+  /** What its body takes, as far as its head tells. */
+  readonly bodyBytes: number;
   /** By its route; null: not yet. */
   recognisedAs: string | null;
   /** It has entered without a key that is known to be good. */
@@ -166,8 +172,8 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
   };
 
   return {
-    enter: (share, caller, request, reply) => {
-      const bytes = bodyBytesOf(request);
+    enter: (share, caller, reply) => {
+      const bytes = share.bodyBytes;
       if (bytes === 0) return true;
       if (caller !== null) return take(share, caller, bytes, reply);
       const held = Math.min(bytes, unreadBytes);
@@ -182,15 +188,14 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
     read: (request, reply) => {
       const { share } = request;
       if (share === null || !share.isStranger) return true;
-      const bytes = bodyBytesOf(request);
-      const caller = share.recognisedAs;
-      return caller === null ? bytes <= unreadBytes : take(share, caller, bytes, reply);
+      const { recognisedAs: caller, bodyBytes } = share;
+      return caller === null ? bodyBytes <= unreadBytes : take(share, caller, bodyBytes, reply);
     },
     parse: (request, reply) => {
-      const { body, share, routeOptions, headers } = request;
+      const { body, share, headers } = request;
       if (share === null || !Buffer.isBuffer(body) || hasLeft(reply)) return true;
       const held = share.held ?? hold(share, strangers, 0, reply);
-      const parsing = { most: valuesMaxOf(routeOptions.bodyLimit), type: headers['content-type'] ?? '' };
+      const parsing = { most: valuesMaxOf(share.bodyLimit), type: headers['content-type'] ?? '' };
       const more = bodies.parsedBytes(body, parsing) - held.bytes;
       if (more <= 0) return true;
       if (!bodies.takeMore(held.caller, more, held.bytes)) return waitForMore(held, more, reply);
@@ -201,15 +206,14 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
 }
 
 /** With more values it is refused before it is parsed. */
-const valuesMaxOf = (bodyLimit: number = bounds.bodyBytes): number =>
+const valuesMaxOf = (bodyLimit: number): number =>
   bodyLimit > bounds.bodyBytes ? Math.max(bounds.toolOutputNodes, bounds.policySetNodes) : bounds.jsonNodes;
 
 /** What is longer than it may be is not read; one that does not say how long it is may be as long as any. */
-function bodyBytesOf({ headers, routeOptions }: FastifyRequest): number {
-  const most = routeOptions.bodyLimit ?? bounds.bodyBytes;
-  if (headers['transfer-encoding'] !== undefined) return most;
+function bodyBytesOf({ headers }: FastifyRequest, bodyLimit: number): number {
+  if (headers['transfer-encoding'] !== undefined) return bodyLimit;
   const said = Number(headers['content-length'] ?? 0);
-  return said > most ? 0 : said;
+  return said > bodyLimit ? 0 : said;
 }
 
 type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: Barred) => void;

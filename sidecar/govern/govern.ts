@@ -69,6 +69,13 @@ export type Takes = boolean | ((changed: unknown) => boolean);
 
 export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
 
+/** Whether a caller has gone; an `AbortSignal` is one. */
+export interface Gone {
+  readonly aborted: boolean;
+  /** `listener` is called once it goes, and may be called again. */
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
+}
+
 /** How a door asks. */
 export interface Asking {
   /** Whether it can replace the input by a redacted one. */
@@ -76,7 +83,7 @@ export interface Asking {
   /** By `GovernDeps.clock.now`: what is not decided by then is denied, and nothing of it counts. Absent: whoever asked waits. */
   readonly until?: number;
   /** The caller has gone, and will not make the call. Absent: the door cannot tell, or the call is made whether it has gone or not. */
-  readonly gone?: AbortSignal;
+  readonly gone?: Gone;
 }
 
 /** What is judged, and by when. */

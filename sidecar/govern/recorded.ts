@@ -12,7 +12,7 @@
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { AuditUnavailable } from '../spool/unavailable.ts';
-import type { Judged, JudgedCall, NotMade } from './govern.ts';
+import type { Gone, Judged, JudgedCall, NotMade } from './govern.ts';
 import type { Governing } from './governing.ts';
 import type { Denial, Verdict } from './verdict.ts';
 
@@ -55,11 +55,7 @@ export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> |
  * counts. Where it has gone, what the call had counted is given back, a second entry with the same request id says so, and the answer is a
  * denial that is not read.
  */
-export async function recordedForCaller(
-  sidecar: Governing,
-  judging: JudgedCall | Promise<JudgedCall>,
-  gone: AbortSignal,
-): Promise<Verdict> {
+export async function recordedForCaller(sidecar: Governing, judging: JudgedCall | Promise<JudgedCall>, gone: Gone): Promise<Verdict> {
   const judged = judging instanceof Promise ? await judging : judging;
   const verdict = await recordedInTurn(sidecar, judged);
   if (!verdict.allowed || judged.notMade === undefined) return verdict;

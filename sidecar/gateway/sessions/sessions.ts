@@ -99,7 +99,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
 
   const usageOf = (share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage => {
     const now = clock.now();
-    const key = joined(...of.agents);
+    const key = of.agents.join('\n');
     const known = place.usages.get(key);
     if (known !== undefined && now < endOf(place, known, maxDurationMs)) return known;
     const shared = agentId === null || !place.isNamed ? null : { id: runIdOf(of), agentId, of };
@@ -117,8 +117,9 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       const now = clock.now();
       room.tend(now);
       const share = shareOf(identity.keyId);
-      const place = share.enter(joined(identity.sub, sessionId), sessionId !== identity.keyId, now);
-      const askedKey = joined(tier, client.name, client.version ?? '', ...chain);
+      const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
+      // None of these holds a line break.
+      const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
       const known = place.variants.get(askedKey);
       const isKnown = known !== undefined && known.policy.deref() === index && known.narrowed === place.narrowed && now < known.endsAt;
       if (isKnown && delegatedTools === null) return known.session;
@@ -165,9 +166,6 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
     },
   };
 }
-
-/** Of names, which hold no line break. */
-const joined = (...names: readonly string[]): string => names.join('\n');
 
 /** Holds the sessions alone: a room outlives the workspaces that a control plane governs for a while, and their policies. */
 const tendIn =
