@@ -44,6 +44,13 @@ const benches: Readonly<Record<string, Bench>> = {
   ...sideBenches,
 };
 
+interface Seen {
+  readonly results: ReadonlyMap<string, readonly Result[]>;
+  readonly missing: readonly string[];
+}
+
+const nothing: Seen = { results: new Map(), missing: [] };
+
 const { values: options, positionals: asked } = parseOptions();
 const isAsked = (name: string, of: string): boolean => name === of || name.startsWith(`${of}-`);
 const names = Object.keys(benches).filter((name) => asked.length === 0 || asked.some((of) => isAsked(name, of)));
@@ -105,13 +112,6 @@ async function measureAll(): Promise<number> {
   for (const what of missing) console.log(`# not measured: ${what}`);
   return missing.length === 0 && differences.length === 0 ? 0 : 1;
 }
-
-interface Seen {
-  readonly results: ReadonlyMap<string, readonly Result[]>;
-  readonly missing: readonly string[];
-}
-
-const nothing: Seen = { results: new Map(), missing: [] };
 
 /** So many runs, of which each bench's follow each other: what a machine does besides is nearly the same for all of them. */
 async function measureTimes(times: number, side: SideOptions): Promise<readonly Seen[]> {
