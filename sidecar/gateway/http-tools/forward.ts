@@ -1,5 +1,5 @@
 // Forwards one permitted call to the tool's server and returns the answer. States: asked (nothing has arrived) →
-// answering (the head has arrived and the body is being sent) → told (the outcome is recorded, exactly once).
+// answering (the head has arrived and the body is being sent) → recorded (the outcome is recorded, exactly once).
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
