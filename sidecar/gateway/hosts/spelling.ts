@@ -12,10 +12,7 @@ export interface Spelling {
   /** Replaces any other character. */
   readonly mark: string;
   readonly cut: Cut | null;
-  /**
-   * The suffix that the host appends, as far as it writes them, to the name of a server or tool that another one also
-   * has.
-   */
+  /** The suffix of a server or tool with the same name as another one in the host's spelling. */
   readonly digest: RegExp | null;
   /** Whether a run of replaced characters becomes one `mark`. */
   readonly inRuns?: true;

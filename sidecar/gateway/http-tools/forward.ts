@@ -88,7 +88,7 @@ const tracedBy = (span: CallSpan, headers: Headers): Headers => ({
   ...span.headers(),
 });
 
-// The proxy's types describe the answer of another client. Its undici client returns this type.
+// The proxy's types describe the answer of another client. Its own client returns this type.
 const answerOf = (res: object): Answer => res as Answer;
 
 /** Redaction for headers, which are not part of the input or the output. */
@@ -139,7 +139,7 @@ async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequ
       return answerJson(forwarding, reply, { tell, read: await redactedJson(from.stream, treatment.redactor, run.numbers) });
     case 'pass':
     case 'stream':
-      // After this turn, a body from the same packet as the head has arrived.
+      // After this await, a body from the same packet as the head has arrived.
       await Promise.resolve();
       if (hasBody && length !== undefined && from.stream.readableLength === Number(length))
         return answerWhole(forwarding, reply, { tell, look: treatment.look, bytes: wholeOf(from.stream) });

@@ -44,7 +44,7 @@ async function answerOf({ statusCode: status, headers, body }: Dispatcher.Respon
     const value = headers[name];
     return Array.isArray(value) ? refuse(`the tool server sent the header ${name} twice`) : value;
   };
-  // No code handles an error of a destroyed body.
+  // Ignores errors of a body after it was destroyed.
   body.on('error', () => undefined);
   if (status >= 300 && status < 400) refuse('the tool server answered with a redirect, which is not followed');
   if (status === 401 || status === 407) refuse('the tool server does not take the credentials it is sent');

@@ -71,7 +71,7 @@ async function prepareToolCall(calling: ToolCalling): Promise<Prepared> {
   if (typeof name !== 'string') throw badParams('params.name must be the name of a tool');
   if (args !== undefined && !isFields(args)) throw badParams('params.arguments must be an object');
   if ('task' in message.params) throw badParams('params.task: calls as tasks are not taken here');
-  // A caller that may not call the tool must not cause a request for the list.
+  // A caller without permission for the tool must not cause a request for the list.
   if (offers(govern, run, policyName(server, name))) await refreshCatalog(calling, name);
   const declared = era === 'modern' ? (catalog.tools.get(name)?.headers ?? []) : [];
   const mismatch = paramHeaderProblem(declared, args, headers);

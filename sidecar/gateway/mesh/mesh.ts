@@ -1,6 +1,6 @@
-// The gRPC endpoint for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), on its own port. The gateways run
-// on the same machine, so the connection is plain text and is bound to loopback unless the operator configures another
-// address.
+// The gRPC endpoint for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), on its own port. The gateways
+// normally run on the same machine. Therefore the connection is plain text and is bound to loopback unless the operator
+// configures another address.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { authorizationService, extMcpService } from '@tollgate/proto/mesh';
 import { type ExtAuthzDeps, extAuthz } from './ext-authz.ts';

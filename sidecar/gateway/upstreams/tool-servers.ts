@@ -6,7 +6,6 @@
 //
 // States: a server remains the same object while its definition is unchanged. When the definition changes or
 // disappears, the server ends with all its programs, and a new object replaces it.
-// with all its programs, and another takes its place.
 import type { CompiledServer, CompiledTarget } from '@tollgate/proto/contract';
 import { serverUrlProblem } from '@tollgate/proto/contract';
 import type { Index } from '../../decide/build-index.ts';

@@ -1,7 +1,7 @@
 // One session of the revisions before 2026-07-28 with its own program. The program has one channel for all messages.
 // This module assigns them to streams. An answer or a progress message belongs to the stream of its request. A message
-// that names no request belongs to the newest open stream, or to the stream that the client keeps open, or to the
-// backlog for that stream.
+// that names no request belongs to the stream of the newest open request, or to the stream that the client keeps open,
+// or to the backlog for that stream.
 //
 // States of a request: open (its answer is pending, even after its client disconnected, because no other stream carries
 // it) → answered or cancelled (later messages for it are dropped). All requests end when the program has exited.
