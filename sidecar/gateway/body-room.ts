@@ -25,7 +25,7 @@ interface RoomSizes {
  * 110 MB of heap.
  */
 const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
-/** Bodies wait this many times less than messages, because agents wait for a decision. */
+/** The maximum wait of a body is shorter than that of a message by this factor, because agents wait for a decision. */
 const bodiesWaitLess = 10;
 
 interface Waiting {

@@ -17,7 +17,10 @@ export interface CostDenial {
   readonly code: ReasonCode;
   /** In words that a model or a person can act on. */
   readonly reason: string;
-  /** The reason why the run has ended. Null: it may still become possible, because other reservations hold the missing part. */
+  /**
+   * The reason why the run has ended. Null: it may still become possible, because other reservations hold the missing
+   * part.
+   */
   readonly stopped: StopReason | null;
 }
 
