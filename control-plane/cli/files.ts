@@ -1,4 +1,4 @@
-// Writes a file completely or not at all. Only its owner can read it.
+// Writes a file completely or leaves it unchanged. Only its owner can read it.
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { Failure } from './failure.ts';
 

@@ -27,8 +27,8 @@ export async function findLibraryKeys(client: Client, keys: readonly Row[]): Pro
 }
 
 /**
- * Checks the workspace that this machine is configured for. The result is empty if there is none, or if the key must
- * not list keys.
+ * Checks the workspace that this machine is configured for. The result is empty without such a workspace, or if the key
+ * lacks permission to list keys.
  */
 export async function libraryKeysHere(connect: () => Promise<Client>): Promise<readonly LibraryKey[]> {
   try {

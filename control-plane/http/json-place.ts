@@ -43,7 +43,7 @@ function skipBlanks(text: string, from: number): number {
 const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 
 /**
- * Returns what is expected after the token, or null when the token is misplaced. Updates `open`, the list of open
+ * Returns the expectation after the token, or null when the token is misplaced. Updates `open`, the list of open
  * brackets.
  */
 function step(expected: Expected, found: string, open: string[]): Expected | null {

@@ -27,7 +27,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** Returns the service account of the pod in which this process runs, or why there is none. */
+/** Returns the service account of the pod in which this process runs, or why it has no service account. */
 export async function accountOfPod(env: Env, folder = accountFolder): Promise<Account | { readonly problem: string }> {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';

@@ -22,7 +22,7 @@ export interface TendedMaterial {
 }
 
 interface Deps {
-  /** Returns the current material; the same object `held` if it is unchanged. Throws when there is none. */
+  /** Returns the current material; the same object `held` if it is unchanged. Throws when there is no material. */
   readonly find: (held: Material | null) => Promise<Material>;
   readonly now: () => Date;
   readonly log: {

@@ -1,6 +1,7 @@
 // The line that a host runs before and after each call: `<program> hook <host> [--host-version V] [--agent NAME]`. It
 // includes a part that denies the call if the program itself cannot be started, because no host denies then (exit code
-// 127, or 1). This file also reads such a line, in every form that was ever installed and with the changes of a user.
+// 127, or 1). This file also reads such a line, in every form that any version installed, and with the changes of a
+// user.
 import type { HostName } from '@tollgate/proto/contract';
 import { parseShellLine, type Shell, type ShellCommand, type ShellLine } from './shell-line.ts';
 

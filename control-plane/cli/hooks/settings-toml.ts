@@ -19,7 +19,7 @@ export interface Handler {
 type Table = readonly [event: string, handler: Handler];
 export type Tables = readonly Table[];
 
-/** Puts each of `tables` in place of our table, or at the end if there is none. */
+/** Puts each of `tables` in place of our table, or at the end if ours does not exist. */
 export function putTables(text: string, tables: Tables, isOurs: IsOurs): string {
   const events = tables.map(([event]) => event);
   let edited = removeTables(text, { leaves: leavesForNew(isOurs, events), isOurs });

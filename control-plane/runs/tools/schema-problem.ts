@@ -42,7 +42,7 @@ const options: Options = {
   inlineRefs: false,
   addUsedSchema: false,
   logger: false,
-  // Optimizing takes longer than it saves.
+  // Optimisation takes more time than it saves.
   code: { optimize: false },
 };
 
