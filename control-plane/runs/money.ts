@@ -22,9 +22,9 @@ export interface Money {
    */
   reserve(run: RunRef, wanted: Wanted, signal?: AbortSignal): Promise<Reserved>;
   /**
-   * Returns the unspent part. The spent amount never exceeds the granted amount. A second call changes nothing. Also
-   * resolves when the database does not answer or when the signal is aborted first: the end of the run settles the
-   * amount.
+   * Releases the unspent part of the reservation. The spent amount never exceeds the granted amount. A second call
+   * changes nothing. Also resolves when the database does not answer or when the signal is aborted first: the end of
+   * the run settles the amount.
    */
   settle(run: RunRef, reservationId: string, spent: number, signal?: AbortSignal): Promise<void>;
 }
