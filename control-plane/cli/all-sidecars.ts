@@ -1,8 +1,8 @@
-// The sidecars of a workspace, over all pages.
+// Reads the sidecars of a workspace over all pages.
 import { type Row, rowsIn } from './answer.ts';
 import type { Client } from './client.ts';
 
-/** All pages as one answer; the newest revision is that of the last. */
+/** Returns all pages as one answer. The newest revision is the one of the last page. */
 export async function readAllSidecars(client: Client): Promise<Row> {
   const sidecars: Row[] = [];
   for (let cursor: string | undefined; ; ) {

@@ -1,12 +1,12 @@
-// Reads what a control plane answered, which may be older, newer, or no control plane at all: what is not as expected
-// is a Failure that names the field.
+// Reads the answer of a control plane. The server may be older, newer, or not a control plane. An unexpected answer
+// throws a Failure that names the field.
 import { Failure } from './failure.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
 export const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The objects of a list in an answer. */
+/** Returns the objects of a list in an answer. */
 export function rowsIn(row: Row, name: string): readonly Row[] {
   const list = row[name];
   if (!Array.isArray(list) || !list.every(isRow)) throw unexpected(name, 'a list');
@@ -31,7 +31,7 @@ export function numberIn(row: Row, name: string): number {
   return value;
 }
 
-/** Without the fields that are undefined, and so not said. */
+/** Returns the row without undefined fields, so that they are not sent. */
 export const given = (row: Row): Row => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
 
 const unexpected = (name: string, what: string): Failure =>

@@ -1,5 +1,5 @@
-// Talks REST to a control plane. Reads that are told to wait (429, 503) are asked again, three times at most; every
-// other refusal is a Failure in words. The key is in one header and nowhere else.
+// Sends REST requests to a control plane. Reads that are answered with 429 or 503 are retried, at most three times.
+// Every other error answer is a Failure in words. The key is sent only in one header.
 import { type Row, given, isRow } from './answer.ts';
 import { Failure, Outage } from './failure.ts';
 import { explainNetworkError, explainRefusal, retryAfterMs } from './refusals.ts';
@@ -11,9 +11,9 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 interface Question {
   readonly query?: Row;
   readonly body?: unknown;
-  /** The revision that must still be the last one. */
+  /** The write succeeds only if this is still the newest revision. */
   readonly ifMatch?: number;
-  /** Asked by POST, and changes nothing. */
+  /** The request uses POST but changes nothing. */
   readonly asksOnly?: boolean;
 }
 
@@ -25,25 +25,30 @@ interface StreamQuestion extends Question {
 export interface Client {
   readonly url: string;
   readonly workspace: string;
-  /** `{workspace}` in the path is that of the key. The answer's object; throws a Failure otherwise. */
+  /**
+   * `{workspace}` in the path is replaced by the workspace of the key. Returns the answer's object; throws a Failure
+   * otherwise.
+   */
   readonly ask: (method: Method, path: string, question?: Question) => Promise<Row>;
-  /** The status alone, of a GET. */
+  /** Sends a GET and returns only the status. */
   readonly probe: (path: string) => Promise<number>;
-  /** The pieces of an answer that goes on; the time limit is for its beginning, and the signal bounds all of it. */
+  /**
+   * Returns the pieces of a streamed answer. The time limit applies to its beginning; the signal applies to all of it.
+   */
   readonly stream: (method: Method, path: string, question?: StreamQuestion) => Promise<AsyncIterable<string>>;
 }
 
 export interface ClientConfig {
   readonly url: string;
   readonly key: string;
-  /** Where the key came from, for people. */
+  /** The source of the key, for people. */
   readonly keyFrom: string;
   readonly workspace: string;
   readonly timeoutMs: number;
   readonly note: (text: string) => void;
 }
 
-/** Of answers that go on. A page of something else would be read as one that is cut off. */
+/** The media types of streamed answers. Otherwise, another page would be read as an answer that was cut off. */
 const streamTypes = /^(?:application\/x-ndjson|text\/event-stream)\b/;
 
 const retriesMax = 3;
@@ -85,7 +90,7 @@ export function createClient(world: Pick<World, 'wait' | 'version'>, config: Cli
     }
   }
 
-  /** Runs `exchange` within the time limit, and says in words what went wrong with the network. */
+  /** Runs `exchange` within the time limit and explains network errors in words. */
   async function within<T>(asked: Asked, exchange: (signal: AbortSignal) => Promise<T>, until?: AbortSignal): Promise<T> {
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(new DOMException('too late', 'TimeoutError')), timeoutMs);
@@ -145,7 +150,7 @@ interface Asked {
   readonly asksOnly: boolean;
 }
 
-/** A write whose answer is lost may have been done. */
+/** A write without a received answer may have been executed. */
 function perhapsDone({ method, path, asksOnly }: Asked): readonly string[] {
   if (method === 'GET' || asksOnly) return [];
   const look = path.includes('{workspace}') ? 'tollgate events' : 'tollgate workspace list';
@@ -189,9 +194,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What was given on the command line, as one segment of a path. */
+/** Encodes a text from the command line as one segment of a path. */
 export function segment(text: string): string {
-  // A URL would take these for the way up.
+  // A URL would resolve these to the parent path.
   if (text === '' || text === '.' || text === '..') throw new Failure(`${text === '' ? 'nothing' : text} is no name that can be asked for`);
   return encodeURIComponent(text);
 }

@@ -1,22 +1,23 @@
-// How a command of the tree is joined to its work: it gets its words, options, printer and, when it asks, a client.
+// Connects a command of the tree to its implementation, which receives its words, options, a printer and, on request, a
+// client.
 import type { Command } from 'commander';
 import type { Client } from './client.ts';
 import { connect, connectAsOperator, type Globals } from './connect.ts';
 import { createPrinter, type Printer } from './print.ts';
 import type { World } from './world.ts';
 
-/** 0 done, 1 could not, 2 something differs, 124 took too long, 130 interrupted. */
+/** 0 done, 1 failed, 2 something differs, 124 timeout, 130 interrupted. */
 export type ExitCode = 0 | 1 | 2 | 124 | 130;
 
 export interface Cli {
   readonly world: World;
-  /** What the command that ran came to. */
+  /** The exit code of the command that ran. */
   exitCode: ExitCode;
 }
 
 export interface Asked<O> {
   readonly world: World;
-  /** The arguments; commander has seen to it that the required ones are there. */
+  /** The arguments. Commander has checked that the required ones are present. */
   readonly words: readonly string[];
   readonly options: O & Globals;
   readonly print: Printer;

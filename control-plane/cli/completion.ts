@@ -1,25 +1,25 @@
-// Completion scripts for three shells from one description of the commands. Each script finds which command the words
-// so far name, stepping over options and their values, and offers that command's words.
+// Builds completion scripts for three shells from one description of the commands. Each script finds the command that
+// the words so far name, skips options and their values, and offers the words of that command.
 import type { Command, Option } from 'commander';
 
 interface Flag {
   readonly names: readonly string[];
   readonly takesValue: boolean;
   readonly choices: readonly string[];
-  /** Whether its value is a path. */
+  /** Whether the option's value is a path. */
   readonly path: boolean;
   readonly words: string;
 }
 
 interface Node {
-  /** The words that name it, `policy apply`; none for the program. */
+  /** The words that name the command, such as `policy apply`; empty for the program. */
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly words: string }[];
   readonly flags: readonly Flag[];
   readonly choices: readonly string[];
 }
 
-/** Every command, the program first; each with the program's options. */
+/** Returns every command, the program first. Each has the program's options too. */
 export function treeOf(program: Command): readonly Node[] {
   const shared = flagsOf(program);
   const visit = (command: Command, path: string): readonly Node[] => [
@@ -53,7 +53,7 @@ const namesWith = (tree: readonly Node[], which: (flag: Flag) => boolean): reado
 const wordsOf = ({ commands, flags, choices }: Node): string =>
   [...commands.map(({ name }) => name), ...choices, ...flags.flatMap(({ names }) => names)].join(' ');
 
-/** The `case` that knows a command's path from its words, for bash and zsh. */
+/** The `case` pattern that recognises a command's path from its words, for bash and zsh. */
 const pathCases = (tree: readonly Node[]): string =>
   tree
     .filter(({ path }) => path !== '')

@@ -1,5 +1,6 @@
-// Which control plane a command talks to, and as whom. `--url` before TOLLGATE_URL before the profile; TOLLGATE_KEY
-// before the profile's key. A profile's key goes to the profile's own address only.
+// Selects the control plane and the key of a command. `--url` has priority over TOLLGATE_URL, which has priority over
+// the profile. TOLLGATE_KEY has priority over the profile's key. A profile's key is sent only to the profile's own
+// address.
 import { isLoopback, parseKey } from '@tollgate/proto/contract';
 import { type Client, createClient } from './client.ts';
 import { Failure } from './failure.ts';
@@ -11,11 +12,11 @@ export interface Globals {
   readonly json?: true;
   readonly url?: string;
   readonly profile?: string;
-  /** Absent: nobody said. */
+  /** Absent: not given. */
   readonly timeout?: string;
 }
 
-/** What commands other than `start` read of the environment, as ours. */
+/** Our environment variables that commands other than `start` read. */
 export const cliVariables = [
   'TOLLGATE_URL',
   'TOLLGATE_KEY',
@@ -26,11 +27,11 @@ export const cliVariables = [
 
 const standardUrl = 'http://127.0.0.1:8080';
 
-/** A client of the workspace that the key names. */
+/** Creates a client of the workspace that the key names. */
 export async function connect(world: World, globals: Globals, note: (text: string) => void): Promise<Client> {
   const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
   const fromEnvironment = filled(world.env['TOLLGATE_KEY']);
-  // With both at hand no profile is asked, nor complained of.
+  // With both given, the profile is not read, so a broken profile causes no error.
   const profile = named !== undefined && fromEnvironment !== undefined ? null : await readProfile(world, globals.profile);
   const key = fromEnvironment ?? profile?.key;
   if (key === undefined) throw new Failure('there is no key: set TOLLGATE_KEY, or save one with tollgate profile add <name> --url <url>');
@@ -45,18 +46,18 @@ export async function connect(world: World, globals: Globals, note: (text: strin
   return createClient(world, { url, key, keyFrom, workspace, timeoutMs: answerMs(globals), note });
 }
 
-/** A client for those who make workspaces. */
+/** Creates a client for the operator, who manages workspaces. */
 export async function connectAsOperator(world: World, globals: Globals, note: (text: string) => void): Promise<Client> {
   const key = filled(world.env['TOLLGATE_OPERATOR_KEY']);
   if (key === undefined) throw new Failure("workspaces need the operator's key: set TOLLGATE_OPERATOR_KEY to that of the control plane");
-  // What a header cannot hold would come back in the words of whoever refuses it.
+  // The error for a character that a header cannot contain would quote the key.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Failure('TOLLGATE_OPERATOR_KEY must be printable characters without blanks');
   const named = filled(globals.url) ?? filled(world.env['TOLLGATE_URL']);
   const url = checkUrl(named ?? (await readProfile(world, globals.profile))?.url ?? standardUrl, world.env);
   return createClient(world, { url, key, keyFrom: 'TOLLGATE_OPERATOR_KEY', workspace: '', timeoutMs: answerMs(globals), note });
 }
 
-/** The address without a slash at its end. */
+/** Returns the address without a trailing slash. */
 export function checkUrl(text: string, env: World['env']): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
@@ -71,7 +72,7 @@ export function checkUrl(text: string, env: World['env']): string {
 }
 
 const standardTimeout = '30';
-/** No run may last longer. */
+/** No run may last longer than this. */
 const timeoutSecondsMax = 86_400;
 const answerMsMax = 300_000;
 
@@ -82,7 +83,7 @@ export function timeoutOf({ timeout = standardTimeout }: Globals): number {
   return seconds * 1_000;
 }
 
-/** A run may be given longer; what is asked beside it is not waited for as long. */
+/** A run may have a longer time limit. The wait for any other answer is at most `answerMsMax`. */
 const answerMs = (globals: Globals): number => Math.min(timeoutOf(globals), answerMsMax);
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');

@@ -1,5 +1,5 @@
-// What a server sends never reaches the terminal as a control sequence: each control, format and line-separating
-// character is written as its escape.
+// Makes sure that no data of a server reaches the terminal as a control sequence. Each control, format and
+// line-separating character is written as its escape.
 
 const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const unsafeInJson = /[\u007f-\u009f\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
@@ -7,7 +7,7 @@ const short: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t'
 
 export const escapeText = (text: string): string => text.replaceAll(unsafe, (character) => short[character] ?? escapeUnits(character));
 
-/** The same value: what JSON would leave as it is, is written `\uXXXX`. */
+/** The JSON has the same value. Characters that JSON would not escape are written as `\uXXXX`. */
 export const safeJson = (value: unknown, indent?: number): string =>
   (JSON.stringify(value, null, indent) ?? 'null').replaceAll(unsafeInJson, escapeUnits);
 

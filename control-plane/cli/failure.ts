@@ -1,8 +1,8 @@
-// What a person must read when a command cannot do its work: what happened, where, and what would be right. It never
-// holds a secret. Everything else that is thrown is a bug of ours.
+// An error that a person must read when a command cannot do its work: what happened, where, and what would be correct.
+// It never contains a secret. Any other thrown error is a bug of ours.
 export class Failure extends Error {
   override readonly name = 'Failure';
-  /** One line each, below the message. */
+  /** Printed below the message, one line each. */
   readonly details: readonly string[];
 
   constructor(message: string, details: readonly string[] = [], cause?: unknown) {
@@ -11,5 +11,5 @@ export class Failure extends Error {
   }
 }
 
-/** The network or the control plane was not there; the same may work in a while. */
+/** The network or the control plane was unavailable. A later retry may succeed. */
 export class Outage extends Failure {}

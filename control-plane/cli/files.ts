@@ -1,4 +1,4 @@
-// Writes a file whole or not at all, readable by its owner only.
+// Writes a file completely or leaves it unchanged. Only its owner can read it.
 import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { Failure } from './failure.ts';
 
@@ -6,7 +6,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   await writeStream(path, (write) => write(text));
 }
 
-/** What was written until a failure stays in `<path>.partial`. */
+/** After a failure, the part that was written stays in `<path>.partial`. */
 export async function writeStream(path: string, produce: (write: (text: string) => Promise<void>) => Promise<void>): Promise<void> {
   const partial = `${path}.partial`;
   await rm(partial, { force: true });

@@ -2,7 +2,7 @@ import { rowsIn, textIn } from './answer.ts';
 import type { Client } from './client.ts';
 import { Failure } from './failure.ts';
 
-/** By its id, or else by its name, if it is the only one with it. */
+/** Finds an agent by its id, or else by its name if only one agent has that name. */
 export async function findAgent({ ask }: Client, named: string): Promise<string> {
   const agents = rowsIn(await ask('GET', '/api/v1/agents'), 'profiles');
   const found = agents.filter((agent) => agent['id'] === named);

@@ -1,15 +1,15 @@
-// `tollgate hook <host>` in a process of its own: started by a host for every call of a tool, without the rest of the
-// command line. Nothing that goes wrong here may end as an allow.
+// `tollgate hook <host>` in its own process: a host starts it for every tool call, without the rest of the command
+// line. An error here must never result in an allow.
 import { homedir } from 'node:os';
 import { type HookSaid, runHook } from './commands/hook.ts';
 
-// A promise that nobody awaits ends here too.
+// Unhandled promise rejections are handled here too.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`tollgate: ${error.message}; the call is denied\n`);
   process.exit(2);
 });
 
-/** `bin.js` lets no other word through, and each with its value. */
+/** `bin.js` passes only these options, each with its value. */
 function saidIn(words: readonly string[]): HookSaid {
   const after = (name: string): string | undefined => (words.includes(name) ? words[words.indexOf(name) + 1] : undefined);
   return { hostVersion: after('--host-version') ?? null, agent: after('--agent') ?? '' };

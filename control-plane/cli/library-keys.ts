@@ -1,16 +1,17 @@
-// Keys of `sidecar.sync` that libraries alone use: `sidecar.library` would do, and is worth much less to who steals it.
+// Finds keys with `sidecar.sync` that only libraries use. For these, `sidecar.library` is enough, and such a key is
+// worth much less to a thief.
 import { readAllSidecars } from './all-sidecars.ts';
 import { type Row, rowsIn } from './answer.ts';
 import type { Client } from './client.ts';
 import { Failure } from './failure.ts';
 
-/** A sidecar is listed for a week after it has left. */
+/** A sidecar stays listed for a week after it has disconnected. */
 export interface LibraryKey {
   readonly id: string;
   readonly name: string;
 }
 
-/** Of the keys that `keys list` answers; none where the sidecars may not be read. */
+/** `keys`: the answer of `keys list`. The result is empty if the caller must not read the sidecars. */
 export async function findLibraryKeys(client: Client, keys: readonly Row[]): Promise<readonly LibraryKey[]> {
   const answer = await readAllSidecars(client).catch((error: unknown) => {
     if (error instanceof Failure) return { sidecars: [] };
@@ -25,7 +26,10 @@ export async function findLibraryKeys(client: Client, keys: readonly Row[]): Pro
   });
 }
 
-/** Of the workspace that this machine speaks for; none where it speaks for none, or may not list keys. */
+/**
+ * Checks the workspace that this machine is configured for. The result is empty without such a workspace, or if the key
+ * lacks permission to list keys.
+ */
 export async function libraryKeysHere(connect: () => Promise<Client>): Promise<readonly LibraryKey[]> {
   try {
     const client = await connect();

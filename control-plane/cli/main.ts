@@ -1,4 +1,4 @@
-// The command line: `tollgate <command>`. Everything of the process that a command may use is given here.
+// The command line: `tollgate <command>`. It passes everything of the process that a command may use.
 import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { runCli } from './program.ts';
 import { createPrompts } from './prompts.ts';
 
 const { stdin, stdout, stderr } = process;
-// A reader that leaves, such as `head`, has what it wanted.
+// A reader that closes the pipe, such as `head`, has read enough. That is not an error.
 for (const sink of [stdout, stderr])
   sink.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);

@@ -1,5 +1,5 @@
-// YAML as kubectl reads it: several documents in a file, YAML 1.1 where a mode is octal, and dates and times of day that
-// are text. What changes is changed in the text as it stands: comments, order and style of the rest stay.
+// Reads YAML as kubectl does: several documents in a file, YAML 1.1 (so a mode is octal), and dates and times of day as
+// text. Changes are made in the existing text: comments, order and style of the rest stay.
 import type { CreateNodeOptions, Document, DocumentOptions, ParseOptions, SchemaOptions, Tags } from 'yaml';
 import type { Operation } from '../inject/json-patch.ts';
 
@@ -21,11 +21,11 @@ export interface Manifest {
   /** `file:line`. */
   readonly place: string;
   readonly value: unknown;
-  /** Its text with these changes; `value` is what they make of it. */
+  /** Returns the text with these changes; `value` is the value after the changes. */
   readonly write: (changes: readonly Operation[], value: unknown) => string;
 }
 
-/** Every document that holds something, or every problem as `file:line:column: words`. */
+/** Returns every document with content, or every problem as `file:line:column: words`. */
 export async function readManifests(
   file: string,
   text: string,
@@ -54,7 +54,7 @@ export async function readManifests(
 
 function valueOf(document: Document): unknown {
   try {
-    // As JSON has it: what a merge brings, and nothing that only YAML knows.
+    // The value as JSON: merges are resolved, and values that only YAML has are removed.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: aliasesMax })));
   } catch {
     return undefined;
@@ -81,7 +81,7 @@ function applyTo(yaml: typeof import('yaml'), document: Document, change: Operat
   const key = path.at(-1) ?? '';
   const parent = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
   if (!yaml.isCollection(parent)) throw new Error(`a change names ${change.path}, which is no place of the document`);
-  // What grows is written in lines.
+  // A collection that gets new content is written over several lines.
   for (let depth = 0; depth < path.length; depth += 1) {
     const around = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
     if (yaml.isCollection(around)) around.flow = false;

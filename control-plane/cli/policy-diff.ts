@@ -1,10 +1,11 @@
-// What a change of policies would do, in lines for people: each document, and in it each place with what was and what is.
+// Shows what a change of policies would do, for people: each document, and in it each changed place with its old and
+// new value.
 import { type Row, rowsIn, textIn } from './answer.ts';
 import { safeJson } from './escape.ts';
 import type { Paint } from './print.ts';
 import { shown } from './table.ts';
 
-/** Of the answer to `policies/apply` or `rollback`. */
+/** `answer`: from `policies/apply` or `rollback`. */
 export function diffLines(answer: Row, paint: Paint): readonly string[] {
   const changes = rowsIn(answer, 'changes').flatMap((change) => documentLines(change, paint));
   const overrides = answer['overrides'] === undefined ? [] : rowsIn(answer, 'overrides');

@@ -1,5 +1,5 @@
-// Reads policy documents from YAML and JSON files, merged section by section. A document stands in one file only, and
-// whatever is wrong is said with its file, line and column, all of it at once.
+// Reads policy documents from YAML and JSON files and merges them section by section. A document may be in one file
+// only. All problems are reported together, with file, line and column.
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -10,7 +10,7 @@ import { parsePolicyText } from './policy-text.ts';
 const fileBytesMax = 4 * 1024 * 1024;
 const filesMax = 1_000;
 
-/** Sections as `policies/apply` takes them. `paths`: files, folders, and `-` for standard input. */
+/** Returns sections in the form of `policies/apply`. `paths`: files, folders, and `-` for standard input. */
 export async function readPolicies(paths: readonly string[], stdin: Readable): Promise<Row> {
   const names = (await Promise.all(paths.map(filesAt))).flat();
   if (names.length > filesMax) throw new Failure(`there are ${names.length} files; ${filesMax} are read at most`);
@@ -29,7 +29,7 @@ export async function readPolicies(paths: readonly string[], stdin: Readable): P
   return merged.value;
 }
 
-/** Keeps who brought each document. */
+/** Stores which file contains each document. */
 function createMerge(problems: string[]) {
   const value: Record<string, unknown> = {};
   const from = new Map<string, string>();
@@ -55,7 +55,7 @@ function createMerge(problems: string[]) {
   return { value, add };
 }
 
-/** A file by itself; of a folder and its folders the YAML and JSON files, in the order of their names. */
+/** Returns a file as it is. For a folder, returns the YAML and JSON files in it and its subfolders, sorted by name. */
 async function filesAt(path: string): Promise<readonly string[]> {
   if (path === '-') return [path];
   const found = await stat(path).catch(unreadable(path));
@@ -73,7 +73,7 @@ const unreadable =
     throw new Failure(code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read (${code})`, [], error);
   };
 
-/** Bounded; throws a Failure beyond. */
+/** Reads at most `fileBytesMax`; throws a Failure beyond that. */
 export async function readAll(stdin: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;

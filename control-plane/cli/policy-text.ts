@@ -1,11 +1,12 @@
-// One policy file as its value, or every problem as `file:line:column: words`. JSON is read as the YAML it is, so that
-// both have places. Aliases are bounded; what JSON cannot hold, or would read as something else, is refused.
+// Parses one policy file to its value, or to every problem as `file:line:column: words`. JSON is parsed as YAML, so
+// that both have places. Aliases are bounded. Values that JSON cannot represent, or would read differently, are
+// rejected.
 import type { Document, LineCounter, Scalar } from 'yaml';
 import { isRow, type Row } from './answer.ts';
 
 const aliasesMax = 100;
 const depthMax = 64;
-/** Of a set of policies, as the control plane exports it. */
+/** The sections of a set of policies, as the control plane exports it. */
 export const sections: readonly string[] = ['workspacePolicy', 'rolePolicies', 'agentTypePolicies', 'userPolicies'];
 
 type Parsed = { readonly value: Row } | { readonly problems: readonly string[] };
@@ -28,7 +29,7 @@ export async function parsePolicyText(file: string, text: string): Promise<Parse
   const value = toValue(document);
   if (value === null) return { problems: [`${file} holds aliases of themselves, or that repeat more than ${aliasesMax} times over`] };
   if (!isRow(value)) return { problems: [at(0, `must be a mapping of ${sections.join(', ')}`)] };
-  // `revision` stands in what GET …/admin/policies answers.
+  // `revision` is part of the answer of GET …/admin/policies.
   const { revision: _, ...content } = value;
   return { value: content };
 }
@@ -38,7 +39,7 @@ const placeOf = (file: string, lines: LineCounter, offset: number): string => {
   return `${file}:${line}:${col}`;
 };
 
-/** Null where aliases would make it endless or too large. */
+/** Null when aliases would make the value endless or too large. */
 function toValue(document: Document.Parsed): unknown {
   try {
     const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
@@ -51,7 +52,7 @@ function toValue(document: Document.Parsed): unknown {
 
 type Say = (offset: number, message: string) => string;
 
-/** Keys and values that YAML lets pass and we do not. */
+/** Finds keys and values that YAML allows and we do not. */
 function findStrange(yaml: typeof import('yaml'), document: Document.Parsed, at: Say): readonly string[] {
   const problems: string[] = [];
   const say = (node: { readonly range?: readonly [number, number, number] | null }, message: string): void =>
@@ -80,7 +81,7 @@ function findStrange(yaml: typeof import('yaml'), document: Document.Parsed, at:
 
 const sourceOf = (scalar: Scalar): string => scalar.source ?? String(scalar.value);
 
-/** Why the text is not JSON, in the parser's words; null when it is. */
+/** Returns why the text is not JSON, in the parser's words; null when it is JSON. */
 function jsonProblem(text: string): string | null {
   try {
     JSON.parse(text);

@@ -1,5 +1,5 @@
-// Where a command's words go. Results on standard output: a table or lines for people, with `--json` one JSON value.
-// Everything that is said besides goes to standard error. Colour only on a terminal, and not with NO_COLOR.
+// Prints the output of a command. Results go to standard output: a table or lines for people, or one JSON value with
+// `--json`. All other messages go to standard error. Colour is used only on a terminal, and not with NO_COLOR.
 import { once } from 'node:events';
 import type { Row } from './answer.ts';
 import { escapeText, safeJson } from './escape.ts';
@@ -16,24 +16,24 @@ export interface Paint {
 
 interface View {
   readonly columns: readonly Column[];
-  /** Said where there is no row. */
+  /** Printed when there is no row. */
   readonly empty: string;
 }
 
 export interface Printer {
-  /** Whether `--json` was asked for. */
+  /** Whether `--json` was given. */
   readonly json: boolean;
   /** For results. */
   readonly paint: Paint;
-  /** The answer with `--json`, otherwise its rows as a table, or `empty` where there is none. */
+  /** Prints the answer with `--json`, otherwise its rows as a table, or `empty` without rows. */
   readonly table: (answer: unknown, rows: readonly Row[], view: View) => Promise<void>;
-  /** The answer with `--json`, otherwise lines, which the caller has escaped. */
+  /** Prints the answer with `--json`, otherwise the lines, which the caller has escaped. */
   readonly lines: (answer: unknown, lines: readonly string[]) => Promise<void>;
-  /** The answer with `--json`; otherwise `text` alone on standard output and `words` beside it. */
+  /** Prints the answer with `--json`; otherwise only `text` on standard output, and `words` on standard error. */
   readonly secret: (answer: unknown, text: string, words: string) => Promise<void>;
-  /** One line of JSON, for what goes on. */
+  /** Prints one entry of a stream: a line of JSON with `--json`, otherwise `line`. */
   readonly entry: (value: unknown, line: string) => Promise<void>;
-  /** Beside the result, escaped. */
+  /** Prints a text on standard error, escaped. */
   readonly note: (text: string) => void;
 }
 
@@ -64,7 +64,7 @@ export function createPrinter({ env, stdout, stderr }: Pick<World, 'env' | 'stdo
   };
 }
 
-/** Resolves once the stream would take more. */
+/** Resolves when the stream can accept more. */
 export async function writeAll(sink: Sink, text: string): Promise<void> {
   if (!sink.write(text)) await once(sink, 'drain');
 }

@@ -1,5 +1,5 @@
-// Profiles: which control plane, with which key, by a name. They lie in one file that only its owner may read, and
-// that is replaced whole: a reader sees the old one or the new one.
+// Profiles: each has a name, a control plane and a key. They are in one file that only its owner may read. The file is
+// replaced as a whole, so a reader sees either the old or the new content.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -7,14 +7,14 @@ import { isRow } from './answer.ts';
 import { Failure } from './failure.ts';
 import type { World } from './world.ts';
 
-/** A connection; elsewhere a profile is a registered agent. */
+/** A connection. In other folders, a profile is a registered agent. */
 export interface Profile {
   readonly url: string;
   readonly key: string;
 }
 
 export interface Profiles {
-  /** The name of the one in use; null for none. */
+  /** The name of the current profile; null: none. */
   readonly current: string | null;
   readonly named: ReadonlyMap<string, Profile>;
 }
@@ -30,7 +30,7 @@ export function checkProfileName(name: string): void {
   if (!nameForm.test(name)) throw new Failure(`a profile's name is 1 to 64 of A-Z a-z 0-9 . _ -, and ${name} is not`);
 }
 
-/** The profile of that name, or the one in use; null where there is none in use. */
+/** Returns the profile of that name, or the current one; null when there is no current profile. */
 export async function readProfile(
   world: Pick<World, 'env' | 'home'>,
   name: string | undefined,
@@ -56,7 +56,7 @@ export async function readProfiles(world: Pick<World, 'env' | 'home'>): Promise<
   });
   if (file === null) return { current: null, named: new Map() };
   try {
-    // Of the file that is open, so that nobody changes it in between.
+    // The mode is read from the open file, so that the file cannot be replaced in between.
     const { mode } = await file.stat();
     if ((mode & 0o077) !== 0) throw new Failure(`${path} holds keys and others can read it; run: chmod 600 ${path}`);
     return parse(await file.readFile('utf8'), path);
@@ -98,7 +98,7 @@ function parse(text: string, path: string): Profiles {
   return { current: typeof current === 'string' && named.has(current) ? current : null, named };
 }
 
-// The parser's own message would quote the file, which holds keys.
+// The parser's own message would quote the file, which contains keys.
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

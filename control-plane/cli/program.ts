@@ -1,4 +1,4 @@
-// The command line as a whole: its tree of commands, its options, and what becomes of whatever a command throws.
+// The whole command line: its tree of commands, its options, and the handling of every error of a command.
 import { Command, CommanderError } from 'commander';
 import { act, type Cli, type ExitCode } from './command.ts';
 import { addAuditCommands } from './commands/audit.ts';
@@ -36,7 +36,7 @@ Exit codes:
   124  the time of --timeout was up, and the run is cancelled (run)
   130  interrupted (audit export, run)`;
 
-/** Runs one command; answers the exit code, and never throws. */
+/** Runs one command. Returns the exit code and never throws. */
 export async function runCli(words: readonly string[], world: World): Promise<ExitCode> {
   const cli: Cli = { world, exitCode: 0 };
   try {
@@ -49,7 +49,7 @@ export async function runCli(words: readonly string[], world: World): Promise<Ex
   }
 }
 
-/** Every command, with no work done. Its help is as wide as the terminal of the world that it writes to. */
+/** Builds every command without running one. The help is as wide as the terminal of `world`. */
 export function createProgram(cli: Cli): Command {
   const { world } = cli;
   const program = new Command('tollgate')
@@ -107,10 +107,10 @@ export function createProgram(cli: Cli): Command {
   return program;
 }
 
-/** Not a terminal: a fixed width, whatever the process itself writes to. */
+/** If the output is not a terminal, the width is fixed, whatever the process itself writes to. */
 const helpWidth = ({ isTTY, columns }: World['stdout']): number => (isTTY === true ? (columns ?? 80) : 80);
 
-/** Loaded here only: the other commands start without the control plane. */
+/** Imported only here, so that the other commands start without loading the control plane. */
 async function startControlPlane({ world }: { readonly world: World }): Promise<ExitCode> {
   const { runControlPlane } = await import('../main.ts');
   const code = await runControlPlane(world.env);
@@ -120,7 +120,7 @@ async function startControlPlane({ world }: { readonly world: World }): Promise<
 function linesOf(error: unknown): readonly string[] {
   if (error instanceof Failure) return [`tollgate: ${escapeText(error.message)}`, ...error.details.map((line) => `  ${escapeText(line)}`)];
   if (error instanceof Error && 'syscall' in error) return [`tollgate: ${escapeText(error.message)}`];
-  // A bug of ours: its words, not its stack.
+  // A bug of ours: print its message, not its stack.
   return [
     `tollgate: ${escapeText(error instanceof Error ? error.message : String(error))}`,
     '  this is a mistake of tollgate itself; please report it',

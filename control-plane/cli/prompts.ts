@@ -1,5 +1,5 @@
-// Asks the person at the terminal. The library is loaded when there is something to ask. Who leaves, by Ctrl-C, Esc,
-// Ctrl-D or with the terminal, has answered nothing, and nothing is done.
+// Asks the user at the terminal. The library is imported when there is a question. If the user leaves with Ctrl-C, Esc
+// or Ctrl-D, or the terminal closes, there is no answer, and the command does nothing.
 import { type Readable, Writable } from 'node:stream';
 import { Failure } from './failure.ts';
 import type { Prompts } from './world.ts';
@@ -15,7 +15,7 @@ export function createPrompts(input: Readable, output: Writable): Prompts {
   return {
     secret: async (message) => {
       const { password } = await import('@clack/prompts');
-      // Not even its length is shown.
+      // The length of the secret is not shown either.
       return ask((asking) => password({ message, mask: '', ...asking }));
     },
     text: async (message) => {
@@ -29,7 +29,10 @@ export function createPrompts(input: Readable, output: Writable): Prompts {
   };
 }
 
-/** The library answers a symbol to Ctrl-C and to the signal; Ctrl-D and an end it does not hear of. */
+/**
+ * The library returns a symbol for Ctrl-C and for an aborted signal. It does not detect Ctrl-D and the end of the
+ * input, so this function does.
+ */
 async function answered<T>(input: Readable, output: Writable, prompt: (asking: Asking) => Promise<T>): Promise<Exclude<T, symbol>> {
   const left = new AbortController();
   const leave = (): void => left.abort();
@@ -50,7 +53,7 @@ async function answered<T>(input: Readable, output: Writable, prompt: (asking: A
   }
 }
 
-/** A terminal that says it has no columns would be wrapped at every character; without a number the library takes 80. */
+/** For a terminal that reports 0 columns, the library would wrap after every character. Without a number it uses 80. */
 function withWidth(output: Writable): Writable {
   if (!('columns' in output) || output.columns !== 0) return output;
   return new Writable({ decodeStrings: false, write: (chunk, _encoding, done) => void output.write(chunk, done) });

@@ -1,12 +1,12 @@
-// One exchange over HTTP. undici's `request` and not fetch: over a body of many pieces fetch takes a time that grows with
-// the square of its length (30,000 entries: 23 s against 4 s), and an export has millions.
+// One HTTP exchange. It uses undici's `request` instead of fetch: for a body of many pieces, the time of fetch grows
+// with the square of the length (30,000 entries: 23 s against 4 s), and an export has millions of entries.
 
 export interface Received {
   readonly status: number;
   readonly headers: Headers;
-  /** Throws where it is cut off before its end. */
+  /** Throws when the body is cut off before its end. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Of an answer whose body nobody wants. */
+  /** Discards an answer with a body that is not needed. */
   readonly leave: () => void;
 }
 
@@ -17,7 +17,10 @@ interface Sent {
   readonly body: string | null;
 }
 
-/** It follows no redirect: a key goes nowhere else. Loaded when first asked, so that `--help` need not wait for it. */
+/**
+ * Follows no redirect, so that the key is not sent to another server. undici is imported at the first request, so that
+ * `--help` does not wait for it.
+ */
 export async function receive(url: string, { method, signal, headers, body }: Sent): Promise<Received> {
   const { request } = await import('undici');
   const answer = await request(url, { method, signal, headers: { ...headers }, body });

@@ -1,4 +1,5 @@
-// Turns what a control plane or the network refused into words: what, where, and what would be right.
+// Explains an error answer of a control plane, or a network error, in words: what happened, where, and what would be
+// correct.
 import { isRow } from './answer.ts';
 import { Failure, Outage } from './failure.ts';
 import type { Received } from './receive.ts';
@@ -22,7 +23,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
     );
   if (said === null)
     return new Failure(`${url} answered ${status} with what is no JSON of ours; is it the REST address of a control plane?`);
-  // A message made of its details would be said twice.
+  // A message that is made of its details would be printed twice.
   const lines = details.length > 1 ? details : [];
   const what = lines.length > 0 && said === lines.join('; ') ? `${asked} is refused` : said;
   switch (status) {
@@ -49,7 +50,7 @@ export function explainRefusal({ url, keyFrom, method, path, response: { status,
   }
 }
 
-/** Null where it is absent or a date, which the server never sends. */
+/** Null when the header is absent or a date, which the server never sends. */
 export const retryAfterMs = (header: string | null): number | null =>
   header !== null && /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : null;
 
@@ -58,9 +59,9 @@ const tlsCodes = /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED
 interface Unanswered {
   readonly url: string;
   readonly timeoutMs: number;
-  /** It answered something before, so that it speaks our protocol. */
+  /** It has answered before, so it supports our protocol. */
   readonly answered: boolean;
-  /** Lines to add where what was asked may have been done. */
+  /** Lines to add when the request may have been executed. */
   readonly perhapsDone: readonly string[];
 }
 

@@ -1,8 +1,9 @@
-// A run as lines for people: what a model said keeps its lines, and gives nothing to the terminal that it obeys.
+// Prints a run as lines for people. The text of a model keeps its lines, and contains nothing that a terminal would
+// interpret.
 import { escapeText, safeJson } from './escape.ts';
 import { shown } from './table.ts';
 
-/** Text of a model, with its lines and without what a terminal obeys. */
+/** Returns a text of a model with its lines, and without control sequences for a terminal. */
 export const plain = (text: string): string =>
   text
     .split(/(\r?\n|\t)/)

@@ -1,10 +1,13 @@
-// Reads answers that go on: lines of NDJSON, and Server-Sent Events.
+// Reads streamed answers: lines of NDJSON, and Server-Sent Events.
 import { isRow, type Row } from './answer.ts';
 import { Failure, Outage } from './failure.ts';
 
 const lineCharsMax = 16 * 1024 * 1024;
 
-/** Each whole line, without its end. What stands after the last line end is not given: it was cut off, or is nothing. */
+/**
+ * Yields each whole line, without its line end. Text after the last line end is not yielded: it was cut off, or it is
+ * empty.
+ */
 export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = '';
   for await (const piece of pieces) {
@@ -16,21 +19,21 @@ export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<st
   if (rest !== '') throw new Outage('the answer was cut off in the middle of a line');
 }
 
-/** Each line as its object. */
+/** Yields each line as its object. */
 export async function* rowsOf(pieces: AsyncIterable<string>): AsyncGenerator<Row> {
   for await (const line of linesOf(pieces)) if (line !== '') yield parseRow(line);
 }
 
 export interface SentEvent {
   readonly event: string;
-  /** Null where the block has none. */
+  /** Null when the block has no id. */
   readonly id: string | null;
-  /** Null for a comment by itself. */
+  /** Null when the block is only a comment. */
   readonly data: string | null;
   readonly comment: string | null;
 }
 
-/** Each whole block. One that is cut off is not given: who resumes gets it again. */
+/** Yields each whole block. An incomplete block is not yielded: a client that resumes receives it again. */
 export async function* eventsOf(pieces: AsyncIterable<string>): AsyncGenerator<SentEvent> {
   let lines: string[] = [];
   for await (const line of linesOf(pieces)) {

@@ -1,4 +1,4 @@
-// Rows as a table without lines, as wide as the terminal at most: where it is narrower, the widest text wraps.
+// Draws rows as a table without lines, at most as wide as the terminal. In a narrower terminal, the widest text wraps.
 import { escapeText, safeJson } from './escape.ts';
 import type { Row } from './answer.ts';
 
@@ -8,12 +8,12 @@ export interface Column {
 }
 
 const gap = 2;
-/** What is left of text that gives way, while there is something else that can. */
+/** The width that a narrowed text keeps while another column can be narrowed. */
 const readable = 20;
 const narrowest = 8;
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}]/gu;
 
-/** `width`: of the terminal; null where the output is no terminal, and nothing wraps. */
+/** `width`: the width of the terminal; null when the output is not a terminal, and nothing wraps. */
 export async function drawTable(
   rows: readonly Row[],
   columns: readonly Column[],
@@ -31,7 +31,7 @@ export async function drawTable(
   const widths = width === null ? natural : fit(given, width - gap * (heads.length - 1));
   const table = new Table({
     head: heads,
-    // The last column needs no gap behind it.
+    // The last column needs no gap after it.
     colWidths: widths.map((one) => one + gap),
     chars: blank,
     style: { 'padding-left': 0, 'padding-right': gap, head: [], border: [], compact: true },
@@ -41,11 +41,11 @@ export async function drawTable(
     .toString()
     .split('\n')
     .map((line) => line.trimEnd());
-  // Painted afterwards: what wraps would count the codes.
+  // The colour is added afterwards, because wrapping would count its codes.
   return [bold(head), ...lines].join('\n');
 }
 
-/** A cell of ours: escaped, a list joined, an object as JSON, nothing for null. */
+/** Formats a cell: text is escaped, a list is joined, an object is JSON, null is empty. */
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.map(shown).join(', ');
@@ -54,7 +54,7 @@ export function shown(value: unknown): string {
 
 const shortForm = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}Z$/;
 
-/** An instant of the server's, to the second; `--json` has it whole. */
+/** Shortens a time of the server to the second; `--json` shows all of it. */
 export const toSecond = (text: string): string => text.replace(/^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})\.\d{3}Z$/, '$1 $2Z');
 
 const cellsOf = (text: string): number => Array.from(text).length + (text.match(wide)?.length ?? 0);
@@ -62,11 +62,11 @@ const cellsOf = (text: string): number => Array.from(text).length + (text.match(
 interface Given {
   readonly head: number;
   readonly natural: number;
-  /** Some cell has words to wrap between. */
+  /** A cell contains words, between which it can wrap. */
   readonly isText: boolean;
 }
 
-/** Takes from the widest text first, so that names and times stay on one line as long as they can; heads always do. */
+/** Narrows the widest text first, so that names and times stay on one line as long as possible. Heads always do. */
 function fit(columns: readonly Given[], width: number): readonly number[] {
   const widths = columns.map(({ natural }) => natural);
   const order = columns
@@ -83,7 +83,7 @@ function fit(columns: readonly Given[], width: number): readonly number[] {
   return widths;
 }
 
-/** Lines of at most `width`, ended at blanks; a word that is longer is cut. */
+/** Returns lines of at most `width`, broken at spaces. A longer word is cut. */
 function wrap(text: string, width: number): string {
   const lines: string[] = [];
   let line = '';

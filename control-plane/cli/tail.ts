@@ -1,6 +1,6 @@
-// Follows the audit log. States: connecting; following, each entry moving the place to resume from; waiting, after a
-// loss, ever longer up to a maximum, then connecting again with the last id. A refusal, or no connection the very first
-// time, is a Failure; the signal ends it without one.
+// Follows the audit log. States: connecting; following (each entry moves the place to resume from); waiting (after a
+// loss of the connection, increasingly long up to a maximum), then connecting again with the last id. An error answer,
+// or a failure of the very first connection, is a Failure. The signal ends the function without an error.
 import type { Row } from './answer.ts';
 import type { Client } from './client.ts';
 import { Outage } from './failure.ts';
@@ -9,7 +9,7 @@ import type { World } from './world.ts';
 
 interface Following {
   readonly filters: Row;
-  /** The id of the last entry that is known; null for only what comes. */
+  /** The id of the last known entry; null: only new entries. */
   readonly from: string | null;
   readonly signal: AbortSignal;
   readonly note: (text: string) => void;
@@ -17,10 +17,10 @@ interface Following {
 
 const firstWaitMs = 250;
 const waitMsMax = 15_000;
-/** The server says something every 15 s; three times that in silence is a dead connection. */
+/** The server sends something every 15 s. After three times that without data, the connection is considered dead. */
 const silenceMsMax = 45_000;
 
-/** An entry's JSON, and the id that goes on right after it. */
+/** An entry's JSON, and the id with which to resume after it. */
 export interface TailedEntry {
   readonly data: string;
   readonly id: string | null;
@@ -45,9 +45,9 @@ export async function* tailEntries(
       });
       connected = true;
       for await (const { event, id, data, comment } of eventsOf(heard(pieces, silence))) {
-        // Notes have ids too, past what the filters left out.
+        // Notes have ids too, which advance past entries that the filters exclude.
         last = id ?? last;
-        // The greeting proves nothing yet.
+        // The greeting alone does not prove that the stream works.
         if (comment !== 'listening') waitMs = firstWaitMs;
         if (comment?.startsWith('ended: ') === true) note(comment);
         if (event === 'entry' && data !== null) yield { data, id: last };
@@ -58,13 +58,13 @@ export async function* tailEntries(
       if (!(error instanceof Outage) || !connected) throw error;
       note(`${error.message}; connecting again`);
     }
-    // Full jitter, so that many who lost one control plane do not return at one instant.
+    // Full jitter, so that many clients that lost one control plane do not reconnect at the same instant.
     await world.wait(world.random() * waitMs, signal);
     waitMs = Math.min(waitMs * 2, waitMsMax);
   }
 }
 
-/** Aborts when nothing was heard for too long. */
+/** Aborts after too long without data. */
 async function* heard(pieces: AsyncIterable<string>, silence: AbortController): AsyncGenerator<string> {
   const timer = setTimeout(() => silence.abort(), silenceMsMax);
   try {

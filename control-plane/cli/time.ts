@@ -1,4 +1,4 @@
-// A time on the command line: an ISO 8601 date-time, or how long from now (`15m`, `24h`, `30d`).
+// Parses a time on the command line: an ISO 8601 date-time, or a duration from now (`15m`, `24h`, `30d`).
 import { Failure } from './failure.ts';
 
 const form = /^(\d{1,6})([smhdw])$/;
@@ -11,14 +11,14 @@ function timeAt(option: string, text: string, now: Date, direction: 1 | -1): str
   const [, count, unit = ''] = form.exec(text) ?? [];
   const at = new Date(now.getTime() + direction * Number(count) * (unitMs[unit] ?? 0));
   if (count !== undefined && !Number.isNaN(at.getTime())) return at.toISOString();
-  // The server has the last word on dates; this tells a date from a mistyped duration.
+  // The server validates dates. This check only distinguishes a date from a mistyped duration.
   const [day] = /^\d{4}-\d{2}-\d{2}/.exec(text) ?? [];
   if (day !== undefined) {
     const midnight = new Date(`${day}T00:00:00Z`);
-    // The 30th of February would roll over into March.
+    // The 30th of February would become a day in March.
     if (Number.isNaN(midnight.getTime()) || midnight.toISOString().slice(0, 10) !== day)
       throw new Failure(`${option} ${text} is on a day that does not exist`);
-    // As the tables write it.
+    // The tables print times in this form.
     return text.replace(/^(\S{10}) (?=\d)/, '$1T');
   }
   throw new Failure(`${option} must be a time such as 15m, 24h or 30d, or an ISO 8601 date-time, is ${text}`);

@@ -1,5 +1,5 @@
-// What the command line has of the process around it. `main.ts` gives the real one, tests their own; nothing else in
-// this folder reads the environment, the clock or a stream of the process.
+// What the command line uses of the process around it. `main.ts` passes the real process; tests pass their own. Nothing
+// else in this folder reads the environment, the clock or a stream of the process.
 import type { Readable, Writable } from 'node:stream';
 
 export interface Sink extends Writable {
@@ -7,7 +7,9 @@ export interface Sink extends Writable {
   readonly columns?: number;
 }
 
-/** Asks the person at the terminal, on standard error. Each throws a Failure when they leave with Ctrl-C. */
+/**
+ * Asks the user at the terminal, on standard error. Each function throws a Failure when the user leaves with Ctrl-C.
+ */
 export interface Prompts {
   readonly secret: (message: string) => Promise<string>;
   readonly text: (message: string) => Promise<string>;
@@ -19,19 +21,19 @@ export interface World {
   readonly version: string;
   /** The user's home folder. */
   readonly home: string;
-  /** The folder it was started in. */
+  /** The folder in which the program was started. */
   readonly cwd: string;
   /** How a shell starts this program: `"/…/node" "/…/bin.js"`. */
   readonly self: string;
   readonly stdin: Readable;
   readonly stdout: Sink;
   readonly stderr: Sink;
-  /** Null where nobody can be asked. */
+  /** Null when there is no terminal to ask at. */
   readonly prompts: Prompts | null;
   readonly now: () => Date;
   readonly random: () => number;
   /** Resolves after `ms`, or as soon as the signal is aborted. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** From now on Ctrl-C and SIGTERM abort this instead of ending the process. */
+  /** From the call on, Ctrl-C and SIGTERM abort this signal instead of ending the process. */
   readonly interruption: () => AbortSignal;
 }

@@ -1,5 +1,5 @@
-// Who asks for a certificate: whoever has a key of a workspace that sidecars may use, or a pod by its service account's
-// token. Neither is kept, and no log sees it.
+// Identifies the client that requests a certificate: by a workspace key that sidecars may use, or, for a pod, by the
+// token of its service account. Neither is stored, and neither appears in a log.
 import { hasScope } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import type { Certified } from '../domain/access/certified.ts';
@@ -8,9 +8,9 @@ import type { Kubernetes } from '../kubernetes/api.ts';
 import { reviewToken } from './token-review.ts';
 
 export interface IdentifyDeps {
-  /** Throws a refusal where the header is no good key. */
+  /** Throws an error when the header is no valid key. */
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
-  /** Null where this runs in no cluster. */
+  /** Null when this process does not run in a cluster. */
   readonly kubernetes: Pick<Kubernetes, 'ask'> | null;
 }
 
@@ -29,5 +29,5 @@ export async function identify({ authenticate, kubernetes }: IdentifyDeps, autho
 
 const shownIn = (authorization: string | undefined): string | undefined => /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
 
-/** Whether it is for the database to say whose it is; if not, for Kubernetes. */
+/** Whether the database must check the credential; otherwise Kubernetes must. */
 export const isKey = (authorization: string | undefined): boolean => shownIn(authorization)?.startsWith('gsk_') === true;

@@ -1,16 +1,17 @@
-// The enrolment listener of a control plane. It listens from the first certificate on; each new one is taken in place.
+// The enrolment listener of a control plane. It listens after the first certificate is available. A new certificate
+// replaces the old one without a restart.
 import { loggable } from '../loggable.ts';
 import type { HttpsServer } from '../https-server.ts';
 import type { TendedMaterial } from '../tls/material.ts';
 import { type EnrolDeps, startEnrolServer } from './server.ts';
 
 export interface EnrolListener {
-  /** Null: it has no certificate, and does not listen yet. */
+  /** Null: there is no certificate, and the listener does not listen yet. */
   readonly port: number | null;
   close(ms: number): Promise<void>;
 }
 
-/** Rejects where the port is taken. */
+/** Rejects when the port is in use. */
 export async function startEnrolListener(
   deps: EnrolDeps,
   tended: TendedMaterial,

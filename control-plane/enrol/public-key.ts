@@ -1,4 +1,4 @@
-// The body of a request for a certificate: `{"publicKey": "<PEM>"}`.
+// Parses the body of a certificate request: `{"publicKey": "<PEM>"}`.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { badRequest } from '../domain/refusal.ts';
 import { isObject } from '../domain/shape.ts';
@@ -16,7 +16,7 @@ export function publicKeyIn(body: string): KeyObject {
   if (!isObject(value)) throw badRequest('the body must be an object with publicKey');
   if (Object.keys(value).some((name) => name !== 'publicKey')) throw badRequest('the body has a field besides publicKey');
   const text = value['publicKey'];
-  // Of a private key Node would take the public half; none must come here.
+  // From a private key, Node would take the public half. A private key must not be sent here.
   if (typeof text !== 'string' || !pem.test(text)) throw badRequest(`publicKey ${wanted}`);
   const key = keyFrom(text);
   if (key?.asymmetricKeyType !== 'ec' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw badRequest(`publicKey ${wanted}`);

@@ -1,5 +1,5 @@
-// Where sidecars get their certificates: `POST /v1/certificate` over TLS, with a key or a token, and a public key whose
-// private half never leaves them. Every refusal is `{error}`, as those of REST.
+// Issues certificates to sidecars: `POST /v1/certificate` over TLS, with a key or a token, and with a public key. The
+// private key never leaves the sidecar. Every error answer is `{error}`, as in the REST API.
 import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '@tollgate/proto/contract';
@@ -16,9 +16,9 @@ import type { EnrolMetrics } from './metrics.ts';
 import { publicKeyIn } from './public-key.ts';
 
 export interface EnrolDeps extends IdentifyDeps {
-  /** Null while there is no authority at hand. */
+  /** Returns null while no authority is available. */
   readonly issue: (publicKey: KeyObject, uri: string) => { readonly certificate: string; readonly expiresAt: Date } | null;
-  /** Of all authorities, as PEM. Throws where there is none at hand. */
+  /** Returns all authorities as PEM. Throws when none is available. */
   readonly authorities: () => Promise<string>;
   readonly clock: () => Date;
   readonly metrics: EnrolMetrics;
@@ -31,9 +31,11 @@ export interface EnrolDeps extends IdentifyDeps {
 const path = '/v1/certificate';
 const bodyBytesMax = 4_096;
 const bounds = { ...standardBounds, idleMs: 5_000 };
-/** Many sidecars may come from one address, or share a key; of a pod there is one, and it renews twice an hour. */
+/**
+ * Many sidecars may have the same address or key. A pod has one sidecar, which renews its certificate twice an hour.
+ */
 const perMinute = { address: 600, key: 600, pod: 12 } as const;
-/** That are asked about at the same time, of the database or of Kubernetes. */
+/** The number of concurrent checks with the database, and with Kubernetes. */
 const atOnce = 64;
 
 export function startEnrolServer(
@@ -68,7 +70,7 @@ function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promi
   };
   const seats = createSeats<Certified['kind']>({ each: atOnce });
   const identified = async (authorization: string | undefined): Promise<Certified> => {
-    // While one of the two is slow, who asks by the other way is served.
+    // If the database or Kubernetes is slow, clients that need only the other one are still served.
     const seat = seats.take(isKey(authorization) ? 'key' : 'pod');
     if ('taken' in seat) throw busy();
     try {

@@ -1,11 +1,12 @@
-// Whose token it is that was shown, as the Kubernetes API says: of a pod, made for us, and still good.
+// Reviews a token with the Kubernetes API. The token must belong to a pod, be made for our audience, and still be
+// valid.
 import { AppError } from '@tollgate/proto/contract';
 import type { Certified } from '../domain/access/certified.ts';
 import { forbidden, unauthenticated } from '../domain/refusal.ts';
 import { isObject } from '../domain/shape.ts';
 import type { Kubernetes } from '../kubernetes/api.ts';
 
-/** What a projected token must be made for. */
+/** The audience that a projected token must have. */
 const tokenAudience = 'tollgate';
 const reviews = '/apis/authentication.k8s.io/v1/tokenreviews';
 const podName = 'authentication.kubernetes.io/pod-name';
@@ -14,7 +15,7 @@ const tokenCharsMax = 8_192;
 export async function reviewToken(kubernetes: Pick<Kubernetes, 'ask'>, token: string): Promise<Certified & { readonly kind: 'pod' }> {
   if (token.length > tokenCharsMax || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw notGood();
   const status = await statusOf(kubernetes, token);
-  // An API server that knows nothing of audiences names none.
+  // An API server that does not support audiences returns none.
   const isForUs = Array.isArray(status['audiences']) && status['audiences'].includes(tokenAudience);
   if (status['authenticated'] !== true || !isForUs) throw notGood();
   const { user } = status;

@@ -1,4 +1,4 @@
-// Builds the REST surface; who starts the program lets it listen. Every answer that is not 2xx is `{error}`.
+// Builds the REST API. The program that calls `createApp` makes it listen. Every answer that is not 2xx is `{error}`.
 import cookie from '@fastify/cookie';
 import { AppError, bounds } from '@tollgate/proto/contract';
 import { BodyRoom, shareFairly } from '@tollgate/sidecar/hooks';
@@ -33,38 +33,40 @@ import { addSimulateRoute } from './routes/simulate.ts';
 import { addUsageRoute } from './routes/usage.ts';
 import { addWorkspaceRoutes } from './routes/workspaces.ts';
 
-/** Long enough for the longest agent-type key with every character escaped; the default of 100 would answer 414. */
+/** 8192 characters fit the longest agent-type key with every character escaped. The default of 100 would answer 414. */
 const pathParameterMax = 8192;
 const requestTimeoutMs = 30_000;
 
 export function createApp(deps: AppDeps): FastifyInstance {
   const app = fastify({
     loggerInstance: deps.log,
-    // Its own lines would hold raw URLs; ours are in metrics.ts.
+    // Fastify's own log lines would contain raw URLs. `metrics.ts` writes our lines.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bounds.bodyBytes,
     requestTimeout: requestTimeoutMs,
-    // Where the one for the head is longer, Node takes the two for each other; and it looks every half minute only.
+    // If `headersTimeout` is longer than `requestTimeout`, Node swaps the two values. By default Node checks
+    // connections only every 30 s.
     http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     routerOptions: { maxParamLength: pathParameterMax },
-    // Ours is to refuse what is wrong, not to drop or bend it.
+    // The API rejects invalid input. It must not drop or convert it.
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, allErrors: true, keywords: [shownKeyword] } },
     frameworkErrors: (error, _request, reply) => void sendRefusal(reply, refusalOf(error)),
-    // Ours to answer, because clients of hooks run the call on a 503.
+    // We answer these requests ourselves, because hook clients make the tool call when they receive 503.
     return503OnClosing: false,
   });
-  // Most of what a request takes here is waited for in the database.
+  // A request spends most of its time here waiting for the database.
   shareFairly(app, {
     missing: answerMissing(app),
     clock: { now: () => deps.clock().getTime() },
     perTurn: 2,
-    // A full room is at most some 220 MB of heap once it is parsed.
+    // This is the memory budget for request bodies. When it is full, the parsed bodies use at most about 220 MB of
+    // heap.
     bodies: new BodyRoom({ bytes: 8 * bounds.policySetBytes, valueBytes: 128 }),
     strangersBytes: 8 * bounds.bodyBytes,
   });
   refuseWhileClosing(app);
   app.removeAllContentTypeParsers();
-  // Parsed once there is room for what is made of it.
+  // A body is parsed only after the memory budget has space for its parsed value.
   const unparsed = new WeakSet<FastifyRequest>();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
     unparsed.add(request);
@@ -111,7 +113,10 @@ export function createApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
-/** What comes while the server closes is sent elsewhere, but for hooks: they are decided as ever. */
+/**
+ * Rejects requests while the server closes, so that clients retry on another server. Hook requests are still decided as
+ * usual.
+ */
 function refuseWhileClosing(app: FastifyInstance): void {
   let isClosing = false;
   app.addHook('preClose', async () => {

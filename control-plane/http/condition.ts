@@ -1,10 +1,10 @@
-// `If-Match`: a write that holds only while what it changes is as it was at a revision. Every answer names one: writes
-// in `revision`, reads in `ETag`.
+// Reads `If-Match`: the write succeeds only while its target is unchanged since the given revision. Every answer names
+// a revision: writes in `revision`, reads in `ETag`.
 import { badRequest } from '../domain/refusal.ts';
 
 const form = /^("?)(\d{1,15})\1$/;
 
-/** The revision of the header; null without one. */
+/** Returns the revision in the header, or null when the header is absent. */
 export function conditionOf(header: string | undefined): number | null {
   if (header === undefined) return null;
   const revision = form.exec(header.trim())?.[2];

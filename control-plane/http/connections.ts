@@ -1,10 +1,11 @@
-// Which connections of a server answer a request: at a stop the others are closed at once, and each of these after its answer. Node
-// takes one that has never asked anything for busy, and would wait for it.
+// Tracks which connections of a server are answering a request. At a stop, the idle connections are closed immediately,
+// and the others after their answer. Node treats a connection that has never sent a request as busy and would wait for
+// it.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface Connections {
-  /** From now on none stays that answers nothing. */
+  /** Closes every idle connection from now on. */
   closeIdle(): void;
 }
 
@@ -20,7 +21,7 @@ export function watchConnections(server: Server): Connections {
     socket.once('close', () => answering.delete(socket));
     closeIfIdle(socket);
   });
-  // The first to hear of a request: it cannot be answered before.
+  // This listener must run first, so that it counts a request before another listener can answer it.
   server.prependListener('request', ({ socket }, response) => {
     answering.set(socket, (answering.get(socket) ?? 0) + 1);
     response.once('close', () => {

@@ -1,4 +1,4 @@
-// The cookies of the console: what they are called, who is sent them, and what of a request says who sent it.
+// Defines the cookies of the console: their names, their options, and which parts of a request identify its sender.
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import { sessionMs } from '../domain/access/session.ts';
@@ -12,15 +12,18 @@ type Options = Required<Pick<CookieSerializeOptions, 'path' | 'maxAge' | 'httpOn
 
 const isSecure = (publicUrl: string | null): boolean => publicUrl?.startsWith('https:') ?? false;
 
-/** Over https browsers take it from this very host alone: no neighbour under the same domain can plant one. */
+/**
+ * Over https, the prefix `__Host-` makes browsers accept the cookie only from this exact host. Another host under the
+ * same domain cannot set it.
+ */
 export const sessionCookieOf = (publicUrl: string | null): string => `${isSecure(publicUrl) ? '__Host-' : ''}tollgate_session`;
 
-/** `publicUrl`: what browsers reach. Over https no cookie of ours ever goes out in the clear. */
+/** `publicUrl`: the URL that browsers use. Over https, our cookies are never sent unencrypted. */
 export function cookieOptions(publicUrl: string | null): { readonly session: Options; readonly signIn: Options } {
   const both = { httpOnly: true, secure: isSecure(publicUrl) };
   return {
     session: { ...both, path: '/', maxAge: sessionMs / 1000, sameSite: 'strict' },
-    // The browser brings it from the issuer's page, which strict would not let it.
+    // The browser sends this cookie on the redirect from the issuer's page. `strict` would prevent that.
     signIn: { ...both, path: callbackPath, maxAge: signInMs / 1000, sameSite: 'lax' },
   };
 }

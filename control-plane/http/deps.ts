@@ -1,4 +1,4 @@
-// What the REST surface is built from.
+// The dependencies of the REST API.
 import type { HookHost } from '@tollgate/sidecar/hooks';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import type { Registry } from 'prom-client';
@@ -11,24 +11,24 @@ import type { OpenStreams, StreamBounds } from './streams.ts';
 export interface AppDeps extends Deps {
   readonly streamBounds: StreamBounds;
   readonly config: Pick<Config, 'operatorKey' | 'patchPerMinute' | 'publicUrl' | 'hookStatus'>;
-  /** Where members may sign in; null while none is configured. */
+  /** The issuer with which members sign in; null while none is configured. */
   readonly issuer: Issuer | null;
   readonly startRun: StartRun;
-  /** Who answers hooks. */
+  /** Answers hook requests. */
   readonly hooks: HookHost;
-  /** Does the work as part of the trace that the headers of a request name, where there is telemetry. */
+  /** Runs the work as part of the trace that the request headers name, when telemetry is on. */
   readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
   readonly log: FastifyBaseLogger;
   readonly registry: Registry;
-  /** Why this process cannot serve; empty when it can. */
+  /** The reasons why this process cannot serve requests; empty when it can. */
   readonly readiness: () => readonly string[];
-  /** What somebody should see to, though it can serve. */
+  /** Problems that the operator should look at, although the process can serve requests. */
   readonly warnings: () => readonly string[];
 }
 
-/** What the routes of answers that go on need besides, one for them all. */
+/** Additional dependencies of the routes that stream their answer. All these routes share one instance. */
 export interface StreamDeps extends AppDeps {
   readonly streams: OpenStreams;
-  /** Counts an answer that broke off after its beginning. */
+  /** Counts an answer that broke off after its first byte. */
   readonly countBroken: (reply: FastifyReply) => void;
 }

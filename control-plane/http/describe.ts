@@ -1,4 +1,4 @@
-// What the API document says of a route, from the words it was added with.
+// Builds the entry of a route in the API document from the description that the route was added with.
 import { bounds, type ErrorCode } from '@tollgate/proto/contract';
 import type { FastifySchema, HTTPMethods } from 'fastify';
 import type { JsonSchema } from '../domain/shape.ts';
@@ -19,24 +19,27 @@ export const tags = {
 } as const;
 
 export interface Described {
-  /** `operationId`: verb and noun. */
+  /** The `operationId`: a verb and a noun. */
   readonly id: string;
   readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description?: string;
-  /** What 200 answers; its media type where that is not JSON. Or where 302 leads. */
+  /** The body of a 200 answer, with its media type when that is not JSON; or the target of a 302 redirect. */
   readonly answers: JsonSchema | { readonly mediaType: string; readonly text: string } | { readonly redirects: string };
-  /** What 200 answers where the request wants it otherwise. */
+  /** Another body of a 200 answer, which the client can request. */
   readonly answersAlso?: { readonly mediaType: string; readonly text: string };
-  /** Of what 200 answers, and of what fails after it began. */
+  /** The headers of a 200 answer and of failures after the answer has begun. */
   readonly headers?: Readonly<Record<string, JsonSchema>>;
-  /** Besides those of authentication and of the request's form. */
+  /** Additional error codes. The codes of authentication and of malformed requests are added automatically. */
   readonly refusals?: readonly ErrorCode[];
   /** Absent: GET. */
   readonly method?: HTTPMethods;
-  /** The largest body that it takes; absent: what every route takes. */
+  /** The largest body that the route accepts; absent: the bound that all routes share. */
   readonly bodyBytes?: number;
-  /** A body that `domain/` checks, with every problem and its place: shown here, not checked by Fastify. */
+  /**
+   * The schema of a body that `domain/` checks (it reports every problem with its place). The document shows this
+   * schema; Fastify does not check it.
+   */
   readonly shownBody?: JsonSchema;
 }
 
@@ -55,7 +58,7 @@ const reasons: Readonly<Record<ErrorCode, string>> = {
   unavailable: 'The database cannot be reached, or takes nothing in, or the server is stopping; try again.',
 };
 
-/** The schema that Fastify is given: what it checks, and what @fastify/swagger shows. */
+/** Returns the schema for Fastify: the part that Fastify checks and the part that @fastify/swagger shows. */
 export function describe(route: Described, checked: FastifySchema, security: readonly object[]): FastifySchema {
   const {
     id,
@@ -70,7 +73,7 @@ export function describe(route: Described, checked: FastifySchema, security: rea
     method = 'GET',
     bodyBytes = bounds.bodyBytes,
   } = route;
-  // A body that is sent is read, also where none is asked for.
+  // Fastify reads a body that was sent even when the route does not need one.
   const reads = method !== 'GET' || checked.body !== undefined;
   const asks = reads || checked.querystring !== undefined || checked.params !== undefined;
   const given: readonly ErrorCode[] = [
@@ -122,7 +125,7 @@ function success(answers: Described['answers'], also: Described['answersAlso']):
   };
 }
 
-/** How what has begun may fail. */
+/** The error codes of requests that fail after they have begun. */
 const begun = ['upstream_failed', 'internal', 'unavailable'] as const satisfies readonly ErrorCode[];
 
 const withHeaders = (responses: Readonly<Record<string, object>>, headers: Described['headers']): object =>

@@ -1,5 +1,5 @@
-// Reads a JSON body strictly: UTF-8, bounded in depth and nodes, free of what the database cannot hold, and every
-// refusal names the place.
+// Reads a JSON body strictly. The body must be UTF-8, bounded in depth and in number of values, and free of characters
+// that the database cannot store. Every error names the place of the problem.
 import { bounds, childPath, excessIn, tooManyValues } from '@tollgate/proto/contract';
 import { badRequest } from '../domain/refusal.ts';
 import { placeOfError } from './json-place.ts';
@@ -7,7 +7,7 @@ import { placeOfError } from './json-place.ts';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const unstorable = /[\0\p{Cs}]/u;
 
-/** Undefined for an empty body; throws `bad_request`. `nodesMax`: how many values it may have. */
+/** Returns undefined for an empty body. Throws `bad_request`. `nodesMax`: the largest number of values. */
 export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
   if (bytes.length === 0) return undefined;
   const text = decode(bytes);
@@ -17,7 +17,9 @@ export function parseBody(bytes: Uint8Array, nodesMax: number): unknown {
   return value;
 }
 
-/** Of what is only nested too deep, the walk over its values says in which place. */
+/**
+ * This function lets a body pass that is only nested too deeply: the later walk over the values names the exact place.
+ */
 function refuseExcess(text: string, nodes: number): void {
   if (excessIn(text, { depth: Number.POSITIVE_INFINITY, nodes }) === null) return;
   throw badRequest(`the body ${excessIn(text, { depth: bounds.jsonDepth, nodes }) ?? tooManyValues(nodes)}`);
@@ -47,7 +49,7 @@ interface Visit {
   readonly depth: number;
 }
 
-/** Walks with a list of its own: JSON may be deeper than the stack. */
+/** Uses an explicit list instead of recursion, because JSON may be nested deeper than the call stack allows. */
 function refuseUnstorable(root: unknown, nodesMax: number): void {
   const open: Visit[] = [{ value: root, path: '', depth: 1 }];
   let nodes = 0;

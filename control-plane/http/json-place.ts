@@ -1,5 +1,5 @@
-// Where a text stops being JSON. Only asked once `JSON.parse` has refused it, and its messages either lack the place
-// or quote the text.
+// Finds the place where a text stops being JSON. It is called only after `JSON.parse` has failed, because the messages
+// of `JSON.parse` either lack the place or quote the text.
 
 interface PlaceInText {
   /** From 1. */
@@ -10,7 +10,7 @@ interface PlaceInText {
 const token =
   /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null))/y;
 
-/** What may come next. In an object a value is preceded by its key. */
+/** The tokens that may follow. In an object, a key precedes each value. */
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | 'end of value';
 
 export function placeOfError(text: string): PlaceInText {
@@ -19,7 +19,7 @@ export function placeOfError(text: string): PlaceInText {
   return { line, column: before.length - before.lastIndexOf('\n') };
 }
 
-/** The offset of the first token that is none, or that may not stand where it stands. */
+/** Returns the offset of the first invalid or misplaced token. */
 function offsetOfError(text: string): number {
   const open: string[] = [];
   let expected: Expected = 'value';
@@ -42,7 +42,10 @@ function skipBlanks(text: string, from: number): number {
 
 const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 
-/** What is expected after the token, or null when it may not stand here. Keeps `open`, the brackets around. */
+/**
+ * Returns the expectation after the token, or null when the token is misplaced. Updates `open`, the list of open
+ * brackets.
+ */
 function step(expected: Expected, found: string, open: string[]): Expected | null {
   const inner = open.at(-1);
   if (expected === ':') return found === ':' ? 'value' : null;

@@ -1,8 +1,12 @@
-// How many requests there are and how long they take, by route as it is declared, never by what stands in a path; and whether requests can be served.
+// Exports the number of requests and their duration, and whether the process can serve requests. The label is the route
+// as declared, never the actual path.
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Gauge, Histogram, type Registry } from 'prom-client';
 
-/** Answers what counts a reply that broke off after its beginning, as `broken` instead of the status it began with. */
+/**
+ * Returns a function that counts a reply which broke off after its first byte. Such a reply counts as `broken`, not
+ * with the status that it began with.
+ */
 export function observeRequests(app: FastifyInstance, registry: Registry): (reply: FastifyReply) => void {
   const seconds = new Histogram({
     name: 'tollgate_http_request_seconds',

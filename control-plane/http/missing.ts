@@ -1,4 +1,4 @@
-// Answers what no route does: 404, or 405 where the path is one of ours and the method is not.
+// Answers requests that match no route: 405 when the path exists but the method does not, else 404.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 interface KnownPath {
@@ -6,7 +6,10 @@ interface KnownPath {
   readonly methods: Set<string>;
 }
 
-/** Call before the routes are added: it learns them as they come, and then answers what is none of them. */
+/**
+ * Call this before the routes are added: it collects each route as it is added. The returned function answers requests
+ * that match no route.
+ */
 export function answerMissing(app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {
   const known = new Map<string, KnownPath>();
   app.addHook('onRoute', ({ url, method }) => {

@@ -1,5 +1,5 @@
-// The API document: made from the schemas the routes were added with, at `/openapi.json`, with a page to read it at
-// `/docs` that loads nothing from elsewhere.
+// Serves the API document at `/openapi.json`, built from the schemas of the routes, and a page for reading it at
+// `/docs`. That page loads nothing from other servers.
 import swagger from '@fastify/swagger';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
@@ -18,7 +18,7 @@ names the revision it saw in \`ETag\`; send one in \`If-Match\`, and a write hol
 Clients must tolerate unknown keys.`;
 
 interface Circumstances {
-  /** Whether there are routes for one. */
+  /** Whether the document includes the operator's routes. */
   readonly operator: boolean;
   readonly publicUrl: string | null;
 }
@@ -26,7 +26,7 @@ interface Circumstances {
 /** Call before the routes are added. */
 export async function addApiDocument(app: FastifyInstance, { operator, publicUrl }: Circumstances): Promise<void> {
   for (const schema of components) app.addSchema(schema);
-  // What is sent is what the operation answered, whole; that it is what the document says, the tests hold.
+  // The serializer sends the whole answer of the operation. Tests check that the answer matches the document.
   app.setSerializerCompiler(() => (data: unknown) => JSON.stringify(data));
   await app.register(swagger, {
     openapi: {
@@ -53,7 +53,7 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
     refResolver: {
       buildLocalReference: (json, _base, _fragment, index) => (typeof json['$id'] === 'string' ? json['$id'] : `def-${index}`),
     },
-    // What domain/ checks is shown as it sees it.
+    // Shows bodies that `domain/` checks with the schema of `domain/`.
     transform: ({ schema, url }) => {
       if (schema === undefined) return { schema, url };
       const { querystring, params, ...rest } = schema;
@@ -79,13 +79,14 @@ export async function addApiDocument(app: FastifyInstance, { operator, publicUrl
       agent: { disabled: true },
     },
   });
-  // The page is somebody else's: whatever it would like to load or send, the browser keeps it here.
+  // The page is third-party code. This header makes the browser block every load from and every request to other
+  // servers.
   app.addHook('onSend', async (request, reply) => {
     if (request.url.startsWith('/docs')) void reply.header('Content-Security-Policy', ownOriginOnly);
   });
 }
 
-/** The parameters, each as what it says it is shown as. */
+/** Returns the parameters, each with the schema that it declares for the document. */
 function asShown(parameters: unknown): unknown {
   if (!isObject(parameters) || !isObject(parameters['properties'])) return parameters;
   const shown = Object.entries(parameters['properties']).map(([name, schema]) => [

@@ -1,7 +1,7 @@
 import { parseLimit } from '../domain/audit/audit-query.ts';
 import { badRequest } from '../domain/refusal.ts';
 
-/** `limit` of a query; what is below or above is clamped. Throws `bad_request`. */
+/** Parses `limit` of a query and clamps it to its bounds. Throws `bad_request`. */
 export function limitOf(text: string): number {
   const limit = parseLimit(text);
   if (limit === null) throw badRequest('limit must be an integer');

@@ -1,19 +1,23 @@
-// At most so many requests of a key in any minute. In memory of this replica; keys that were quiet for a minute are
-// forgotten, and so are those that were quiet longest when there are more than `keysMax`.
+// Limits the number of requests of a key in any minute. The counts are in the memory of this replica. A key is
+// forgotten after a minute without requests. When there are more than `keysMax` keys, the key with the oldest last
+// request is forgotten.
 import { AppError } from '@tollgate/proto/contract';
 
 const windowMs = 60_000;
 const keysMax = 10_000;
 
-/** Of what any member may write, for each key: each write stays in the history for good, and no client of ours comes near. */
+/**
+ * The limit of a key for data that any member may write. Each write stays in the history permanently. Our own clients
+ * write far less often.
+ */
 export const writesPerMinute = 600;
 
 export interface RateLimit {
-  /** Counts a request of `key`; throws `rate_limited` with the seconds to wait. */
+  /** Counts a request of `key`. Throws `rate_limited` with the seconds to wait. */
   take(key: string): void;
 }
 
-/** `what`: after the number, in the words of the refusal. */
+/** `what`: the words after the number in the error text. */
 export function createRateLimit(
   clock: () => Date,
   perMinute: number,
@@ -45,7 +49,7 @@ export function createRateLimit(
           retryAfterSeconds,
         });
       }
-      // To the end of the map, where the latest are.
+      // Moves the key to the end of the map, because the map is ordered by the latest request.
       taken.delete(key);
       taken.set(key, [...recent, now]);
       const [quietest] = taken.keys();

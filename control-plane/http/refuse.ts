@@ -1,4 +1,4 @@
-// A refusal as an answer, and as a line in the log where it is no failing of who asked.
+// Sends an error as an answer, and logs it when the caller did not cause it.
 import type { AppError } from '@tollgate/proto/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody, httpStatus } from '../errors.ts';
@@ -7,7 +7,7 @@ import { loggable } from '../loggable.ts';
 export function sendRefusal(reply: FastifyReply, refusal: AppError): FastifyReply {
   if (refusal.code === 'unauthenticated') void reply.header('WWW-Authenticate', 'Bearer');
   if (refusal.retryAfterSeconds !== undefined) void reply.header('Retry-After', refusal.retryAfterSeconds);
-  // A stream that failed before its first byte had another type.
+  // A stream that failed before its first byte has already set another media type.
   void reply.type('application/json; charset=utf-8');
   return reply.code(httpStatus(refusal.code)).send(errorBody(refusal));
 }

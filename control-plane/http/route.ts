@@ -1,5 +1,5 @@
-// How a route is joined to its operation. Who asks is settled before the body is read (401, then 403 for the wrong
-// workspace or an action that is not theirs), and only then what is asked (400).
+// Connects a route to its operation. The caller is checked before the body is read: 401 for an unknown caller, then 403
+// for the wrong workspace or an action that the caller must not perform. Only then is the request checked (400).
 import { recognised } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
 import type { Static, TSchema } from 'typebox';
@@ -21,7 +21,7 @@ export interface RouteSchema {
 
 type TypeOf<S extends RouteSchema, K extends keyof RouteSchema> = S[K] extends TSchema ? Static<S[K]> : undefined;
 
-/** What a request holds once it has passed its schema. */
+/** The parts of a request after the schema check. */
 interface Asked<S extends RouteSchema> {
   readonly params: TypeOf<S, 'params'>;
   readonly query: TypeOf<S, 'querystring'>;
@@ -35,7 +35,9 @@ export interface Asking<S extends RouteSchema, I, R> extends Described {
   readonly operation: Operation<I, R>;
   readonly schema: S;
   readonly input: (asked: Asked<S>) => I;
-  /** Asked once the actor is known and may do it, before the body is read. `params`: as the path has them. */
+  /**
+   * Called after the actor is known to have access and before the body is read. `params`: the parameters of the path.
+   */
   readonly admit?: (actor: Actor, params: TypeOf<S, 'params'>) => void;
 }
 
@@ -43,7 +45,7 @@ interface Route<S extends RouteSchema, I, R> extends Asking<S, I, R> {
   readonly answer: (result: R) => object;
 }
 
-/** Only routes of `forceQuery` take it. */
+/** Only routes with `forceQuery` accept this parameter. */
 const isForced = (query: unknown): boolean => Object(query)['force'] === 'true';
 
 const security = [{ key: [] }, { session: [] }] as const;
@@ -59,14 +61,14 @@ export function addRoute<const S extends RouteSchema, I, R>(app: FastifyInstance
       const actor = actorOf(request);
       const ifMatch = method === 'GET' ? null : conditionOf(request.headers['if-match']);
       const result = answer(await operation(deps, actor, input(asked(request)), { ifMatch, force: isForced(request.query) }));
-      // What was read is at least as new as the revision at which the actor was recognised.
+      // The data is at least as new as the revision at which the actor was authenticated.
       if (method === 'GET') void reply.header('ETag', `"${actor.revision}"`);
       return result;
     },
   });
 }
 
-/** What every route does before its handler, and who asked, for the handler. */
+/** Returns the options that every route needs before its handler, and `actorOf`, which gives the handler the actor. */
 export function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: Asking<S, I, R>) {
   const checked: FastifySchema = route.schema;
   return {
@@ -82,7 +84,10 @@ export function joined<S extends RouteSchema, I, R>(deps: AppDeps, route: Asking
   };
 }
 
-/** Who asks, of which workspace and whether they may, is settled before a body is read; the handler asks for it afterwards. */
+/**
+ * Authenticates the caller and checks its workspace and permission before a body is read. The handler gets the actor
+ * from `actorOf`.
+ */
 export function recognising(
   recognise: (request: FastifyRequest) => Promise<Actor>,
   permit?: (actor: Actor, request: FastifyRequest) => void,
@@ -105,14 +110,14 @@ export function recognising(
   };
 }
 
-/** The slug in a governance path; the agents' paths have none. */
+/** The slug in a governance path; null for paths without one, such as the agents' paths. */
 function pathWorkspace(params: unknown): string | null {
   return typeof params === 'object' && params !== null && 'workspace' in params ? String(params.workspace) : null;
 }
 
-/** The schema has passed it; Fastify's own types know nothing of it. */
+/** The schema check has already validated these values; Fastify's own types do not express that. */
 export const asked = <S extends RouteSchema>({ params, query, body, headers }: FastifyRequest): Asked<S> =>
   ({ params, query, body, headers }) as Asked<S>;
 
-/** The answer to a write. */
+/** Builds the answer to a write. */
 export const ok = (result: object): object => ({ ok: true, ...result });

@@ -1,5 +1,5 @@
-// Schemas that several resources use, and the named ones of the API document. Bodies of agents and policies are objects
-// to Fastify; `domain/` has the rest to say of them, with every problem and its place.
+// Schemas that several resources share, and the named schemas of the API document. For Fastify, the bodies of agents
+// and policies are plain objects; `domain/` validates their content and reports every problem with its place.
 import { bounds, layers, roles, scopes, tiers } from '@tollgate/proto/contract';
 import Type from 'typebox';
 import { agentSchemas } from '../domain/agents/agent.ts';
@@ -8,17 +8,17 @@ import { runStatuses } from '../domain/runs/run.ts';
 import { isObject, type JsonSchema } from '../domain/shape.ts';
 import { stopReasons } from '../operations/runs/start-run.ts';
 
-/** One of these strings. */
+/** Accepts one of these strings. */
 export const oneOf = <const T extends string>(values: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...values] });
 
 export const roleShape = oneOf(roles);
 export const tierShape = oneOf(tiers);
 export const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** The keyword of a schema that is shown in the place of the one it stands in; to the check it says nothing. */
+/** The keyword with which a schema names another schema that the document shows instead. Validation ignores it. */
 export const shownKeyword = 'shown';
 
-/** A text of a path or query string that we read ourselves, and what a client is told that it is. */
+/** A text of a path or query string that our code parses. The document shows `schema` for it. */
 export const shownAs = (schema: JsonSchema) => Type.String({ [shownKeyword]: schema });
 
 export const pageLimit = shownAs({
@@ -29,7 +29,7 @@ export const pageLimit = shownAs({
   description: 'what is below or above is clamped',
 });
 export const pageCursor = Type.String({ description: '`next` of the page before' });
-/** Of a list that asks nothing else. */
+/** The query of a list that has no other parameters. */
 export const pageQuery = Type.Object(
   { limit: Type.Optional(pageLimit), cursor: Type.Optional(pageCursor) },
   { additionalProperties: false },
@@ -38,7 +38,7 @@ export const pageQuery = Type.Object(
 const path = { workspace: Type.String({ description: 'the slug in the key' }) };
 export const inWorkspace = Type.Object(path);
 
-/** Of writes of policy. */
+/** The query of policy writes. */
 export const forceQuery = Type.Object(
   {
     force: Type.Optional(
@@ -56,7 +56,7 @@ export const workspaceAnd = <const K extends string>(name: K, shown?: JsonSchema
     Type.Object({ ...path, [name]: shown === undefined ? Type.String() : shownAs(shown) }),
   );
 
-// In what is answered.
+// Schemas of answers.
 
 export const text: JsonSchema = { type: 'string' };
 export const integer: JsonSchema = { type: 'integer' };
@@ -68,7 +68,7 @@ export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { t
 export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items });
 export const mapOf = (values: JsonSchema): JsonSchema => ({ type: 'object', additionalProperties: values });
 
-/** All of `properties`, save `optional`, are there. */
+/** Every key of `properties` is required; the keys of `optional` are not. */
 export const object = (
   properties: Readonly<Record<string, JsonSchema>>,
   optional: Readonly<Record<string, JsonSchema>> = {},
@@ -95,7 +95,7 @@ export const written = (
 const named = ($id: string, schema: JsonSchema): { readonly $id: string } & JsonSchema => ({ $id, ...schema });
 const refOf = ({ $id }: { readonly $id: string }): JsonSchema => ({ $ref: `${$id}#` });
 
-/** A document as a merge patch: `null` removes, at any depth. */
+/** Returns the schema of a merge patch for a document: `null` removes a value at any depth. */
 function patchOf({ properties, additionalProperties, ...schema }: JsonSchema): JsonSchema {
   return {
     ...schema,
@@ -158,7 +158,7 @@ const key = named(
   }),
 );
 const entry = named('AuditEntry', {
-  // A sidecar may be newer than this program.
+  // The sidecar may be newer than this program and send more fields.
   additionalProperties: true,
   ...object(
     {

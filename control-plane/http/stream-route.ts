@@ -1,5 +1,6 @@
-// Answers that go on: a route whose operation answers one item after the other, and the sending of them. A client that leaves is
-// noticed, one that does not read is cut, and what broke off is never taken for whole.
+// Routes that stream their answer: the operation yields one item after another. This code detects a client that
+// disconnects and cuts a client that does not read. It also makes sure that a client never takes an incomplete answer
+// for a complete one.
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../domain/access/actor.ts';
@@ -8,16 +9,16 @@ import { loggable } from '../loggable.ts';
 import type { StreamDeps } from './deps.ts';
 import { type Asking, asked, joined, type RouteSchema } from './route.ts';
 
-/** Each item becomes text of the media type that `answers` names. */
+/** `frame` turns each item into text of the media type that `answers` names. */
 interface StreamRoute<S extends RouteSchema, I, T> extends Asking<S, I, AsyncIterable<T>> {
   readonly answers: { readonly mediaType: string; readonly text: string };
   readonly frame: (item: T) => string;
 }
 
-/** At a stop, for what a stream still has to say. */
+/** The time that a stream has to send its last items when the server stops. */
 const lastWordsMs = 1_000;
 
-/** The same for an operation that answers one item after the other, until its end or until the client leaves. */
+/** Like `addRoute`, for an operation that yields items until it ends or the client disconnects. */
 export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstance, deps: StreamDeps, route: StreamRoute<S, I, T>): void {
   const { method, url, operation, input, frame, answers } = route;
   const { actorOf, ...options } = joined(deps, { ...route, refusals: [...(route.refusals ?? []), 'rate_limited'] });
@@ -31,7 +32,7 @@ export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstanc
       const actor = actorOf(request);
       const close = deps.streams.open(actor.keyId);
       const left = departureOf(reply, close);
-      // A client that does not read cannot be told the end, and would hold up the stop.
+      // A client that does not read cannot receive the end of the stream, and it would delay the stop.
       const cutSoon = (): void => void setTimeout(() => cut(request), lastWordsMs).unref();
       stopping.signal.addEventListener('abort', cutSoon, { signal: left });
       const signal = AbortSignal.any([left, stopping.signal]);
@@ -41,7 +42,10 @@ export function addStream<const S extends RouteSchema, I, T>(app: FastifyInstanc
   });
 }
 
-/** Aborted once the client has gone or has everything; `close` is called with it. */
+/**
+ * Returns a signal that aborts when the client has disconnected or has received everything. `close` is called at the
+ * same time.
+ */
 export function departureOf(reply: FastifyReply, close: () => void = () => undefined): AbortSignal {
   const left = new AbortController();
   const leave = (): void => {
@@ -49,12 +53,15 @@ export function departureOf(reply: FastifyReply, close: () => void = () => undef
     left.abort();
   };
   reply.raw.once('close', leave);
-  // It has said so already, and will not again.
+  // The `close` event has already fired and will not fire again.
   if (reply.raw.destroyed) leave();
   return left.signal;
 }
 
-/** By a reset: over HTTP/1.0, which proxies speak, a connection that just closes looks like a whole answer. */
+/**
+ * Resets the connection. Over HTTP/1.0, which proxies use, a connection that closes normally looks like a complete
+ * answer.
+ */
 const cut = (request: FastifyRequest): void => void request.raw.socket.resetAndDestroy();
 
 interface Exchange {
@@ -67,7 +74,7 @@ interface Sent<T> {
   readonly items: AsyncIterable<T>;
   readonly frame: (item: T) => string;
   readonly mediaType: string;
-  /** Aborted: an end before the last item is nobody's failing. */
+  /** When this signal is aborted, an end before the last item is not an error. */
   readonly signal: AbortSignal;
 }
 
@@ -77,8 +84,8 @@ export function sendStream<T>(
   { items, frame, mediaType, signal }: Sent<T>,
 ): FastifyReply {
   void reply.type(mediaType).header('Cache-Control', 'no-store').header('X-Accel-Buffering', 'no');
-  // Kept alive, it would outlive the stream, and hold up a stop. Not by `Connection: close`: with it a client takes
-  // a body that lacks its last chunk for whole.
+  // A kept-alive connection would outlive the stream and delay a stop. `Connection: close` is not used: with it, a
+  // client accepts a body without its last chunk as complete.
   reply.raw.once('finish', () => request.raw.socket.end());
   const unread = (): void => {
     request.log.info({ route: request.routeOptions.url, workspace: actor.slug }, 'a stream was cut: its client does not read');
@@ -89,7 +96,7 @@ export function sendStream<T>(
     highWaterMark: 65_536,
   });
   body.once('error', (error) => {
-    // Before the first byte there is still a refusal to send.
+    // Before the first byte, an error answer can still be sent.
     if (!reply.raw.headersSent) return;
     if (!signal.aborted) {
       logBroken(request, error);
@@ -102,7 +109,7 @@ export function sendStream<T>(
 
 interface Patience {
   readonly ms: number;
-  /** What was given was not taken for so long. */
+  /** Called when the client has not read the sent data for `ms` milliseconds. */
   readonly unread: () => void;
 }
 
@@ -117,7 +124,7 @@ async function* framed<T>(items: AsyncIterable<T>, frame: (item: T) => string, {
   }
 }
 
-/** The framework says nothing of an answer that has begun. */
+/** Fastify logs nothing about an answer that has begun. */
 function logBroken(request: FastifyRequest, error: unknown): void {
   const { code, cause } = refusalOf(error);
   const level = code === 'internal' ? 'error' : code === 'unavailable' ? 'warn' : 'info';

@@ -1,11 +1,11 @@
-// Answers that go on, all of this process: how many there may be, for each key and in all.
+// Counts the open streamed answers of this process. It limits them per key and in total.
 import { AppError } from '@tollgate/proto/contract';
 import { createSeats } from '../operations/turns.ts';
 
 export interface StreamBounds {
   readonly ofKey: number;
   readonly inProcess: number;
-  /** How long what was sent may lie unread before the stream is cut. */
+  /** How long sent data may stay unread before the stream is cut. */
   readonly undrainedMs: number;
 }
 
@@ -13,7 +13,9 @@ export const streamBounds: StreamBounds = { ofKey: 10, inProcess: 200, undrained
 
 export interface OpenStreams {
   readonly undrainedMs: number;
-  /** Counts one of the key until the function is called; throws `rate_limited` where there are too many. */
+  /**
+   * Counts one stream of the key until the returned function is called. Throws `rate_limited` when too many are open.
+   */
   open(keyId: string): () => void;
 }
 

@@ -1,5 +1,6 @@
-// What the containers of the app are told: where their sidecar is, and with which key it is asked. They stand before the
-// container's own variables, which may therefore use them (`$(TOLLGATE_MCP_URL)/github`), and never in place of one.
+// Adds the environment variables of the app's containers: the address of their sidecar and the key for it. They are
+// added before the container's own variables, which may therefore use them (`$(TOLLGATE_MCP_URL)/github`). They never
+// replace a variable of the container.
 import type { Container, Variable } from './pod.ts';
 import type { Wanted } from './wanted.ts';
 

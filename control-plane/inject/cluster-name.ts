@@ -1,6 +1,6 @@
-// Names as Kubernetes has them.
+// Checks names that Kubernetes accepts.
 
-/** What is wrong with the name of a Secret, a claim or a volume; null when nothing is. */
+/** Returns the problem of the name of a Secret, a claim or a volume; null: it is valid. */
 export const clusterNameProblem = (value: string): string | null =>
   /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(value) && value.length <= 253
     ? null

@@ -1,11 +1,11 @@
-// Pods that no sidecar can be put into as they are, each with what would be right.
+// Finds why a sidecar cannot be injected into a pod. Each problem says what would be correct.
 import { isObject, type Problem, problem } from '../domain/shape.ts';
 import type { Container, Named, Pod } from './pod.ts';
 import { containerName, statusAnnotation, volumePrefix } from './status.ts';
 import type { InjectSettings } from './settings.ts';
 import type { Wanted } from './wanted.ts';
 
-/** Far more than a node runs: to each a page of variables is added. */
+/** Far more than a node runs. A page of variables is added to each container. */
 const containersMax = 1_000;
 
 interface Placed {
@@ -13,7 +13,7 @@ interface Placed {
   readonly path: string;
 }
 
-/** The pod as it is without what was injected before. */
+/** `pod`: without anything that was injected before. */
 export function conflictsOf({ spec }: Pod, wanted: Wanted, { metricsPort }: Pick<InjectSettings, 'metricsPort'>): readonly Problem[] {
   const containers = containersOf(spec);
   if (containers.length > containersMax) return problem('spec.containers', `must be at most ${containersMax}, with init containers`);
@@ -48,7 +48,7 @@ const containersOf = ({ initContainers, containers }: Pod['spec']): readonly Pla
   ...containers.map((container, at) => ({ container, path: `spec.containers[${at}]` })),
 ];
 
-/** Kubernetes refuses it as well, but what is ours is kept by name. */
+/** Kubernetes rejects repeated names too, but this code identifies our container by its name. */
 function repeatedNames(containers: readonly Placed[]): readonly Problem[] {
   const seen = new Set<string>();
   return containers.flatMap(({ container: { name }, path }) => {
@@ -72,7 +72,7 @@ function portConflicts({ container, path }: Placed, port: number, words: string)
   );
 }
 
-/** A pod may mount what it names before it is there: then injection would hand the app what is the sidecar's. */
+/** A pod may mount a volume that does not exist yet. Injection would then give the app a volume of the sidecar. */
 function mountConflicts({ container, path }: Placed): readonly Problem[] {
   return (container.volumeMounts ?? []).flatMap(({ name }, at) =>
     name.startsWith(volumePrefix)
@@ -93,7 +93,7 @@ function spoolConflicts(containers: readonly Placed[], volumes: readonly Named[]
   const isSpool = ({ name, persistentVolumeClaim: claim }: Named): boolean =>
     spool.kind === 'volume' ? name === spool.volume : spool.kind === 'claim' && isObject(claim) && claim['claimName'] === spool.claim;
   const spools = new Set(volumes.filter(isSpool).map(({ name }) => name));
-  // It may come with a template of the StatefulSet, which a pod does not show.
+  // The volume may come from a template of the StatefulSet, which the pod does not show.
   if (spool.kind === 'volume') spools.add(spool.volume);
   return containers.flatMap(({ container, path }) =>
     (container.volumeMounts ?? [])

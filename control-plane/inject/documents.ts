@@ -1,13 +1,14 @@
-// Injection into whatever of Kubernetes makes pods: the template in it is injected as a pod is. Of a List each item.
+// Injects into all objects of Kubernetes that create pods: their template is handled like a pod. For a List, each item
+// is handled.
 import { isObject, type Problem, problem } from '../domain/shape.ts';
 import { inject } from './inject.ts';
 import type { Row } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { statusAnnotation } from './status.ts';
 
-/** What came of one document, or of one item of a list. */
+/** The outcome for one document, or for one item of a list. */
 export interface Outcome {
-  /** `Deployment/web`; what has no name is called by its kind. */
+  /** `Deployment/web`; an object without a name is called by its kind. */
   readonly name: string;
   readonly kind: 'injected' | 'left' | 'foreign' | 'refused';
   readonly problems: readonly Problem[];
@@ -19,7 +20,7 @@ export interface InjectedDocument {
   readonly outcomes: readonly Outcome[];
 }
 
-/** Where the pod stands in what makes one. */
+/** The path of the pod in an object that creates pods. */
 const places: Readonly<Record<string, readonly string[]>> = {
   'v1 Pod': [],
   'v1 ReplicationController': ['spec', 'template'],
@@ -48,7 +49,7 @@ export function injectDocument(value: unknown, settings: InjectSettings, path = 
 
 const unknownMaker = 'may make pods in a way that is not known here, and is left as it is; the webhook injects them';
 
-/** Of other people's kinds, such as a rollout's. */
+/** Whether an object of an unknown kind, such as a rollout, may create pods. */
 function mayMakePods({ spec }: Row): boolean {
   return isObject(spec) && ['template', 'jobTemplate', 'podTemplate', 'containers'].some((field) => isObject(spec[field]));
 }
@@ -61,7 +62,7 @@ function injectList(list: Row, items: readonly unknown[], settings: InjectSettin
   };
 }
 
-/** Items of a PodList and the like may leave out what they are. */
+/** Items of a PodList and the like may omit their kind. */
 function typed(item: unknown, { kind, apiVersion }: Row): unknown {
   const kindOfItems = String(kind).slice(0, -'List'.length);
   return isObject(item) && item['kind'] === undefined && kindOfItems !== '' ? { apiVersion, kind: kindOfItems, ...item } : item;
@@ -80,7 +81,7 @@ function injectAt(value: Row, place: readonly string[], settings: InjectSettings
   return { value: replace(value, place, done.pod), outcomes: [{ name, kind: 'injected', problems: [], warnings: done.warnings }] };
 }
 
-/** Said of the workload instead of its pods, where nobody would read it. */
+/** Finds labels and annotations on the workload that belong on its pods. On the workload they have no effect. */
 function misplacedProblems({ metadata }: Row, path: string, at: string): readonly Problem[] {
   return ['labels', 'annotations'].flatMap((field) => {
     const map = isObject(metadata) ? metadata[field] : undefined;

@@ -1,5 +1,5 @@
-// Puts a sidecar into a pod: the webhook and `tollgate inject` are two callers of this one function. What it does twice
-// it does once: a pod that was injected before is brought to what would be injected now.
+// Injects a sidecar into a pod. The webhook and `tollgate inject` both call this function. The function is idempotent:
+// a pod that was injected before is changed to the result of an injection now.
 import type { Problem } from '../domain/shape.ts';
 import { type Pointed, pointAtSidecar } from './app-environment.ts';
 import { conflictsOf } from './conflicts.ts';
@@ -10,13 +10,13 @@ import { containerName, defaultContainerAnnotation, readStatus, type Status, sta
 import { isLeftAlone, readWanted, type Wanted } from './wanted.ts';
 
 export type Injection =
-  /** `warnings`: what may surprise, for whoever made the pod. */
+  /** `warnings`: unexpected effects, for the author of the pod. */
   | { readonly kind: 'injected'; readonly pod: Pod; readonly warnings: readonly string[] }
-  /** It says `tollgate.dev/inject: disabled`. */
+  /** The pod has the label `tollgate.dev/inject: disabled`. */
   | { readonly kind: 'left' }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-/** `value`: a Pod, or a template of one. */
+/** `value`: a Pod, or the template of a Pod. */
 export function inject(value: unknown, settings: InjectSettings): Injection {
   if (isLeftAlone(value)) return { kind: 'left' };
   const read = readPod(value);
@@ -41,7 +41,7 @@ function put(pod: Pod, wanted: Wanted, settings: InjectSettings): Pod {
   const { spec } = pod;
   const isNative = wanted.mode === 'native';
   const sidecar = sidecarOf(wanted, settings);
-  // Beside a plain sidecar they end before it starts.
+  // With a plain sidecar, init containers end before the sidecar starts.
   const init: readonly Pointed[] = (spec.initContainers ?? []).map((container) =>
     isNative ? pointAtSidecar(container, wanted) : { container, added: [] },
   );

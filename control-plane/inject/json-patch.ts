@@ -1,5 +1,5 @@
-// The difference of two JSON values as a JSON Patch (RFC 6902): what an admission webhook answers with. Lists whose items
-// have names are compared by name, so that a container more is one operation.
+// Computes the difference of two JSON values as a JSON Patch (RFC 6902), which an admission webhook answers. Lists with
+// named items are compared by name, so that an additional container is one operation.
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../domain/shape.ts';
 
@@ -7,7 +7,7 @@ export type Operation =
   | { readonly op: 'add' | 'replace'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
-/** Applied to `before` in their order, these make `after`. */
+/** Applied to `before` in order, the operations result in `after`. */
 export function diff(before: unknown, after: unknown, path = ''): readonly Operation[] {
   if (isDeepStrictEqual(before, after)) return [];
   if (isObject(before) && isObject(after)) return diffObjects(before, after, path);
@@ -28,7 +28,10 @@ function diffObjects(before: Members, after: Members, path: string): readonly Op
   ];
 }
 
-/** Null: names that are in another order, or lists without that differ in length; then the list is replaced. */
+/**
+ * Null: the names are in another order, or the lists have no names and differ in length. The whole list is then
+ * replaced.
+ */
 function diffLists(before: readonly unknown[], after: readonly unknown[], path: string): readonly Operation[] | null {
   const from = namesOf(before);
   const to = namesOf(after);
@@ -50,7 +53,7 @@ function diffLists(before: readonly unknown[], after: readonly unknown[], path: 
     const was = placeBefore.get(to[at] ?? '');
     return was === undefined ? [{ op: 'add', path: childOf(path, at), value }] : diff(before[was], value, childOf(path, at));
   });
-  // The last one first, so that the places of the others stay true.
+  // The last removal comes first, so that the indexes of the others stay valid.
   return [...removed.toReversed(), ...placed];
 }
 
@@ -59,7 +62,7 @@ function namesOf(list: readonly unknown[]): readonly string[] | null {
   return names.length === list.length && new Set(names).size === names.length ? names : null;
 }
 
-/** Of lists as long as whoever makes the pod likes. */
+/** A map, because the author of the pod determines the length of the lists. */
 const placesOf = (names: readonly string[]): ReadonlyMap<string, number> => new Map(names.map((name, at) => [name, at]));
 
 const childOf = (path: string, key: string | number): string => `${path}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -1,5 +1,5 @@
-// What a sidecar needs for TLS of its own with the control plane: a token to ask for certificates with, or certificates that
-// somebody else keeps in a Secret. No other container mounts either.
+// What a sidecar needs for its own TLS with the control plane: a token with which it requests certificates, or
+// certificates in a Secret that another program renews. No other container mounts these volumes.
 import type { Named } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { volumePrefix } from './status.ts';
@@ -14,7 +14,7 @@ const tokenName = `${volumePrefix}token`;
 const tokenFolder = '/var/run/secrets/tollgate';
 const tlsName = `${volumePrefix}tls`;
 const tlsFolder = '/var/run/secrets/tollgate-tls';
-/** The least that the kubelet makes is 600; it makes a new one once four fifths have gone. */
+/** In seconds. The kubelet's minimum is 600. It makes a new token when four fifths of the lifetime have passed. */
 const token = { audience: 'tollgate', expirationSeconds: 3_600, path: 'token' };
 
 export function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
@@ -22,7 +22,7 @@ export function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
     return {
       variables: { TOLLGATE_TLS_DIR: tlsFolder },
       mounts: [{ name: tlsName, mountPath: tlsFolder, readOnly: true }],
-      // 0444: the sidecar is not root, and no other container mounts it.
+      // 0444, because the sidecar is not root and no other container mounts the volume.
       volumes: [{ name: tlsName, secret: { secretName: certificateSecret, defaultMode: 0o444 } }],
     };
   const trusted = { TOLLGATE_CA: ca };
@@ -30,7 +30,7 @@ export function linkOf({ enrol, ca, certificateSecret }: InjectSettings): Link {
   return {
     variables: { TOLLGATE_ENROL: enrol, TOLLGATE_TOKEN_FILE: `${tokenFolder}/${token.path}`, ...trusted },
     mounts: [{ name: tokenName, mountPath: tokenFolder, readOnly: true }],
-    // The kubelet narrows the mode to 0600 where all containers have one user, or to a group by fsGroup.
+    // The kubelet narrows the mode to 0600 if all containers have the same user, or to a group with fsGroup.
     volumes: [{ name: tokenName, projected: { defaultMode: 0o444, sources: [{ serviceAccountToken: token }] } }],
   };
 }

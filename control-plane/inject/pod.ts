@@ -1,5 +1,5 @@
-// A pod as injection sees it: the fields that it reads are of the form that Kubernetes wants, and everything else is
-// carried along as it came.
+// A pod as injection reads it. The fields that injection reads have the form that Kubernetes requires. All other fields
+// are copied unchanged.
 import { isObject, type Problem, problem } from '../domain/shape.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -34,18 +34,18 @@ export interface Metadata extends Row {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** A Pod, or the template of one. */
+/** A Pod, or the template of a Pod. */
 export interface Pod extends Row {
   readonly metadata?: Metadata;
   readonly spec: PodSpec;
 }
 
-/** The pod, or what of it is no pod. */
+/** Returns the pod, or the problems that make it invalid. */
 export function readPod(value: unknown): { readonly pod: Pod } | { readonly problems: readonly Problem[] } {
   if (!isObject(value) || !isObject(value['spec'])) return { problems: problem('spec', 'must be there: this is no pod') };
   const { metadata, spec } = value;
   const problems = [...metadataProblems(metadata), ...specProblems(spec)];
-  // Every field that the type names was looked at.
+  // Every field that the type names was checked.
   return problems.length > 0 ? { problems } : { pod: value as unknown as Pod };
 }
 

@@ -1,5 +1,5 @@
-// What the platform says once about all sidecars that are injected: the settings file of the webhook and of `tollgate
-// inject`, the same for both. A pod says the rest in its annotations.
+// The platform's settings for all injected sidecars: the settings file of the webhook and of `tollgate inject` has the
+// same form. A pod sets the rest in its annotations.
 import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '../domain/shape.ts';
 import { clusterNameProblem } from './cluster-name.ts';
 
@@ -12,29 +12,32 @@ export interface InjectSettings {
   /** The address of the control plane's gRPC port, `host:port`. */
   readonly controlPlane: string;
   readonly mode: Mode;
-  /** Where sidecars listen, on the loopback of their pod. */
+  /** The port on which sidecars listen, on the loopback address of their pod. */
   readonly port: number;
-  /** Secrets of the pod's own namespace; the key of each stands under `key`. */
+  /** Secrets of the pod's own namespace. Each contains its key under `key`. */
   readonly sidecarKeySecret: string;
   readonly agentKeySecret: string;
   readonly spool: Exclude<SpoolKind, 'pvc'>;
   readonly spoolSizeLimit: string;
   readonly spoolHostPath: string;
   readonly user: number;
-  /** How long a sidecar has for itself once the containers of the app are gone. */
+  /** How long a sidecar continues after the containers of the app have ended. */
   readonly drainSeconds: number;
-  /** Where sidecars get their certificates, `host:port`; null: they get none there. */
+  /** The address from which sidecars get their certificates, `host:port`; null: none. */
   readonly enrol: string | null;
-  /** The authorities they check the control plane by, as PEM; of the webhook, those that there are. Null: as their machine does. */
+  /**
+   * The authorities with which sidecars check the control plane, as PEM; for the webhook, the current ones. Null: those
+   * of their machine.
+   */
   readonly ca: string | null;
-  /** A Secret of the pod's namespace with tls.crt, tls.key and ca.crt, in place of the two above. */
+  /** A Secret of the pod's namespace with tls.crt, tls.key and ca.crt, instead of the two fields above. */
   readonly certificateSecret: string | null;
-  /** Where each shows its metrics, beyond the pod's loopback; null: nowhere. */
+  /** The port on which each sidecar exports its metrics, outside of the pod's loopback; null: none. */
   readonly metricsPort: number | null;
-  /** How long it may take until policy is there, before it is started again. */
+  /** How long a sidecar may wait for policy before it is restarted, in seconds. */
   readonly startSeconds: number;
   readonly resources: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Further variables of the sidecar. */
+  /** Additional variables of the sidecar. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -58,7 +61,7 @@ const defaults: Omit<InjectSettings, 'image' | 'controlPlane'> = {
   environment: {},
 };
 
-/** What injection itself gives a sidecar; the key is never a plain value. */
+/** The variables that injection itself sets for a sidecar. The key is never a plain value. */
 const ownVariables = new Set(
   'CONTROL_PLANE KEY SIDECAR_HOST SIDECAR_PORT SPOOL_DIR SIDECAR_ID GATEWAY_FILE PIN_AGENT PIN_TIER CA ENROL TOKEN_FILE TLS_DIR METRICS_PORT'
     .split(' ')
@@ -112,12 +115,12 @@ function nulProblem(value: string): string | null {
   return value.includes('\0') ? 'must hold no NUL' : null;
 }
 
-/** Settings with what is absent filled in, or every problem with its place. */
+/** Returns the settings with defaults for absent fields, or every problem with its place. */
 export function readSettings(value: unknown): { readonly settings: InjectSettings } | { readonly problems: readonly Problem[] } {
   const given = value ?? {};
   const problems = shape.check(given, '');
   if (problems.length > 0 || !isObject(given)) return { problems: problems.map(named) };
-  // The shape has looked at every field.
+  // `shape` has checked every field.
   const settings = { ...defaults, ...given } as InjectSettings;
   const clashes = clashesIn(settings);
   return clashes.length > 0 ? { problems: clashes } : { settings };
@@ -133,7 +136,7 @@ function clashesIn({ enrol, ca, certificateSecret, port, metricsPort }: InjectSe
   ];
 }
 
-/** What must be there by the time that a pod is injected. */
+/** The problems of settings that must be complete when a pod is injected. */
 export const missingIn = ({ enrol, ca }: InjectSettings): readonly Problem[] =>
   enrol !== null && ca === null ? problem('ca', 'is required beside enrol: the authorities that `tollgate ca` prints') : [];
 

@@ -1,5 +1,6 @@
-// The container of the sidecar and the volumes it mounts. It holds to the restricted Pod Security Standard whatever the
-// pod around it does, and listens on loopback alone: only this pod asks it.
+// Builds the container of the sidecar and the volumes that it mounts. The container satisfies the restricted Pod
+// Security Standard, whatever the rest of the pod does. It listens only on the loopback address, so only this pod can
+// call it.
 import { linkOf } from './link.ts';
 import type { Container, Named, Row, Variable } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
@@ -51,12 +52,12 @@ function gatewayOf({ gatewaySecret }: Wanted): { readonly mounts: readonly Named
   if (gatewaySecret === null) return { mounts: [], volumes: [] };
   return {
     mounts: [{ name: gatewayName, mountPath: gatewayFolder, readOnly: true }],
-    // 0444: the sidecar is not root, and no other container mounts it.
+    // 0444, because the sidecar is not root and no other container mounts the volume.
     volumes: [{ name: gatewayName, secret: { secretName: gatewaySecret, defaultMode: 0o444 } }],
   };
 }
 
-/** Named, so that a monitor of pods finds it; a name of a port has 15 characters at most. */
+/** The port has a name so that a pod monitor finds it. A port name has at most 15 characters. */
 const portsOf = ({ metricsPort }: InjectSettings): Row =>
   metricsPort === null ? {} : { ports: [{ name: metricsPortName, containerPort: metricsPort }] };
 
@@ -66,7 +67,7 @@ function variablesOf(wanted: Wanted, settings: InjectSettings, link: Values): re
   const { agent, tier } = wanted;
   const values: Values = {
     TOLLGATE_CONTROL_PLANE: settings.controlPlane,
-    // Also what is the default: a Service of such a name would bring a variable of its own.
+    // Default values are set too, because a Service with a matching name would add a variable of its own.
     TOLLGATE_SIDECAR_HOST: '127.0.0.1',
     TOLLGATE_SIDECAR_PORT: String(wanted.port),
     TOLLGATE_SPOOL_DIR: spoolFolder,
@@ -84,12 +85,12 @@ function variablesOf(wanted: Wanted, settings: InjectSettings, link: Values): re
   ];
 }
 
-/** Kubernetes reads `$(NAME)` in values as another variable, such as the key, and `$$` as `$`. */
+/** In values, Kubernetes replaces `$(NAME)` by another variable, such as the key, and `$$` by `$`. */
 const literal = (value: string): string => value.replaceAll('$', () => '$$');
 
 /**
- * Nothing of the app starts before policy is there. A native sidecar has its startup probe for that; for a plain one, which
- * the kubelet starts first and ends together with the rest, its hooks wait.
+ * No container of the app starts before policy has arrived. A native sidecar has a startup probe for this. The kubelet
+ * starts a plain sidecar first and ends it together with the others; there, the lifecycle hooks wait.
  */
 function startOf({ mode, port }: Wanted, { startSeconds, drainSeconds }: InjectSettings): Row {
   if (mode === 'native')
@@ -102,7 +103,7 @@ function startOf({ mode, port }: Wanted, { startSeconds, drainSeconds }: InjectS
   };
 }
 
-/** By a program within: the kubelet is not on the pod's loopback. */
+/** The probe runs a program in the container, because the kubelet cannot reach the pod's loopback address. */
 const probe = (port: number, path: 'healthz' | 'readyz'): Row => ({
   exec: { command: node(...asking(port, path), '.then(r=>process.exit(r.ok?0:1),()=>process.exit(1))') },
 });

@@ -1,7 +1,7 @@
-// The volume of a sidecar's spool: what is not delivered yet lies there, and outlives what the volume outlives.
-//   emptyDir  a restart of the sidecar; not the pod
-//   hostPath  the pod: the next sidecar of the workspace on that node ships what it left
-//   a claim   the node, where the claim can move
+// The volume of a sidecar's spool. It contains undelivered entries. What they survive depends on the kind of volume:
+//   emptyDir  a restart of the sidecar, but not of the pod
+//   hostPath  the pod: the next sidecar of the workspace on that node ships the remaining entries
+//   a claim   the node, if the claim can move
 import type { Named, Row } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { volumePrefix } from './status.ts';
@@ -10,7 +10,7 @@ import type { Spool } from './wanted.ts';
 export const spoolFolder = '/var/lib/tollgate';
 const spoolName = `${volumePrefix}spool`;
 
-/** The volumes to add, and the name to mount. */
+/** Returns the volumes to add, and the name to mount. */
 export function spoolVolume(spool: Spool, settings: InjectSettings): { readonly volumes: readonly Named[]; readonly name: string } {
   if (spool.kind === 'volume') return { volumes: [], name: spool.volume };
   return { volumes: [{ name: spoolName, ...sourceOf(spool, settings) }], name: spoolName };
@@ -20,7 +20,7 @@ function sourceOf(spool: Exclude<Spool, { readonly kind: 'volume' }>, settings: 
   switch (spool.kind) {
     case 'emptyDir':
       return { emptyDir: { sizeLimit: settings.spoolSizeLimit } };
-    // Not made where it is missing: it would be root's, and no sidecar could write there.
+    // A missing folder is not created, because it would belong to root and no sidecar could write to it.
     case 'hostPath':
       return { hostPath: { path: settings.spoolHostPath, type: 'Directory' } };
     case 'claim':

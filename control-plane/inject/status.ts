@@ -1,6 +1,7 @@
-// What injection did to a pod, kept in the pod as an annotation, so that it can be undone before it is done anew: a pod
-// that was injected before, by this version or another, comes out as if it never had been. What it names is held to be
-// ours only where it could be: nobody's own variable or volume is taken out because a pod says so.
+// The changes of injection, stored in the pod as an annotation, so that they can be undone before a new injection. A
+// pod that was injected before, by this version or another, becomes as if it had never been injected. A name in the
+// annotation is treated as ours only if it has the form of our names. Therefore an annotation cannot make this code
+// remove another variable or volume.
 import { keyedPath } from '@tollgate/proto/contract';
 import { fields, integer, isObject, list, type Problem, problem, record, type Shape, text } from '../domain/shape.ts';
 import { isVariableForApps } from './app-environment.ts';
@@ -16,9 +17,9 @@ export interface Status {
   /** The variables that were added, by container. */
   readonly environment: Readonly<Record<string, readonly string[]>>;
   readonly volumes: readonly string[];
-  /** `was` is absent where the pod said nothing. */
+  /** `was` is absent when the pod did not set the field. */
   readonly graceSeconds: { readonly was?: number; readonly now: number };
-  /** Whether the annotation that tells kubectl which container is meant was added. */
+  /** Whether the annotation that tells kubectl the default container was added. */
   readonly defaultContainer: boolean;
 }
 
@@ -54,7 +55,7 @@ export function readStatus(metadata: Metadata | undefined): { readonly status: S
   const problems = shape.check(value, '');
   const path = keyedPath('metadata.annotations', statusAnnotation);
   if (problems.length > 0) return { problems: problem(path, 'is not what tollgate writes there; take it out, and what was injected') };
-  // The shape has looked at every field.
+  // `shape` has checked every field.
   return { status: value as Status };
 }
 
@@ -66,7 +67,7 @@ function parse(written: string): unknown {
   }
 }
 
-/** The pod as it was before. */
+/** Returns the pod as it was before the injection. */
 export function undo(pod: Pod, status: Status | null): Pod {
   if (status === null) return pod;
   const { initContainers, containers, volumes, ...rest } = pod.spec;
@@ -80,7 +81,7 @@ export function undo(pod: Pod, status: Status | null): Pod {
   return { ...pod, metadata: undoMetadata(pod.metadata ?? {}, status), spec: undoGrace(undone, status) };
 }
 
-/** A list that held only what was added was not there. */
+/** If a list contained only added items, the pod did not have it. */
 function kept(field: string, before: readonly unknown[] | null | undefined, left: readonly unknown[]): Row {
   if (before === undefined) return {};
   const isUntouched = before === null || before.length === left.length;
@@ -97,7 +98,7 @@ function undoContainer(container: Container, { environment }: Status): Container
   return { ...rest, ...kept('env', env, left) };
 }
 
-/** What somebody has set since stays. */
+/** A value that was changed after the injection stays. */
 function undoGrace(spec: PodSpec, { graceSeconds: { was, now } }: Status): PodSpec {
   if (spec.terminationGracePeriodSeconds !== now) return spec;
   const { terminationGracePeriodSeconds: _, ...rest } = spec;

@@ -1,5 +1,5 @@
-// What a pod says for itself, in labels and annotations of `tollgate.dev/`. Everything there is known or a problem: a
-// misspelt word must not mean an agent that is governed as another, or not at all.
+// Reads the settings of a pod from labels and annotations with the prefix `tollgate.dev/`. An unknown name is a
+// problem: a misspelt name must not cause an agent to be governed as another agent, or not to be governed.
 import { isTier, keyedPath, nameProblem, type Tier, tiers } from '@tollgate/proto/contract';
 import { isObject, type Problem, problem } from '../domain/shape.ts';
 import { clusterNameProblem } from './cluster-name.ts';
@@ -14,18 +14,18 @@ export type Spool =
   | { readonly kind: 'emptyDir' }
   | { readonly kind: 'hostPath' }
   | { readonly kind: 'claim'; readonly claim: string }
-  /** One that the pod has, such as those of a StatefulSet's `volumeClaimTemplates`. */
+  /** A volume that the pod has, for example from a StatefulSet's `volumeClaimTemplates`. */
   | { readonly kind: 'volume'; readonly volume: string };
 
 export interface Wanted {
   readonly mode: Mode;
   readonly port: number;
-  /** Null: whoever calls says it, or its key does. */
+  /** Null: the caller or its key names the agent. */
   readonly agent: string | null;
   readonly tier: Tier | null;
   readonly keySecret: string;
   readonly sidecarKeySecret: string;
-  /** Null: what the control plane defines is all there is. */
+  /** Null: the sidecar uses only what the control plane defines. */
   readonly gatewaySecret: string | null;
   readonly spool: Spool;
 }
@@ -51,7 +51,7 @@ const annotations: Readonly<Record<string, (value: string) => string | null>> = 
   'spool-volume': clusterNameProblem,
 };
 
-/** Whether the pod wants to be left alone, whatever its namespace says, and whatever else it is. */
+/** Whether the pod opts out of injection, whatever its namespace says and whatever else the pod contains. */
 export function isLeftAlone(pod: unknown): boolean {
   const metadata = isObject(pod) ? pod['metadata'] : undefined;
   const labels = isObject(metadata) ? metadata['labels'] : undefined;

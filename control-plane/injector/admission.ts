@@ -1,6 +1,6 @@
-// What an API server asks about a pod, and what it is answered: AdmissionReview of admission.k8s.io/v1. Pure. A pod that
-// cannot be injected is refused in words for whoever made it; pods that nothing depends on but the cluster are let pass,
-// whatever the webhook's configuration says by now.
+// Answers the review of a pod for an API server: AdmissionReview of admission.k8s.io/v1. The functions are pure. A pod
+// that cannot be injected is rejected, with words for its author. Pods of the cluster's own namespaces and of the
+// control plane's namespace always pass, whatever the webhook's present configuration says.
 import { inject } from '../inject/inject.ts';
 import { diff } from '../inject/json-patch.ts';
 import type { InjectSettings } from '../inject/settings.ts';
@@ -9,13 +9,13 @@ import { isObject } from '../domain/shape.ts';
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
-  /** For metrics. */
+  /** The label for metrics. */
   readonly result: 'injected' | 'left' | 'refused' | 'malformed';
 }
 
 export interface Ground {
   readonly settings: InjectSettings;
-  /** Where control planes are. */
+  /** The namespace of the control planes. */
   readonly ownNamespace: string | null;
 }
 
@@ -57,7 +57,7 @@ function answerRequest(uid: string, request: Readonly<Record<string, unknown>>, 
   }
 }
 
-/** For people: nobody reads a thousand. */
+/** The message is for people, who cannot read a thousand problems. */
 const problemsMax = 20;
 
 function wordsOf(problems: readonly { readonly path: string; readonly message: string }[]): string {

@@ -1,6 +1,6 @@
 // The injection webhook of a control plane. States:
-//   waiting   it has no certificate yet, and does not listen; tried again until it has
-//   serving   it listens; its certificate is looked after, and while that fails it goes on with the one it has
+//   waiting   it has no certificate yet and does not listen; it retries until it has one
+//   serving   it listens and renews its certificate; when the renewal fails, it continues with the present one
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { loggable, reasonOf } from '../loggable.ts';
 import { lifeOf } from '../x509/authorities.ts';
@@ -15,7 +15,7 @@ interface Log {
 }
 
 interface Deps extends Reviewing {
-  /** The certificate to serve with by now. */
+  /** Returns the current server certificate. */
   readonly certificate: () => Promise<Pair>;
   readonly registry: Registry;
   readonly log: Log;
@@ -28,18 +28,18 @@ interface Options {
 }
 
 export interface Injector {
-  /** Why it does not listen yet; null: it does. */
+  /** Why the webhook does not listen yet; null: it listens. */
   readonly problem: string | null;
-  /** Null: it does not listen yet. */
+  /** Null: the webhook does not listen yet. */
   readonly port: number | null;
-  /** Looks after the certificate, now. */
+  /** Checks and renews the certificate immediately. */
   readonly tend: () => Promise<void>;
   readonly close: (ms: number) => Promise<void>;
 }
 
 const standardTendMs = 30_000;
 
-/** Rejects where the port is taken; without a certificate it waits. */
+/** Rejects when the port is in use. Without a certificate, the webhook waits. */
 export async function startInjector(deps: Deps, { host, port, tendMs = standardTendMs }: Options): Promise<Injector> {
   const { log, certificate } = deps;
   const metrics = createMetrics(deps.registry);

@@ -1,9 +1,9 @@
-// Which certificates the webhook has, and what becomes of them as time passes: the authorities whose bundle API servers
-// check us by, and one server certificate, which all control planes share.
+// Determines which certificates the webhook has at a given time: the authorities with which API servers check it, and
+// one server certificate, which all control planes share.
 import { aliveAt, type Authority, needsNew, newAuthority, renewedServer, type Server, signerOf, type Terms } from '../x509/authorities.ts';
 
 export interface Held {
-  /** The oldest one first. */
+  /** Oldest first. */
   readonly authorities: readonly Authority[];
   readonly server: Server | null;
 }
@@ -19,7 +19,7 @@ interface At {
   readonly terms: Terms;
 }
 
-/** What is to be held now; `held` itself where that is the same. */
+/** Returns what must be held now; the same object `held` if nothing changes. */
 export function advance(held: Held, { now, dnsNames, terms }: At): Held {
   const alive = aliveAt(held.authorities, now);
   const authorities = needsNew(alive, now) ? [...alive, newAuthority('Tollgate injector', { now, terms })] : alive;
@@ -28,5 +28,5 @@ export function advance(held: Held, { now, dnsNames, terms }: At): Held {
   return server === held.server && isSame ? held : { authorities, server };
 }
 
-/** By which API servers check us. */
+/** The certificates with which API servers check the webhook. */
 export const bundleOf = ({ authorities }: Held): readonly string[] => authorities.map(({ certificate }) => certificate);

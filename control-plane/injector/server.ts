@@ -1,4 +1,4 @@
-// The webhook over TLS: `POST /inject`.
+// Serves the webhook over TLS: `POST /inject`.
 import type { IncomingMessage } from 'node:http';
 import { AppError, codes } from '@tollgate/proto/contract';
 import {
@@ -14,14 +14,17 @@ import {
 import type { Pair } from '../x509/certificate.ts';
 import { type Answer, answerReview, type Ground, malformed } from './admission.ts';
 
-/** What etcd takes of one object is half of it; a review may hold two. */
+/** etcd accepts objects of half this size. A review may contain two objects. */
 const bodyBytesMax = 8 * 1024 * 1024;
 const bounds = { ...standardBounds, idleMs: 75_000 };
-/** Whoever reaches the port may send one, and none of them may cost the control plane its life. */
+/**
+ * Any client that reaches the port may send a body. Together, the bodies must not exhaust the memory of the control
+ * plane.
+ */
 const bodiesBytesMax = 64 * 1024 * 1024;
 
 export interface Reviewing extends Ground {
-  /** By which sidecars check the control plane, as they are at the moment; null: the settings say all. */
+  /** Returns the current authorities with which sidecars check the control plane; null: the settings contain them. */
   readonly authorities?: (() => Promise<string>) | null;
 }
 
@@ -63,7 +66,7 @@ async function answer(request: IncomingMessage, reviewing: Reviewing, room: Room
   return answerReview(review, await groundOf(reviewing));
 }
 
-/** Authorities come and go while this process lives. */
+/** Authorities change while this process runs. */
 async function groundOf({ settings, ownNamespace, authorities = null }: Reviewing): Promise<Ground> {
   if (authorities === null || settings.enrol === null || settings.ca !== null) return { settings, ownNamespace };
   return { settings: { ...settings, ca: await authorities() }, ownNamespace };

@@ -1,6 +1,6 @@
-// The certificates that all control planes of a cluster share: kept in a Secret, each change of it made on what was read.
-// A certificate is used only once the authority behind it stands in the webhook's configuration, so that no API server
-// meets one that it cannot check; authorities leave that bundle when they have expired, never before.
+// Manages the certificates that all control planes of a cluster share. They are stored in a Secret, and each change is
+// based on the version that was read. A certificate is used only after its authority is in the webhook's configuration,
+// so that every API server can check it. Authorities leave that bundle only after they have expired.
 import type { Kubernetes } from '../kubernetes/api.ts';
 import { lifeOf, type Server, type Terms } from '../x509/authorities.ts';
 import { isObject } from '../domain/shape.ts';
@@ -9,7 +9,7 @@ import { advance, bundleOf, type Held, nothingHeld } from './rotation.ts';
 interface Deps {
   readonly kubernetes: Pick<Kubernetes, 'ask'>;
   readonly namespace: string;
-  /** Of the Secret and of the MutatingWebhookConfiguration. */
+  /** The name of the Secret and of the MutatingWebhookConfiguration. */
   readonly name: string;
   readonly dnsNames: readonly string[];
   readonly terms: Terms;
@@ -19,7 +19,7 @@ interface Deps {
 const triesMax = 5;
 const stateKey = 'state.json';
 
-/** The certificate to serve with. Throws in words that say what could not be done. */
+/** Returns the server certificate. Throws with words that say what could not be done. */
 export async function shareCertificates(deps: Deps): Promise<Server> {
   const held = await untilUndisturbed(() => agreeOnHeld(deps), `Secret ${deps.name}`);
   await untilUndisturbed(() => publishBundle(deps, bundleOf(held)), `MutatingWebhookConfiguration ${deps.name}`);
@@ -27,7 +27,7 @@ export async function shareCertificates(deps: Deps): Promise<Server> {
   return held.server;
 }
 
-/** Null: another was quicker. */
+/** `tryOnce` returns null when another control plane made a change first. */
 async function untilUndisturbed<T>(tryOnce: () => Promise<T | null>, what: string): Promise<T> {
   for (let tries = 0; tries < triesMax; tries += 1) {
     const done = await tryOnce();
@@ -53,7 +53,7 @@ async function agreeOnHeld({ kubernetes, namespace, name, dnsNames, terms, now }
   return next;
 }
 
-/** What is damaged counts as nothing: all of it can be made anew. */
+/** Damaged data counts as absent, because all of it can be created again. */
 function heldIn({ data }: Readonly<Record<string, unknown>>): Held {
   const text = isObject(data) ? data[stateKey] : undefined;
   if (typeof text !== 'string') return nothingHeld;
@@ -79,7 +79,10 @@ function isMade(value: unknown): boolean {
   return Number.isFinite(lifeOf({ certificate }).until) && Number.isFinite(Date.parse(madeAt));
 }
 
-/** True once every webhook of the configuration knows these; null: it was changed meanwhile. */
+/**
+ * Returns true when every webhook of the configuration has these certificates; null: the configuration was changed
+ * meanwhile.
+ */
 async function publishBundle({ kubernetes, name, now }: Deps, certificates: readonly string[]): Promise<true | null> {
   const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
   const found = await kubernetes.ask('GET', path);
@@ -93,7 +96,7 @@ async function publishBundle({ kubernetes, name, now }: Deps, certificates: read
   if (changes.length === 0) return true;
   const version = isObject(metadata) ? metadata['resourceVersion'] : undefined;
   const patched = await kubernetes.ask('PATCH', path, [{ op: 'test', path: '/metadata/resourceVersion', value: version }, ...changes]);
-  // A test that fails is answered 409 or 422.
+  // A failed test is answered with 409 or 422.
   if (patched.status === 409 || patched.status === 422) return null;
   if (patched.status !== 200) throw refused('change', `MutatingWebhookConfiguration ${name}`, patched.status);
   return true;
@@ -101,7 +104,10 @@ async function publishBundle({ kubernetes, name, now }: Deps, certificates: read
 
 const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** What is there and has not expired stays: another control plane may have put it there after this one had read. */
+/**
+ * Certificates in the bundle that have not expired stay: another control plane may have added them after this one read
+ * the Secret.
+ */
 function bundleWith(bundle: unknown, certificates: readonly string[], now: Date): string {
   const there = typeof bundle === 'string' ? (Buffer.from(bundle, 'base64').toString('utf8').match(pem) ?? []) : [];
   const wanted = certificates.map((certificate) => certificate.trim());

@@ -1,12 +1,12 @@
-// The few requests of the Kubernetes API that a control plane makes, as the service account of its pod. The token is read
-// anew for each, and whom it is told to for each connection: the kubelet replaces both.
+// The few Kubernetes API requests of a control plane, sent with the service account of its pod. The token is read for
+// each request, and the authorities of the API server for each connection, because the kubelet replaces both.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 
 export interface Kubernetes {
-  /** `path` from `/api` or `/apis` on; `body` as JSON. Throws where nobody answers. */
+  /** `path` begins with `/api` or `/apis`. `body` is sent as JSON. Throws when there is no answer. */
   readonly ask: (method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: unknown) => Promise<Answered>;
   readonly close: () => Promise<void>;
 }
@@ -27,7 +27,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 
 const accountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** The service account of the pod that this runs in; or why there is none. */
+/** Returns the service account of the pod in which this process runs, or why it has no service account. */
 export async function accountOfPod(env: Env, folder = accountFolder): Promise<Account | { readonly problem: string }> {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';

@@ -1,12 +1,19 @@
-// The wait for a run's end to be in the records: not for long once the run is over time, since somebody waits for its result.
+// Waits until the end of a run is recorded. After the run's deadline or a cancel, the wait is short, because a caller
+// waits for the result.
 import { AppError } from '@tollgate/proto/contract';
 import type { Clock } from '@tollgate/sidecar/embed';
 import { untilAborted } from '../until-aborted.ts';
 
-/** How much longer than the run may last its end is waited for: it goes on to be recorded, and nobody is told of it here. */
+/**
+ * How long to wait for the record after the run's deadline, in ms. Recording continues after that, but the caller here
+ * is not notified of it.
+ */
 const recordMs = 1_500;
 
-/** What `ending` comes to; rejects where that takes too long once the run is over time, or was cancelled. */
+/**
+ * Resolves as `ending` does. Rejects when that takes longer than `recordMs` after the run reached its deadline or was
+ * cancelled.
+ */
 export async function awaitEnd<T>(ending: Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
   const late = new AbortController();
   const count = (): void => clock.after(recordMs, () => late.abort(unrecorded())).unref();

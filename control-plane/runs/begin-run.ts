@@ -1,5 +1,6 @@
-// How a run begins: one that somebody asked for, or one below another. What is refused (unknown agent or model, suspended, frozen, the
-// day's cap) leaves no trace; what has begun is in the records, with the tools that it may call at hand.
+// Begins a run: a root run for a caller, or a run below another run. A refused run (unknown agent or model, suspended
+// agent, frozen workspace, daily cap reached) leaves no trace. A run that has begun is in the records, with its tools
+// ready.
 import type { Tier } from '@tollgate/proto/contract';
 import type { WorkspaceServer } from '../compile/state.ts';
 import type { Actor } from '../domain/access/actor.ts';
@@ -22,21 +23,27 @@ export interface BeginDeps extends Pick<RunParts, 'rates'> {
   readonly models: Pick<Models, 'problem'>;
   readonly workbench: WorkbenchDeps;
   readonly records: Pick<RunRecords, 'begin'>;
-  /** Throws `rate_limited` where the user's day has less left than `least` µ¢, which the run's first call costs at least. */
+  /**
+   * Throws `rate_limited` when the user's remaining money of the day is less than `least` µ¢, the minimum cost of the
+   * first model call.
+   */
   readonly admit: (caller: Pick<Actor, 'workspaceId' | 'sub'>, least: number) => Promise<void>;
-  /** The tools of the workspace's servers that these names and wildcards name. `held`: the servers by the policy held when it is asked. */
+  /**
+   * Returns the tools of the workspace's servers that these names and wildcards match. `held`: returns the servers in
+   * the policy that is held at the time of the call.
+   */
   readonly openToolbox: (workspaceId: number, enabledTools: readonly string[], held: () => readonly WorkspaceServer[]) => Promise<Toolbox>;
   readonly newId: () => string;
-  /** Told of each decision on a call, in so many ms. */
+  /** Called after each decision on a call, with its duration in ms. */
   readonly decided?: RootRun['decided'];
 }
 
-/** What an agent is asked for. */
+/** The request to run an agent. */
 export interface AgentAsk extends RunAsk {
   readonly agentId: string;
 }
 
-/** A run under way, and what its children need of it. */
+/** An active run, with the data that its child runs need. */
 export interface RunNode {
   readonly run: RunRef;
   readonly agent: Agent;
@@ -45,7 +52,7 @@ export interface RunNode {
   /** The root run's id. */
   readonly conversationId: string;
   readonly sidecar: WorkspaceSidecar;
-  /** Ends it when it is aborted. */
+  /** Aborting it ends the run. */
   readonly stop: AbortController;
 }
 
@@ -55,16 +62,18 @@ export interface Begun {
 }
 
 interface BeginRun {
-  /** Rejects with `AppError` where it is refused. */
+  /** Rejects with `AppError` when the run is refused. */
   root(actor: Actor, ask: AgentAsk, sidecar: WorkspaceSidecar): Promise<Begun>;
-  /** Another agent below `above`; why it cannot run, in words for the one above, where it cannot. */
+  /**
+   * Begins a run of another agent below `above`. Returns a text for the agent above when the other agent cannot run.
+   */
   below(above: RunNode, task: Task): Promise<Begun | string>;
 }
 
 const clientName = 'tollgate';
 const rootTier: Tier = 'api';
 
-/** `runTask` runs a task that a run hands down; rejects only with the signal's reason. */
+/** `runTask` runs a task that a run delegates. It rejects only with the signal's reason. */
 export function createBeginRun(
   deps: BeginDeps,
   runTask: (above: RunNode, task: Task, signal: AbortSignal) => Promise<ToolResult>,
@@ -98,7 +107,7 @@ export function createBeginRun(
     return begun;
   }
 
-  /** Null where the run above it has ended. */
+  /** Null when the run above has ended. */
   async function begin(node: RunNode, parentRunId: string | null, request: unknown): Promise<Begun | null> {
     const { run, agent, governed, sub, sidecar } = node;
     const toolbox = await deps.openToolbox(run.workspaceId, agent.enabledTools, () => sidecar.state?.servers ?? []);
@@ -131,7 +140,7 @@ export function createBeginRun(
   return { root, below };
 }
 
-/** As it is kept. */
+/** The request in the form in which it is stored. */
 function requestOf(governed: Governed, { input, context, stream }: RunAsk): unknown {
   const kept = Object.entries(context).map(([key, value]) => [governed.kept(key), governed.kept(value)] as const);
   return {

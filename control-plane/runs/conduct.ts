@@ -1,5 +1,5 @@
-// One run from its beginning to its end, a root run or one below another: what bounds it in time, what is told and kept of it. It
-// ends once, with a result, or as failed.
+// Conducts one run from its beginning to its end, for a root run or a run below another. It enforces the time limit,
+// emits the events and keeps the records. The run ends exactly once: with a result, or as failed.
 import { setMaxListeners } from 'node:events';
 import { centsFromMicrocents } from '../domain/runs/money.ts';
 import type { RunHalt, RunRef } from '../domain/runs/run.ts';
@@ -18,7 +18,7 @@ import { systemPrompt } from './system-prompt.ts';
 
 export interface ConductDeps extends Pick<RunParts, 'models' | 'rates' | 'money' | 'clock' | 'log' | 'tracing'> {
   readonly records: RunRecords;
-  /** `halt` is called where the run must stop; answers how to stop watching. */
+  /** `halt` is called when the run must stop. Returns a function that ends the watching. */
   readonly watch: (run: RunRef, halt: (why: RunHalt) => void) => () => void;
 }
 
@@ -28,19 +28,20 @@ export interface Conducted extends Begun {
   readonly emit: (event: RunEvent) => Promise<void>;
 }
 
-/** The run is begun in the records; it is ended there. Rejects with `AppError`. */
+/** Expects a run that has begun in the records, and ends it there. Rejects with `AppError`. */
 export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<RunResult> {
   const { clock, watch, records } = deps;
   const { node, workbench } = conducted;
   const { run, governed, stop, agent, conversationId, sidecar } = node;
   const startedAt = clock.now();
-  // Every call in flight listens.
+  // Every call in flight adds a listener.
   setMaxListeners(10_000, stop.signal);
   const conversation = createConversation();
   const timer = clock.after(governed.caps.maxDurationMs, () => stop.abort(new RunStopped('max_duration')));
   timer.unref();
   const unwatch = watch(run, (why) => stop.abort(new RunStopped(why)));
-  // Whoever freezes the workspace, suspends the agent or revokes the key does not wait for what is in flight.
+  // A freeze of the workspace, a suspended agent or a revoked key stops the run immediately, without waiting for calls
+  // in flight.
   const unfollow = sidecar.watch(() => {
     if (governed.halted() !== null) stop.abort(new RunStopped('cancelled'));
   });
@@ -57,7 +58,8 @@ export async function conduct(deps: ConductDeps, conducted: Conducted): Promise<
   const durationMs = Math.round(clock.now() - startedAt);
   const toolCalls = governed.toolCalls;
   const ending = records.end(run, endOf(ended, parts));
-  // Nobody may be waiting for it any more. A run whose end is lost is failed soon (operations/runs/liveness/mend-runs.ts).
+  // The caller may have stopped waiting by now. If the end of a run is lost, the run is marked as failed soon
+  // (`operations/runs/liveness/mend-runs.ts`).
   ending.catch((error: unknown) => deps.log.warn({ ...loggable(error), run: run.id }, 'the end of a run could not be recorded'));
   const bill = await awaitEnd(ending, clock, stop.signal)
     .catch((error: unknown) => {
@@ -114,7 +116,7 @@ function partsOf(deps: ConductDeps, conducted: Conducted, conversation: RunParts
   };
 }
 
-/** A reader who is slow holds the run up, and no longer than it lasts. */
+/** A slow reader delays the run, but not beyond the end of the run. */
 async function tell(event: RunEvent, emit: Conducted['emit'], signal: AbortSignal): Promise<void> {
   try {
     await untilAborted(emit(event), signal);

@@ -1,5 +1,5 @@
-// What was said in a run: to the model, word for word, and as it is kept, redacted as policy says. Both are bounded: a conversation
-// that is full takes no more tool output, and what is kept of it is cut.
+// Stores the conversation of a run: the exact messages for the model, and the kept messages, redacted as policy says.
+// Both are bounded. A full conversation accepts no more tool output, and the kept part is cut.
 import { bounds } from '@tollgate/proto/contract';
 import type { ModelMessage, ModelReply, TokenUsage } from './model.ts';
 
@@ -19,7 +19,7 @@ type KeptMessage =
       readonly decision: 'allow' | 'deny';
       readonly reason: string;
       readonly isError: boolean;
-      /** As `shortValue` left it. */
+      /** The output after `shortValue`. */
       readonly output: unknown;
     }
   /** There was more than is kept. */
@@ -28,29 +28,29 @@ type KeptMessage =
 export interface Conversation {
   readonly messages: readonly ModelMessage[];
   readonly kept: readonly KeptMessage[];
-  /** Its beginning, for who writes it again and again. */
+  /** Its beginning, for code that writes it repeatedly. */
   keptSoFar(): readonly KeptMessage[];
   /** UTF-8 bytes of the messages as JSON. */
   readonly bytes: number;
-  /** The last text of the agent, of a reply under way too. */
+  /** The last text of the agent, including the text of an unfinished reply. */
   readonly output: string;
-  /** Of a reply that was cut off; empty: none was. */
+  /** The text of a reply that was cut off; empty if no reply was cut off. */
   readonly unfinished: string;
   readonly promptTokens: number;
   readonly completionTokens: number;
   say(message: ModelMessage): void;
   keep(message: KeptMessage): void;
-  /** A piece of the reply under way. */
+  /** Adds a piece of the current reply. */
   hear(delta: string): void;
-  /** What a reply took. */
+  /** Adds the token usage of a reply. */
   count(usage: TokenUsage): void;
-  /** The reply under way is whole. */
+  /** Completes the current reply. */
   heard(reply: ModelReply): void;
 }
 
 const messagesBytesMax = 16 * 1_048_576;
 const keptBytesMax = 8 * 1_048_576;
-/** It is written with each round. */
+/** The beginning is written to the records in each round. */
 const soFarBytesMax = 1_048_576;
 const keptItemBytesMax = 64 * 1024;
 const full = 'This output was left out: the conversation is as long as it may be.';
@@ -61,7 +61,7 @@ export function createConversation(): Conversation {
   const messages: ModelMessage[] = [];
   const kept: KeptMessage[] = [];
   let keptBytes = 0;
-  /** How many of them are its beginning. */
+  /** How many of the kept messages belong to the beginning. */
   let early = 0;
   let isCut = false;
   let bytes = 0;
@@ -130,18 +130,18 @@ function shortened(message: KeptMessage): KeptMessage {
   }
 }
 
-/** As it is kept: a value whose JSON is too long becomes the beginning of that. */
+/** Returns the value as it is kept. A value whose JSON is too long is replaced by the beginning of its JSON. */
 export function shortValue(value: unknown): unknown {
   const text = JSON.stringify(value) ?? 'null';
   return Buffer.byteLength(text) <= keptItemBytesMax ? value : { cut: true, begins: beginning(text, keptItemBytesMax) };
 }
 
-/** Whole characters only. */
+/** Cuts only between whole characters. */
 function beginning(text: string, bytes: number): string {
   return new TextDecoder().decode(Buffer.from(text).subarray(0, bytes), { stream: true });
 }
 
-/** A tool's output as text for a model. */
+/** Returns a tool's output as text for a model. */
 export function outputText(output: unknown): string {
   const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? 'null');
   if (Buffer.byteLength(text) <= bounds.modelOutputBytes) return text;

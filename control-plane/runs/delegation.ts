@@ -1,5 +1,6 @@
-// Other agents as tools: one `agents.<name>` for each agent of the workspace that this run may hand a task to. The call itself is
-// decided as any other; then the other agent runs below this one, with no more tools, scopes and money than the chain has.
+// Offers other agents as tools: one `agents.<name>` for each agent of the workspace that this run may delegate to. The
+// call is decided like any other. Then the other agent runs below this run, with no more tools, scopes and money than
+// the chain has.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { Agent } from '../domain/agents/agent.ts';
 import { isObject } from '../domain/shape.ts';
@@ -8,11 +9,11 @@ import { agentsPrefix } from './governance/run-view.ts';
 import type { RunTool, ToolResult } from './tools/tool.ts';
 import type { AgentTools } from './tools/workbench.ts';
 
-/** What an agent is handed. */
+/** The task for another agent. */
 export interface Task {
   readonly agentId: string;
   readonly task: string;
-  /** It has none but these; absent: all that its chain has. */
+  /** The agent may use only these scopes; absent: all scopes of its chain. */
   readonly scopes?: readonly string[];
 }
 
@@ -32,13 +33,13 @@ const taskSchema: RunTool['inputSchema'] = {
 
 interface Judges {
   readonly governed: Pick<Governed, 'mayDelegateTo' | 'chainProblem'>;
-  /** Why an agent of that model cannot run here, in words; null: it can. */
+  /** Why an agent with that model cannot run here, in words; null: it can. */
   readonly modelProblem: (model: string) => string | null;
 }
 
 const modelWords = (problem: string | null): string | null => (problem === null ? null : `the agent cannot run: ${problem}`);
 
-/** `runTask` rejects only with the reason of the signal it is given. */
+/** `runTask` rejects only with the reason of its signal. */
 export function agentTools(
   { governed, modelProblem }: Judges,
   agents: readonly Agent[],
@@ -60,7 +61,9 @@ export function agentTools(
   };
 }
 
-/** By its name where that is one that a tool can have and that no other agent goes by, else by its id. */
+/**
+ * Uses the agent's name if it is valid in a tool name and no other agent has it as name or id. Otherwise uses its id.
+ */
 function toolNamesOf(agents: readonly Agent[]): ReadonlyMap<Agent, string> {
   const taken = new Map<string, number>();
   for (const said of agents.flatMap(({ id, name }) => (id === name ? [id] : [id, name]))) taken.set(said, (taken.get(said) ?? 0) + 1);

@@ -1,4 +1,4 @@
-// What happens in a run, as it is told while it goes on: the six kinds of the stream, in the order of the decisions.
+// The events of a run for its stream: six kinds, in the order of the decisions.
 
 export type RunEvent =
   | { readonly kind: 'text'; readonly data: { readonly delta: string } }
@@ -9,7 +9,7 @@ export type RunEvent =
         readonly calls: readonly { readonly callId: string; readonly tool: string; readonly input: unknown }[];
       };
     }
-  /** One for each call, before its result. */
+  /** One event for each call, before its result. */
   | { readonly kind: 'governance'; readonly data: GovernanceEvent }
   | {
       readonly kind: 'tool_result';
@@ -27,7 +27,10 @@ export interface GovernanceEvent {
   readonly rule?: { readonly layer: string; readonly path: string; readonly revision: number };
 }
 
-/** What ends a run, those of the loop first: `max_output` a reply as long as the model's may be, `refused` one it would not go on with. */
+/**
+ * The reasons why a run ends; those of the loop come first. `max_output`: the reply reached the longest length of its
+ * model. `refused`: the model refused to continue its reply.
+ */
 export const stopReasons = [
   'goal_complete',
   'max_tool_calls',
@@ -46,13 +49,13 @@ export interface RunResult {
   readonly status: 'completed';
   /** The agent's last text. */
   readonly output: string;
-  /** That of the root run: what its tool calls are grouped by in the audit log. */
+  /** The id of the root run. The audit log groups the tool calls of the run by it. */
   readonly conversationId: string;
   readonly usage: {
     readonly promptTokens: number;
     readonly completionTokens: number;
     readonly toolCallCount: number;
-    /** With fractions of a cent. */
+    /** May contain fractions of a cent. */
     readonly estimatedCostCents: number;
     readonly model: string;
     readonly durationMs: number;

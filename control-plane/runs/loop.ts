@@ -1,6 +1,6 @@
-// The loop of a run: model, tools, model, until the model asks for no more tools, or a cap, the budget, a cancel or an error ends it.
-// Each way out but an error is a stop reason. Caps are those of the sidecar's decision: the call that reaches one is denied, and the
-// run ends with the round.
+// The loop of a run: it alternates model calls and tool calls until the model requests no more tools, or until a cap,
+// the budget, a cancel or an error ends it. Every end except an error is a stop reason. The caps are those of the
+// sidecar's decision: the call that reaches a cap is denied, and the run ends with that round.
 
 import type { RunStopReason } from './events.ts';
 import type { RequestedCall } from './model.ts';
@@ -10,12 +10,12 @@ import type { RunParts } from './run-parts.ts';
 import { RunStopped } from './stopped.ts';
 import { shownArguments } from './tools/call-arguments.ts';
 
-/** Throws `RunStopped` of kind `ended`, and whatever else went wrong. */
+/** Throws `RunStopped` of kind `ended`, and every other error. */
 export async function runLoop(parts: RunParts): Promise<RunStopReason> {
   try {
     return await play(parts);
   } catch (error) {
-    // What was in flight failed because the run was stopped, however it says so.
+    // Work in flight failed because the run was stopped, whatever its error says.
     const stopped: unknown = parts.signal.aborted ? parts.signal.reason : error;
     if (stopped instanceof RunStopped && stopped.stop !== 'ended') return stopped.stop;
     throw stopped;
@@ -27,7 +27,7 @@ async function play(parts: RunParts): Promise<RunStopReason> {
   const seen = new Set<string>();
   for (let round = 1; ; round++) {
     signal.throwIfAborted();
-    // Who froze the workspace or suspended the agent wants it to spend nothing more.
+    // After a freeze of the workspace or a suspension of the agent, the run must not spend more.
     if (governed.halted() !== null) return 'cancelled';
     const reply = await replyPaid(parts);
     const { text, pieces, finish } = reply;
@@ -44,7 +44,7 @@ async function play(parts: RunParts): Promise<RunStopReason> {
       conversation.say({ role: 'user', text: finish === 'paused' ? goOn : noCall });
     }
     if (governed.stopped !== null) return governed.stopped;
-    // Calls that are refused before the caps are looked at, because there is no such tool, say, reach none.
+    // Calls that are refused before the cap check, for example because the tool does not exist, never reach a cap.
     if (round > governed.caps.maxToolRounds) return 'max_rounds';
   }
 }
@@ -52,24 +52,30 @@ async function play(parts: RunParts): Promise<RunStopReason> {
 const goOn = 'Go on.';
 const noCall = 'Your reply ended to call tools, and no call was in it. Call a tool by its name, or answer without one.';
 
-/** Of one reply: each is answered in words, which the next model call pays for. */
+/**
+ * The largest number of calls in one reply. Each call is answered with text, and the next model call pays for that
+ * text.
+ */
 const callsMax = 256;
 const tooMany = `A reply can call at most ${callsMax} tools; the calls after the first ${callsMax} were not read.`;
 
-/** Of a reply that the model did not go on with, the calls are not to be made. */
+/** The calls of a refused reply must not be made. */
 const callsOf = ({ finish, toolCalls }: Reply): Reply['toolCalls'] => (finish === 'refused' ? [] : toolCalls.slice(0, callsMax));
 
-/** Of the last reply: one that was cut off is no goal, nor is one that was refused. */
+/** The stop reason for the last reply. A reply that was cut off or refused does not reach the goal. */
 function stopReasonOf({ finish, clamped }: Reply): RunStopReason {
   if (finish === 'refused') return 'refused';
   if (finish === 'length') return clamped ? 'max_budget' : 'max_output';
   return 'goal_complete';
 }
 
-/** As the model is shown it in the next round. */
+/** The call as the model sees it in the next round. */
 const shownAgain = (call: RequestedCall): RequestedCall => ({ ...call, arguments: shownArguments(call.arguments) });
 
-/** Ids are a provider's, and unique in a reply at best; in a run each call has its own. */
+/**
+ * Call ids come from the provider and are unique within a reply at best. This function makes them unique within the
+ * run.
+ */
 function withOwnIds(calls: readonly RequestedCall[], seen: Set<string>, round: number): readonly RequestedCall[] {
   return calls.map((call, at) => {
     const callId = call.callId === '' || seen.has(call.callId) ? `${call.callId}-${round}.${at + 1}` : call.callId;

@@ -1,12 +1,12 @@
-// How many runs go on in this process, how they ended, and what they cost, as their records and their money are told of it: both go by
-// here on their way to the books. Those that another control plane left behind are not among them.
+// Counts the runs of this process, how they ended, and what they cost. It wraps the records and the money of runs. Runs
+// that another control plane left behind are not counted.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { centsFromMicrocents } from '../domain/runs/money.ts';
 import { type RunProgress, type RunRef, runKey } from '../domain/runs/run.ts';
 import type { Money } from './money.ts';
 import type { NewRun, RunRecords } from './records.ts';
 
-/** As a model is called in labels. */
+/** A model as it appears in labels. */
 export interface CountedModel {
   readonly provider: string;
   readonly model: string;
@@ -14,9 +14,9 @@ export interface CountedModel {
 
 export interface RunMetricsDeps {
   readonly registry: Registry;
-  /** Null: it is none that is known here. */
+  /** Null: the model is not known here. */
   readonly find: (model: string) => CountedModel | null;
-  /** Ms, from any beginning. */
+  /** Milliseconds since an arbitrary start. */
   readonly now: () => number;
 }
 
@@ -32,11 +32,11 @@ interface CountedRun {
   completionTokens: number;
 }
 
-/** Beyond so many models there is one more, `other`. */
+/** The largest number of models in labels. Further models share the label `other`. */
 const modelsMax = 100;
 const other: CountedModel = { provider: 'other', model: 'other' };
 
-/** The same books, counted. */
+/** Returns the same records and money, with counting added. */
 export function countRuns({ registry, find, now }: RunMetricsDeps, { money, records }: Books): Books {
   const counts = createCounts(registry);
   const bounded = boundedModels(find);
@@ -123,7 +123,7 @@ function createCounts(registry: Registry) {
   };
 }
 
-/** Models are what administrators chose, of a long list. */
+/** Administrators choose the models from a long list, so the number of labels needs a bound. */
 function boundedModels(find: RunMetricsDeps['find']): (model: string) => CountedModel {
   const known = new Set<string>();
   return (name) => {

@@ -1,28 +1,30 @@
-// What money is to the loop: put aside before a model call, settled after it. Amounts are µ¢, integers of a millionth of
-// a cent (domain/runs/money.ts).
+// The interface between the loop and money: an amount is reserved before a model call and settled after it. Amounts are
+// µ¢, integers of a millionth of a cent (domain/runs/money.ts).
 import type { Account, Wanted } from '../domain/runs/budget.ts';
 import type { RunRef } from '../domain/runs/run.ts';
 
 export type Reserved =
   /**
-   * From `least` to `most`; nobody else can spend it. `shared`: it is less than `most` because others have put aside what is missing, and not
-   * because that is all there is.
+   * `amount` is from `least` to `most`, and no other run can spend it. `shared`: the amount is less than `most` because
+   * other runs have reserved the missing part, and not because no more money exists.
    */
   | { readonly kind: 'granted'; readonly reservationId: string; readonly amount: number; readonly shared: boolean }
-  /** `bound` has too little left; of several the widest. */
+  /** `bound` has too little left. If several have, it is the widest. */
   | { readonly kind: 'exhausted'; readonly bound: Account['kind'] }
-  /** It is not running any more: another control plane took this one for dead, or its workspace is gone. */
+  /** The run is no longer active: another control plane considered this one dead, or the workspace was removed. */
   | { readonly kind: 'ended' };
 
 export interface Money {
   /**
-   * Grants at most `most`, and nothing where less than `least` remains; waits a while where others have only put aside what is
-   * missing to `enough`. Also for free models. Rejects with the signal's reason as soon as it is aborted: then nothing stays put aside.
+   * Grants at most `most`, and nothing if less than `least` remains. If other runs have only reserved the part that is
+   * missing to `enough`, it waits for a while. Also for free models. Rejects with the signal's reason as soon as the
+   * signal is aborted; then nothing stays reserved.
    */
   reserve(run: RunRef, wanted: Wanted, signal?: AbortSignal): Promise<Reserved>;
   /**
-   * Gives back what was not spent; never more is spent than was granted. Once: a second time changes nothing. Resolves too where
-   * the database does not answer, or the signal is aborted first: the end of the run settles it.
+   * Releases the unspent part of the reservation. The spent amount never exceeds the granted amount. A second call
+   * changes nothing. Also resolves when the database does not answer or when the signal is aborted first: the end of
+   * the run settles the amount.
    */
   settle(run: RunRef, reservationId: string, spent: number, signal?: AbortSignal): Promise<void>;
 }

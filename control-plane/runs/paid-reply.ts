@@ -1,5 +1,5 @@
-// One model call, paid for: the most it can cost is put aside before it, and what it did cost is settled after it, whatever became
-// of it. What nobody can tell the cost of stays spent.
+// Makes and pays one model call. The largest possible cost is reserved before the call, and the real cost is settled
+// after it, whatever its outcome. If the real cost is unknown, the whole reservation counts as spent.
 import type { Span } from '@tollgate/sidecar/telemetry';
 import type { Agent } from '../domain/agents/agent.ts';
 import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedRequest } from '../domain/runs/cost.ts';
@@ -12,21 +12,24 @@ import { RunStopped } from './stopped.ts';
 import { systemPrompt } from './system-prompt.ts';
 
 export type Reply = Extract<ModelEvent, { kind: 'reply' }> & {
-  /** So little money is left that there was room for fewer tokens than a reply may have. */
+  /** So little money is left that the reply could have fewer tokens than the limit allows. */
   readonly clamped: boolean;
-  /** What the model could call. */
+  /** The tools that the model could call. */
   readonly offered: readonly OfferedTool[];
 };
 
 /**
- * What a reply may have at most, however large the budget and however much the model can: others of the user's runs want to reserve too,
- * and a reply that is cut off costs all that was reserved for it.
+ * The largest reply, regardless of the budget and the model's limit. Other runs of the user need to reserve money too,
+ * and a reply that is cut off costs the whole reservation.
  */
 const outputTokensMost = 32_768;
-/** With room for so many, hardly a reply is cut off: for less, money that others have put aside is waited for. */
+/**
+ * With this many tokens, replies are rarely cut off. If the money allows fewer, the call waits for money that other
+ * runs have reserved.
+ */
 const outputTokensEnough = 4_096;
 
-/** Throws `RunStopped` where too little is left, and what the model threw. */
+/** Throws `RunStopped` when too little money is left, and any error of the model. */
 export async function replyPaid(parts: RunParts): Promise<Reply> {
   const { money, run, rates, model, models, governed, conversation, system, workbench } = parts;
   const real = rates.of(model);
@@ -57,7 +60,10 @@ export async function replyPaid(parts: RunParts): Promise<Reply> {
   }
 }
 
-/** What must be put aside, in µ¢, before a run can say so much to its model, whatever tools it is offered; 0 for a free one. */
+/**
+ * What must be reserved, in µ¢, for the first model call of a run with this input, whatever tools it is offered; 0 for
+ * a free model.
+ */
 export function leastOf(
   rates: RunParts['rates'],
   { model, systemPrompt: instructions }: Pick<Agent, 'model' | 'systemPrompt'>,
@@ -69,15 +75,15 @@ export function leastOf(
 }
 
 interface Bill {
-  /** Output began. */
+  /** Whether output has begun. */
   heard: boolean;
-  /** A request is with the provider; false between two attempts. */
+  /** Whether the provider is processing a request; false between two attempts. */
   underWay: boolean;
   usage: TokenUsage | null;
   failure: unknown;
 }
 
-/** The provider did not take the request, or refused each one so far: nobody bills that. */
+/** The provider did not accept the request, or refused every attempt so far. That is not billed. */
 const wasRefused = ({ heard, underWay, failure }: Bill): boolean =>
   !heard && (!underWay || (failure instanceof ProviderFailed && !failure.billed));
 
@@ -120,7 +126,7 @@ function hear(
         await emit({ kind: 'text', data: { delta: next.value.delta } });
       }
     } finally {
-      // Not waited for: it may be what does not listen.
+      // Not awaited: the stream may be the part that does not react.
       stream.return?.().catch(() => undefined);
     }
   });
@@ -129,7 +135,7 @@ function hear(
 function billed(reply: Extract<ModelEvent, { kind: 'reply' }>, bill: Bill, { conversation }: RunParts, span: Span): typeof reply {
   const { usage, finish } = reply;
   bill.usage = usage;
-  // Before it is settled, which may fail.
+  // Counted before the settlement, which may fail.
   if (usage !== null) conversation.count(usage);
   span.set({ 'gen_ai.response.finish_reasons': [finish] });
   if (usage !== null) span.set({ 'gen_ai.usage.input_tokens': usage.inputTokens, 'gen_ai.usage.output_tokens': usage.outputTokens });

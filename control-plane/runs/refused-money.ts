@@ -1,5 +1,5 @@
-// How often money was refused to runs, by what had too little left: the day of a user, the budget of a run above, or the run's own. Of the
-// day it is seen where a run would begin, too.
+// Counts how often money was refused to runs, by the bound with too little left: the day of a user, the budget of a run
+// above, or the run's own budget. A refusal by the day is also counted when a run is about to begin.
 import { AppError } from '@tollgate/proto/contract';
 import { Counter, type Registry } from 'prom-client';
 import type { RunnerDeps } from './runner.ts';
@@ -8,7 +8,7 @@ type Counted = Pick<RunnerDeps, 'money' | 'admit'>;
 
 const bounds = ['day', 'ancestor', 'run'] as const;
 
-/** The same, counted. */
+/** Returns the same functions, with counting added. */
 export function countRefusedMoney(registry: Registry, { money, admit }: Counted): Counted {
   const refused = new Counter({
     name: 'tollgate_spend_refused_total',

@@ -1,5 +1,6 @@
-// One round's tool calls: read, then decided in the order they were asked in, then made side by side. Every call has one
-// `governance` event before its one `tool_result`, and an answer for the model, whatever became of it.
+// Plays the tool calls of one round. The calls are read, then decided in the order of the request, then made in
+// parallel. Every call has one `governance` event before its one `tool_result`, and an answer for the model, whatever
+// its outcome.
 import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/embed';
 import type { Span } from '@tollgate/sidecar/telemetry';
 import { loggable } from '../loggable.ts';
@@ -25,18 +26,21 @@ interface Answer {
   readonly kept: unknown;
 }
 
-/** What is left of one once it was told: as much as the model is shown, and as the record keeps. */
+/** The part of an answer that remains after its event: the text for the model, and the value for the record. */
 interface ToldAnswer extends Pick<Answer, 'decided' | 'isError'> {
   readonly text: string;
   readonly kept: unknown;
 }
 
-/** Of one round: outputs that are told and that the reader has not taken, as JSON. */
+/** For one round: the bytes, as JSON, of outputs that were emitted but that the reader has not taken. */
 interface Untold {
   bytes: number;
 }
 
-/** Calls are made side by side, and a tool may put out a mebibyte: of what is beyond this the reader is told as much as the model. */
+/**
+ * Calls run in parallel, and a tool may output 1 MiB. Beyond this bound, the reader receives the same shortened text as
+ * the model.
+ */
 const untoldBytesMax = 32 * 1_048_576;
 
 export async function playRound(parts: RunParts, round: number, { text, toolCalls, finish, offered }: Asking): Promise<void> {
@@ -97,7 +101,7 @@ function answer(parts: RunParts, decided: DecidedCall, untold: Untold): Promise<
     .then((answered) => tellAnswer(parts, answered, untold));
 }
 
-/** No async function: that would hold the whole output until the reader has taken the event. */
+/** Not an async function, because that would keep the whole output in memory until the reader has taken the event. */
 function tellAnswer(parts: RunParts, { decided, isError, output, kept }: Answer, untold: Untold): Promise<ToldAnswer> {
   const told: ToldAnswer = { decided, isError, text: outputText(output), kept: shortValue(kept) };
   const bytes = Buffer.byteLength(JSON.stringify(output) ?? '');
@@ -112,7 +116,7 @@ function tellAnswer(parts: RunParts, { decided, isError, output, kept }: Answer,
   });
 }
 
-/** A call that was denied has its span too, which failed: whoever looks for what a run could not do finds it there. */
+/** A denied call has a span too, marked as failed, so that an operator can find what a run was not allowed to do. */
 function traced(parts: RunParts, decided: DecidedCall, span: Span): Promise<Answer> {
   const { verdict } = decided;
   return verdict.allowed ? made(parts, decided, verdict, span) : Promise.resolve(refused(decided, verdict, span));
@@ -140,7 +144,7 @@ async function made(parts: RunParts, decided: DecidedCall, permit: Permit, span:
 const called = (parts: RunParts, { tool, input }: Permit, span: Span): Promise<ToolResult> =>
   parts.workbench.call(tool, input, { signal: parts.signal, trace: span.headers() }).catch((error: unknown) => failed(parts, tool, error));
 
-/** A tool that is cut off, or a bug of ours: the call was permitted, so what it came to is recorded all the same. */
+/** A tool that was cut off, or a bug of ours. The call was permitted, so its outcome is recorded too. */
 function failed({ signal, log }: RunParts, tool: string, error: unknown): ToolResult {
   if (signal.aborted) return { output: 'The run ended before the tool answered.', isError: true };
   log.warn({ ...loggable(error), tool }, 'a tool call failed within the control plane');

@@ -1,4 +1,4 @@
-// How a run ended, as it is kept and as it is said.
+// Builds the end of a run for the records and for the caller.
 import { AppError } from '@tollgate/proto/contract';
 import type { RunProgress } from '../domain/runs/run.ts';
 import type { RunStopReason } from './events.ts';

@@ -1,4 +1,4 @@
-// What the parts of one run share.
+// The parts that the code of one run shares.
 import type { TraceIds } from '@tollgate/proto/contract';
 import type { Clock, Log } from '@tollgate/sidecar/embed';
 import type { Tracing } from '@tollgate/sidecar/telemetry';
@@ -11,17 +11,17 @@ import type { Models } from './model.ts';
 import type { Money } from './money.ts';
 import type { Workbench } from './tools/workbench.ts';
 
-/** µ¢ a token; null where a model is not recognised. */
+/** Rates in µ¢ per token; null when a model is not recognised. */
 interface RateTable {
   of(model: string): Rates | null;
-  /** The most that a token may cost while a run lasts. */
+  /** The highest price of a token while a run lasts. */
   dearestOf(model: string): Rates | null;
 }
 
 export interface RunParts {
   readonly run: RunRef;
   readonly model: string;
-  /** With the caller's context in it. */
+  /** The system prompt, including the caller's context. */
   readonly system: string;
   readonly governed: Governed;
   readonly workbench: Workbench;
@@ -32,11 +32,11 @@ export interface RunParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly tracing: Tracing;
-  /** Of the run's own span; null: it has none. */
+  /** The trace of the run's own span; null: it has none. */
   readonly trace: TraceIds | null;
-  /** Says how far the run has come. */
+  /** Records the progress of the run. */
   readonly note: () => void;
-  /** Resolves when there is room for more, or the run ends. */
+  /** Resolves when the next event can be emitted, or when the run ends. */
   readonly emit: (event: RunEvent) => Promise<void>;
   /** Aborted with a `RunStopped`. */
   readonly signal: AbortSignal;

@@ -1,6 +1,6 @@
-// Starts runs and knows those that go on in this process. One that has begun ends in the records, whatever happens to it.
+// Starts runs and tracks the active runs of this process. A run that has begun always gets an end in the records.
 //
-// States: open, then draining (no new runs; those under way may finish), then closed (what was left is cancelled).
+// States: open, then draining (no new runs; active runs may finish), then closed (the remaining runs are cancelled).
 import { AppError } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import { untilAborted } from '../until-aborted.ts';
@@ -13,41 +13,44 @@ import type { Models } from './model.ts';
 import { RunStopped } from './stopped.ts';
 import type { ToolResult } from './tools/tool.ts';
 
-/** How many runs may go on below one root, and below all roots of this process. Roots are counted where they are started. */
+/**
+ * How many runs may be active below one root, and below all roots of this process. Roots are counted where they are
+ * started.
+ */
 export const belowBounds = { each: 64, all: 1_000 } as const;
 
 export interface RunnerDeps extends Omit<ConductDeps, 'models'>, Omit<BeginDeps, 'models' | 'records'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly models: Models;
-  /** Places for runs below others, by their conversation, as many as `belowBounds` says. */
+  /** Places for runs below others, by conversation. `belowBounds` gives their number. */
   readonly seatsBelow: {
     take(conversationId: string): { readonly leave: () => void } | { readonly taken: 'by the key' | 'by all' };
   };
 }
 
 interface Telling {
-  /** Each event in its order, the last one `done` or `error`. Resolves when there is room for more. */
+  /** Receives each event in order; the last one is `done` or `error`. Resolves when the next event can be emitted. */
   readonly emit: (event: RunEvent) => Promise<void>;
-  /** Whoever asked has gone: the run is cancelled. */
+  /** Aborted when the client has disconnected: the run is cancelled. */
   readonly signal: AbortSignal;
 }
 
 interface StartedRun {
   readonly id: string;
-  /** Rejects with `AppError`, after `error` was told. */
+  /** Rejects with `AppError`, after the `error` event was emitted. */
   readonly finished: Promise<RunResult>;
 }
 
 export interface Runner {
-  /** Resolves once the run has begun; rejects with `AppError` where it is refused. */
+  /** Resolves when the run has begun. Rejects with `AppError` when the run is refused. */
   start(actor: Actor, ask: AgentAsk, telling: Telling): Promise<StartedRun>;
-  /** How many runs go on, those below others among them. */
+  /** How many runs are active, including those below others. */
   readonly running: number;
   /** Lets runs finish until the deadline, then cancels them. */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** How long runs that were cancelled at a stop may take to end. */
+/** How long, in ms, runs that were cancelled at a stop may take to end. */
 const cancelledMs = 600;
 
 export function createRunner(deps: RunnerDeps): Runner {
@@ -64,7 +67,7 @@ export function createRunner(deps: RunnerDeps): Runner {
         begun.node,
         playRoot(begun, ask, telling).finally(() => lease.release()),
       );
-      // Whoever starts it may look at it later.
+      // The caller may handle a rejection later.
       finished.catch(() => undefined);
       return { id: begun.node.run.id, finished };
     } catch (error) {
@@ -79,7 +82,7 @@ export function createRunner(deps: RunnerDeps): Runner {
       (data): RunEvent => ({ kind: 'done', data }),
       (error: unknown): RunEvent => ({ kind: 'error', data: { error: AppError.from(error).publicMessage } }),
     );
-    // The run has ended, whether somebody hears of it or not.
+    // The run has ended, whether or not a client receives the event.
     await untilAborted(emit(last), signal).catch(() => undefined);
     return playing;
   }
@@ -95,7 +98,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     }
   }
 
-  /** What another agent below `above` came to, as the result of a tool. */
+  /** Returns the outcome of another agent below `above`, as the result of a tool. */
   async function runTask(above: RunNode, task: Task, signal: AbortSignal): Promise<ToolResult> {
     const seat = deps.seatsBelow.take(above.conversationId);
     if ('taken' in seat) return failed(seat.taken === 'by the key' ? fullBelow : fullInAll);
@@ -129,7 +132,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     await untilAborted(Promise.allSettled(going.values()), expired.signal).catch(() => undefined);
     timer.cancel();
     for (const stop of going.keys()) stop.abort(new RunStopped('cancelled'));
-    // A tool server or a database that does not listen holds up nobody.
+    // A tool server or a database that does not respond must not delay the stop.
     const cut = new AbortController();
     const last = deps.clock.after(cancelledMs, () => cut.abort());
     await untilAborted(Promise.allSettled(going.values()), cut.signal).catch(() => undefined);

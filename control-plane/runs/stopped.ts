@@ -1,7 +1,8 @@
-// Why a run stops before its goal. Thrown, and the reason of its signal: what is in flight ends with it.
+// Why a run stops before its goal. The error is thrown and is the abort reason of the run's signal, so work in flight
+// ends with it.
 import type { RunStopReason } from './events.ts';
 
-/** `ended`: the database says that it is not running any more. */
+/** `ended`: the database says that the run is no longer active. */
 export type Stop = Exclude<RunStopReason, 'goal_complete'> | 'ended';
 
 export class RunStopped extends Error {

@@ -1,7 +1,8 @@
-// The system prompt of a run: the agent's instructions, then the caller's context as data. Each value stands in quotes on a line of
-// its own, and nothing in it can end the line, the quotes or the section: it cannot pass for instructions of ours.
+// Builds the system prompt of a run: the agent's instructions, then the caller's context as data. Each value is in
+// quotes on a line of its own. A value cannot end the line, the quotes or the section, so it cannot look like an
+// instruction of ours.
 
-/** No line break, quote or angle bracket is left as it is. */
+/** Escapes every line break, quote and angle bracket. */
 const quoted = (text: string): string =>
   JSON.stringify(text).replaceAll(/[<>\u007f-\u009f\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 

@@ -1,14 +1,15 @@
-// The events of one run on their way to whoever asked for it, in their order. The run waits until the one before was taken, so that
-// a slow reader holds it up and nothing piles up; who has gone holds up nobody. Where nothing happens for a while, that is said.
+// Delivers the events of one run to its client, in order. The run waits until the previous event was taken. Therefore a
+// slow reader delays the run, and no backlog grows. A client that has disconnected delays nothing. When there is no
+// event for a while, a null event reports it.
 import type { RunEvent } from './events.ts';
 
-/** Null: nothing happened for so long. */
+/** Null: there was no event for `quietMs`. */
 export type ToldEvent = RunEvent | null;
 
 export interface Told {
-  /** Resolves when there is room for more. */
+  /** Resolves when the next event can be emitted. */
   readonly emit: (event: RunEvent) => Promise<void>;
-  /** Ends after `done` or `error`, and where whoever asked has gone. To be read once. */
+  /** Ends after `done` or `error`, and when the client has disconnected. It can be read only once. */
   readonly events: AsyncGenerator<ToldEvent>;
 }
 
@@ -19,7 +20,10 @@ interface Waiting {
 
 const standardQuietMs = 15_000;
 
-/** `gone`: whoever asked has gone. */
+/**
+ * `gone`: aborted when the client has disconnected. `quietMs`: the time without events after which a null event is
+ * sent.
+ */
 export function createTold(gone: AbortSignal, quietMs = standardQuietMs): Told {
   const waiting: Waiting[] = [];
   let wake = (): void => {};
@@ -29,7 +33,7 @@ export function createTold(gone: AbortSignal, quietMs = standardQuietMs): Told {
   };
   gone.addEventListener('abort', leave, { once: true });
 
-  /** False: nobody woke it for so long. */
+  /** False: there was no wake-up for `quietMs`. */
   const wait = (): Promise<boolean> =>
     new Promise((done) => {
       const timer = setTimeout(() => done(false), quietMs);
@@ -45,7 +49,7 @@ export function createTold(gone: AbortSignal, quietMs = standardQuietMs): Told {
         const [next] = waiting;
         if (next !== undefined) {
           yield next.event;
-          // Whoever left meanwhile has taken all there were.
+          // If the client disconnected meanwhile, `leave` has already emptied the list.
           if (waiting[0] === next) waiting.shift();
           next.taken();
           if (isLast(next.event)) return;

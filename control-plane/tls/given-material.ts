@@ -1,5 +1,5 @@
-// Certificates that somebody else keeps fresh, such as cert-manager: tls.crt, tls.key and ca.crt of a folder, read again
-// each time. What does not belong together, as for a moment it may not, is not taken.
+// Reads certificates that another program, such as cert-manager, renews: tls.crt, tls.key and ca.crt of a folder. The
+// files are read at each check. Files that do not match, which is possible for a moment, are rejected.
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

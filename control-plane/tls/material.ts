@@ -1,28 +1,28 @@
-// What a TLS server shows and whom it believes, looked after as time passes. States:
-//   without   there is none yet: nobody is let in, and it is looked for again
-//   held      the last good one; where looking after it fails it stays, and the log says so each time
+// Keeps the certificate of a TLS server and the authorities that it trusts up to date. States:
+//   without   there is no certificate yet: every client is rejected, and the search is repeated
+//   held      the last good certificate; if a renewal fails, it stays in use, and each failure is logged
 import { loggable, reasonOf } from '../loggable.ts';
 import { lifeOf } from '../x509/authorities.ts';
 import type { Pair } from '../x509/certificate.ts';
 
 export interface Material extends Pair {
-  /** Whom it believes, as PEM. */
+  /** The authorities that the server trusts, as PEM. */
   readonly authorities: readonly string[];
 }
 
 export interface TendedMaterial {
   readonly current: Material | null;
-  /** Why nobody can be served; null: all is well. */
+  /** Why no client can be served; null: there is no problem. */
   readonly problem: string | null;
-  /** Called for each new one; answers how to be called no more. */
+  /** Called for each new material. Returns a function that ends the calls. */
   onChange(listener: (material: Material) => void): () => void;
-  /** Looks after it, now. */
+  /** Checks and renews the material immediately. */
   tend(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Deps {
-  /** What to have now: `held` itself where that is the same. Throws where it cannot be had. */
+  /** Returns the current material; the same object `held` if it is unchanged. Throws when there is no material. */
   readonly find: (held: Material | null) => Promise<Material>;
   readonly now: () => Date;
   readonly log: {
@@ -33,7 +33,7 @@ interface Deps {
 
 const standardTendMs = 30_000;
 
-/** Resolves once it was looked for, found or not. */
+/** Resolves after the first search, whether it succeeded or not. */
 export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTendMs): Promise<TendedMaterial> {
   const listeners = new Set<(material: Material) => void>();
   let current: Material | null = null;

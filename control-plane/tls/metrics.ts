@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import { lifeOf } from '../x509/authorities.ts';
 import type { TendedMaterial } from './material.ts';
 
-/** Of what is shown now; nothing where there is none. */
+/** Exports when the current material expires; without material there is no value. */
 export const exportExpiry = (registry: Registry, tended: Pick<TendedMaterial, 'current'>): Gauge<'certificate'> =>
   new Gauge({
     name: 'tollgate_certificate_expires_seconds',

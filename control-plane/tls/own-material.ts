@@ -1,4 +1,5 @@
-// Certificates of the control plane's own authority: one for this process, which never leaves it, and those of clients.
+// Certificates of the control plane's own authority: one for this process, which never leaves the process, and those of
+// clients.
 import type { KeyObject } from 'node:crypto';
 import { type Authority, type Known, renewedServer, type Server, validityBy } from '../x509/authorities.ts';
 import { makeClient } from '../x509/certificate.ts';
@@ -6,16 +7,16 @@ import type { Material } from './material.ts';
 import type { OwnTerms } from './terms.ts';
 
 interface OwnAuthorities {
-  /** Alive, the oldest one first. */
+  /** The unexpired authorities, oldest first. */
   readonly authorities: readonly Known[];
-  /** The one of them that signs now. */
+  /** The authority that signs now. */
   readonly signer: Authority;
 }
 
 interface Deps {
-  /** The authorities that all control planes share, as they are now. */
+  /** Returns the current authorities, which all control planes share. */
   readonly find: () => Promise<OwnAuthorities>;
-  /** DNS names and IP addresses by which clients reach it. */
+  /** The DNS names and IP addresses with which clients reach the process. */
   readonly names: readonly string[];
   readonly terms: OwnTerms;
   readonly now: () => Date;
@@ -28,7 +29,7 @@ interface IssuedClient {
 
 export interface OwnMaterial {
   readonly find: (held: Material | null) => Promise<Material>;
-  /** Null while there is no authority at hand that lives. */
+  /** Returns null while no unexpired authority is available. */
   readonly issue: (publicKey: KeyObject, uri: string) => IssuedClient | null;
 }
 

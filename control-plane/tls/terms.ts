@@ -1,4 +1,4 @@
-// How long the control plane's own certificates live, and what depends on that.
+// The lifetimes of the control plane's own certificates, and values that depend on them.
 import type { Terms } from '../x509/authorities.ts';
 
 const minuteMs = 60_000;
@@ -12,14 +12,16 @@ export const ownTerms: OwnTerms = {
   authorityMs: 365 * dayMs,
   serverMs: 30 * dayMs,
   clientMs: 60 * minuteMs,
-  // Clients hear of authorities with each certificate, so all that live by then have; the rest is for what is told by hand.
+  // Clients receive the authorities with each certificate, so after `clientMs` all running clients have them. The rest
+  // of the time is for clients that are configured by hand.
   settleMs: dayMs,
   backdateMs: 10 * minuteMs,
 };
 
 /**
- * How old a connection may become. Clients renew when at most five sixths of a certificate's life have gone, so who connects
- * shows one that holds for a sixth more: a connection, with gRPC's tenth more and its grace, is over before that.
+ * The largest age of a connection. Clients renew a certificate after at most five sixths of its life. Therefore a
+ * client connects with a certificate that is valid for at least another sixth. A connection, with gRPC's additional
+ * tenth and its grace period, ends before that.
  */
 export const connectionMs = (clientMs: number): number => clientMs / 8;
 export const connectionGraceMs = 10_000;

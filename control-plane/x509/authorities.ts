@@ -1,32 +1,33 @@
-// What becomes of authorities as time passes, whoever keeps them. States of one:
-//   new       in the bundle by which others check us; signs nothing until they have had time to hear of it
-//   signing   the newest one that has settled, or the only one
-//   left      a newer one signs; it stays in the bundle until it expires
-// A new one is made in the last third of the newest one's life, a new server certificate in the last third of its own.
+// The life cycle of authorities, independent of where they are stored. States of one authority:
+//   new       in the bundle with which others check us; it signs nothing until they have had time to receive it
+//   signing   the newest authority that has settled, or the only one
+//   left      a newer authority signs; this one stays in the bundle until it expires
+// A new authority is made in the last third of the newest one's life, and a new server certificate in the last third of
+// its own life.
 import { createHash, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { makeAuthority, makeServer, type Pair } from './certificate.ts';
 
-/** One of which at least so much is known. */
+/** The minimum data of an authority. */
 export interface Known {
   readonly certificate: string;
-  /** ISO 8601; the certificate itself says an earlier time, for clocks that are behind. */
+  /** ISO 8601. The certificate itself has an earlier start, for clocks that are behind. */
   readonly madeAt: string;
 }
 
 export interface Authority extends Known, Pair {}
 
 export interface Server extends Authority {
-  /** The fingerprint of the authority that signed it. */
+  /** The fingerprint of the authority that signed the certificate. */
   readonly by: string;
 }
 
 export interface Terms {
   readonly authorityMs: number;
   readonly serverMs: number;
-  /** How long those who check us may take to hear of a new authority. */
+  /** How long it may take until a new authority is known to those who check us. */
   readonly settleMs: number;
-  /** How far clocks may be apart. */
+  /** The largest allowed difference between clocks. */
   readonly backdateMs: number;
 }
 
@@ -35,14 +36,14 @@ interface Now {
   readonly terms: Terms;
 }
 
-/** Authorities are held the oldest one first. */
+/** Returns the authorities that have not expired. The list is ordered, oldest first. */
 export const aliveAt = <A extends Known>(held: readonly A[], now: Date): readonly A[] =>
   held.filter((one) => lifeOf(one).until > now.getTime());
 
-/** One that a clock far ahead has made is good later; until then it takes nobody's place. */
+/** An authority that was made by a clock far ahead becomes valid later. Until then it does not replace another one. */
 const validAt = <A extends Known>(alive: readonly A[], now: Date): readonly A[] => alive.filter((one) => lifeOf(one).from <= now.getTime());
 
-/** Whether a new one is due beside those that are alive. */
+/** Whether a new authority is due in addition to the unexpired ones. */
 export function needsNew(alive: readonly Known[], now: Date): boolean {
   const last = validAt(alive, now).at(-1);
   return last === undefined || isInLastThird(last, now);
@@ -54,7 +55,7 @@ export function newAuthority(name: string, { now, terms }: Now): Authority {
   return { ...makeAuthority(`${name} ${madeAt}`, validity), madeAt };
 }
 
-/** Throws where none is alive. */
+/** Throws when there is no unexpired authority. */
 export function signerOf<A extends Known>(alive: readonly A[], { now, terms }: Now): A {
   const settled = alive.filter(({ madeAt }) => now.getTime() - Date.parse(madeAt) >= terms.settleMs);
   const signer = settled.at(-1) ?? validAt(alive, now)[0] ?? alive[0];
@@ -67,7 +68,7 @@ interface Serving extends Now {
   readonly names: readonly string[];
 }
 
-/** The server certificate to have now; `server` itself while it does. */
+/** Returns the current server certificate; `server` itself while it is still good. */
 export function renewedServer(server: Server | null, signer: Authority, at: Serving): Server {
   return server !== null && isGood(server, signer, at) ? server : newServer(signer, at);
 }
@@ -88,7 +89,7 @@ function newServer(signer: Authority, { now, names, terms }: Serving): Server {
   return { ...makeServer(signer, { dnsNames, ipAddresses, validity }), madeAt: now.toISOString(), by: fingerprint(signer) };
 }
 
-/** Of a certificate that lives so long, and never longer than who signs it. */
+/** The validity of a certificate with this lifetime. It never ends later than that of its signer. */
 export function validityBy(
   signer: Known,
   { now, terms, ms }: Now & { readonly ms: number },
@@ -102,7 +103,7 @@ export function lifeOf({ certificate }: { readonly certificate: string }): { rea
   return { from: Date.parse(validFrom), until: Date.parse(validTo) };
 }
 
-/** SHA-256 in hex. */
+/** The SHA-256 of the certificate in hex. */
 export const fingerprint = ({ certificate }: { readonly certificate: string }): string =>
   createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex');
 

@@ -1,5 +1,5 @@
-// Certificates of the control plane's own: an authority, and the servers and clients that it vouches for. ECDSA on P-256, the form of
-// RFC 5280; Node makes keys and signatures and reads certificates, but writes none.
+// Makes the control plane's own certificates: an authority, and the servers and clients that it signs. ECDSA on P-256,
+// in the form of RFC 5280. Node makes keys and signatures and reads certificates, but cannot write them.
 import {
   createHash,
   createPrivateKey,
@@ -13,7 +13,7 @@ import {
 import { bits, integer, objectId, octets, sequence, set, tagged, taggedString, time, utf8, yes } from './der.ts';
 import { ipOctets } from './ip-octets.ts';
 
-/** Both as PEM. */
+/** Both fields are PEM. */
 export interface Pair {
   readonly certificate: string;
   readonly key: string;
@@ -44,7 +44,7 @@ interface ServerNames {
   readonly validity: Validity;
 }
 
-/** For TLS servers of these names. */
+/** Makes a certificate for a TLS server with these names. */
 export function makeServer(authority: Pair, { dnsNames, ipAddresses = [], validity }: ServerNames): Pair {
   const { pem, spki } = makeKey();
   const names = [
@@ -56,14 +56,14 @@ export function makeServer(authority: Pair, { dnsNames, ipAddresses = [], validi
 }
 
 interface Client {
-  /** Whose private half only the client has. */
+  /** Only the client has the private key. */
   readonly publicKey: KeyObject;
-  /** Who it is. */
+  /** The identity of the client. */
   readonly uri: string;
   readonly validity: Validity;
 }
 
-/** For a TLS client, as PEM. */
+/** Makes a certificate for a TLS client, as PEM. */
 export function makeClient(authority: Pair, { publicKey, uri, validity }: Client): string {
   const spki = publicKey.export({ type: 'spki', format: 'der' });
   const names = [taggedString(6, Buffer.from(uri, 'ascii'))];

@@ -1,17 +1,17 @@
-// A certificate that somebody else keeps fresh, such as cert-manager, as files that the kubelet replaces.
+// Reads a certificate that another program, such as cert-manager, renews. The kubelet replaces the files.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Pair } from './certificate.ts';
 
-/** Throws where the two do not belong together, as for a moment they may. */
+/** Throws when certificate and key do not match, which is possible for a moment. */
 export async function readCertificates(folder: string): Promise<Pair> {
   const [certificate, key] = await Promise.all(['tls.crt', 'tls.key'].map((name) => readFile(join(folder, name), 'utf8')));
   if (certificate === undefined || key === undefined) throw new Error(`${folder} must hold tls.crt and tls.key`);
   try {
     createSecureContext({ cert: certificate, key });
   } catch {
-    // What is wrong with a key is nothing for a log.
+    // Details about a key must not appear in a log.
     throw new Error(`tls.crt and tls.key in ${folder} are no certificate and its key`);
   }
   return { certificate, key };

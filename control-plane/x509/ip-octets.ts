@@ -1,7 +1,7 @@
-// An IP address as a certificate has it: four octets, or sixteen.
+// Converts an IP address to its form in a certificate: four or sixteen octets.
 import { isIP } from 'node:net';
 
-/** Throws where it is no address. */
+/** Throws when the text is no IP address. */
 export function ipOctets(address: string): Buffer {
   switch (isIP(address)) {
     case 4:
@@ -14,7 +14,7 @@ export function ipOctets(address: string): Buffer {
 }
 
 function ofSixteen(address: string): Buffer {
-  // As WHATWG writes it, without the dotted form at its end.
+  // The WHATWG form of the address, which has no dotted part at its end.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const groupsOf = (part: string): readonly string[] => (part === '' ? [] : part.split(':'));
   const [first, last] = [groupsOf(head), groupsOf(tail ?? '')];

@@ -1,7 +1,9 @@
-// The answer to a request whose body is larger than we read. The connection is closed after it; but a client that is still sending when it is
-// closed loses the answer, and takes that for an outage. So what it sends is dropped for a while, and kept nowhere, before the connection ends.
+// Answers a request whose body is larger than the limit. The connection is closed after the answer. A client that is
+// still sending when the connection closes loses the answer and treats that as an outage. Therefore this code reads and
+// discards the rest of the body for a limited time before it closes the connection.
 //
-// States: answered, with all of its text → dropping what comes → ended: the body is over, or so many bytes or so much time have passed.
+// States: answered (the whole text is written) → discarding received bytes → ended. It ends when the body is complete,
+// or after `droppedBytesMax` bytes or `droppingMs` ms.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 const droppedBytesMax = 64 * 1_048_576;
@@ -15,7 +17,7 @@ interface Said {
   readonly text: string;
 }
 
-/** With the headers that the reply has. */
+/** Sends the headers that are already set on the reply. */
 export function answerUnread({ raw: request }: FastifyRequest, reply: FastifyReply, { status, text }: Said): void {
   const headers = reply.getHeaders();
   const { raw: response } = reply.hijack();

@@ -1,14 +1,17 @@
-// Room for what is being read and worked on: bodies of requests and messages of tool servers, in bytes, shared by callers: one may take as
-// much as it leaves to all others. Parsed, a text may take thirty times as much as it was sent as; so it counts as its bytes, or as `valueBytes`
-// for each value that it holds, whichever is more. Values are counted before anything is made of them.
+// Memory budget, in bytes, for request bodies and tool-server messages that are being read and processed. Callers share
+// the budget. One caller may take at most as much as remains free for all others. A parsed text can need thirty times
+// its size on the wire. Therefore a text counts as its bytes or as `valueBytes` for each value in it, whichever is
+// larger. Values are counted before parsing.
 //
-// One that is larger than a caller's part, or than all of the room, is let in while hardly anything else is there: what may be sent at all
-// can be read at some time. And of messages, a caller that holds none may have one beyond its part, as long as the room is not full: its part
-// may be full of requests that wait for just such messages, and would wait for ever.
+// A text that is larger than a caller's part, or than the whole budget, is admitted while the budget is almost empty.
+// So every text within the size limits can be read at some time. A caller that holds no message may have one message
+// beyond its part while the budget is not full. Otherwise its part could be full of requests that wait for exactly such
+// messages, and they would wait forever.
 //
-// States of a message that waits (`hold`): waiting, in line with those of its caller, callers in turn → held, until it is given back; refused,
-// after `waitMs`, once its request has ended, or at once where the texts that wait already are twice the room. Bodies that were read wait in
-// the same way for what their values count (`waitForMore`), behind the messages: requests that go on are ended first.
+// States of a waiting message (`hold`): waiting → held until released, or waiting → refused. Messages of one caller
+// wait in order, and callers take turns. A message is refused after `waitMs`, when its request has ended, or
+// immediately if the waiting texts already exceed twice the budget. Bodies that were read wait in the same way for the
+// size of their values (`waitForMore`), but after the messages: requests that are already running finish first.
 import { countFields, countValues, FairRoom } from '@tollgate/proto/contract';
 
 interface RoomSizes {
@@ -17,45 +20,48 @@ interface RoomSizes {
   readonly waitMs?: number;
 }
 
-/** Of values a third of the 210 bytes that the dearest take: a full room of a sidecar is at most some 110 MB of heap. */
+/**
+ * The value size is a third of the 210 bytes of the most expensive values: a full budget of a sidecar is at most about
+ * 110 MB of heap.
+ */
 const standard = { bytes: 32 * 1_048_576, valueBytes: 64, waitMs: 10_000 };
-/** Bodies wait so much less than messages do: agents wait for a decision. */
+/** The maximum wait of a body is shorter than that of a message by this factor, because agents wait for a decision. */
 const bodiesWaitLess = 10;
 
 interface Waiting {
-  /** False: there is no room yet. */
+  /** Returns false if there is no memory yet. */
   readonly take: () => boolean;
   readonly enter: () => void;
 }
 
-/** By caller; one that has had a turn goes behind the others. */
+/** By caller. A caller that had its turn moves to the end. */
 type Line = Map<string, Waiting[]>;
 
 interface Stay {
   readonly line: Line;
   readonly take: () => boolean;
   readonly waitMs: number;
-  /** Of texts that nothing else counts. */
+  /** Bytes of a text that is not counted elsewhere. */
   readonly textBytes: number;
   readonly signal: AbortSignal | undefined;
 }
 
 interface Parsing {
-  /** With more values it is not parsed. */
+  /** Upper limit of values. A text with more values is not parsed. */
   readonly most?: number;
   readonly type?: string;
 }
 
 interface Holding extends Parsing {
-  /** Aborted once its request has ended. */
+  /** Aborted when the request has ended. */
   readonly signal?: AbortSignal;
-  /** Bytes that its holder has already, and keeps until it has this too. */
+  /** Bytes that the holder already has and keeps until it receives this text too. */
   readonly held?: number;
 }
 
 const form = /^\s*application\/x-www-form-urlencoded\b/i;
 
-/** What was to be read found no room in time. */
+/** The memory budget did not have enough free space in time. */
 export class NoRoom extends Error {
   override readonly name = 'NoRoom';
 }
@@ -67,9 +73,9 @@ export class BodyRoom {
   readonly #waitMs: number;
   readonly #messages: Line = new Map();
   readonly #bodies: Line = new Map();
-  /** For the texts that wait. */
+  /** Limits the texts that wait. */
   readonly #texts: FairRoom<string>;
-  /** How many messages each caller holds. */
+  /** Number of messages that each caller holds. */
   readonly #holding = new Map<string, number>();
 
   constructor({ bytes = standard.bytes, valueBytes = standard.valueBytes, waitMs = standard.waitMs }: RoomSizes = {}) {
@@ -80,17 +86,17 @@ export class BodyRoom {
     this.#waitMs = waitMs;
   }
 
-  /** For bytes that are not read yet. False: there is no room. */
+  /** Reserves bytes that are not read yet. False: the budget has no space. */
   take(caller: string, bytes: number): boolean {
     return this.#room.take(caller, bytes);
   }
 
-  /** For more of a body that has taken `held` already. False: there is no room yet. */
+  /** Reserves more bytes for a body that has reserved `held` already. False: the budget has no space yet. */
   takeMore(caller: string, bytes: number, held: number): boolean {
     return !this.#bodies.has(caller) && this.#takeMore(caller, bytes, held);
   }
 
-  /** Waits for the same; resolves with false where there is none in time. */
+  /** Waits for the reservation of `takeMore`. Resolves with false if there is no space in time. */
   waitForMore(caller: string, bytes: number, { held, signal }: { readonly held: number; readonly signal: AbortSignal }): Promise<boolean> {
     const take = (): boolean => this.#takeMore(caller, bytes, held);
     return this.#wait(caller, { line: this.#bodies, take, waitMs: this.#waitMs / bodiesWaitLess, textBytes: 0, signal });
@@ -101,13 +107,16 @@ export class BodyRoom {
     this.#letIn();
   }
 
-  /** What a text counts once it is parsed: a form as one where its content type says so, all else as JSON. */
+  /** The size of a text after parsing. The text is parsed as a form if its content type says so, otherwise as JSON. */
   parsedBytes(text: Uint8Array, { most = Number.POSITIVE_INFINITY, type = '' }: Parsing = {}): number {
     const values = form.test(type) ? countFields(text) : countValues(text);
     return Math.max(text.length, this.#valueBytes * Math.min(most, values));
   }
 
-  /** Waits for room for a text and what is made of it; resolves with what gives it back, once. Rejects with `NoRoom`. */
+  /**
+   * Waits for memory for a text and its parsed values. Resolves with a function that releases the memory once. Rejects
+   * with `NoRoom`.
+   */
   async hold(caller: string, text: Uint8Array, { signal, held = 0, ...parsing }: Holding = {}): Promise<() => void> {
     const bytes = this.parsedBytes(text, parsing);
     const take = (): boolean => this.#holdNow(caller, bytes, held);
@@ -134,7 +143,7 @@ export class BodyRoom {
     return true;
   }
 
-  /** For who holds no message, and has requests that may wait for this one. */
+  /** For a caller that holds no message and has requests that may wait for this one. */
   #takeBeyondPart(caller: string, bytes: number): boolean {
     if (this.#holding.has(caller) || !this.#room.owns(caller)) return false;
     return this.#room.takeAlone(caller, bytes, this.#bytes - bytes);
@@ -146,7 +155,7 @@ export class BodyRoom {
     else this.#holding.delete(caller);
   }
 
-  /** Resolves with false where there was no room in time, or `signal` was aborted. */
+  /** Resolves with false if there was no space in time, or if `signal` was aborted. */
   #wait(caller: string, { line, take, waitMs, textBytes, signal }: Stay): Promise<boolean> {
     if (signal?.aborted === true || !this.#standInLine(caller, textBytes)) return Promise.resolve(false);
     return new Promise((done) => {
@@ -160,7 +169,7 @@ export class BodyRoom {
       const leave = (): void => {
         removeFrom(line, caller, waiting);
         end(false);
-        // What stood behind it may be small enough.
+        // The next text in the queue may be small enough.
         this.#letIn();
       };
       const timer = setTimeout(leave, waitMs).unref();
@@ -169,7 +178,7 @@ export class BodyRoom {
     });
   }
 
-  /** False: the texts that wait are too many. One alone may be of any size. */
+  /** Returns false if too many texts wait. A single text may have any size. */
   #standInLine(caller: string, bytes: number): boolean {
     return bytes === 0 || this.#texts.take(caller, bytes) || this.#texts.takeAlone(caller, bytes, 0);
   }
@@ -187,7 +196,7 @@ function removeFrom(line: Line, caller: string, waiting: Waiting): void {
 }
 
 function letInFrom(line: Line): void {
-  // A caller that goes behind the others is reached again.
+  // A caller that moves to the end is visited again by this loop.
   for (const [caller, [first, ...others]] of line) {
     if (first === undefined || !first.take()) continue;
     line.delete(caller);

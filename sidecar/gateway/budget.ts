@@ -1,18 +1,19 @@
-// What callers can make this process keep, in bytes: estimates of what V8 takes for it, said where each thing is made. Whoever keeps
-// something for a key is a share. Where all of them have too much, the largest that can forget something forgets what it has not used
-// for longest, so that a flood of one key takes room from no other.
+// Limits the memory that callers can make this process keep. Sizes are in bytes: estimates of what V8 needs, given
+// where each object is made. The data kept for one key is a share. When the total exceeds the maximum, the largest
+// share that can forget something evicts its least recently used entries. So a flood from one key takes no memory from
+// the others.
 
 export interface Share {
   readonly bytes: number;
-  /** False: all that is left is in use. */
+  /** False: everything left is in use. */
   readonly canForget: boolean;
-  /** Forgets what was not used for longest. */
+  /** Forgets the least recently used entry. */
   forgetOldest(): void;
 }
 
-/** So much less is kept then, of the most, that it is not full again at once. */
+/** Fraction of the maximum that is freed in addition, so the budget is not full again immediately. */
 const spare = 0.05;
-/** In a row of one share, before the largest is looked for again. */
+/** Evictions from one share before the largest share is searched again. */
 const atOnce = 64;
 
 export class Budget {
@@ -37,7 +38,7 @@ export class Budget {
     this.#shares.delete(share);
   }
 
-  /** A share keeps so much more, or less. */
+  /** Reports that a share keeps this many more bytes (negative: fewer). */
   changed(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#max && !this.#isMakingRoom) this.#makeRoom();
@@ -55,7 +56,7 @@ export class Budget {
   }
 }
 
-/** Of those that can forget something. */
+/** The largest share that can forget something, or null. */
 function largestOf(shares: ReadonlySet<Share>): Share | null {
   let largest: Share | null = null;
   for (const share of shares) if ((largest === null || share.bytes > largest.bytes) && share.canForget) largest = share;

@@ -1,13 +1,16 @@
-// Whether the sender of a request over HTTP still waits for its answer: a gateway that asks (nginx by `auth_request`) closes the
-// connection once its time-out is over, and lets nothing pass then.
+// Reports whether the sender of an HTTP request still waits for its answer. A gateway that asks (nginx by
+// `auth_request`) closes the connection when its timeout is over, and then lets nothing pass.
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Gone } from '../govern/govern.ts';
 
-/** Gone once the connection of the request takes no answer any more: closed, or closed by its other end. */
+/**
+ * Aborted when the connection of the request cannot take an answer any more: it is closed, or its other end has closed
+ * it.
+ */
 export const callerGone = ({ raw: { socket } }: FastifyRequest, reply: FastifyReply): Gone => new HttpCaller(socket, reply);
 
-/** Looked at when it is asked for: a listener at each request takes longer than deciding. */
+/** Checks the socket only when asked: adding a listener for each request takes longer than the decision. */
 class HttpCaller implements Gone {
   readonly #socket: Socket;
   readonly #reply: FastifyReply;
@@ -23,7 +26,7 @@ class HttpCaller implements Gone {
 
   addEventListener(_type: 'abort', listener: () => void): void {
     const socket = this.#socket.once('end', listener).once('close', listener);
-    // The same connection may bring the next request.
+    // The same connection may carry the next request.
     this.#reply.raw.once('close', () => socket.off('end', listener).off('close', listener));
   }
 }

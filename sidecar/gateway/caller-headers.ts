@@ -1,19 +1,23 @@
-// Who calls, where a door's protocol has no fields for it: agent, tier and session as headers say, the rest as the key
-// does; a key's pins win over all of it. The headers are ours and go no further.
+// Reads the caller from headers, for endpoints whose protocol has no fields for it. Agent, tier and session come from
+// the headers, and the rest from the key. A key's pins override all of it. These headers are ours and are not
+// forwarded.
 import { digestText, isTier, nameProblem, type Tier, tiers } from '@tollgate/proto/contract';
 import type { Claimed } from './sessions/sessions.ts';
 
-/** Names in lower case. A list: each time that it stands there. */
+/** Names are in lower case. A list contains each occurrence of a header. */
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface CallerHeaders {
   readonly agent: string;
   readonly tier: Tier;
-  /** Null: none is named. */
+  /** Null: the headers name no session. */
   readonly sessionId: string | null;
 }
 
-/** Or what is wrong, naming the header. Of what Node has read, `headersDistinct`: it joins what stands twice otherwise. */
+/**
+ * The caller, or a problem text that names the header. Pass `headersDistinct` of Node, because `headers` joins repeated
+ * headers.
+ */
 export function readCallerHeaders(headers: Headers): CallerHeaders | { readonly problem: string } {
   const agent = oneOf(headers, 'x-tollgate-agent');
   const tier = oneOf(headers, 'x-tollgate-tier');
@@ -29,7 +33,7 @@ export function readCallerHeaders(headers: Headers): CallerHeaders | { readonly 
 
 const twice = 'must stand once';
 
-/** Null: it is not there, or says nothing; undefined: it is there more than once. */
+/** Null: the header is missing or empty. Undefined: the header occurs more than once. */
 function oneOf(headers: Headers, name: string): string | null | undefined {
   const value = headers[name] ?? null;
   const one = typeof value === 'object' && value !== null ? (value.length > 1 ? undefined : value[0]) : value;
@@ -38,7 +42,7 @@ function oneOf(headers: Headers, name: string): string | null | undefined {
 
 interface Said {
   readonly client: Claimed['client'];
-  /** The protocol's own, where no header names one; of any length. */
+  /** The session id of the protocol, used if no header names one. It may have any length. */
   readonly sessionId: string;
 }
 

@@ -1,4 +1,4 @@
-// A denial as doors answer it that speak HTTP: 403, or 429 where a limit of policy had no room.
+// Builds the HTTP answer of a denial: 403, or 429 if a limit of the policy was reached.
 import type { DenyCode } from '@tollgate/proto/contract';
 import { reasons } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
@@ -10,7 +10,7 @@ export interface DenialAnswer {
   readonly body: { readonly error: string; readonly decision: object };
 }
 
-/** When to come back, where that can be said: seconds, which have no fractions there. */
+/** The `retry-after` header, if a time is known, in whole seconds. */
 export const retryHeader = (ms: number | null | undefined): Readonly<Record<string, string>> =>
   ms == null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) };
 
@@ -36,7 +36,7 @@ export function denialAnswer(denial: Denial): DenialAnswer {
   };
 }
 
-/** For a request that came to no decision of policy. */
+/** The body for a request that received no policy decision. */
 export const refusalBody = (code: DenyCode, words: string, retryAfterMs?: number): DenialAnswer['body'] => ({
   error: words,
   decision: {
@@ -47,7 +47,7 @@ export const refusalBody = (code: DenyCode, words: string, retryAfterMs?: number
   },
 });
 
-/** For an output that is withheld. */
+/** The body for an output that is withheld. */
 export const blockedBody = ({ reason }: Decision, requestId: string): object => ({
   error: `The output was withheld: ${reason}`,
   decision: { action: 'block', reason, request_id: requestId },

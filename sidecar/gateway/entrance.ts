@@ -1,5 +1,6 @@
-// What all doors of a process share, and how a request comes in through any of them: policy is held, its key is good, and
-// the key has not asked oftener than it may. Who is kept out is no caller, and leaves no entry; how often a good key was, stands in one.
+// State and checks shared by all endpoints of a process. A request is admitted if a policy is held, its key is valid
+// and the key is within its request limit. A request that is refused here has no caller and writes no audit entry. For
+// a valid key, one entry states how many of its requests were refused.
 import type { Identity } from '../decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { BodyRoom } from './body-room.ts';
@@ -13,27 +14,33 @@ import { type RoomBytes, SessionRoom } from './sessions/room.ts';
 import { createSessions, type Sessions } from './sessions/sessions.ts';
 import type { CallTracing } from '../telemetry/tracing.ts';
 
-/** What a request shows of who sent it. */
+/** What a request states about its sender. */
 export interface Shown {
   readonly authorization: string | undefined;
-  /** The slug in the path; undefined: there is none. */
+  /** The slug in the path. Undefined: the path has none. */
   readonly workspace: string | undefined;
 }
 
-/** `Shown.workspace`, of the parameters of a route. An empty one is that of an address which ended in a slash: it names none. */
+/**
+ * `Shown.workspace` from the parameters of a route. An empty parameter comes from a URL that ends in a slash and names
+ * no workspace.
+ */
 export const workspaceIn = (params: unknown): string | undefined =>
   typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string' && params.workspace !== ''
     ? params.workspace
     : undefined;
 
-/** Nothing of the snapshot that its key was found in: a request may take as long as its body, or its answer, does. */
+/**
+ * Holds no reference to the snapshot in which the key was found, because a request may last as long as its body or its
+ * answer.
+ */
 export interface LetIn {
   readonly identity: Identity;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose request it is, once its door has found out. */
+    /** The identity behind the request, once its endpoint has determined it. */
     letIn: LetIn | null;
   }
 }
@@ -43,15 +50,15 @@ export interface Entrance {
   readonly metrics: DecisionMetrics;
   /** Undefined: calls are not traced. */
   readonly tracing: CallTracing | undefined;
-  /** For what is read at all doors, and what is made of it. */
+  /** Memory budget for everything that the endpoints read and for its parsed form. */
   readonly bodies: BodyRoom;
-  /** The runs behind every door. */
+  /** The runs of all endpoints. */
   readonly sessions: Pick<Sessions, 'find'>;
-  /** Asked once for each request, where it can be before a byte of its body is read. */
+  /** Called once for each request, if possible before a byte of its body is read. */
   readonly enter: (shown: Shown) => LetIn | Barred;
-  /** A request that was let in is refused unread after all: there is no room for its body. */
+  /** Records that an admitted request is refused unread because there is no memory for its body. */
   readonly crowded: (entered: LetIn) => void;
-  /** Writes what is still to be said of requests that were refused. */
+  /** Writes the pending entries about refused requests. */
   readonly close: () => Promise<void>;
 }
 
@@ -60,10 +67,10 @@ interface Deps {
   readonly metrics: DecisionMetrics;
   readonly log: Pick<Log, 'warn'>;
   readonly requestsPerSecond?: number;
-  /** Of this sidecar: it stands beside one agent. */
+  /** Pins of this sidecar, which serves one agent. */
   readonly pins?: Pins;
   readonly tracing?: CallTracing | undefined;
-  /** Absent: as large as a sidecar has it. */
+  /** Absent: a budget of the standard size of a sidecar. */
   readonly bodies?: BodyRoom;
 }
 

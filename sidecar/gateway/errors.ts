@@ -1,5 +1,5 @@
-// What of an error a caller may read. Fastify's own refusals and ours say what is wrong with a request; anything else is
-// a bug, and its text stays in the log.
+// Selects the part of an error that a caller may read. Errors of Fastify and our own errors describe what is wrong with
+// a request. Any other error is a bug, and its text stays in the log.
 import { AppError, codes } from '@tollgate/proto/contract';
 import type { FastifyError } from 'fastify';
 

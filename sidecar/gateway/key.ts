@@ -1,15 +1,16 @@
-// The workspace key that comes with a request, the same for every door of the process: whom it stands for, or why it may
-// not ask. Looked up in the snapshot held, so a revoked key ends as fast as a push.
+// Checks the workspace key of a request, in the same way for every endpoint of the process. The result is the identity
+// behind the key, or the reason for a refusal. The key is looked up in the held snapshot, so a revoked key stops
+// working as soon as a push arrives.
 import { type CompiledKey, type DenyCode, hashKey, hasScope, parseKey } from '@tollgate/proto/contract';
 import type { Index } from '../decide/build-index.ts';
 import type { Identity } from '../decide/call.ts';
 
-/** Why a request is not let in. */
+/** The reason why a request is not admitted. */
 export interface Barred {
   readonly status: 401 | 403 | 429 | 503;
   readonly code: DenyCode;
   readonly error: string;
-  /** When the same request may be. */
+  /** Milliseconds after which the same request may be admitted. */
   readonly retryAfterMs?: number;
 }
 
@@ -19,7 +20,7 @@ export const noPolicy = {
   error: 'no policy has been received yet',
 } as const satisfies Barred;
 
-/** All that can be wrong with a key. */
+/** All problems that a key can have. */
 export const badKeys = {
   missing: {
     status: 401,
@@ -31,20 +32,20 @@ export const badKeys = {
   unscoped: { status: 403, code: 'key_scope', error: 'the key lacks the scope "govern"' },
 } as const satisfies Readonly<Record<string, Barred>>;
 
-/** The key in a header, with or without `Bearer`; null: there is none of that form. */
+/** The key in a header, with or without `Bearer`. Null: the header has no key of that form. */
 export function keyIn(header: string | undefined): { readonly text: string; readonly workspace: string } | null {
   const text = /^(?:Bearer +)?(gsk_\S+)$/i.exec(header ?? '')?.[1];
   const form = text === undefined ? null : parseKey(text);
   return text === undefined || form === null ? null : { text, workspace: form.workspace };
 }
 
-/** Whether a key that was let in would still be. */
+/** Whether a key that was admitted earlier would still be admitted. */
 export function keyStands({ keysById }: Index, now: number, keyId: string): boolean {
   const key = keysById.get(keyId);
   return key !== undefined && (key.expiresAt === null || now < key.expiresAt) && hasScope(key.scopes, 'govern');
 }
 
-/** The id of a key that may ask; null: the header shows none. */
+/** The id of a valid key. Null: the header has none. */
 export function callerOf(index: Index | null, now: number, header: string | undefined): string | null {
   const checked = index === null ? null : authenticate(index, now, header, undefined);
   return checked !== null && 'identity' in checked ? checked.identity.keyId : null;
@@ -56,7 +57,10 @@ interface Found {
   readonly workspace: string;
 }
 
-/** The last one under each snapshot: a request is asked about twice or more, and the next is often of the same caller. */
+/**
+ * The last key found under each snapshot. A request is checked twice or more, and the next request often has the same
+ * caller.
+ */
 const lastFound = new WeakMap<Index, Found>();
 
 function findKey(index: Index, header: string | undefined): Found | Barred {
@@ -71,7 +75,7 @@ function findKey(index: Index, header: string | undefined): Found | Barred {
   return found;
 }
 
-/** The identity behind a key; or the 401 or 403 that speaks of it. */
+/** The identity behind a key, or the 401 or 403 that describes its problem. */
 export function authenticate(
   index: Index,
   now: number,

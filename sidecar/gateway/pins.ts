@@ -1,5 +1,6 @@
-// What a sidecar says of every call that comes through it, whatever the caller claims: it stands beside one agent, and
-// who runs it knows which. As a key's pin does, it replaces the caller and leaves the chain above; a key's goes first.
+// Overrides agent and tier of every call through this sidecar, whatever the caller claims. The sidecar serves one
+// agent, and its operator knows which one. Like a key's pin, a sidecar's pin replaces the caller and keeps the chain
+// above it. A key's pin has priority.
 import type { Tier } from '@tollgate/proto/contract';
 import type { Sessions } from './sessions/sessions.ts';
 

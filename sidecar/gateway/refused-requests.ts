@@ -1,12 +1,14 @@
-// How many requests of each key were refused before they were read, because it sent too many or too much. They are no calls; one entry
-// says for each key how many there were, and in how many seconds: in one, unless it could not be written then; so that a flood costs little and is seen. What cannot be written now waits and is tried
-// again, and closing writes what is left. Keys are written side by side: one that cannot be holds up no other.
+// Counts the requests of each key that were refused before they were read, because the key sent too many requests or
+// bytes. These requests are not calls. One entry for each key states the number of refusals and the time span in
+// seconds: one second, or more if the entry could not be written immediately. So a flood costs little and is still
+// visible. An entry that cannot be written waits and is retried. Closing writes the rest. The entries of different keys
+// are written in parallel, so a failing key does not delay the others.
 //
-// States of a tally: counting, from a first refusal until the second is over → being written, while further refusals of its key are
-// counted → written, and gone, or counting again; waiting, where it could not be written: for a second, then twice as long each time, up to
-// a minute. Lost, and `lost` hears of it: what can never be written (the workspace is gone), what could not be for `triesMax` tries (about an
-// hour), what is of more than `keysMax` keys, and what is left when closing cannot write it; a kill loses what was not written. Of all keys
-// together one timer runs.
+// States of a tally: counting (from a first refusal until the second is over) → being written (further refusals of its
+// key are counted) → written, then deleted or counting again. If writing fails, it waits: 1 s, then twice as long each
+// time, up to a minute. Refusals are lost, and reported to `lost`, in four cases: the entry can never be written (the
+// workspace is gone); it failed `triesMax` times (about an hour); there are more than `keysMax` keys; closing cannot
+// write it. A kill loses what was not written. One timer serves all keys.
 import { AppError, codes } from '@tollgate/proto/contract';
 import type { Clock } from '../clock.ts';
 import { bindCaller } from '../decide/bind.ts';
@@ -17,30 +19,33 @@ import type { Governing } from '../govern/governing.ts';
 import { heldBy } from '../govern/run.ts';
 import { AuditUnavailable } from '../spool/unavailable.ts';
 
-/** `requests`: over the key's limit; `bytes`: no room for its body. */
+/** `requests`: over the key's limit. `bytes`: no memory for its body. */
 export type RefusedBy = 'requests' | 'bytes';
 
-/** Where the entry of a key goes. It may wait for long, so nothing of a snapshot is in it. */
+/** The destination of a key's entry. It may wait for a long time, so it holds nothing of a snapshot. */
 export interface RefusedKey {
   readonly governing: Governing;
   readonly identity: Identity;
 }
 
 export interface RefusedRequests {
-  /** `find` is asked when the entry is written. It rejects with an `AppError` of a code that is not retryable where there is none any more. */
+  /**
+   * `find` is called when the entry is written. It rejects with an `AppError` with a code that is not retryable if the
+   * destination no longer exists.
+   */
   note(keyId: string, by: RefusedBy, find: () => RefusedKey | Promise<RefusedKey>): void;
-  /** Writes what was counted. */
+  /** Writes the refusals that were counted. */
   close(): Promise<void>;
 }
 
-/** So many refusals of a key stand in no entry. */
+/** The number of refusals of a key that appear in no entry. */
 export interface LostRefusals {
   readonly requests: number;
   readonly keyId: string;
   readonly why: string;
 }
 
-/** In the log, where `lost` hears of some. */
+/** The log message for refusals that `lost` receives. */
 export const refusalsLost = 'requests were refused, and no entry says so';
 
 type Counts = Readonly<Record<RefusedBy, number>> & {
@@ -51,9 +56,9 @@ type Counts = Readonly<Record<RefusedBy, number>> & {
 interface Tally {
   readonly find: () => RefusedKey | Promise<RefusedKey>;
   counts: Counts;
-  /** In vain, since it was last written. */
+  /** Failed tries since the last successful write. */
   tries: number;
-  /** Ticks until it is tried again. */
+  /** Ticks until the next try. */
   waits: number;
   writing: Promise<void> | null;
 }
@@ -71,7 +76,7 @@ const plus = (a: Counts, b: Counts): Counts => ({
 });
 const sumOf = ({ requests, bytes }: Counts): number => requests + bytes;
 
-/** `lost` hears of refusals that no entry will tell of. */
+/** `lost` receives the refusals that no entry will contain. */
 export function createRefusedRequests(clock: Pick<Clock, 'now'>, lost: (refusals: LostRefusals) => void, max = keysMax): RefusedRequests {
   const tallies = new Map<string, Tally>();
   let timer: NodeJS.Timeout | null = null;
@@ -133,9 +138,9 @@ function isHopeless(error: unknown): boolean {
   return error instanceof AppError && !codes[error.code].retryable && error.code !== 'internal';
 }
 
-/** Rejects where it cannot be. */
+/** Rejects if the entry cannot be written. */
 async function write({ governing: { spool, govern }, identity }: RefusedKey, words: string): Promise<void> {
-  // Who called by which agent and client stands in bodies that were not read.
+  // The agent and client of the caller are named in bodies that were not read.
   const client = { name: 'unread' };
   const caller = bindCaller(heldBy(govern.cell), { identity, hops: [{ tier: 'api', client: client.name, agent: '' }] });
   const facts: RunFacts = { sessionId: identity.keyId, client, runChain: [identity.keyId], chainClaimed: false };
@@ -154,7 +159,7 @@ async function write({ governing: { spool, govern }, identity }: RefusedKey, wor
   try {
     await spool.appendAsync(entry);
   } catch (error) {
-    // It is written, and will arrive.
+    // The entry is written and will arrive.
     if (!(error instanceof AuditUnavailable) || error.why !== 'unconfirmed') throw error;
   }
 }

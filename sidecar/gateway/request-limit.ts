@@ -1,9 +1,9 @@
-// At most so many requests a second of each key, through whatever doors of the process they come. Not a limit of policy: it
-// keeps one caller from taking all of the process, and what it refuses is no call: how many were refused stands in one entry for each
-// key and second (refused-requests.ts).
+// Limits the requests per second of each key, across all endpoints of the process. This is not a limit of the policy:
+// it prevents one caller from taking the whole process. A request that it refuses is not a call. The number of refused
+// requests is written in one entry for each key and second (refused-requests.ts).
 //
-// States: a key's bucket is full at its first request, holds one second's worth, and fills as time goes; it is forgotten when
-// it is the least recently used of `keysMax`, and begins full again.
+// States: a key's bucket is full at its first request, holds one second's worth of requests, and refills over time. It
+// is evicted when it is the least recently used of `keysMax` buckets, and then starts full again.
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import type { Barred } from './key.ts';
@@ -14,12 +14,12 @@ const keysMax = 10_000;
 
 interface Bucket {
   tokens: number;
-  /** On the clock. */
+  /** Monotonic time of the clock, in ms. */
   at: number;
 }
 
 export interface RequestLimit {
-  /** Counts a request of the key; null: there was room for it. */
+  /** Counts a request of the key. Null: the request is within the limit. */
   take(keyId: string): Barred | null;
 }
 

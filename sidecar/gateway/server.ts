@@ -1,5 +1,5 @@
-// The process's HTTP server: every door but the mesh's for agents; health and metrics for operators. `buildServer` says what it is,
-// `main.ts` runs it.
+// The HTTP server of the process: all endpoints for agents except the mesh endpoints, plus health and metrics for
+// operators. `buildServer` builds it, and `main.ts` runs it.
 import { bounds } from '@tollgate/proto/contract';
 import {
   type FastifyBaseLogger,
@@ -29,10 +29,10 @@ interface Deps {
   readonly log: FastifyBaseLogger;
   /** By name. */
   readonly httpTools?: ReadonlyMap<string, HttpTool>;
-  /** What the MCP proxy leads to; absent: nothing. */
+  /** The tool servers behind the MCP proxy. Absent: there is no MCP proxy. */
   readonly toolServers?: ToolServers;
   readonly hookStatus?: HookStatus;
-  /** Until all of a request is there. */
+  /** Time limit until the whole request has arrived. */
   readonly requestTimeoutMs?: number;
 }
 
@@ -48,16 +48,16 @@ export function buildServer({
   const { sidecar } = entrance;
   const app = fastify({
     loggerInstance: log,
-    // No request line in the log: health checks would drown it, and a URL may hold what must not stand there.
+    // Request lines are not logged: health checks would flood the log, and a URL may hold data that must not be logged.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bounds.bodyBytes,
-    // Nothing in the log tells one request from another: none needs a logger of its own.
+    // Log lines do not identify single requests, so no request needs its own logger.
     childLoggerFactory: (logger) => logger,
     requestTimeout: requestTimeoutMs,
-    // Where the one for the head is longer, Node takes the two for each other; and it looks every half minute only.
+    // If `headersTimeout` is longer than `requestTimeout`, Node swaps the two. By default Node checks only every 30 s.
     http: { headersTimeout: requestTimeoutMs / 2, connectionsCheckingInterval: requestTimeoutMs / 10 },
     keepAliveTimeout: 75_000,
-    // What comes while we end is answered as ever: clients in the field run the call on a 503.
+    // Requests that arrive during shutdown are answered normally, because deployed clients run the call on a 503.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1_000 },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: false } },

@@ -1,12 +1,14 @@
-// What the servers that callers of tools reach by HTTP do with a request before anything of it is decided: callers share the process. Requests
-// of one caller take turns, of a connection one waits at a time, and bodies that are under way have room in bytes, of which a caller takes as
-// much as it leaves to all others.
+// Shares an HTTP server fairly among callers, before anything is decided about a request. Requests of one caller take
+// turns. Each connection has at most one waiting request. Bodies in transit share a memory budget, of which a caller
+// takes at most as much as it leaves to all others.
 //
-// A caller is who shows a good key. All others are one caller together, whatever they show: they take one turn, and have a small room in which
-// their requests wait to be recognised. A body is read in the caller's own room, once a route has said whose request it is; of nobody's
-// request no more is read than a few words, where a route reads it at all. What no route answers is not read.
+// A caller is identified by a valid key. All requests without a known valid key count as one caller: they share one
+// turn and a small budget while they wait to be recognised. A body is counted in the caller's own budget as soon as a
+// route has identified the caller. For an unrecognised request, the route reads a small body at most (`unreadBytes`),
+// if it reads the body. A request that matches no route is not read.
 //
-// Where keys cannot be told at once, as in a control plane, who was recognised lately is known by what it showed, until it is refused.
+// Where keys cannot be checked immediately (in a control plane), a caller that was recognised recently is identified by
+// the credentials it sent, until they are refused.
 import { bounds, hashKey, reasons } from '@tollgate/proto/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
@@ -15,31 +17,31 @@ import { retryHeader } from './denial-body.ts';
 import type { Barred } from './key.ts';
 import { createTurns, type TurnsDeps } from './turns.ts';
 
-/** Open at a time; further ones are closed at once. */
+/** Maximum of open connections. Further ones are closed immediately. */
 const connectionsMax = 10_000;
-/** Of all whose key is not known to be good. */
+/** Budget for all requests without a known valid key. */
 const strangersBytes = 4 * 1_048_576;
-/** What Node holds of a body that nobody reads, and all that is read of a stranger's. */
+/** Bytes that Node buffers of an unread body, and the most that is read of an unrecognised request. */
 const unreadBytes = 65_536;
-/** That were recognised; about 200 bytes each. */
+/** Callers that were recognised, at about 200 bytes each. */
 const rememberedMax = 10_000;
 
 interface Sharing extends TurnsDeps {
-  /** Answers what no route does. */
+  /** Answers a request that matches no route. */
   readonly missing: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** For bodies, and for what is made of them. */
+  /** Memory budget for bodies and their parsed form. */
   readonly bodies: BodyRoom;
   readonly strangersBytes?: number;
-  /** Whose good key is shown by this header; null: none. Absent: who was recognised before is known. */
+  /** The caller behind a header with a valid key. Null: none. Absent: callers are remembered from earlier requests. */
   readonly whose?: (authorization: string | undefined) => string | null;
 }
 
-/** Said by a route that has found out whose request it is, before its body is read. */
+/** Called by a route that has identified the caller of a request, before its body is read. */
 export function recognised({ share }: FastifyRequest, caller: string): void {
   if (share !== null) share.recognisedAs = caller;
 }
 
-/** How all are told apart whose key is not known: no key has this id. */
+/** The caller id for all requests without a known key. No key has this id. */
 const strangers = '';
 
 export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
@@ -54,9 +56,10 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   app.setNotFoundHandler(missing);
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw;
-    // A pipelined request while the one before it waits: only a flood sends such, and nothing would bound how many.
+    // A pipelined request arrived while the previous one waits. Only a flood sends such requests, and their number
+    // would be unbounded.
     if (waiting.has(socket)) return void socket.destroy();
-    // Made anew each time that it is asked for.
+    // The getter builds a new object on each access, so it is read once.
     const { config, bodyLimit } = request.routeOptions;
     if (config.waitsForNobody === true) return done();
     const caller = whose(request);
@@ -78,7 +81,7 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
     if (rooms.read(request, reply)) done();
     else refuse(request, reply);
   });
-  // What was read is parsed after this.
+  // The body is parsed after this hook.
   app.addHook('preValidation', (request, reply, done) => {
     const found = rooms.parse(request, reply);
     if (found === true) done();
@@ -86,14 +89,14 @@ export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
   });
 }
 
-/** Of a request that has waited for room. */
+/** Continues a request that has waited for memory. */
 function goOn(isFound: boolean, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   if (hasLeft(reply)) return;
   if (isFound) done();
   else refuse(request, reply);
 }
 
-/** Its caller has left: its end was told before, and is not told again. */
+/** The caller has disconnected. The end of the request was already reported and must not be reported again. */
 const hasLeft = ({ raw }: FastifyReply): boolean => raw.closed || raw.destroyed;
 
 type Whose = (request: FastifyRequest) => string | null;
@@ -103,7 +106,7 @@ const ofKey =
   ({ headers: { authorization } }) =>
     whose(authorization);
 
-/** Who was recognised by the same header before. */
+/** Identifies a caller by a header that was recognised before. */
 function remembering(app: FastifyInstance): Whose {
   const known = new LRUCache<string, string>({ max: rememberedMax });
   app.addHook('onResponse', (request, { statusCode }, done) => {
@@ -117,26 +120,26 @@ function remembering(app: FastifyInstance): Whose {
 
 const shownIn = ({ headers: { authorization, cookie } }: FastifyRequest): string => hashKey(authorization ?? `cookie ${cookie ?? ''}`);
 
-/** Where the bytes of a request's body are counted. */
+/** Accounts for the bytes of request bodies. */
 interface Rooms {
-  /** It waits, and nothing of it is read. False: there is no room. */
+  /** The request waits, and nothing of it is read. False: the budget has no space. */
   enter(share: Share, caller: string | null, reply: FastifyReply): boolean;
-  /** It is read now. False: there is no room. */
+  /** The body is read now. False: the budget has no space. */
   read(request: FastifyRequest, reply: FastifyReply): boolean;
-  /** It was read, and what it holds is made now, or once there is room. False: there was none in time. */
+  /** The body was read and is parsed now, or when the budget has space. False: there was no space in time. */
   parse(request: FastifyRequest, reply: FastifyReply): true | Promise<boolean>;
 }
 
-/** A request in the rooms. */
+/** The accounting state of a request. */
 interface Share {
   readonly bodyLimit: number;
-  /** What its body takes, as far as its head tells. */
+  /** Size of its body, as far as the headers state it. */
   readonly bodyBytes: number;
-  /** By its route; null: not yet. */
+  /** Set by its route. Null: not recognised yet. */
   recognisedAs: string | null;
-  /** It has entered without a key that is known to be good. */
+  /** It entered without a known valid key. */
   isStranger: boolean;
-  /** What it has of the room, until it is closed. */
+  /** Its part of the budget, held until the response is closed. */
   held: Held | null;
 }
 
@@ -205,11 +208,11 @@ function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: 
   };
 }
 
-/** With more values it is refused before it is parsed. */
+/** A body with more values is refused before it is parsed. */
 const valuesMaxOf = (bodyLimit: number): number =>
   bodyLimit > bounds.bodyBytes ? Math.max(bounds.toolOutputNodes, bounds.policySetNodes) : bounds.jsonNodes;
 
-/** What is longer than it may be is not read; one that does not say how long it is may be as long as any. */
+/** A body that is too long is not read, so it counts 0. A body of unknown length counts as the limit. */
 function bodyBytesOf({ headers }: FastifyRequest, bodyLimit: number): number {
   if (headers['transfer-encoding'] !== undefined) return bodyLimit;
   const said = Number(headers['content-length'] ?? 0);
@@ -220,13 +223,13 @@ type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: Bar
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null: it takes no turn, and has no body. */
+    /** Null: the request takes no turn and has no body. */
     share: Share | null;
   }
   interface FastifyContextConfig {
-    /** Answers in the words of the route where there is no room for the body of a request. */
+    /** Writes the refusal in the route's own format if there is no memory for the body of a request. */
     readonly answerCrowded?: AnswerCrowded;
-    /** Takes no turn, and has no body: the health of the process does not hang on who asks it for something else. */
+    /** The request takes no turn and has no body. Health checks must not depend on the load from other requests. */
     readonly waitsForNobody?: true;
   }
 }
@@ -238,7 +241,7 @@ const crowded: Barred & { readonly retryAfterMs: number } = {
   retryAfterMs: 1_000,
 };
 
-/** In the words of the route, or as most doors deny: a client that reads nothing but the decision reads a denial. */
+/** Uses the format of the route, or the common denial format: a client that reads only the decision reads a denial. */
 function refuse(request: FastifyRequest, reply: FastifyReply): void {
   const { answerCrowded } = request.routeOptions.config;
   if (answerCrowded !== undefined) return answerCrowded(request, reply, crowded);

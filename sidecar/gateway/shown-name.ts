@@ -1,9 +1,10 @@
-// A name from outside as an entry shows it where it is none: what no name may hold is escaped, and it is cut to what a name may be.
+// Formats an invalid name from outside for an audit entry. Characters that a name must not hold are escaped, and the
+// result is cut to the maximum length of a name.
 import { bounds, nameProblem } from '@tollgate/proto/contract';
 
 const cutMark = '…';
 
-/** A name that may be one is as it is. */
+/** A valid name is returned unchanged. */
 export function shownName(name: string): string {
   if (nameProblem(name) === null) return name;
   let shown = '';

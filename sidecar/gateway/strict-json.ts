@@ -1,32 +1,32 @@
-// JSON as the doors of the process read it: one value, of which every parser reads the same. What parsers disagree about
-// is how gates are passed, so whatever they could read differently is refused: keys that are twice in an object, text
-// behind the value, bytes that are not UTF-8, numbers that a double rounds, halves of surrogate pairs. A problem is told
-// by its place and not by what stands there, which may be a secret.
+// Parses JSON strictly, for the endpoints of the process: one value that every parser reads in the same way. Attackers
+// use differences between parsers to bypass gates. Therefore everything that parsers could read differently is refused:
+// duplicate keys in an object, text after the value, bytes that are not UTF-8, numbers that a double rounds, and halves
+// of surrogate pairs. A problem text gives the position and never the content, which may be a secret.
 import { bounds, excessIn, tooDeep, tooManyValues } from '@tollgate/proto/contract';
 
 export type StrictJson =
   | {
       readonly value: unknown;
-      /** Numbers that a double would round stand in it as texts. */
+      /** Numbers that a double would round are strings in the value. */
       readonly hasNumbersAsText?: true;
     }
   | { readonly problem: string };
 
 interface StrictLimits {
-  /** How many objects and lists may stand in each other. */
+  /** Maximum nesting depth of objects and lists. */
   readonly depth?: number;
-  /** Values, those in values included. */
+  /** Maximum number of values, nested values included. */
   readonly nodes?: number;
-  /** False: numbers may be beyond what a double holds; whoever allows that must not forward what it parsed. */
+  /** False: numbers may exceed the precision of a double. Code that allows this must not forward the parsed value. */
   readonly exactNumbers?: boolean;
-  /** Numbers that a double would round are no problem: they are read as the texts that they are written as. */
+  /** Numbers that a double would round are accepted and become strings with their original spelling. */
   readonly numbersAsText?: boolean;
 }
 
-// Made once: making one takes longer than reading a body.
+// Created once: creating a decoder takes longer than reading a body.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The value, or what is wrong with the bytes, in words that follow `the body`. */
+/** The value, or a problem text that follows the words `the body`. */
 export function parseStrict(bytes: Uint8Array, limits: StrictLimits = {}): StrictJson {
   let text: string;
   try {
@@ -37,20 +37,20 @@ export function parseStrict(bytes: Uint8Array, limits: StrictLimits = {}): Stric
   return parseStrictText(text, limits);
 }
 
-/** The same of a text that was decoded before. */
+/** Parses a text that is already decoded. */
 export function parseStrictText(
   text: string,
   { depth = bounds.jsonDepth, nodes = bounds.jsonNodes, exactNumbers = true, numbersAsText = false }: StrictLimits = {},
 ): StrictJson {
   if (text.startsWith('\uFEFF')) return { problem: 'begins with a byte order mark, which JSON does not have' };
-  // Before anything is made of it: a text of brackets is thirty times as large as values.
+  // This check runs before parsing: a text of brackets is thirty times larger as values.
   const excess = excessIn(text, { depth, nodes });
   if (excess !== null) return { problem: excess };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    // Its message quotes the text.
+    // The error message quotes the text, so only the position is used.
     const place = error instanceof SyntaxError ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
     return { problem: `is not one JSON value${place === undefined ? '' : ` (at position ${place})`}` };
   }
@@ -60,7 +60,7 @@ export function parseStrictText(
   return inexact.length === 0 ? { value } : { value: JSON.parse(quoted(text, inexact)), hasNumbersAsText: true };
 }
 
-/** The text with what stands at these places in quotes. */
+/** The text with quotes around these places. */
 function quoted(text: string, places: readonly Place[]): string {
   let behind = 0;
   const parts = places.map(({ start, end }) => {
@@ -75,7 +75,7 @@ interface ScanLimits {
   readonly depth: number;
   readonly nodes: number;
   readonly exactNumbers: boolean;
-  /** Where numbers are noted that a double would round; null: they are a problem. */
+  /** Collects numbers that a double would round. Null: such numbers are a problem. */
   readonly inexact: Place[] | null;
 }
 
@@ -85,9 +85,9 @@ interface Frame {
   expectsKey: boolean;
 }
 
-/** Of a text that is JSON. */
+/** Scans a text that is valid JSON. */
 function scan(text: string, limits: ScanLimits): string | null {
-  // Most texts have neither, and then nothing of their strings needs a look but which keys they are.
+  // Most texts have neither. Then the strings need no check except for duplicate keys.
   const spells: Spelling = { hasEscapes: text.includes('\\'), hasLoneSurrogates: loneSurrogate.test(text) };
   const frames: Frame[] = [];
   let frame: Frame | undefined;
@@ -130,7 +130,7 @@ function scan(text: string, limits: ScanLimits): string | null {
   return null;
 }
 
-/** What strings of the text may hold. */
+/** What strings of the text can contain. */
 interface Spelling {
   readonly hasEscapes: boolean;
   readonly hasLoneSurrogates: boolean;
@@ -143,7 +143,7 @@ interface Place {
 
 const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 
-/** Behind the closing quote of the string that opens at `start`. */
+/** The position after the closing quote of the string that opens at `start`. */
 export function stringEnd(text: string, start: number): number {
   for (let at = start + 1; ; at += 1) {
     const code = text.charCodeAt(at);
@@ -152,7 +152,7 @@ export function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Behind the number or word that begins at `start`. */
+/** The position after the number or word that begins at `start`. */
 export function scalarEnd(text: string, start: number): number {
   let end = start + 1;
   while (end < text.length && !isBlank(text.charCodeAt(end)) && !',]}'.includes(text.charAt(end))) end += 1;
@@ -188,7 +188,7 @@ function numberProblem(text: string, { start, end }: Place, { exactNumbers, inex
   return null;
 }
 
-/** One text for equal numbers: `1.50e1`, `15` and `15.0` are `15e0`. */
+/** The same text for equal numbers: `1.50e1`, `15` and `15.0` become `15e0`. */
 function decimalOf(token: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(token) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
@@ -198,7 +198,7 @@ function decimalOf(token: string): string {
   return `${sign}${digits.slice(0, end)}e${Number(exponent) - fraction.length + digits.length - end}`;
 }
 
-// Not by a regular expression, which would try every run of zeros.
+// This is a loop because a regular expression would try every run of zeros.
 function lastDigit(digits: string): number {
   let end = digits.length;
   while (end > 0 && digits.charCodeAt(end - 1) === 48) end -= 1;

@@ -1,9 +1,10 @@
-// Requests of one caller that arrive together wait for each other, and other callers do not wait for them: where several ask, each has at most
-// `perTurn` requests begun in a turn of the event loop, and the rest in the turns that follow, in their order.
+// Schedules requests fairly among callers. When several callers send requests, each caller starts at most `perTurn`
+// requests in one turn of the event loop. Its other requests wait in a queue and start in the following turns, in
+// order.
 //
-// States: alone (one caller in the last second: nothing waits) → shared, until there was one caller for a second. A line is there
-// while requests of its caller wait; what waits has not been read yet but for its head. Used by share-fairly.ts, which lets one request
-// of a connection wait at a time.
+// States: alone (one caller in the last second, nothing waits) → shared → alone, after one second with a single caller.
+// A queue exists while requests of its caller wait. Only the head of a waiting request has been read. share-fairly.ts
+// uses this module and lets one request of a connection wait at a time.
 import type { Clock } from '../clock.ts';
 
 type Begin = () => void;
@@ -12,16 +13,16 @@ const sharedMs = 1_000;
 
 export interface TurnsDeps {
   readonly clock: Pick<Clock, 'now'>;
-  /** Runs it in the next turn of the event loop. */
+  /** Runs the function in the next turn of the event loop. */
   readonly nextTurn?: (run: () => void) => void;
   readonly perTurn?: number;
 }
 
-/** `caller`: whatever tells one from another. */
+/** `caller`: any text that distinguishes callers. */
 export interface Turns {
-  /** True: its request begins now. False: it is to wait. */
+  /** True: the request begins now. False: it must wait. */
   mayBegin(caller: string): boolean;
-  /** Runs `begin` in its turn. */
+  /** Runs `begin` when it is its turn. */
   wait(caller: string, begin: Begin): void;
 }
 
@@ -47,7 +48,7 @@ export function createTurns({ clock, nextTurn = setImmediate, perTurn = 1 }: Tur
       begun.set(caller, now.length);
       for (const begin of now) begin();
     }
-    // What comes from now on counts to this turn as well, until the next one begins.
+    // Requests that arrive from now on count for this turn too, until the next one begins.
     if (begun.size > 0) turnSoon();
   };
 

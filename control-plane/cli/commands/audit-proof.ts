@@ -1,5 +1,5 @@
-// `tollgate audit checkpoint`, `keys` and `verify`: what to keep of the log, and how to check an export against it. The
-// last one asks nobody: a file, what was kept, and no network.
+// `tollgate audit checkpoint`, `keys` and `verify`: produce what to keep of the log, and check an export against it.
+// `verify` needs no network: it reads only a file and the kept data.
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
@@ -52,7 +52,7 @@ async function takeCheckpoint({ world, options, print, client }: Asked<Checkpoin
 
 async function listKeys({ print, client }: Asked<object>): Promise<void> {
   const answer = await (await client()).ask('GET', `${path}/keys`);
-  // One a line and nothing else, as --public-key reads them.
+  // Prints one key per line and nothing else, because --public-key reads this format.
   await print.lines(
     answer,
     rowsIn(answer, 'keys').map((row) => textIn(row, 'key')),
@@ -119,12 +119,12 @@ async function readKept(file: string): Promise<Kept> {
   return { name: file, note };
 }
 
-/** A key itself, or a file of them. */
+/** Accepts a key, or a file of keys. */
 async function readKeys(given: string): Promise<readonly LogKey[]> {
   const own = parseLogKey(given);
   if (own !== null) return [own];
   const lines = (await textOf(given)).split('\n').filter((line) => line.trim() !== '');
-  // By none at all, every signature would be believed.
+  // With an empty list of keys, every signature would be accepted.
   if (lines.length === 0) throw new Failure(`${given} holds no public key; they are listed by: tollgate audit keys`);
   return lines.map((line) => {
     const key = parseLogKey(line.trim());
@@ -133,7 +133,10 @@ async function readKeys(given: string): Promise<readonly LogKey[]> {
   });
 }
 
-/** As it was written, before something on its way gave it other line ends, or blank lines after it as psql does. What is signed is this. */
+/**
+ * Restores the original text, which the signature covers. Other programs may have changed its line ends or added blank
+ * lines at its end, as psql does.
+ */
 export const plain = (text: string): string =>
   text
     .replace(/^\ufeff/, '')
@@ -148,7 +151,7 @@ const textOf = (file: string): Promise<string> =>
 const unreadable = (file: string, error: unknown): Failure =>
   new Failure(`${file} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`, [], error);
 
-/** Lines as bytes, without their ends; torn is a last one that has none. */
+/** Yields lines as bytes, without their line ends. A last line without a line end is torn. */
 async function* fileLines(file: string): AsyncGenerator<{ readonly line: Uint8Array; readonly isTorn: boolean }> {
   let rest: Buffer = Buffer.alloc(0);
   try {

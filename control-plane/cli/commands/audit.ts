@@ -1,5 +1,5 @@
-// `tollgate audit …`: what was decided. `tail` goes on until Ctrl-C, over losses of the connection, and gives each entry
-// once; `export` is whole or an error.
+// `tollgate audit …`: shows the decisions. `tail` runs until Ctrl-C, reconnects after a lost connection, and prints
+// each entry once. `export` writes everything or fails.
 import { type Command, Option } from 'commander';
 import { given, type Row, rowsIn, textIn } from '../answer.ts';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';

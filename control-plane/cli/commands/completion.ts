@@ -1,4 +1,4 @@
-// `tollgate completion <shell>`: what the shell offers after Tab, made from the tree of commands itself.
+// `tollgate completion <shell>`: prints a completion script that is built from the tree of commands.
 import { type Command, Argument } from 'commander';
 import { act, type Cli } from '../command.ts';
 import { bashScript, fishScript, treeOf, zshScript } from '../completion.ts';

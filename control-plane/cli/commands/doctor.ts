@@ -1,5 +1,6 @@
-// `tollgate doctor`: which coding agents are on this machine, which of them ask a sidecar, and whether a denial blocks them.
-// 0: all is well, or there is nothing to look at; 1: what is installed does not protect; 2: an agent has no hooks.
+// `tollgate doctor`: finds the coding agents on this machine, and checks which of them ask a sidecar and whether a
+// denial blocks them. Exit code 0: everything is correct, or there is nothing to check. 1: the installed hooks do not
+// protect. 2: an agent has no hooks.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type HostName, hosts } from '@tollgate/proto/contract';
@@ -41,18 +42,18 @@ interface HooksSeen {
   readonly proof: Proof;
   /** Why the host would not ask before every call, in words. */
   readonly off: readonly string[];
-  /** Whether the call is denied too where the program of the hook is gone; null: it starts none. */
+  /** Whether the call is also denied when the program of the hook is missing; null: the hook starts no program. */
   readonly deniesWithoutProgram: boolean | null;
-  /** What is to be said of the host's version, in words. */
+  /** A remark about the host's version, in words; null: no remark. */
   readonly version: string | null;
 }
 
 interface HostSeen {
   readonly host: HostName;
-  /** By what it was found; null: it is not here. */
+  /** The file or program by which the host was found; null: it is not on this machine. */
   readonly found: string | null;
   readonly hooks: readonly HooksSeen[];
-  /** Settings that could not be read. */
+  /** Problems with settings that could not be read. */
   readonly problems: readonly string[];
 }
 
@@ -87,7 +88,7 @@ async function examineHost(world: World, host: HostName): Promise<HostSeen> {
   for (const scope of ['user', 'project'] as const) {
     try {
       const { path, text, installed } = await findHooks(world, host, scope);
-      // In the user's home both are one file.
+      // In the user's home folder, both scopes have the same file.
       if (installed === null || hooks.some((one) => one.path === path)) continue;
       const { way, gaps } = installed;
       const skips = host === 'codex' ? await whyCodexSkips(world, { scope, path, text }) : [];
@@ -111,11 +112,11 @@ async function examineHost(world: World, host: HostName): Promise<HostSeen> {
 
 interface VersionWords {
   readonly words: string;
-  /** An answer could be one that this version does not heed. */
+  /** This version might ignore an answer. */
   readonly isOff: boolean;
 }
 
-/** Where the host is another version now than when its hooks were installed; at most one. */
+/** Describes a host whose version has changed since its hooks were installed; at most one element. */
 async function versionWords(world: World, host: HostName, way: Way): Promise<readonly VersionWords[]> {
   const then = way.kind === 'http' ? (way.hostVersion ?? null) : (readHookLine(host, way.command)?.hostVersion ?? null);
   const { title, programs } = hostSettings[host];
@@ -126,7 +127,7 @@ async function versionWords(world: World, host: HostName, way: Way): Promise<rea
   return [{ words: isOff ? `${words}, since an older version may not heed what a newer one does` : words, isOff }];
 }
 
-/** Its folder in the user's home, or its program. */
+/** Returns the host's folder in the user's home, or its program; null if neither exists. */
 async function findHost(world: World, host: HostName): Promise<string | null> {
   const settings = hostSettings[host];
   const folder = settings.folder(world);
@@ -161,7 +162,7 @@ async function inputIn(path: string): Promise<Row> {
   return value['input'];
 }
 
-/** The events of one tool alone cannot ask for another. */
+/** Events of one specific tool are excluded, because they cannot ask for another tool. */
 const isBefore = (input: Row): boolean =>
   ['toolName', 'tool_name', 'tool'].some((name) => name in input) &&
   !('toolResult' in input) &&
@@ -208,7 +209,7 @@ function hostLines({ host, found, hooks, problems }: HostSeen): readonly string[
   ].map(escapeText);
 }
 
-/** What the sidecar would say is of no use to a host that does not ask. */
+/** If a host does not ask, the sidecar's answer has no effect. */
 const hookWords = ({ off, proof }: Pick<HooksSeen, 'off' | 'proof'>): string =>
   off.length === 0 ? proofWords(proof) : `CALLS WOULD RUN UNASKED: ${off.join('; ')}`;
 

@@ -1,4 +1,4 @@
-// `tollgate explain`: what would be decided of a call, and why.
+// `tollgate explain`: shows how a call would be decided, and why.
 import { agentTypeKey, roles, tiers } from '@tollgate/proto/contract';
 import { type Command, Option } from 'commander';
 import { given, isRow, type Row, rowIn, rowsIn } from '../answer.ts';
@@ -79,10 +79,10 @@ const namesOf = (list: unknown): string => (Array.isArray(list) && list.length >
 const layerLine = (layer: Row): string =>
   `  ${placeOf(layer)}  ${shown(layer['rule'])}${layer['mode'] === 'audit' ? '  (audit only)' : ''}`;
 
-/** Whether it says anything of the call. */
+/** Whether the layer has a rule about the call. */
 const speaks = ({ rule }: Row): boolean => isRow(rule) && Object.keys(rule).length > 0;
 
-/** Each way is a list of changes, all of which it takes. */
+/** Each way is a list of changes that are all necessary. */
 function waysOf(answer: Row): readonly string[] {
   const ways = answer['wouldAllow'];
   if (!Array.isArray(ways)) return [];

@@ -1,5 +1,5 @@
-// `tollgate audit export --proof`: the log as its chain. Written as it comes, byte for byte: any other form of a line would
-// be refused as changed.
+// `tollgate audit export --proof`: exports the log as its hash chain. It is written byte for byte as received, because
+// any other form of a line would be rejected as changed.
 import { readFile } from 'node:fs/promises';
 import { parseNote } from '../../chain/checkpoint.ts';
 import { parseLine } from '../../chain/lines.ts';
@@ -17,7 +17,7 @@ interface Options {
   readonly after?: string;
 }
 
-/** `filters`: what else was asked for, which a proof cannot have. */
+/** `filters`: other options of the command, which a proof cannot have. */
 export async function exportProof({ world, options, print, client }: Asked<Options>, filters: Row): Promise<ExitCode> {
   const { output, proof, after } = options;
   const [filter] = Object.keys(filters);

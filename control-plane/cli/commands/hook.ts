@@ -1,6 +1,7 @@
-// `tollgate hook <host>`: passes what a host writes on standard input to the resident sidecar, and prints its answer. A host
-// starts it for every call of a tool, so it loads little and decides nothing. Where the sidecar is away, answers late or is
-// no sidecar, the host is told a denial in its own words, and standard error says why.
+// `tollgate hook <host>`: passes the standard input of a host to the resident sidecar, and prints its answer. A host
+// starts this program for every tool call, so it loads little code and makes no decisions. When the sidecar is
+// unreachable, answers late, or is no sidecar, the program prints a denial in the host's format and writes the reason
+// to standard error.
 import { request as httpRequest } from 'node:http';
 import { readConnection, type Surroundings } from '../hooks/connection.ts';
 
@@ -10,25 +11,28 @@ export interface HookWorld extends Surroundings {
   readonly err: (text: string) => void;
 }
 
-/** Above the sidecar's own budget, and below the time limit of 10 s that is written into the hosts' settings. */
+/** More than the sidecar's own time limit, and less than the 10 s that the hosts' settings contain. */
 export const timeoutMs = 4_000;
-/** What a sidecar takes. */
+/** The largest input that a sidecar accepts. */
 const inputBytesMax = 1024 * 1024;
 const answerBytesMax = 16 * 1024 * 1024;
 
-/** `answerHeader` of the sidecar's hosts: anybody may listen at the address, and an empty answer allows with some hosts. */
+/**
+ * `answerHeader` of the sidecar's hosts. Any program may listen at the address, and some hosts treat an empty answer as
+ * an allow.
+ */
 const answerHeader = 'x-tollgate-answer';
 
-/** What the command line in the host's settings says of who asks. */
+/** The options about the caller, from the command line in the host's settings. */
 export interface HookSaid {
   readonly hostVersion: string | null;
-  /** Empty: nothing. */
+  /** Empty: not given. */
   readonly agent: string;
 }
 
 const nothingSaid: HookSaid = { hostVersion: null, agent: '' };
 
-/** The exit code. `name` of no host is refused as the sidecar refuses it. */
+/** Returns the exit code. If `name` is no known host, the call is rejected as the sidecar rejects it. */
 export async function runHook(name: string, world: HookWorld, said: HookSaid = nothingSaid): Promise<number> {
   let text = '';
   try {
@@ -52,7 +56,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
   const connection = readConnection({ env, home });
   if ('problem' in connection) throw new Error(connection.problem);
   const { sidecar, key } = connection;
-  // What a header cannot hold would come back in the words of whoever refuses it.
+  // The error for a character that a header cannot contain would quote the key.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Error(`${connection.keyFrom} is no key`);
   const headers = {
     authorization: `Bearer ${key}`,
@@ -91,7 +95,7 @@ async function askSidecar(host: string, input: Buffer, { env, home }: HookWorld,
   return text;
 }
 
-/** What a header cannot hold would be sent as something else. */
+/** A character that a header cannot contain would be sent as another character. */
 function headerText(text: string): string {
   if (!/^[ -~]+$/.test(text)) throw new Error('the hook was installed with a name that is no plain ASCII');
   return text;
@@ -102,7 +106,10 @@ interface Answer {
   readonly text: string;
 }
 
-/** Why it is no answer that a sidecar gives: hosts take what they cannot read for an allow. */
+/**
+ * Returns why a sidecar would not give this answer; null: it is valid. Hosts treat an answer that they cannot read as
+ * an allow.
+ */
 async function problemIn(name: string, kind: string, text: string): Promise<string | null> {
   const says = saysSomething(text);
   if (says === null) return 'what is no JSON object';
@@ -116,7 +123,7 @@ async function problemIn(name: string, kind: string, text: string): Promise<stri
 const passes: ReadonlySet<string> = new Set(['allow', 'pass', 'none']);
 const changes: ReadonlySet<string> = new Set(['change', 'deny', 'block']);
 
-/** Whether an answer holds anything; null: it is no answer. */
+/** Whether the answer contains any field; null: it is not a valid answer. */
 function saysSomething(text: string): boolean | null {
   if (text === '') return false;
   try {
@@ -133,7 +140,7 @@ function wordsOf(error: Error, late: boolean): string {
 }
 
 async function refuse(name: string, text: string, problem: string, world: HookWorld): Promise<number> {
-  // Only now: most calls need nothing of it.
+  // Loaded only here, because most calls do not need it.
   const { hostNamed, readEvent, refuseEvent } = await import('@tollgate/sidecar/hosts');
   const host = hostNamed(name);
   if (host === null) {

@@ -1,5 +1,5 @@
-// `tollgate hooks`: makes the coding agents of this machine ask their sidecar before and after each call of a tool. And
-// `tollgate hook`, as the rest of the command line knows it: hosts start it by a shorter way (`hook-main.ts`).
+// `tollgate hooks`: configures the coding agents of this machine to ask their sidecar before and after each tool call.
+// Also `tollgate hook` for this command line; hosts start that command through the shorter `hook-main.ts`.
 import { hosts, isHost, nameProblem, parseKey, type HostName } from '@tollgate/proto/contract';
 import { Argument, type Command } from 'commander';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
@@ -109,13 +109,16 @@ async function lineFor(world: Asked<Options>['world'], host: HostName, scope: Sc
   if (problem !== null) throw new Failure(`the agent's name ${problem}`);
   return {
     program: scope === 'project' ? 'tollgate' : world.self,
-    // Of a project's everybody has their own.
+    // The users of a project have different versions.
     hostVersion: scope === 'project' ? null : await versionOf(world, hostSettings[host].programs),
     agent: agent ?? (await agentThere(world, host, scope)) ?? host,
   };
 }
 
-/** That of hooks that are there stays, since rules are written for it: before 2026-11 none was. Null: there are no hooks. */
+/**
+ * Returns the agent name of the installed hooks, which is kept because rules are written for it. Hooks from before
+ * 2026-11 have none (empty). Null: there are no hooks.
+ */
 async function agentThere(world: Asked<Options>['world'], host: HostName, scope: Scope): Promise<string | null> {
   const { installed } = await findHooks(world, host, scope);
   if (installed === null) return null;
@@ -131,7 +134,10 @@ function wayFor(host: HostName, { http }: Options, env: Asked<Options>['world'][
   return { kind: 'http', url: `${sidecar}/hooks/claude-code`, agent: line.agent, hostVersion: line.hostVersion };
 }
 
-/** Where the file is for one's own hooks only: of a project's, everybody brings theirs. */
+/**
+ * Writes the connection file for the user's own hooks and returns its path. Returns null for a project's hooks, because
+ * every user of a project has their own connection.
+ */
 async function keep(world: Asked<Options>['world'], env: Asked<Options>['world']['env'], scope: Scope): Promise<string | null> {
   if (scope === 'project') return null;
   const connection = readConnection({ env, home: world.home });

@@ -1,4 +1,4 @@
-// `tollgate inject`: what the webhook does to pods, done to files, by the same code. It asks no control plane.
+// `tollgate inject`: applies the webhook's change of pods to files, with the same code. It contacts no control plane.
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Outcome } from '../../inject/documents.ts';
@@ -50,7 +50,7 @@ async function injectFiles({ world, options, print }: Asked<Options>): Promise<v
   return writeAll(world.stdout, texts.join('---\n'));
 }
 
-/** One as it is, several as a List, which kubectl takes. */
+/** One value is printed as it is, several as a List, which kubectl accepts. */
 const jsonOf = (values: readonly unknown[]): unknown =>
   values.length === 1 ? values[0] : { apiVersion: 'v1', kind: 'List', items: values };
 

@@ -1,4 +1,4 @@
-// `tollgate keys …`. A key that is made stands alone on standard output, so that KEY=$(tollgate keys create …) works.
+// `tollgate keys …`. A new key is the only text on standard output, so that KEY=$(tollgate keys create …) works.
 import { isScope, scopes, tiers } from '@tollgate/proto/contract';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { given, rowsIn, textIn } from '../answer.ts';
@@ -48,7 +48,7 @@ export function addKeyCommands(program: Command, cli: Cli): void {
   group.command('revoke').description('end a key').argument('<id>', 'of the key').action(act(cli, revokeKey));
 }
 
-/** Given once for each scope, so that it swallows no argument behind it. */
+/** The option takes one scope and can be repeated, so that it does not consume the argument after it. */
 function scopeOption(description: string): Option {
   const option = new Option('--scope <scope>', description).choices(scopes);
   return option.argParser((scope, before: readonly string[] | undefined) => {

@@ -1,4 +1,4 @@
-// `tollgate members …`: the people of the workspace.
+// `tollgate members …`: manages the members of the workspace.
 import { roles } from '@tollgate/proto/contract';
 import { type Command, Option } from 'commander';
 import { given, rowsIn } from '../answer.ts';

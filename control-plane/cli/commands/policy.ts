@@ -1,5 +1,5 @@
-// `tollgate policy …`: all policy documents as files. What differs is shown by the control plane itself, from a dry run,
-// so that it is what an apply would do. Exit code 2: something differs.
+// `tollgate policy …`: manages all policy documents as files. The control plane computes the differences in a dry run,
+// so they are exactly what an apply would change. Exit code 2: something differs.
 import type { Command } from 'commander';
 import { type Client } from '../client.ts';
 import { numberIn, type Row, rowsIn, textIn } from '../answer.ts';
@@ -76,7 +76,10 @@ async function exportPolicies({ options, print, client }: Asked<{ readonly outpu
   print.note(`policies of ${workspace} at revision ${numberIn(answer, 'revision')} are in ${output}`);
 }
 
-/** Readable; with every text in quotes where a name holds what a terminal would obey. */
+/**
+ * Writes readable YAML. If a name contains characters that a terminal would interpret, every text is quoted and
+ * escaped.
+ */
 async function writeYaml(documents: object): Promise<string> {
   const { stringify } = await import('yaml');
   const plain = stringify(documents, { lineWidth: 0 });
@@ -119,7 +122,7 @@ const applying =
   (client, { dryRun, ifMatch }) =>
     client.ask('POST', `${admin}/policies/apply`, { body: { ...documents, dryRun }, asksOnly: dryRun, ...ifMatch });
 
-/** With a person there: shows what would change, asks, and changes only what was shown. */
+/** On a terminal: shows what would change, asks, and applies only the changes that were shown. */
 async function change({ world, options, print, client: connect }: Asked<Change>, send: Send): Promise<ExitCode> {
   const client = await connect();
   if (options.dryRun === true) return showDryRun(print, await send(client, { dryRun: true }));

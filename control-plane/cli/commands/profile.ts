@@ -1,5 +1,5 @@
-// `tollgate profile …`: which control planes this person speaks to. A key enters by a hidden prompt or standard input
-// only, is tried before it is kept, and is never shown again.
+// `tollgate profile …`: manages the control planes that this user works with. A key is entered only through a hidden
+// prompt or standard input. It is tested before it is stored, and never shown again.
 import { parseKey } from '@tollgate/proto/contract';
 import type { Command } from 'commander';
 import { createClient, type Client } from '../client.ts';
@@ -49,7 +49,7 @@ async function readKey({ world, options }: Asked<{ readonly keyStdin?: true }>):
   return world.prompts.secret('Key');
 }
 
-/** Asks what every key may ask; what it may not do is no fault of the key. */
+/** Sends requests that every key may send. If the key lacks permission (403), it is still valid. */
 async function tryKey(client: Client): Promise<void> {
   for (const path of ['/{workspace}/admin/session', '/api/v1/models', '/api/v1/agents']) {
     const status = await client.probe(path);

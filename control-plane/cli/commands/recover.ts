@@ -1,4 +1,4 @@
-// `tollgate recover`: for the operator, on the machine that can reach the database itself.
+// `tollgate recover`: for the operator, on a machine that can reach the database directly.
 import type { Command } from 'commander';
 import { act, type Asked, type Cli } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -13,7 +13,7 @@ export function addRecoverCommand(program: Command, cli: Cli): void {
     .action(act(cli, recover));
 }
 
-/** Loaded here only: the other commands start without the control plane. */
+/** Imported only here, so that the other commands start without loading the control plane. */
 async function recover({ world, words, print }: Asked<object>): Promise<void> {
   const [workspace = ''] = words;
   const { recoverWorkspace } = await import('../../recover.ts');

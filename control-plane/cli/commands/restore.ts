@@ -1,4 +1,4 @@
-// `tollgate restore`: for the operator, on the machine that can reach the database itself.
+// `tollgate restore`: for the operator, on a machine that can reach the database directly.
 import type { Command } from 'commander';
 import { act, type Asked, type Cli } from '../command.ts';
 import { Failure } from '../failure.ts';
@@ -11,7 +11,7 @@ export function addRestoreCommand(program: Command, cli: Cli): void {
     .action(act(cli, restore));
 }
 
-/** Loaded here only: the other commands start without the control plane. */
+/** Imported only here, so that the other commands start without loading the control plane. */
 async function restore({ world, options, print }: Asked<{ readonly force?: boolean }>): Promise<void> {
   const { restoreDatabase } = await import('../../restore.ts');
   const renewed = await restoreDatabase(world.env, { force: options.force === true, wait: world.wait, note: print.note });

@@ -1,4 +1,5 @@
-// `tollgate run`: an agent at work, its text on standard output as it comes, and beside it what it does.
+// `tollgate run`: runs an agent. Its text is streamed to standard output, and its actions are written to standard
+// error.
 import { text as readAll } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
 import { given, isRow, type Row, rowIn, rowsIn, textIn } from '../answer.ts';
@@ -58,19 +59,22 @@ async function runAgent({ world, words, options, print, client: connect }: Asked
   }
 }
 
-/** What is known of the run once the control plane has said it. */
+/** The id of the run, after the control plane has sent it. */
 interface Begun {
   id: string | null;
 }
 
-/** Of the whole run, where somebody set one. */
+/** The time limit of the whole run, if the user gave one. */
 function timeLimit(options: Globals): { readonly signal: AbortSignal; readonly clear: () => void } {
   const limit = new AbortController();
   const timer = options.timeout === undefined ? undefined : setTimeout(() => limit.abort(), timeoutOf(options));
   return { signal: limit.signal, clear: () => clearTimeout(timer) };
 }
 
-/** To leave cancels a run too; but a proxy in between may not leave with us. In words, what became of it. */
+/**
+ * Disconnecting also cancels a run, but a proxy in between might keep its connection open. Returns the outcome in
+ * words.
+ */
 async function cancelled(client: Client, { id }: Begun): Promise<string> {
   if (id === null) return 'no run had begun, or it is cancelled since its client has gone';
   try {
@@ -88,7 +92,7 @@ interface Followed {
   readonly run: Begun;
 }
 
-/** The result, which the last event has. */
+/** Returns the result, which is in the last event. */
 async function followRun(pieces: AsyncIterable<string>, { world, print, run }: Followed): Promise<Row> {
   let said = '';
   const say = async (delta: string): Promise<void> => {

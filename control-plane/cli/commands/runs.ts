@@ -1,4 +1,4 @@
-// `tollgate runs …`: the runs of an agent, what came of one, and its end.
+// `tollgate runs …`: lists the runs of an agent, shows one run, and cancels it.
 import type { Command } from 'commander';
 import { isRow, type Row, rowIn, rowsIn, textIn } from '../answer.ts';
 import { segment } from '../client.ts';

@@ -1,4 +1,4 @@
-// `tollgate sidecars`: who follows the policy of the workspace, and how it is.
+// `tollgate sidecars`: lists the sidecars that follow the policy of the workspace, with their state.
 import type { Command } from 'commander';
 import { readAllSidecars } from '../all-sidecars.ts';
 import { isRow, numberIn, type Row, rowsIn } from '../answer.ts';
@@ -38,7 +38,7 @@ async function listSidecars({ print, client }: Asked<object>): Promise<void> {
   if (!print.json) print.note(`the newest revision is ${numberIn(answer, 'revision')}`);
 }
 
-/** A field of a field; null where there is none. */
+/** Returns a nested field; null when it does not exist. */
 function part(value: unknown, ...names: readonly string[]): unknown {
   return names.reduce((of: unknown, name) => (isRow(of) ? (of[name] ?? null) : null), value);
 }

@@ -1,4 +1,4 @@
-// `tollgate simulate`: what draft policies would have decided of the calls that were recorded. Changes nothing.
+// `tollgate simulate`: shows how draft policies would have decided the recorded calls. It changes nothing.
 import type { Command } from 'commander';
 import { given, isRow, numberIn, type Row, rowIn, rowsIn } from '../answer.ts';
 import { act, type Asked, type Cli, type ExitCode } from '../command.ts';
@@ -61,14 +61,14 @@ function countOf(text: string): number {
   return Number(text);
 }
 
-/** The last line is the result, or why there is none. */
+/** The last line contains the result or the error. */
 async function readResult(pieces: AsyncIterable<string>, { stderr }: World): Promise<Row> {
   const { isTTY = false } = stderr;
   let last: Row = {};
   for await (const row of rowsOf(pieces)) {
     last = row;
     const { progress } = row;
-    // On a terminal one line that is written over.
+    // On a terminal, each progress line overwrites the previous one.
     if (isRow(progress)) stderr.write(`${isTTY ? '\r\u001b[2K' : ''}${progressOf(progress)}${isTTY ? '' : '\n'}`);
   }
   if (isTTY) stderr.write('\r\u001b[2K');

@@ -1,4 +1,4 @@
-// The commands of one request each: the brake, and the lists of what the workspace has.
+// Commands of one request each: freezing the workspace, and lists of what the workspace contains.
 import type { Command } from 'commander';
 import { numberIn, rowsIn, textIn } from '../answer.ts';
 import { act, type Asked, type Cli } from '../command.ts';

@@ -1,4 +1,4 @@
-// `tollgate workspace …`: workspaces, for the operator of a control plane.
+// `tollgate workspace …`: manages workspaces, for the operator of a control plane.
 import type { Command } from 'commander';
 import { rowsIn, textIn } from '../answer.ts';
 import { segment } from '../client.ts';

@@ -1,4 +1,4 @@
-// Why settings of a host are left as they are, with the place.
+// Says why the settings of a host are left unchanged, with the place.
 export class BadSettings extends Error {
   override readonly name = 'BadSettings';
 
@@ -8,6 +8,6 @@ export class BadSettings extends Error {
   }
 }
 
-/** The last check before a file is written: what an edit came to is not what it was to be. */
+/** For the last check before a file is written: the result of an edit is not the intended one. */
 export const unprovenEdit = (text: string, at: number, what: string): BadSettings =>
   new BadSettings(text, at, `${what} cannot be changed here without changing something else; edit it by hand`);

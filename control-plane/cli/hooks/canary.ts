@@ -1,5 +1,5 @@
-// Asks for the tool that every sidecar denies, in the form of a host, by the way that is in the host's settings: what comes
-// back shows whether a denial would block.
+// Calls the tool that every sidecar denies, in the format of a host and in the way that the host's settings define. The
+// answer shows whether a denial would block a call.
 import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { request as secureRequest } from 'node:https';
@@ -17,10 +17,10 @@ import type { Shell } from './shell-line.ts';
 export interface Proof {
   /** The host would not run the call. */
   readonly denied: boolean;
-  /** The sidecar said so, and not the hook for want of one. */
+  /** The sidecar denied the call. False if the hook denied it because it reached no sidecar. */
   readonly decided: boolean;
   readonly words: string;
-  /** What the host would start it by is not here, so nothing was asked. */
+  /** The program with which the host starts the hook is not on this machine, so nothing was asked. */
   readonly unproven?: true;
 }
 
@@ -44,7 +44,7 @@ const examples: Readonly<Record<HostName, Readonly<Record<string, unknown>>>> = 
 
 export const canaryOf = (host: HostName): string => JSON.stringify({ session_id: 'tollgate-doctor', cwd: '/', ...examples[host] });
 
-/** A recorded input with the canary for its tool. */
+/** Returns a recorded input with the canary as its tool. */
 export const asCanary = (input: Readonly<Record<string, unknown>>): string =>
   JSON.stringify({ ...input, [['toolName', 'tool'].find((name) => name in input) ?? 'tool_name']: canaryTool });
 
@@ -60,7 +60,9 @@ export async function prove(world: World, host: HostName, way: Way, input: strin
   }
 }
 
-/** A variable that the host leaves empty is why its key is refused, or its agent is not named. */
+/**
+ * If the host leaves a variable empty, its key is rejected or its agent is not named. The words then list the variable.
+ */
 async function proveByHttp(world: World, host: HostName, way: HttpWay, input: string): Promise<Proof> {
   const { headers, missing } = headersOf(way, world.env);
   const { out, err, code } = await post(way.url, headers, input);
@@ -70,7 +72,7 @@ async function proveByHttp(world: World, host: HostName, way: HttpWay, input: st
 
 const noPowershell = 'neither pwsh nor powershell is on PATH, by which the host starts this hook; run tollgate doctor where one is';
 
-/** By `tollgate hook` itself, without a process. */
+/** Runs the code of `tollgate hook` in this process. */
 export async function proveHere(world: World, host: HostName, input: string): Promise<Proof> {
   let [out, err] = ['', ''];
   const stdin = (async function* () {
@@ -81,7 +83,7 @@ export async function proveHere(world: World, host: HostName, input: string): Pr
 }
 
 function proofOf(host: HostName, out: string, err: string, code: number): Proof {
-  // Of a program that ends with 2 a host heeds the code, whatever is printed.
+  // If a hook ends with 2, a host obeys the exit code, whatever the hook prints.
   const denied = blocks(host, { out, err, code }) || (code === 2 && hostNamed(host)?.before.denies(out) === true);
   const decided = denied && code === 0 && out.includes(canaryTool) && out.includes('call_malformed');
   const first = (text: string): string => text.trim().split('\n')[0] ?? '';
@@ -92,7 +94,7 @@ function proofOf(host: HostName, out: string, err: string, code: number): Proof 
   };
 }
 
-/** What the installed line comes to where the program in it is gone; null: it starts none. */
+/** Runs the installed line with a missing program and returns the outcome; null: the line starts no program. */
 export async function proveGone(world: World, host: HostName, way: Way): Promise<GoneProof | null> {
   const line = way.kind === 'command' ? withoutProgram(host, way.command) : null;
   if (way.kind !== 'command' || line === null || hostSettings[host].deniesByItself === true) return null;
@@ -112,7 +114,10 @@ interface GoneProof {
   readonly code: number;
 }
 
-/** As hosts judge: 2 with a reason, or an answer that denies, of a hook that ended well. Any other end is none of a denial. */
+/**
+ * Judges as hosts do: a call is blocked by exit code 2 with a reason, or by exit code 0 with an answer that denies. Any
+ * other end does not deny.
+ */
 function blocks(host: HostName, { out, err, code }: Ended): boolean {
   if (code === 0) return hostNamed(host)?.before.denies(out) === true;
   return code === 2 && host !== 'copilot-cli' && err.trim() !== '';
@@ -130,12 +135,12 @@ interface Started {
   readonly words: readonly string[] | null;
 }
 
-/** How the host starts a line; null: the shell for it is not here. */
+/** Returns how the host starts a line; null: its shell is not on this machine. */
 async function starterOf(world: World, host: HostName, shell: Shell = 'sh'): Promise<((line: string) => Started) | null> {
   if (shell !== 'powershell') return (line) => ({ file: line, words: null });
   const program = await findProgram(world, ['pwsh', 'powershell']);
   if (program === null) return null;
-  // As Gemini CLI does: by itself PowerShell ends with 1 for any code but 0.
+  // Gemini CLI adds this too. Without it, PowerShell ends with 1 for any code except 0.
   const more = host === 'gemini-cli' ? '; if ($LASTEXITCODE -ne 0) { exit $LASTEXITCODE }' : '';
   return (line) => ({ file: program, words: ['-NoProfile', '-NonInteractive', '-Command', line + more] });
 }
@@ -153,7 +158,7 @@ function start(world: World, { file, words }: Started, input: string): Promise<E
   });
 }
 
-/** As the host does: what is not 2xx lets the call through. */
+/** Works as the host does: any status except 2xx allows the call. */
 function post(url: string, headers: Readonly<Record<string, string>>, input: string): Promise<Ended> {
   return new Promise((done, fail) => {
     const send = url.startsWith('https:') ? secureRequest : request;

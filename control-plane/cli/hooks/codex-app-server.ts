@@ -1,5 +1,5 @@
-// What Codex itself says of its hooks: `codex app-server`, JSON lines on standard input and output. It alone knows for certain
-// whether it runs one; where it does not answer, its settings are read instead.
+// Asks Codex itself about its hooks with `codex app-server` (JSON lines on standard input and output). Only Codex knows
+// for certain whether it runs a hook. If it does not answer, its settings are read instead.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { isRow, type Row } from '../answer.ts';
@@ -8,12 +8,12 @@ import type { Trust } from './codex-trust.ts';
 interface Asking {
   readonly program: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whose hooks: the folder in which Codex would run. */
+  /** The folder in which Codex would run; it determines the hooks. */
   readonly cwd: string;
   readonly timeoutMs?: number;
 }
 
-/** By the key that Codex gives each hook; null: it did not say. */
+/** The map has the keys that Codex gives the hooks; null: Codex did not answer. */
 export function askCodex({ program, env, cwd, timeoutMs = 5_000 }: Asking): Promise<ReadonlyMap<string, Trust> | null> {
   return new Promise((done) => {
     const child = spawn(program, ['app-server'], {

@@ -1,4 +1,5 @@
-// Why Codex would not run our hooks although they stand in its settings: it asks its user to trust each of them first.
+// Finds out why Codex would not run our hooks although its settings contain them: Codex asks its user to trust each
+// hook first.
 import { isRow, type Row } from '../answer.ts';
 import { askCodex } from './codex-app-server.ts';
 import { type Trust, stateKey, trustOf } from './codex-trust.ts';
@@ -16,11 +17,11 @@ import { parseToml } from './toml.ts';
 interface Hooks {
   readonly scope: Scope;
   readonly path: string;
-  /** Of the file at `path`. */
+  /** The text of the file at `path`. */
   readonly text: string;
 }
 
-/** In words, each with what to do; none: Codex runs them. */
+/** Returns the reasons in words, each with what to do; empty: Codex runs the hooks. */
 export async function whyCodexSkips(here: Here, { scope, path, text }: Hooks): Promise<readonly string[]> {
   const ours = placesIn(parseToml(text)).filter(({ handler }) => isOurs('codex', handler));
   const names = await namesOf(path);
@@ -34,7 +35,7 @@ export async function whyCodexSkips(here: Here, { scope, path, text }: Hooks): P
 
 const isKnown = (trust: Trust | undefined): boolean => trust !== undefined;
 
-/** Null: Codex does not read the file at all. */
+/** Null: Codex does not read the file. */
 function words(found: readonly (readonly [Place, Trust | null])[]): readonly string[] {
   const all = found.flatMap(([{ event }, trust]) => {
     switch (trust) {
@@ -53,7 +54,7 @@ function words(found: readonly (readonly [Place, Trust | null])[]): readonly str
   return [...new Set(all)];
 }
 
-/** The folder or one around it. */
+/** Whether Codex trusts the folder or a parent of it. */
 function isTrustedFolder(here: Here, user: Row): boolean {
   const path = pathsOf(here);
   const projects = isRow(user['projects']) ? Object.entries(user['projects']) : [];

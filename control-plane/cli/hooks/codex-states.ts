@@ -1,5 +1,6 @@
-// What Codex keeps of hooks, in `hooks.state` of its user's settings, once hooks of ours leave a file. A key names the file and
-// the position of a hook: the keys of ours go, and those of hooks behind them follow their hooks to the new positions.
+// Updates what Codex stores about hooks, in `hooks.state` of its user's settings, when our hooks are removed from a
+// file. A key names the file and the position of a hook. The keys of our hooks are removed, and the keys of later hooks
+// are changed to the new positions of these hooks.
 import { isRow, type Row } from '../answer.ts';
 import { eventKey, hookHash, stateKey } from './codex-trust.ts';
 import { placesIn, type Removal, statesIn } from './hook-places.ts';
@@ -7,16 +8,16 @@ import { parseToml } from './toml.ts';
 import { changeStateKeys } from './toml-state-keys.ts';
 
 export interface Departure {
-  /** The file with the hooks, by all its names; none: it is not known. */
+  /** All names of the file with the hooks; empty: the file is not known. */
   readonly names: readonly string[];
   readonly removals: readonly Removal[];
-  /** What the file says without them. */
+  /** The content of the file without the removed hooks. */
   readonly left: Row;
-  /** Of every hook of ours that Codex may have trusted; none where ours stay. */
+  /** The digests of all our hooks that Codex may have trusted; empty when our hooks stay. */
   readonly hashes: ReadonlySet<string>;
 }
 
-/** `text` of the user's settings. */
+/** `text`: the user's settings. */
 export function followDeparture(text: string, departure: Departure): string {
   const states = statesIn(parseToml(text));
   const moves = new Map<string, string>();
@@ -29,12 +30,12 @@ export function followDeparture(text: string, departure: Departure): string {
     else if (outcome.kind === 'kept' && outcome.key !== key) moves.set(key, outcome.key);
   }
   const taken = new Set(moves.values());
-  // At the position of ours may be kept that another hook is trusted, which takes that position now.
+  // At the position of our hook, Codex may store the trust of another hook, which has that position now.
   gone.push(...own.filter((key) => taken.has(key) || !isTrusted(key, states[key], departure)));
   return changeStateKeys(text, gone, moves);
 }
 
-/** `ours`: it is at the position of one that leaves. */
+/** `ours`: the key is at the position of a hook that is removed. */
 type Outcome = { readonly kind: 'kept'; readonly key: string } | { readonly kind: 'gone' } | { readonly kind: 'ours' };
 
 function outcomeOf(key: string, state: unknown, { names, removals, hashes }: Departure): Outcome {
@@ -56,7 +57,7 @@ interface Position {
   readonly at: number;
 }
 
-/** Null: it is the one that was removed. */
+/** Null: the position is the removed one. */
 function positionAfter(position: Position, { event, group, at, isAlone }: Removal): Position | null {
   if (position.event !== eventKey(event) || position.group < group) return position;
   if (position.group > group) return isAlone ? { ...position, group: position.group - 1 } : position;
@@ -64,7 +65,7 @@ function positionAfter(position: Position, { event, group, at, isAlone }: Remova
   return position.at > at ? { ...position, at: position.at - 1 } : position;
 }
 
-/** Whether the hook that has this key from now on is the one that was trusted. */
+/** Whether the hook that has this key from now on is the hook that was trusted. */
 function isTrusted(key: string, state: unknown, { names, left }: Departure): boolean {
   const hash = isRow(state) ? state['trusted_hash'] : undefined;
   return placesIn(left).some((place) => names.some((name) => stateKey(name, place) === key) && hookHash(place) === hash);

@@ -1,21 +1,22 @@
-// Which hooks Codex runs: those that its user has trusted, as they are now. Codex (0.169) keeps for each, under its file, event
-// and place, whether it is switched off and the digest of what was trusted; a hook that was changed since is not run.
+// Determines which hooks Codex runs: the hooks that its user has trusted in their present form. Codex (0.169) stores
+// for each hook, by its file, event and position, whether it is disabled and the digest of the trusted form. A hook
+// that was changed since then is not run.
 import { createHash } from 'node:crypto';
 import { isRow, type Row } from '../answer.ts';
 import type { Place } from './hook-places.ts';
 
 export type Trust = 'trusted' | 'untrusted' | 'changed' | 'disabled';
 
-/** Codex's name for an event in what it keeps: `pre_tool_use`. */
+/** Codex's stored name of an event, such as `pre_tool_use`. */
 export const eventKey = (event: string): string => event.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
 
 export const stateKey = (path: string, { event, group, at }: Pick<Place, 'event' | 'group' | 'at'>): string =>
   `${path}:${eventKey(event)}:${group}:${at}`;
 
-/** What Codex waits where a hook does not say. */
+/** The timeout that Codex uses when a hook does not set one. */
 const standardSeconds = 600;
 
-/** As Codex makes it: of what it understands of the hook, in JSON whose names are sorted. */
+/** Computed as Codex does: the digest of the fields that Codex reads of the hook, as JSON with sorted names. */
 export function hookHash({ event, handler, table }: Pick<Place, 'event' | 'handler' | 'table'>): string {
   const said: Row = isRow(handler) ? handler : {};
   const hook = {
@@ -33,7 +34,10 @@ export function hookHash({ event, handler, table }: Pick<Place, 'event' | 'handl
   return `sha256:${createHash('sha256').update(JSON.stringify(identity)).digest('hex')}`;
 }
 
-/** What the user's settings, `states`, say of a hook in the file at any of `paths`: a link has two names. */
+/**
+ * Returns the trust that the user's settings (`states`) store for a hook in the file at any of `paths`, because a link
+ * has two names.
+ */
 export function trustOf(states: Row, paths: readonly string[], place: Place): Trust {
   const state = paths.map((path) => states[stateKey(path, place)]).find(isRow);
   if (state === undefined) return 'untrusted';

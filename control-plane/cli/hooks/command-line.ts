@@ -1,6 +1,7 @@
-// The line that a host runs before and after each call: `<program> hook <host> [--host-version V] [--agent NAME]`, with what
-// denies the call where the program itself cannot be started, because no host denies for want of one (exit code 127, or 1).
-// And the same read back, in every form that was ever installed, and as its user has changed it.
+// The line that a host runs before and after each call: `<program> hook <host> [--host-version V] [--agent NAME]`. It
+// includes a part that denies the call if the program itself cannot be started, because no host denies then (exit code
+// 127, or 1). This file also reads such a line, in every form that any version installed, and with the changes of a
+// user.
 import type { HostName } from '@tollgate/proto/contract';
 import { parseShellLine, type Shell, type ShellCommand, type ShellLine } from './shell-line.ts';
 
@@ -8,7 +9,7 @@ export interface HookLine {
   /** As a shell starts it: `"/…/node" "/…/bin.js"`, or `tollgate`. */
   readonly program: string;
   readonly hostVersion: string | null;
-  /** Empty: none. */
+  /** Empty: no name. */
   readonly agent: string;
 }
 
@@ -19,14 +20,17 @@ export function hookLine(host: HostName, { program, hostVersion, agent }: HookLi
 
 const quoted = (text: string): string => (/^[\w.-]+$/.test(text) ? text : `"${text}"`);
 
-/** What no shell reads in another way between double quotes, and a header can hold. */
+/** Whether the text is safe between double quotes in every shell and in a header. */
 export const isQuotable = (text: string): boolean => /^[ -~]*$/.test(text) && !/["$`\\%!]/.test(text);
 
-/** As its hosts understand a failure: with 2 the call is not run, with any other code it is. sh, cmd.exe, bash, zsh and fish read it. */
+/**
+ * For hosts that read the exit code: with 2 the call is not run, with any other code it is. sh, cmd.exe, bash, zsh and
+ * fish accept the line.
+ */
 export const orExit = (line: string, shell: Shell = 'sh'): string =>
   shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { exit 2 }` : `${line} || exit 2`;
 
-/** For a host that wants an answer on standard output, whatever the code. `answer` holds no single quote. */
+/** For hosts that need an answer on standard output, whatever the exit code. `answer` contains no single quote. */
 export const orSay = (line: string, answer: string, shell: Shell = 'sh'): string =>
   shell === 'powershell' ? `& ${line}; if ($LASTEXITCODE -ne 0) { '${answer}'; exit 0 }` : `${line} || echo '${answer}'`;
 
@@ -36,22 +40,28 @@ const option = String.raw`(?: --(?:host-version|agent) (?:"[^"]*"|[^\s"]+))*`;
 const guard = String.raw`(?:\s*\|\|.*|; if \(\$LASTEXITCODE -ne 0\) .*)?`;
 const form = new RegExp(String.raw`^((?:.*[\s"'/\\&(])?(?:tollgate|bin\.js)["']?) hook ([\w-]+)(${option})${guard}$`, 's');
 
-/** Null: it does not start us, whatever else it does. */
+/** Null: the line does not start tollgate. */
 export function readHookLine(host: HostName, text: string): HookLine | null {
   return startIn(host, text)?.line ?? readForm(host, text);
 }
 
-/** What uninstall takes out. A line that starts a program of its user before or behind ours is the user's. */
+/**
+ * Whether uninstall removes the line. A line that also starts a program of the user, before or after ours, belongs to
+ * the user.
+ */
 export function isOurLine(host: HostName, text: string): boolean {
   const start = startIn(host, text);
   if (start === null) return readForm(host, text) !== null;
   return [...start.before, ...start.behind].every(({ words }) => isShellsOwn(words[0]?.text ?? ':'));
 }
 
-/** None of them is worth keeping without us. */
+/** A line with only these commands is not worth keeping without ours. */
 const isShellsOwn = (name: string): boolean => ['true', ':', 'false', 'exit', 'echo', 'printf', 'cat', 'tee', 'cd'].includes(name);
 
-/** By its text alone, as it was installed: where a quote is left open too, or where the program only seems to be started. */
+/**
+ * Reads the installed form from the text only. This also works if a quote is not closed, or if the program only seems
+ * to be started.
+ */
 function readForm(host: HostName, text: string): HookLine | null {
   const [, program, named, options = ''] = form.exec(text) ?? [];
   if (program === undefined || named !== host) return null;
@@ -69,19 +79,19 @@ function optionIn(options: string, name: string): string | null {
 
 export interface Start {
   readonly line: HookLine;
-  /** Where its program stands in the text. */
+  /** The offset of its program in the text. */
   readonly at: number;
-  /** What it says behind `hook <host>` that is no option of it. */
+  /** The words after `hook <host>` that are not known options. */
   readonly unknown: readonly string[];
   readonly command: ShellCommand;
   readonly before: readonly ShellCommand[];
   readonly behind: readonly ShellCommand[];
   readonly end: ShellLine['end'];
-  /** What PowerShell does where it failed; null: nothing. */
+  /** What PowerShell does after a failure; null: nothing. */
   readonly guard: 'exit' | 'say' | null;
 }
 
-/** Null: no plain command of it starts us. */
+/** Null: no plain command of the line starts tollgate. */
 export function startIn(host: HostName, text: string, shells: readonly Shell[] = ['sh', 'cmd', 'powershell']): Start | null {
   for (const shell of shells) {
     const guarded = shell === 'powershell' ? powershellGuard.exec(text) : null;
@@ -106,7 +116,10 @@ const node = /^node(?:\.exe)?$/i;
 const npx = /^npx(?:\.cmd|\.exe)?$/i;
 const ofPackage = /^@tollgate\/control-plane(?:@[\w.-]+)?$/;
 
-/** Whether a command starts us: by name, by Node or by npx, behind no more than variables that it sets. */
+/**
+ * Whether a command starts tollgate by name, with Node or with npx. Only variable assignments and prefixes such as
+ * `env` may precede it.
+ */
 function programIn(
   host: HostName,
   { words }: ShellCommand,
@@ -121,7 +134,7 @@ function programIn(
   const [program, verb, named, ...more] = words.slice(at);
   if (program === undefined || verb?.text !== 'hook' || named?.text !== host) return null;
   const name = fileName(program.text);
-  // Of a checkout npx starts `node_modules/.bin/tollgate`, by Node too.
+  // In a checkout, npx starts `node_modules/.bin/tollgate`, which also runs with Node.
   if (byNode ? name !== 'bin.js' && name !== 'tollgate' : !tollgate.test(name) && !(byNpx && ofPackage.test(program.text))) return null;
   const { agent = '', hostVersion = null, unknown } = optionsIn(more.map(({ text }) => text));
   const from = words[first]?.from ?? 0;
@@ -143,7 +156,10 @@ function optionsIn(words: readonly string[]): Options {
   return { ...(name === 'agent' ? { agent: value ?? next ?? '' } : { hostVersion: value ?? next ?? '' }), ...others };
 }
 
-/** The same line with a program that is not there; null: it starts none. Its path may stand in a variable before it too. */
+/**
+ * Returns the same line with a program that does not exist; null: the line starts no program. The path may also occur
+ * before that, in a variable.
+ */
 export function withoutProgram(host: HostName, text: string): string | null {
   const { line, at } = startIn(host, text) ?? {};
   const program = (line ?? readForm(host, text))?.program;

@@ -1,6 +1,6 @@
-// Where the resident sidecar is and with which key it is asked: TOLLGATE_SIDECAR and TOLLGATE_KEY, else the file that
-// `tollgate hooks install` writes for its owner alone. The file's key goes to the file's address only. Loaded for every
-// call of a host's tool, so it takes nothing but what Node brings along.
+// Reads the address of the resident sidecar and the key for it: TOLLGATE_SIDECAR and TOLLGATE_KEY, else the file that
+// `tollgate hooks install` writes, readable by its owner only. The file's key is sent only to the file's address. This
+// code is loaded for every tool call of a host, so it imports only modules of Node.
 import { readFileSync, statSync } from 'node:fs';
 import { type OnPlatform, pathsOf } from './paths.ts';
 
@@ -11,7 +11,7 @@ export interface Surroundings extends OnPlatform {
 }
 
 export interface Connection {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly sidecar: string;
   readonly key: string;
   readonly keyFrom: string;
@@ -19,7 +19,7 @@ export interface Connection {
 
 export const standardSidecar = 'http://127.0.0.1:9090';
 
-/** Of ours, in the user's home. */
+/** Our configuration folder in the user's home. */
 export function configFolder(surroundings: Surroundings): string {
   const path = pathsOf(surroundings);
   const { env, home } = surroundings;
@@ -30,13 +30,13 @@ export function configFolder(surroundings: Surroundings): string {
 export const connectionPath = (surroundings: Surroundings): string =>
   pathsOf(surroundings).join(configFolder(surroundings), 'sidecar.json');
 
-/** The connection, or why there is none, in words that hold no key. */
+/** Returns the connection, or the problem in words that contain no key. */
 export function readConnection(surroundings: Surroundings): Connection | { readonly problem: string } {
   const { env } = surroundings;
   const path = connectionPath(surroundings);
   const fromEnvironment = filled(env['TOLLGATE_KEY']);
   const named = filled(env['TOLLGATE_SIDECAR']);
-  // With both at hand the file is not asked, nor complained of.
+  // With both given, the file is not read, so a broken file causes no error.
   const file = fromEnvironment !== undefined && named !== undefined ? null : readFile(path);
   if (file !== null && 'problem' in file) return file;
   const sidecar = checkAddress(named ?? file?.sidecar ?? standardSidecar, env);
@@ -77,7 +77,7 @@ function parseFile(text: string): ConnectionFile | null {
   }
 }
 
-/** The address without a slash at its end, or what is wrong with it. */
+/** Returns the address without a trailing slash, or its problem. */
 export function checkAddress(text: string, env: Surroundings['env']): string | { readonly problem: string } {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))

@@ -1,9 +1,9 @@
-// Puts an element into settings and takes one out again, as text: one span changes, and what was put in comes out as if it
-// had never been there, whatever was written around it since.
+// Inserts an element into settings and removes it again, as text. Only one span changes. After the removal the text is
+// as if the element had never been there, whatever was written around it meanwhile.
 import { createScanner } from 'jsonc-parser';
 import { elementsOf, endOf, type Node, startOf } from './jsonc.ts';
 
-/** Behind the last element; `key` for an object. */
+/** Inserts after the last element; `key` for an object. */
 export function insertInto(text: string, container: Node, value: unknown, key?: string): string {
   const newline = newlineOf(text);
   const outer = indentAt(text, startOf(container));
@@ -17,8 +17,8 @@ export function insertInto(text: string, container: Node, value: unknown, key?: 
 }
 
 /**
- * Behind the comments that stand there, if any. The blanks that were between the brackets stay, behind a line of ours: so they
- * are there again when it goes, and are not where the file was rewritten.
+ * Inserts after the comments in the container, if any. The whitespace between the brackets stays, after a line of ours.
+ * It is therefore restored when the element is removed, and it is gone if the file was rewritten.
  */
 function insertFirst(text: string, container: Node, element: string, closing: string): string {
   const from = startOf(container) + 1;
@@ -26,7 +26,7 @@ function insertFirst(text: string, container: Node, element: string, closing: st
   return splice(text, at, at, element + closing);
 }
 
-/** What is said behind the last element in its line stays behind it, and a comma behind the last element stays one. */
+/** Comments after the last element in its line stay after it. A trailing comma stays a trailing comma. */
 function insertBehind(text: string, end: number, element: string): string {
   const comma = commaBehind(text, end);
   const from = comma ?? end - 1;
@@ -36,7 +36,7 @@ function insertBehind(text: string, end: number, element: string): string {
     : splice(text, from + 1, from + 1 + said.length, `${said}${element},`);
 }
 
-/** With the comma that joined it. */
+/** Removes the element and the comma that joined it. */
 export function removeFrom(text: string, container: Node, index: number): string {
   const elements = elementsOf(container);
   const [before, found, after] = [elements[index - 1], elements[index], elements[index + 1]];
@@ -55,7 +55,10 @@ function removeOnly(text: string, container: Node, found: Node): string {
   return splice(text, from, to, said + (rest === '' && said !== '' ? closing : rest));
 }
 
-/** What the bracket behind an element had before it when the element was written: its lines say by how much they go in. */
+/**
+ * The indentation of the closing bracket when the element was written, computed from the indentation of the element's
+ * lines.
+ */
 function indentAround(text: string, container: Node, found: Node): string {
   const inner = indentAt(text, startOf(found));
   const deeper = /\n([ \t]+)\S/.exec(text.slice(startOf(found), endOf(found)))?.[1];
@@ -68,7 +71,7 @@ function removeBehind(text: string, from: number, found: Node): string {
   const blanked = text.slice(from, startOf(found));
   const between = blanked.trimEnd();
   if (own !== null) {
-    // What comes next in the line of ours must not end up in a comment.
+    // The rest of our line must not become part of a comment.
     const isLastInLine = /^[ \t]*(?:\r?\n|$)/.test(text.slice(own + 1));
     const kept = isLastInLine || !between.includes('//') ? between : blanked;
     return splice(text, from, own + 1, kept + text.slice(endOf(found), own));
@@ -77,14 +80,14 @@ function removeBehind(text: string, from: number, found: Node): string {
   return splice(text, from, endOf(found), between.slice(0, joining) + between.slice(joining + 1));
 }
 
-/** The user's comments between an element that goes and the next, each in a line of its own before it. */
+/** Returns the user's comments between a removed element and the next one, each on its own line before the next one. */
 function commentsIn(text: string, from: number, to: number): string {
   const comma = commaBehind(text, from) ?? from;
   const said = `${text.slice(from, comma)}${text.slice(comma + 1, to)}`.trim();
   return said === '' ? '' : `${said}${text.slice(text.slice(0, to).trimEnd().length, to)}`;
 }
 
-/** The place of the comma that comes next, whatever is said before it. */
+/** Returns the offset of the next comma, ignoring comments before it. */
 function commaBehind(text: string, at: number): number | null {
   const scanner = createScanner(text, true);
   scanner.setPosition(at);
@@ -92,7 +95,7 @@ function commaBehind(text: string, at: number): number | null {
   return text[scanner.getTokenOffset()] === ',' ? scanner.getTokenOffset() : null;
 }
 
-/** Comments that end in the line in which they begin, behind an element. */
+/** Returns the comments after an element that end in the line in which they begin. */
 function saidInLine(text: string, at: number): string {
   const scanner = createScanner(text);
   scanner.setPosition(at);
@@ -112,5 +115,5 @@ const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', a
 const indentAt = (text: string, at: number): string => /^[ \t]*/.exec(text.slice(lineStart(text, at), at))?.[0] ?? '';
 const isFirstInLine = (text: string, at: number): boolean => text.slice(lineStart(text, at), at).trim() === '';
 
-/** One step of indentation, as the text has it. */
+/** One step of indentation in this text. */
 const unitOf = (text: string): string => /\n([ \t]+)\S/.exec(text)?.[1] ?? '  ';

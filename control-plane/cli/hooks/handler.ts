@@ -1,5 +1,5 @@
-// One hook as it stands in a host's settings: whether it is ours, by which way it asks, and what keeps it from being asked
-// before every call, and from blocking one.
+// Examines one hook in a host's settings: whether it is ours, how it asks, and what prevents the host from asking it
+// before every call or from blocking a call.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow, type Row } from '../answer.ts';
 import { timeoutMs } from '../commands/hook.ts';
@@ -9,17 +9,17 @@ import { lineProblem } from './line-problem.ts';
 import { type OnPlatform, platformOf } from './paths.ts';
 import type { Shell } from './shell-line.ts';
 
-/** Hosts that say it for each shell have a name for each. */
+/** Some hosts have a separate name for each shell. */
 const lineNames = ['command', 'bash', 'powershell'] as const;
 
-/** Whether uninstall takes it out, on whatever machine it runs. */
+/** Whether uninstall removes the hook, on any machine. */
 export function isOurs(host: HostName, handler: unknown): boolean {
   if (!isRow(handler)) return false;
   if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']);
   return lineNames.some((name) => isLine(handler[name], (line) => isOurLine(host, line)));
 }
 
-/** The way that the host asks by on this machine; null: none of its lines starts us. */
+/** Returns how the host asks on this machine; null: none of the hook's lines starts tollgate. */
 export function wayOf(host: HostName, handler: unknown, on: OnPlatform = {}): Way | null {
   if (!isRow(handler)) return null;
   if (typeof handler['url'] === 'string') return isOurUrl(host, handler['url']) ? httpWay(handler['url'], handler) : null;
@@ -31,7 +31,7 @@ const isOurUrl = (host: HostName, url: string): boolean => url.endsWith(`/hooks/
 
 const isLine = (value: unknown, test: (line: string) => boolean): boolean => typeof value === 'string' && test(value);
 
-/** What the host gives to a shell on this machine, empty where it has nothing to give, and which shell that is. */
+/** Returns the line that the host passes to a shell on this machine (empty if it has none), and which shell that is. */
 function lineRun(host: HostName, handler: Row, on: OnPlatform): { readonly command: string; readonly shell: Shell } {
   const shell = shellOf(host, handler, platformOf(on));
   const names = host !== 'copilot-cli' ? ['command'] : [shell === 'powershell' ? 'powershell' : 'bash', 'command'];
@@ -40,7 +40,7 @@ function lineRun(host: HostName, handler: Row, on: OnPlatform): { readonly comma
 }
 
 function shellOf(host: HostName, handler: Row, platform: NodeJS.Platform): Shell {
-  // Claude Code starts sh on every machine, unless it is told otherwise: on Windows that of Git.
+  // Claude Code starts sh on every machine, unless the hook names another shell. On Windows it starts the sh of Git.
   if (host === 'claude-code') return handler['shell'] === 'powershell' ? 'powershell' : 'sh';
   if (platform !== 'win32') return 'sh';
   return host === 'gemini-cli' || host === 'copilot-cli' ? 'powershell' : 'cmd';
@@ -64,11 +64,14 @@ function httpWay(url: string, handler: Row): Way {
 
 export interface Found {
   readonly handler: unknown;
-  /** What it stands in, with what is said of all in it; or itself. */
+  /** The group that contains the handler, with its settings for all handlers in it; or the handler itself. */
   readonly group: unknown;
 }
 
-/** Of the hooks for the event before a call the one that blocks, else the first of ours. */
+/**
+ * Of our hooks for the event before a call, returns the one that blocks, else the first one; null: there is no hook of
+ * ours.
+ */
 export function installedIn(host: HostName, found: readonly Found[], on: OnPlatform = {}): Installed | null {
   const ours = found.flatMap(({ handler, group }) => {
     const way = wayOf(host, handler, on);
@@ -90,7 +93,7 @@ const failsOpen = 'Cursor runs the call where the hook fails: "failClosed" is no
 
 const everyTool: ReadonlySet<unknown> = new Set([undefined, null, '', '*', '.*']);
 
-/** Why the host does not wait for it before every call, in words. */
+/** Why the host does not wait for the hook before every call, in words. */
 export function gapsIn(said: unknown): readonly string[] {
   if (!isRow(said)) return [];
   const { matcher, if: condition } = said;
@@ -103,7 +106,7 @@ export function gapsIn(said: unknown): readonly string[] {
   ];
 }
 
-/** How each host names the time that it gives a hook, and how many of its units are a second. */
+/** Each host's names for the time limit of a hook, and how many of its units are one second. */
 const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly string[]; readonly perSecond: number }>>> = {
   'claude-code': { names: ['timeout'], perSecond: 1 },
   codex: { names: ['timeout'], perSecond: 1 },
@@ -113,8 +116,8 @@ const timeLimits: Readonly<Partial<Record<HostName, { readonly names: readonly s
 };
 
 /**
- * A host runs the call once a hook has taken too long, so ours has to be heard before: at its limit its own denial is on its way.
- * Which of two names wins is not asked.
+ * A host runs the call if a hook takes too long. The host must therefore wait longer than `tollgate hook`, which sends
+ * a denial at its own time limit. If two names are set, both are checked, whichever the host uses.
  */
 function timeGaps(host: HostName, handler: Row): readonly string[] {
   const { names, perSecond } = timeLimits[host] ?? { names: [], perSecond: 1 };

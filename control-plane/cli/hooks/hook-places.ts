@@ -1,4 +1,5 @@
-// Where hooks stand in what a config.toml of Codex says: under an event, in a group, at a position. Codex knows them by that.
+// Finds the positions of hooks in a config.toml of Codex: event, group, and position in the group. Codex identifies
+// hooks by them.
 import { isRow, type Row } from '../answer.ts';
 import { gapsIn } from './handler.ts';
 
@@ -7,11 +8,11 @@ export interface Place {
   readonly group: number;
   readonly at: number;
   readonly handler: unknown;
-  /** The table that it stands in. */
+  /** The table that contains the handler. */
   readonly table: Row;
 }
 
-/** Every handler, in the order of the file's lists. */
+/** Returns every handler, in the order of the file's lists. */
 export function placesIn(root: Row): readonly Place[] {
   const hooks = root['hooks'];
   if (!isRow(hooks)) return [];
@@ -24,7 +25,7 @@ export function placesIn(root: Row): readonly Place[] {
 
 export const listed = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** Whether its table has no other handler, and goes with it. */
+/** Whether the table has no other handler and is removed with this one. */
 export const isAlone = ({ table }: Place): boolean => listed(table['hooks']).length === 1;
 
 export const statesIn = (root: Row): Row => {
@@ -35,14 +36,17 @@ export const statesIn = (root: Row): Row => {
 
 export type IsOurs = (handler: unknown) => boolean;
 
-/** Whether a handler is to be removed from a file that says `root`. */
+/** Whether a handler must be removed from a file with the content `root`. */
 export type Leaves = (place: Place, root: Row) => boolean;
 
 export interface Removal extends Pick<Place, 'event' | 'group' | 'at'> {
   readonly isAlone: boolean;
 }
 
-/** What leaves, in this order, each by its position once those before it are gone; and what the file says then. */
+/**
+ * Returns the removals in order, each with its position after the removals before it, and the content of the file after
+ * all of them.
+ */
 export function removalsIn(root: Row, leaves: Leaves): { readonly removals: readonly Removal[]; readonly left: Row } {
   const removals: Removal[] = [];
   let left = root;
@@ -54,7 +58,10 @@ export function removalsIn(root: Row, leaves: Leaves): { readonly removals: read
   }
 }
 
-/** Of each event one of ours stays, to be replaced in place: the first that is called for every tool, or stands alone. */
+/**
+ * For each event, one of our handlers stays and is replaced in place: the first one that is called for every tool or is
+ * alone in its table.
+ */
 export const leavesForNew =
   (isOurs: IsOurs, events: readonly string[]): Leaves =>
   (place, root) => {
@@ -70,7 +77,7 @@ export function withGroups(root: Row, event: string, change: (groups: readonly u
   return { ...root, hooks: { ...hooks, [event]: change(listed(hooks[event])) } };
 }
 
-/** A table that is left with nothing to do goes too. */
+/** A table without another handler is removed too. */
 export const withoutPlace = (root: Row, { event, group, at }: Place): Row =>
   withGroups(root, event, (groups) =>
     groups.flatMap((table, index) => {

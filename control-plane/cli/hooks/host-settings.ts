@@ -1,4 +1,4 @@
-// What each host reads its hooks from, and what stands there for us.
+// Where each host reads its hooks, and what our hooks look like there.
 import type { HostName } from '@tollgate/proto/contract';
 import type { Surroundings } from './connection.ts';
 import { orExit, orSay } from './command-line.ts';
@@ -30,7 +30,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     projectFile: '.codex/config.toml',
     before: 'PreToolUse',
     events: ['PreToolUse', 'PostToolUse'],
-    // By the user's own shell; on Windows by cmd.exe, which reads the same.
+    // Run by the user's own shell; on Windows by cmd.exe, which accepts the same line.
     command: (way) => orExit(commandOf(way)),
     notes: ['Codex runs a new hook once you have reviewed it: open /hooks in Codex and trust it'],
   }),
@@ -77,7 +77,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
     entries: (way) => [
       ['preToolUse', copilotHandler(way, { permissionDecision: 'deny', permissionDecisionReason: programGone })],
       ['postToolUse', copilotHandler(way, { modifiedResult: { resultType: 'success', textResultForLlm: programGone } })],
-      // Told for the entry; nothing that is answered changes the error.
+      // This hook is asked only for the audit entry. No answer changes the error.
       ['postToolUseFailure', copilotHandler(way, {})],
     ],
     notes: [
@@ -88,7 +88,7 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   opencode: inOwnFile('opencode', {
     title: 'OpenCode',
     programs: ['opencode'],
-    // On every platform, Windows too.
+    // The same on every platform, including Windows.
     folder: (here) => pathsOf(here).join(here.env['XDG_CONFIG_HOME'] || pathsOf(here).join(here.home, '.config'), 'opencode'),
     file: 'plugins/tollgate.js',
     projectFile: '.opencode/plugins/tollgate.js',
@@ -112,21 +112,23 @@ export const hostSettings: Readonly<Record<HostName, HostSettings>> = {
   }),
 };
 
-/** It asks HOME first, on Windows too, where other programs do not. */
+/** Cline reads HOME first, also on Windows, where other programs do not. */
 function clineHome({ env, home }: Surroundings): string {
   const said = env['HOME']?.trim();
   return said === undefined || said === '' || said === '~' ? home : said;
 }
 
-/** For the model, where nothing else says it. */
+/** For the model, if there is no other reason to show. */
 const programGone = 'outage: the program tollgate could not be started; run tollgate hooks install again';
 
 const shellOf = (way: Way): Shell => (way.kind === 'command' ? (way.shell ?? 'sh') : 'sh');
 
-/** Which shell it takes on Windows is not known; there only `failClosed` denies. */
+/** The shell that Cursor uses on Windows is not known. There, only `failClosed` denies. */
 const cursorCommand = (way: Way): string => (shellOf(way) === 'sh' ? orExit(commandOf(way)) : commandOf(way));
 
-/** A hook that fails is no denial in its older versions: the answer is said, whatever comes of the program. */
+/**
+ * Older versions do not treat a failed hook as a denial. Therefore the line prints this answer if the program fails.
+ */
 function copilotHandler(way: Way, answer: object): object {
   const said = JSON.stringify(answer);
   return {
@@ -138,7 +140,7 @@ function copilotHandler(way: Way, answer: object): object {
 }
 
 function claudeHandler(way: Way): object {
-  // It starts sh on every machine: on Windows that of Git.
+  // Claude Code starts sh on every machine; on Windows the sh of Git.
   if (way.kind === 'command') return { type: 'command', command: orExit(way.command), timeout: timeoutSeconds };
   const { agent = '', hostVersion = null } = way;
   return {
@@ -154,7 +156,7 @@ function claudeHandler(way: Way): object {
   };
 }
 
-/** How a name that does not say whose tool it is becomes ours. */
+/** How a name that does not contain the server of its tool is mapped to our name. */
 function whereKnown(how: string): string {
   return `by toolNames of the workspace policy, or where one server that ${how} is registered or stands in its rules (two are denied)`;
 }

@@ -1,4 +1,4 @@
-// Which version of a host's program is on PATH, as it says itself.
+// Finds a host's program on PATH and asks the program for its version.
 import { spawn } from 'node:child_process';
 import { access } from 'node:fs/promises';
 import type { World } from '../world.ts';
@@ -9,7 +9,7 @@ type Here = Pick<World, 'env'> & OnPlatform;
 const timeoutMs = 5_000;
 const textMax = 4_096;
 
-/** The first that is there. */
+/** Returns the first program that exists. */
 export async function findProgram(here: Here, names: readonly string[]): Promise<string | null> {
   for (const path of programPaths(names, here)) if (await isThere(path)) return path;
   return null;
@@ -21,16 +21,16 @@ export const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Null: there is no program, or it does not say. */
+/** Null: there is no program, or it prints no version. */
 export async function versionOf(here: Here, names: readonly string[]): Promise<string | null> {
   const program = await findProgram(here, names);
   return program === null ? null : versionIn(await said(here, program));
 }
 
-/** Without what a shell or a header could read in another way. */
+/** The result contains no characters that a shell or a header could interpret. */
 const versionIn = (text: string): string | null => /\b\d{1,9}(?:\.\d{1,9}){1,3}(?:-[\w.]{1,40})?/.exec(text)?.[0] ?? null;
 
-/** By their numbers alone. */
+/** Compares only the numbers. */
 export function isOlder(version: string, than: string): boolean {
   const [a, b] = [version, than].map((text) => text.split('-')[0]?.split('.').map(Number) ?? []);
   for (const at of [0, 1, 2, 3]) {
@@ -42,7 +42,7 @@ export function isOlder(version: string, than: string): boolean {
 
 function said(here: Here, program: string): Promise<string> {
   return new Promise((done) => {
-    // A batch file is started by a shell only.
+    // A batch file can be started only by a shell.
     const isBatch = platformOf(here) === 'win32' && /\.(?:cmd|bat)$/i.test(program);
     const child = spawn(isBatch ? `"${program}"` : program, ['--version'], {
       env: { ...here.env },

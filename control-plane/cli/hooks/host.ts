@@ -1,13 +1,17 @@
-// What is known of a host whose hooks we stand among: where its settings are, and how we get in, out, and seen there.
+// Describes a host whose settings contain our hooks: where its settings are, and how our hooks are added, removed and
+// found.
 import type { Surroundings } from './connection.ts';
 import { type OnPlatform, pathsOf } from './paths.ts';
 import type { Shell } from './shell-line.ts';
 
 export type Scope = 'user' | 'project';
 
-/** How a host is to ask: by a program that it starts, or over HTTP by itself. */
+/** How a host asks: with a program that it starts, or over HTTP itself. */
 export type Way =
-  /** `shell`: that of the machine. As it is to be installed, without what denies where the program is gone; as it is found, with it. */
+  /**
+   * `shell`: the shell of the machine. A command to be installed does not include the part that denies if the program
+   * is missing. A command that was found includes it.
+   */
   { readonly kind: 'command'; readonly command: string; readonly shell?: Shell } | HttpWay;
 
 export interface HttpWay {
@@ -15,34 +19,34 @@ export interface HttpWay {
   readonly url: string;
   readonly agent?: string;
   readonly hostVersion?: string | null;
-  /** As they are found, with variables in them; and which of these the host puts in. */
+  /** The headers as found, with variables in them, and the variables that the host replaces. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly allowedEnvVars?: readonly string[];
 }
 
-/** What of ours stands in settings. */
+/** Our hook as it was found in settings. */
 export interface Installed {
   readonly way: Way;
-  /** Why the host does not wait for it before every call, in words. */
+  /** Why the host does not wait for the hook before every call, in words. */
   readonly gaps: readonly string[];
 }
 
 interface Edit {
   readonly text: string;
-  /** What `remove` has to know later on, in words of its own. */
+  /** What `remove` must know later, in its own format. */
   readonly made: readonly string[];
 }
 
 interface Known {
-  /** Of `add`, since the last `remove`. */
+  /** What `add` returned since the last `remove`. */
   readonly made?: readonly string[];
-  /** The file, by all its names. */
+  /** All names of the file. */
   readonly names?: readonly string[];
 }
 
-/** That our hooks left a file, or were replaced in it. */
+/** Our hooks were removed from a file, or replaced in it. */
 interface Departure {
-  /** The file, by all its names, and what it said before. */
+  /** All names of the file; `text` is its content before the change. */
   readonly names: readonly string[];
   readonly text: string;
   readonly made: readonly string[];
@@ -51,37 +55,40 @@ interface Departure {
 
 export interface HostSettings {
   readonly title: string;
-  /** Of its program, on PATH. */
+  /** The names of the host's program on PATH. */
   readonly programs: readonly string[];
-  /** Of the user's, which is there once it was used. */
+  /** The user's folder of the host, which exists after the host was used. */
   folder(surroundings: Surroundings): string;
   file(scope: Scope, surroundings: Surroundings, project: string): string;
-  /** In place of what there is of ours. */
+  /** Replaces our hooks if there are any. */
   add(text: string, way: Way, known?: Known): Edit;
-  /** `made`: of every `add` since the last `remove`. */
+  /** `made`: from every `add` since the last `remove`. */
   remove(text: string, made: readonly string[], known?: Pick<Known, 'names'>): string;
-  /** `text` of the user's settings, with what the host keeps there of hooks in another file. */
+  /**
+   * `text`: the user's settings. Returns them with the changed data that the host stores there about hooks in another
+   * file.
+   */
   follow?(text: string, departure: Departure): string;
-  /** Whether nothing is left in it. */
+  /** Whether the text has no content left. */
   isBare(text: string): boolean;
-  /** All of ours that stands there, to be compared: where nothing would change, nothing is written. */
+  /** Returns all our hooks in the text, for comparison. If nothing would change, nothing is written. */
   ours?(text: string): unknown;
-  /** What of ours stands there, for the event before a call. */
+  /** Returns our hook for the event before a call. */
   installed(text: string, on?: OnPlatform): Installed | null;
-  /** What of ours it loads denies by itself where the program is gone: there is no line of a shell to prove it by. */
+  /** The loaded plugin itself denies if the program is missing, so there is no shell line with which to prove it. */
   readonly deniesByItself?: true;
-  /** What else its user has to know. */
+  /** Further information for the user. */
   readonly notes: readonly string[];
 }
 
-/** Above what `tollgate hook` waits. */
+/** In seconds; more than the time limit of `tollgate hook`. */
 export const timeoutSeconds = 10;
 
-/** What is said of every host, however its settings are written. */
+/** The facts about every host, independent of the format of its settings. */
 export interface HostFacts extends Pick<HostSettings, 'title' | 'programs' | 'notes'> {
-  /** Its variable for another folder, and the folder's name in the user's home. */
+  /** The environment variable for another folder, and the folder's name in the user's home. */
   readonly home: readonly [variable: string, name: string];
-  /** In that folder, and in a project. */
+  /** The name in that folder, and in a project. */
   readonly file: string;
   readonly projectFile: string;
   /** The event before a call. */

@@ -1,5 +1,5 @@
-// The headers that Claude Code (2.1) sends by itself for a hook of type `http`: those of the hook, where variables that the hook
-// allows have their values and all others are empty.
+// Builds the headers that Claude Code (2.1) sends for a hook of type `http`: the headers of the hook. Variables that
+// the hook allows are replaced by their values; all other variables are empty.
 import type { HttpWay } from './host.ts';
 
 interface Headers {
@@ -28,5 +28,5 @@ export function headersOf({ headers = [], allowedEnvVars = [] }: HttpWay, env: R
 
 const variable = /\$\{([A-Z_][A-Z0-9_]*)\}|\$([A-Z_][A-Z0-9_]*)/g;
 
-/** The host works these out itself. */
+/** The host computes these headers itself. */
 const ofTheBody: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding']);

@@ -1,4 +1,4 @@
-// Hosts whose hooks stand in a JSON file, each event with its list.
+// Hosts that read their hooks from a JSON file, with a list for each event.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow } from '../answer.ts';
 import { installedIn, isOurs } from './handler.ts';

@@ -1,4 +1,4 @@
-// Hosts whose hooks stand in a TOML file: Codex.
+// Hosts that read their hooks from a TOML file: Codex.
 import type { HostName } from '@tollgate/proto/contract';
 import { followDeparture } from './codex-states.ts';
 import { hookHash } from './codex-trust.ts';
@@ -13,7 +13,7 @@ interface InToml extends HostFacts {
   readonly command: (way: Way) => string;
 }
 
-/** Of a hook whose digest Codex may have kept as trusted. */
+/** Precedes the digest of a hook that Codex may have stored as trusted. */
 const hashMark = 'hash:';
 
 export function inToml(host: HostName, { events, command, ...facts }: InToml): HostSettings {

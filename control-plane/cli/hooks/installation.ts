@@ -1,5 +1,5 @@
-// Puts our hooks into a host's settings and takes them out again. Taking them out leaves what was there before, and nothing
-// else: what was made for them on the way is in `records.ts`.
+// Adds our hooks to a host's settings and removes them again. The removal restores exactly the earlier state, because
+// `records.ts` records what was created for the hooks.
 import { realpath } from 'node:fs/promises';
 import { hosts, type HostName } from '@tollgate/proto/contract';
 import { isDeepStrictEqual } from 'node:util';
@@ -38,11 +38,11 @@ export async function installHooks(here: Here, host: HostName, scope: Scope, way
   return { host, path, changed: true };
 }
 
-/** Where ours stand as they are wanted they stay in their place, whatever stands behind them now. */
+/** If our hooks are already as wanted, they stay in their place, whatever follows them. */
 const isAsBefore = (settings: HostSettings, before: string, after: string): boolean =>
   after === before || (settings.ours !== undefined && isDeepStrictEqual(settings.ours(before), settings.ours(after)));
 
-/** After an install that failed: the key that was kept for it goes, where no other hooks ask with it. */
+/** After a failed install: removes the key that was stored for it, if no other hooks use it. */
 export async function dropUnusedConnection(here: Here, host: HostName, scope: Scope): Promise<void> {
   if (await areInstalled(here)) return;
   await removeSettings(connectionPath(here));
@@ -62,7 +62,7 @@ export async function uninstallHooks(here: Here, host: HostName, scope: Scope): 
     if (before !== null && after !== null && changed) await replaceSettings(path, after, before);
   });
   await removeOldCopy(path);
-  // The file was made for our hooks too.
+  // The file was also created for our hooks.
   if (after !== null && known.file && settings.isBare(after)) await removeSettings(path);
   await removeFolders(known.folders);
   await dropRecord(here, path, () => areInstalled(here));
@@ -75,14 +75,17 @@ interface OwnEdit {
   readonly after: string;
 }
 
-/** The user's settings hold what the host keeps of hooks in another file. Edited before anything is written. */
+/**
+ * The user's settings contain what the host stores about hooks in another file. The edit is computed before anything is
+ * written.
+ */
 async function followInOwn(
   here: Here,
   settings: HostSettings,
   departure: Parameters<NonNullable<HostSettings['follow']>>[1],
 ): Promise<OwnEdit | null> {
   const path = settings.file('user', here, here.cwd);
-  // In the settings of the user themselves it is part of the other edit.
+  // For the user's own settings, this change is part of the other edit.
   if (settings.follow === undefined || (await namesOf(path)).some((name) => departure.names.includes(name))) return null;
   const before = await readSettings(path);
   if (before === null) return null;
@@ -90,7 +93,7 @@ async function followInOwn(
   return after === before ? null : { path, before, after };
 }
 
-/** Both files or neither. */
+/** Writes both files or neither. */
 async function writeBoth<T>(own: OwnEdit | null, write: () => Promise<T>): Promise<T> {
   if (own === null) return write();
   await replaceSettings(own.path, own.after, own.before);
@@ -102,13 +105,13 @@ async function writeBoth<T>(own: OwnEdit | null, write: () => Promise<T>): Promi
   }
 }
 
-/** Whether any host has hooks of ours, as far as can be seen from here. */
+/** Whether any host has hooks of ours, as far as this process can see. */
 async function areInstalled(here: Here): Promise<boolean> {
   for (const host of hosts)
     for (const scope of ['user', 'project'] as const) {
       const path = hostSettings[host].file(scope, here, here.cwd);
       const text = await readSettings(path).catch(() => null);
-      // What cannot be read may hold them.
+      // A file that cannot be read may contain them.
       if (text !== null && hasOurs(hostSettings[host], text)) return true;
     }
   return false;
@@ -135,7 +138,7 @@ export async function findHooks(here: Here, host: HostName, scope: Scope): Promi
   return { path, text: text ?? '', installed: text === null ? null : withPlace(path, () => hostSettings[host].installed(text)) };
 }
 
-/** A file by all its names. */
+/** Returns all names of a file. */
 export const namesOf = async (path: string): Promise<readonly string[]> => [...new Set([path, await realpath(path).catch(() => path)])];
 
 function withPlace<T>(path: string, work: () => T): T {

@@ -1,19 +1,19 @@
-// Settings in JSON, or JSON with comments and trailing commas, as jsonc-parser reads them: a tree that knows where everything
-// stands, because what is edited is the text. What it would only guess at is refused with its place.
+// Reads settings in JSON, or JSON with comments and trailing commas, with jsonc-parser. The result is a tree with text
+// positions, because edits are made in the text. Ambiguous input is rejected with its place.
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import { BadSettings } from './bad-settings.ts';
 
 export type { Node } from 'jsonc-parser';
 
 export const startOf = ({ offset }: Node): number => offset;
-/** Behind the last character. */
+/** The offset after the last character. */
 export const endOf = ({ offset, length }: Node): number => offset + length;
 
 export const byteOrderMark = '\uFEFF';
 
-/** `text` with the mark that some editors put before it; the places of nodes are those in `text`. */
+/** `text` may begin with the byte order mark that some editors write. The positions of nodes refer to `text`. */
 export function parseJsonc(text: string): Node {
-  // Of the same length, and blank.
+  // A space of the same length replaces the mark.
   const read = text.startsWith(byteOrderMark) ? ` ${text.slice(1)}` : text;
   const errors: ParseError[] = [];
   const root = parse(read, errors);
@@ -38,7 +38,7 @@ const wordsOf = ({ error }: ParseError): string =>
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toLowerCase()}`;
 
-/** Of a name that stands twice a host reads the one or the other. */
+/** If a name occurs twice, a host may read either value. */
 function refuseTwice(text: string, node: Node): void {
   const names = new Set<string>();
   for (const child of node.children ?? []) {
@@ -49,21 +49,21 @@ function refuseTwice(text: string, node: Node): void {
   }
 }
 
-/** Objects as JSON.parse makes them, whatever their names. */
+/** Returns objects as JSON.parse creates them, whatever their names. */
 export function valueOf(node: Node): unknown {
   if (node.type === 'array') return elementsOf(node).map(valueOf);
   if (node.type !== 'object') return node.value;
   return Object.fromEntries(elementsOf(node).map((member) => [keyOf(member), valueOf(memberValue(member) ?? member)]));
 }
 
-/** Of a member of an object. */
+/** The key of a member of an object. */
 export const keyOf = (member: Node): string => String(member.children?.[0]?.value);
 export const memberValue = (member: Node): Node | undefined => member.children?.[1];
 
-/** Of an object its members, of a list its items. */
+/** The members of an object, or the items of a list. */
 export const elementsOf = (container: Node): readonly Node[] => container.children ?? [];
 
-/** The value of a member. */
+/** Returns the value of a member. */
 export function memberOf(node: Node, key: string): Node | undefined {
   const member = node.type === 'object' ? elementsOf(node).find((one) => keyOf(one) === key) : undefined;
   return member === undefined ? undefined : memberValue(member);

@@ -1,18 +1,18 @@
-// Whether the line of a hook blocks a call as it should. Apart from whether it is ours: a line that starts us may still run the call
-// whatever we answer.
+// Checks whether the line of a hook blocks a call correctly. This is separate from whether the line is ours: a line
+// that starts tollgate may still run the call whatever tollgate answers.
 import type { HostName } from '@tollgate/proto/contract';
 import { type HookLine, hookLine, orExit, orSay, type Start, startIn } from './command-line.ts';
 import type { Shell, ShellCommand } from './shell-line.ts';
 
 /**
- * Why a line does not block a call as it should, in words; null: it starts us and nothing else, and the host gets our exit code, or
- * what denies in its place.
+ * Returns why a line does not block a call correctly, in words. Null: the line starts tollgate and nothing else, and
+ * the host receives the exit code of tollgate, or a denial instead of it.
  */
 export function lineProblem(host: HostName, text: string, shell: Shell): string | null {
   const start = startIn(host, text, [shell]);
   const problem = start === null ? 'does something else than to start tollgate' : problemOf(host, start);
   if (problem === null) return null;
-  // What only looks like the start of a program is no example of one.
+  // Text that only looks like the start of a program is not used as an example.
   const line = (start ?? startIn(host, text))?.line ?? null;
   const right = line === null ? '' : `, such as ${JSON.stringify(rightLine(host, line, shell))}`;
   return `the line ${JSON.stringify(text)} ${problem}; right is what tollgate hooks install ${host} writes${right}`;
@@ -31,7 +31,7 @@ function problemOf(host: HostName, { command, before, behind, end, unknown, guar
   return `ends with something else than what tollgate ended with: ${JSON.stringify(more)}`;
 }
 
-/** Copilot CLI takes an answer only, whatever the code. */
+/** Copilot CLI reads only an answer, whatever the exit code. */
 const saysIt = (host: HostName): boolean => host === 'copilot-cli';
 
 function denies(host: HostName, command: ShellCommand | undefined): boolean {
@@ -44,7 +44,7 @@ const wordsOf = ({ words }: ShellCommand): string => words.map(({ text }) => tex
 
 function rightLine(host: HostName, line: HookLine, shell: Shell): string {
   const bare = hookLine(host, line);
-  // Their plugins deny whatever we do not answer.
+  // Their plugins deny every call that tollgate does not answer.
   if (host === 'opencode' || host === 'cline') return bare;
   return saysIt(host) ? orSay(bare, '…', shell) : orExit(bare, shell);
 }

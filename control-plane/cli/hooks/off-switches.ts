@@ -1,5 +1,6 @@
-// The settings by which a host's own user, project or machine switches its hooks off, whatever hooks stand there. Looked for
-// in every file that the host reads: which of two files wins is not asked, because in another folder it may be the other.
+// Finds the settings with which a user, a project or a machine switches off the hooks of a host, whatever hooks are
+// installed. Every file that the host reads is searched. Which file has priority is not considered, because it may be
+// another one in another folder.
 import type { HostName } from '@tollgate/proto/contract';
 import { isRow } from '../answer.ts';
 import { Failure } from '../failure.ts';
@@ -11,21 +12,21 @@ import type { Here } from './records.ts';
 import { readSettings } from './settings-file.ts';
 import { parseToml } from './toml.ts';
 
-/** What in a file's text switches our hooks off, as it is written there. */
+/** Returns what in a file's text switches our hooks off, as it is written there. */
 type Look = (text: string) => readonly string[];
 
 interface Switches {
-  /** Of the user and of the project. */
+  /** The files of the user and of the project. */
   readonly files: (here: Here) => readonly string[];
   readonly look: Look;
-  /** Of the machine, for everybody. */
+  /** The files of the machine, for all users. */
   readonly machine: (here: Here) => readonly string[];
   readonly lookAtMachine?: Look;
-  /** Variables that do, where they are set for us as they are for the host. */
+  /** Environment variables that switch hooks off, if they are set for this process as they are for the host. */
   readonly environment?: (env: Here['env']) => readonly string[];
 }
 
-/** Where hooks are switched off, with the file; also what could not be looked into. */
+/** Returns where hooks are switched off, with the file. Also returns files that could not be read. */
 export async function offSwitches(here: Here, host: HostName): Promise<readonly string[]> {
   const { look, lookAtMachine = look, environment } = switchesOf[host];
   const { own, machine } = filesOf(here, host);
@@ -34,7 +35,7 @@ export async function offSwitches(here: Here, host: HostName): Promise<readonly 
   return [...set.map((name) => `${name} in the environment switches hooks off`), ...found.flat()];
 }
 
-/** Every file that the host reads settings from: the user's and the project's, and the machine's. */
+/** Returns every file from which the host reads settings: of the user and the project, and of the machine. */
 export function filesOf(here: Here, host: HostName): { readonly own: readonly string[]; readonly machine: readonly string[] } {
   const { files, machine } = switchesOf[host];
   const scopes = (['user', 'project'] as const).map((scope) => hostSettings[host].file(scope, here, here.cwd));
@@ -52,7 +53,7 @@ async function lookInto(path: string, look: Look): Promise<readonly string[]> {
   }
 }
 
-/** A key with its containers, and the value that switches off. */
+/** A key with its containers, and the value that switches hooks off. */
 type Off = readonly [path: string, value: boolean];
 
 const inJson =
@@ -111,7 +112,7 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
         'managed_config.toml',
       ]),
   },
-  // It has none that a file says.
+  // Cursor has no such setting in a file.
   cursor: { files: () => [], look: () => [], machine: () => [] },
   'gemini-cli': {
     files: () => [],
@@ -140,7 +141,7 @@ const switchesOf: Readonly<Record<HostName, Switches>> = {
     look: inJson([disableAll]),
     machine: () => [],
   },
-  // It has one in its environment alone, and on its command line.
+  // OpenCode has a switch only in its environment and on its command line.
   opencode: { files: () => [], look: () => [], machine: () => [], environment: (env) => (env['OPENCODE_PURE'] ? ['OPENCODE_PURE'] : []) },
   cline: {
     files: (here) => {

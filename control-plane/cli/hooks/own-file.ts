@@ -1,4 +1,5 @@
-// Hosts that load a plugin: a whole file that is ours, in a folder of theirs. A file that is not ours is neither overwritten nor removed.
+// Hosts that load a plugin: the whole file is ours, in a folder of the host. A file that is not ours is neither
+// overwritten nor removed.
 import type { HostName } from '@tollgate/proto/contract';
 import { commandOf, type HostFacts, type HostSettings } from './host.ts';
 import { BadSettings } from './bad-settings.ts';
@@ -9,7 +10,7 @@ import { commandIn } from './plugin-text.ts';
 
 interface InOwnFile extends Omit<HostFacts, 'before' | 'home'> {
   readonly folder: HostSettings['folder'];
-  /** All that is in the file. */
+  /** Returns the whole content of the file. */
   readonly written: (command: string) => string;
 }
 

@@ -1,8 +1,9 @@
-// Paths as the machine that they are for writes them. Pure: tests ask for those of machines on which they do not run.
+// Builds paths in the format of a given platform. The functions are pure, so tests can use platforms on which they do
+// not run.
 import { posix, win32 } from 'node:path';
 
 export interface OnPlatform {
-  /** Absent: the one that this process runs on. */
+  /** Absent: the platform of this process. */
   readonly platform?: NodeJS.Platform;
 }
 
@@ -10,7 +11,7 @@ export const platformOf = ({ platform = process.platform }: OnPlatform): NodeJS.
 
 export const pathsOf = (on: OnPlatform): typeof posix => (platformOf(on) === 'win32' ? win32 : posix);
 
-/** Where a program of this name may be, in the order in which a shell looks. */
+/** Returns where a program with one of these names may be, in the search order of a shell. */
 export function programPaths(
   names: readonly string[],
   on: OnPlatform & { readonly env: Readonly<Record<string, string | undefined>> },

@@ -1,12 +1,13 @@
-// The plugins of ours that OpenCode and Cline load: plain JavaScript without dependencies, which starts `tollgate hook` for each call and denies
-// whatever it does not answer. One text for each command, so that a file that was edited is told from ours.
+// Our plugins for OpenCode and Cline: plain JavaScript without dependencies. A plugin starts `tollgate hook` for each
+// call and denies every call that it does not answer. The text depends only on the command, so that an edited file can
+// be recognised.
 
-/** The first line of every file of ours. */
+/** The first line of every plugin file of ours. */
 export const pluginMark = '// tollgate: this file is written by `tollgate hooks install`, and removed by `tollgate hooks uninstall`.';
 
 const commandLine = /^const command = (".*");$/m;
 
-/** The command that a file of ours starts; null: it is none of ours. */
+/** Returns the command that our plugin file starts; null: the file is not ours. */
 export function commandIn(text: string): string | null {
   if (!text.startsWith(`${pluginMark}\n`)) return null;
   try {
@@ -17,7 +18,7 @@ export function commandIn(text: string): string | null {
   }
 }
 
-/** What both plugins do: ask, and take all that is no answer for a denial. */
+/** The code of both plugins: it asks, and treats everything that is not an answer as a denial. */
 const asking = (command: string, waitMs: number): string => `${pluginMark}
 import { spawn } from 'node:child_process';
 
@@ -179,9 +180,9 @@ export const plugin = {
 export default plugin;
 `;
 
-/** Above what \`tollgate hook\` waits. */
+/** More than the time limit of `tollgate hook`. */
 const opencodeWaitMs = 10_000;
-/** Cline ends the whole run, without a word to the model, once a hook takes 3 s. */
+/** If a hook takes 3 s, Cline ends the whole run without informing the model. */
 const clineWaitMs = 2_500;
 
 export const pluginTexts = {

@@ -1,4 +1,5 @@
-// What was made for our hooks, kept next to the profiles: so that taking them out leaves what was there before, and nothing else.
+// Records what was created for our hooks, in a file next to the profiles, so that an uninstall restores exactly the
+// earlier state.
 import { configFolder, connectionPath } from './connection.ts';
 import { dirname } from 'node:path';
 import { isRow, type Row } from '../answer.ts';
@@ -10,15 +11,15 @@ import { makeFolder, readSettings, removeFolders, removeSettings, writeWhole } f
 export type Here = Pick<World, 'env' | 'home' | 'cwd'> & { readonly platform?: NodeJS.Platform };
 
 export interface Made {
-  /** In the file, in the words of who edits it. */
+  /** What was created in the file, in the format of the code that edits it. */
   readonly made: readonly string[];
-  /** The file too. */
+  /** Whether the file was created too. */
   readonly file: boolean;
-  /** And these folders, outermost first. */
+  /** The folders that were created too, outermost first. */
   readonly folders: readonly string[];
 }
 
-/** Of our own folder: a name that no settings have. */
+/** The record of our own folder. No settings file has this name. */
 const ownFolder = '';
 
 const recordPath = (here: Here): string => pathsOf(here).join(configFolder(here), 'hooks.json');
@@ -28,7 +29,7 @@ async function readRecords(here: Here): Promise<Row | null> {
   if (text === null) return null;
   const value = parsed(text);
   if (isRow(value)) return value;
-  // Taken for empty, it would leave what was made for hooks of ours.
+  // If the file were read as empty, what was created for our hooks would never be removed.
   throw new Failure(
     `${recordPath(here)} must be one JSON object: it says what was made for hooks of ours. Correct it, or delete it: then what hooks leave empty stays, and ${connectionPath(here)} too`,
   );
@@ -44,7 +45,7 @@ function parsed(text: string): unknown {
 
 const textsIn = (value: unknown): readonly string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
 
-/** Null: nothing is known of it. */
+/** Null: there is no record. */
 export async function readRecord(here: Here, path: string): Promise<Made | null> {
   const record = (await readRecords(here))?.[path];
   return isRow(record) ? { made: textsIn(record['made']), file: record['file'] === true, folders: textsIn(record['folders']) } : null;
@@ -55,7 +56,7 @@ export async function writeRecord(here: Here, path: string, record: Made): Promi
   await writeOwn(here, recordPath(here), { ...others, [path]: record });
 }
 
-/** Keeps the address and key that `tollgate hook` asks with. */
+/** Stores the address and key that `tollgate hook` uses. */
 export async function keepConnection(here: Here, connection: { readonly sidecar: string; readonly key: string }): Promise<string> {
   const path = connectionPath(here);
   await writeOwn(here, path, connection);
@@ -68,11 +69,11 @@ async function writeOwn(here: Here, path: string, value: unknown): Promise<void>
   if (folders.length > 0) await writeRecord(here, ownFolder, { made: [], file: false, folders });
 }
 
-/** Without those of files that are gone, such as those of a project that was deleted. */
+/** Returns the records without those of files that no longer exist, such as files of a deleted project. */
 async function thatAreThere(records: Row): Promise<Row> {
   const found = await Promise.all(
     Object.entries(records).map(async ([path, record]) => {
-      // What cannot be read may be there.
+      // A file that cannot be read may exist.
       const isThere = path === ownFolder || (await readSettings(path).catch(() => '')) !== null;
       return isThere ? [[path, record] as const] : [];
     }),
@@ -80,7 +81,7 @@ async function thatAreThere(records: Row): Promise<Row> {
   return Object.fromEntries(found.flat());
 }
 
-/** With the last hooks go the key and all that is known of them; `isNeeded`: other hooks still ask with the key. */
+/** With the last hooks, the key and all records are removed. `isNeeded`: whether other hooks still use the key. */
 export async function dropRecord(here: Here, path: string, isNeeded: () => Promise<boolean>): Promise<void> {
   const records = await readRecords(here);
   if (records === null) return;

@@ -1,5 +1,5 @@
-// Reads and replaces a settings file that is somebody else's: whole or not at all, with the mode it has, through a link to
-// where it really is. A read-only file is left as it is.
+// Reads and replaces a settings file of another program. The file is replaced completely or not changed, and keeps its
+// mode. A link is followed to the real file. A read-only file is left unchanged.
 import { randomBytes } from 'node:crypto';
 import { access, constants, mkdir, open, readFile, readlink, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { Failure } from '../failure.ts';
 
 const bytesMax = 4 * 1024 * 1024;
 
-/** Null where there is none. */
+/** Null when the file does not exist. */
 export async function readSettings(path: string): Promise<string | null> {
   try {
     const bytes = await readFile(path);
@@ -20,7 +20,10 @@ export async function readSettings(path: string): Promise<string | null> {
   }
 }
 
-/** `before`: what was read of it; where it has changed since, nothing is written. The folders that were made for it. */
+/**
+ * `before`: the content that was read. If the file has changed since then, nothing is written. Returns the folders that
+ * were created for it.
+ */
 export async function replaceSettings(path: string, text: string, before: string | null): Promise<readonly string[]> {
   try {
     const target = await targetOf(path);
@@ -37,7 +40,7 @@ export async function replaceSettings(path: string, text: string, before: string
   }
 }
 
-/** Those that were not there before, outermost first. */
+/** Returns the folders that did not exist before, outermost first. */
 export async function makeFolder(folder: string, mode?: number): Promise<readonly string[]> {
   const first = await mkdir(folder, { recursive: true, ...(mode === undefined ? {} : { mode }) });
   if (first === undefined) return [];
@@ -49,24 +52,24 @@ export async function makeFolder(folder: string, mode?: number): Promise<readonl
   return made;
 }
 
-/** Those that are empty: what another program put there stays, with its folder. */
+/** Removes only empty folders. A folder with files of another program stays. */
 export async function removeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders.toReversed()) await rmdir(folder).catch(() => undefined);
 }
 
-/** A link to it stays. */
+/** A link to the file stays. */
 export async function removeSettings(path: string): Promise<void> {
   await rm(await targetOf(path), { force: true });
 }
 
-/** The copy that older versions left: after an edit that is proven it is of no use, and says what was there long ago. */
+/** Removes the copy that older versions created. After a proven edit it is useless, and its content is outdated. */
 export async function removeOldCopy(path: string): Promise<void> {
   await rm(`${await targetOf(path)}.before-tollgate`, { force: true });
 }
 
 const linksMax = 40;
 
-/** Where a path leads by its links, whether there is a file or not. */
+/** Follows the links of a path, whether the file exists or not. */
 async function targetOf(path: string): Promise<string> {
   let target = path;
   for (let links = 0; links < linksMax; links++) {
@@ -78,7 +81,7 @@ async function targetOf(path: string): Promise<string> {
   throw new Failure(`${path} is a link that leads nowhere`);
 }
 
-/** Null: there is no such file. */
+/** Null: the file does not exist. */
 async function modeOf(path: string): Promise<number | null> {
   try {
     return (await stat(path)).mode & 0o777;
@@ -88,7 +91,7 @@ async function modeOf(path: string): Promise<number | null> {
   }
 }
 
-/** Whoever may write everything heeds the mode too. */
+/** The mode counts even for a user who may write every file. */
 const isWritable = async (path: string, mode: number): Promise<boolean> =>
   (mode & 0o222) !== 0 &&
   access(path, constants.W_OK).then(

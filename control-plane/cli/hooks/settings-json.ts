@@ -1,19 +1,20 @@
-// The hooks that a host reads from settings in JSON: ours put in among others, found again, and taken out. Before a text is
-// given back it is read again: what it says is what was there, with ours or without, or it is refused.
+// Edits the hooks that a host reads from JSON settings: adds ours, finds them, and removes them. Before a text is
+// returned, it is parsed again. Its content must be the earlier content with or without our hooks; otherwise the edit
+// is rejected.
 import { isDeepStrictEqual } from 'node:util';
 import { isRow, type Row } from '../answer.ts';
 import { BadSettings, unprovenEdit } from './bad-settings.ts';
 import { insertInto, removeFrom } from './edit-jsonc.ts';
 import { byteOrderMark, elementsOf, keyOf, memberOf, memberValue, type Node, parseJsonc, startOf, valueOf } from './jsonc.ts';
 
-/** What is to stand under each event. */
+/** The wanted entry for each event. */
 export type Wanted = readonly (readonly [event: string, entry: unknown])[];
 
 interface Edited {
   readonly text: string;
   /**
-   * What `removeHooks` has to know: the names of containers that were not there before, and behind `*=` the blanks of a file
-   * that had nothing else.
+   * What `removeHooks` must know: the names of containers that did not exist before, and after `*=` the whitespace of a
+   * file that contained nothing else.
    */
   readonly made: readonly string[];
 }
@@ -39,7 +40,7 @@ function eventIn(text: string, hooks: Node | null, event: string): Node | null {
 
 const isBlank = (text: string): boolean => text.trim() === '';
 
-/** `text` blank: there is no file yet. `head`: what else the file must say. */
+/** `text` blank: there is no file yet. `head`: the other fields that the file must contain. */
 export function addHooks(text: string, wanted: Wanted, head: Readonly<Record<string, unknown>>): Edited {
   let edited = isBlank(text) ? `${text.startsWith(byteOrderMark) ? byteOrderMark : ''}{}\n` : text;
   const before = valueOf(parseJsonc(edited));
@@ -67,7 +68,7 @@ export function addHooks(text: string, wanted: Wanted, head: Readonly<Record<str
   return { text: edited, made };
 }
 
-/** What the text is to say, worked out on its value alone. */
+/** The expected content, computed from the value alone. */
 function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string, unknown>>): unknown {
   const root: Row = isRow(before) ? before : {};
   const hooks: Record<string, unknown> = { ...(isRow(root['hooks']) ? root['hooks'] : {}) };
@@ -80,7 +81,7 @@ function withHooks(before: unknown, wanted: Wanted, head: Readonly<Record<string
 
 type IsOurs = (handler: unknown) => boolean;
 
-/** Takes out every handler that `isOurs`, and the containers of `made` that are empty then. */
+/** Removes every handler that `isOurs`, and the containers of `made` that are then empty. */
 export function removeHooks(text: string, isOurs: IsOurs, made: readonly string[]): string {
   if (isBlank(text)) return text;
   const blank = made.find((one) => one.startsWith(blankMark))?.slice(blankMark.length);
@@ -91,7 +92,7 @@ export function removeHooks(text: string, isOurs: IsOurs, made: readonly string[
     if (next === null) break;
     edited = next;
   }
-  // Others' hooks where there were none need what we said for them.
+  // Other hooks that were added later still need the fields that we added for ours.
   const isNew = names.includes('hooks');
   for (const name of names) edited = removeIfEmpty(edited, name, isNew);
   const wanted = withoutEmpty(withoutOurs(valueOf(parseJsonc(text)), isOurs), names);
@@ -99,10 +100,13 @@ export function removeHooks(text: string, isOurs: IsOurs, made: readonly string[
   return edited.trim() === '{}' ? (blank ?? edited) : edited;
 }
 
-/** What the file must say goes last. */
+/** The fields that the file must contain are removed last. */
 const depthOf = (name: string): number => (eventOf(name) === null ? (name === 'hooks' ? 1 : 0) : 2);
 
-/** The first of ours that is there, with the containers of `names` that hold nothing else; null: there is none. */
+/**
+ * Removes our first handler, and the containers of `names` that contain nothing else; null: there is no handler of
+ * ours.
+ */
 function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): string | null {
   const root = objectIn(text, parseJsonc(text), 'the file');
   const hooks = hooksIn(text, root);
@@ -124,7 +128,7 @@ function removeOne(text: string, isOurs: IsOurs, names: ReadonlySet<string>): st
   return null;
 }
 
-/** A group that is left with nothing to do goes too. */
+/** A group without another handler is removed too. */
 function placeIn(list: Node, isOurs: IsOurs): { readonly container: Node; readonly at: number } | null {
   for (const [at, item] of elementsOf(list).entries()) {
     if (isOurs(valueOf(item))) return { container: list, at };
@@ -145,10 +149,13 @@ function removeIfEmpty(text: string, name: string, isNew: boolean): string {
   return removeFrom(text, container, at);
 }
 
-/** Of `hooks.<event>`. */
+/** Returns the event of `hooks.<event>`. */
 const eventOf = (name: string): string | null => /^hooks\.(.*)$/s.exec(name)?.[1] ?? null;
 
-/** Of a container whether nothing is in it; what the file must say goes with the last hook. */
+/**
+ * A container is empty if it contains nothing. A field that the file must contain counts as empty after the last hook
+ * is gone.
+ */
 function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
   if (!isRow(root)) return false;
   const event = eventOf(name);
@@ -159,7 +166,7 @@ function isEmpty(root: unknown, name: string, isNew: boolean): boolean {
   return isRow(value) ? Object.keys(value).length === 0 : hooks === undefined || !isNew;
 }
 
-/** What is to be left, worked out on the value alone. */
+/** The expected remaining content, computed from the value alone. */
 function withoutOurs(root: unknown, isOurs: IsOurs): unknown {
   if (!isRow(root) || !isRow(root['hooks'])) return root;
   const hooks = Object.entries(root['hooks']).map(([event, list]) => [event, Array.isArray(list) ? othersOf(list, isOurs) : list]);
@@ -189,13 +196,15 @@ function withoutEmpty(root: unknown, names: readonly string[]): unknown {
 
 const without = (row: Row, key: string): Row => Object.fromEntries(Object.entries(row).filter(([name]) => name !== key));
 
-/** Whether it says nothing at all. */
+/** Whether the file has no content. */
 export const saysNothing = (text: string): boolean => {
   const root = isBlank(text) ? null : parseJsonc(text);
   return root === null || (root.type === 'object' && elementsOf(root).length === 0);
 };
 
-/** Every handler under an event, with the event and the group that it stands in: itself, where there are none. */
+/**
+ * Returns every handler under an event, with its event and its group; without a group, the handler itself is the group.
+ */
 export function handlersIn(text: string): readonly (readonly [event: string, handler: unknown, group: unknown])[] {
   if (isBlank(text)) return [];
   const hooks = hooksIn(text, objectIn(text, parseJsonc(text), 'the file'));

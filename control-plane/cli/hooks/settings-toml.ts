@@ -1,7 +1,8 @@
-// The hooks that Codex reads from config.toml: a table of ours at the end of each event's list, behind the last line that
-// says something, which is where Codex itself puts new tables. TOML lets tables of a list be added there, unless the file says
-// `hooks` in another form; such a file is refused with the place. Ours are found by what the file says, however it is written.
-// Codex knows hooks by their position, so another install replaces ours in place, and what leaves is told as `removalsIn`.
+// Edits the hooks that Codex reads from config.toml. A table of ours is added to the end of each event's list, after
+// the last line with content, where Codex itself adds tables. TOML allows this unless the file writes `hooks` in
+// another form; such a file is rejected with the place. Our tables are found by the content of the file, in any
+// notation. Codex identifies hooks by their position. Therefore a later install replaces our tables in place, and
+// removals are reported as in `removalsIn`.
 import { isRow, type Row } from '../answer.ts';
 import { BadSettings, unprovenEdit } from './bad-settings.ts';
 import { isAlone, type IsOurs, type Leaves, leavesForNew, listed, type Place, placesIn, withGroups, withoutPlace } from './hook-places.ts';
@@ -18,7 +19,7 @@ export interface Handler {
 type Table = readonly [event: string, handler: Handler];
 export type Tables = readonly Table[];
 
-/** With each of `tables` in place of what there is of ours, or else at the end. */
+/** Puts each of `tables` in place of our table, or at the end if ours does not exist. */
 export function putTables(text: string, tables: Tables, isOurs: IsOurs): string {
   const events = tables.map(([event]) => event);
   let edited = removeTables(text, { leaves: leavesForNew(isOurs, events), isOurs });
@@ -56,7 +57,7 @@ function addTables(text: string, tables: Tables): string {
   throw inAnotherForm(text, tables);
 }
 
-/** The lines up to the last that says something, and the comments and blanks behind. */
+/** Splits the text after the last line with content, before the comments and blank lines at the end. */
 function splitBehind(text: string): readonly [string, string] {
   const lines = linesOf(text);
   const last = lines.findLastIndex((line) => !/^\s*(?:#|$)/.test(line));
@@ -67,7 +68,7 @@ function joined(body: string, rest: string, tables: Tables): string {
   const newline = newlineOf(body + rest);
   const ours = tables.flatMap(([event, handler]) => linesFor(event, handler)).join(newline);
   if (body === '') return `${ours}${newline}${isBlank(linesOf(rest)[0]) ? newline : ''}${rest}`;
-  // A last line without a newline: then ours has none either.
+  // If the last line has no newline, our last line has none either.
   return body.endsWith('\n') ? `${body}${newline}${ours}${newline}${rest}` : `${body}${newline}${ours}`;
 }
 
@@ -84,7 +85,10 @@ const pairsOf = ({ type, command, timeout }: Handler): readonly string[] => [
 const withTables = (before: Row, tables: Tables): Row =>
   tables.reduce((root, [event, handler]) => withGroups(root, event, (groups) => [...groups, { hooks: [handler] }]), before);
 
-/** With the line that our tables cannot be added behind: of those that name hooks the last before which they can. */
+/**
+ * Returns an error at the line that prevents adding our tables: of the lines that name hooks, the last one before which
+ * the tables can be added.
+ */
 function inAnotherForm(text: string, tables: Tables): BadSettings {
   const words = 'hooks are written here in a form that tables cannot be added to; write them as [[hooks.PreToolUse]]';
   const lines = linesOf(text);
@@ -97,7 +101,7 @@ function inAnotherForm(text: string, tables: Tables): BadSettings {
   return new BadSettings(text, found, words);
 }
 
-/** Without each handler that leaves, and without our comments around those. */
+/** Removes each handler for which `leaves` is true, and our comments around these handlers. */
 export function removeTables(text: string, { leaves, isOurs }: { leaves: Leaves; isOurs: IsOurs }): string {
   let edited = text;
   for (;;) {
@@ -118,7 +122,7 @@ function withoutHandler(text: string, place: Place): string {
   const left = withoutTable(text, {
     begins: isAlone(place) ? isHeaderOf(place.event) : isHeaderOf(place.event, 'hooks'),
     wanted,
-    // Install put one blank line before all of ours.
+    // Install puts one blank line before all our tables.
     sharesBlank: isMarkedHeader,
   });
   const edited = left ?? withoutInline(text, commandIn(place.handler), wanted);
@@ -136,6 +140,6 @@ const isHeaderOf = (...names: readonly string[]) => {
   return (line: string): boolean => header.test(line);
 };
 
-/** As TOML writes it, whatever it holds. */
+/** Quotes any text for TOML. */
 const quoteToml = (text: string): string =>
   text.includes("'") || /[\u0000-\u001f\u007f]/.test(text) ? JSON.stringify(text).replaceAll('\u007f', '\\u007f') : `'${text}'`;

@@ -1,42 +1,42 @@
-// Splits the line that a host gives to a shell into its commands, as far as such a line is plain: words, quotes, redirections and
-// what joins commands. Pure. It runs nothing, and a variable is text to it: a line that does more is null, and its reader has to
-// say so.
+// Splits the line that a host passes to a shell into its commands, if the line is plain: words, quotes, redirections
+// and the operators between commands. The function is pure. It runs nothing and treats a variable as text. For a line
+// with anything else the result is null, and the caller must report that.
 
-/** Which shell reads it. `cmd` is that of Windows. */
+/** The shell that reads the line. `cmd` is the shell of Windows. */
 export type Shell = 'sh' | 'cmd' | 'powershell';
 
 interface Word {
   /** Without its quotes. */
   readonly text: string;
-  /** Where it stands in the line, with its quotes. */
+  /** The offsets in the line, including the quotes. */
   readonly from: number;
   readonly to: number;
 }
 
 export interface ShellCommand {
   readonly words: readonly Word[];
-  /** As they are written: `2>`, `<`, `>&`. */
+  /** The redirections as written: `2>`, `<`, `>&`. */
   readonly redirections: readonly string[];
-  /** What joins it to the one before; null: it is the first. */
+  /** The operator between the previous command and this one; null: this is the first. */
   readonly joined: string | null;
   readonly from: number;
 }
 
 export interface ShellLine {
   readonly commands: readonly ShellCommand[];
-  /** What stands behind the last command: `&`, `;`. */
+  /** The operator after the last command: `&`, `;`. */
   readonly end: string | null;
 }
 
 interface Grammar {
   readonly joints: RegExp;
   readonly redirection: RegExp;
-  /** What makes the next character a plain one. */
+  /** The character that makes the next character a plain one. */
   readonly escape: string;
-  /** What quotes as a whole, nothing in it being read. */
+  /** The quote character that quotes its whole content literally. */
   readonly literal: string;
   readonly comment: boolean;
-  /** What begins a group or a command in the place of a word; between double quotes too. */
+  /** What begins a group or a command in the place of a word. `beyondInQuotes`: the same between double quotes. */
   readonly beyond: RegExp;
   readonly beyondInQuotes: RegExp;
 }
@@ -73,10 +73,10 @@ const grammars: Readonly<Record<Shell, Grammar>> = {
 
 const keywords: ReadonlySet<string> = new Set(['!', '{', '}', 'if', 'for', 'while', 'until', 'case', 'function', 'time', '[[']);
 
-/** As much as cmd.exe takes. */
+/** The limit of cmd.exe. */
 const charactersMax = 8_191;
 
-/** Null: it has more than plain commands in it, or a quote that is left open, or it is too long. */
+/** Null: the line contains more than plain commands, has an open quote, or is too long. */
 export function parseShellLine(line: string, shell: Shell): ShellLine | null {
   if (line.length > charactersMax) return null;
   const grammar = grammars[shell];
@@ -89,7 +89,7 @@ export function parseShellLine(line: string, shell: Shell): ShellLine | null {
     if (!isEmpty) commands.push({ ...command, joined });
     const joint = matchAt(grammar.joints, line, command.to);
     if (joint === null) return { commands, end: isEmpty ? joined : null };
-    // Before the first command stands nothing but the `&` by which PowerShell starts what is quoted.
+    // Before the first command, the only operator is the `&` with which PowerShell starts a quoted program.
     const isCall = isEmpty && shell === 'powershell' && joint === '&';
     if (isEmpty && !isCall && joint !== '\n' && joint !== ';') return null;
     if (!isEmpty) joined = joint === '\n' || joint === '\r\n' ? ';' : joint;
@@ -161,7 +161,7 @@ function readQuoted(line: string, from: number, grammar: Grammar): { readonly te
   return null;
 }
 
-/** sh leaves a backslash before any other character: `"C:\node.exe"`. cmd knows no escape between quotes. */
+/** sh keeps a backslash before any other character: `"C:\node.exe"`. cmd has no escape between quotes. */
 const escapedInQuotes = ({ escape }: Grammar, next: string): boolean => (escape === '\\' ? /["$`\\\n]/.test(next) : escape === '`');
 
 const isBlank = (sign: string | undefined): boolean => sign === ' ' || sign === '\t';

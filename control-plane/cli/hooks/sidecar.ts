@@ -1,4 +1,4 @@
-// What can be seen of the resident sidecar from outside: whether it is there, what policy it has, and whether the key is good.
+// Checks the resident sidecar from outside: whether it answers, which policy it has, and whether the key is valid.
 import { isRow } from '../answer.ts';
 import { explainNetworkError } from '../refusals.ts';
 import type { World } from '../world.ts';
@@ -7,11 +7,11 @@ import { readConnection } from './connection.ts';
 
 export interface SidecarSeen {
   readonly url: string | null;
-  /** Null: nothing is wrong. */
+  /** Null: there is no problem. */
   readonly problem: string | null;
-  /** Of the policy it decides by, in words. */
+  /** The policy that the sidecar decides by, in words. */
   readonly policy: string | null;
-  /** Where the key came from. */
+  /** The source of the key. */
   readonly key: string | null;
 }
 

@@ -1,9 +1,10 @@
-// A handler of ours that was rewritten as an inline table: `PreToolUse = [{ hooks = [{ type = "command", … }] }]`. Of the
-// brackets around its command the pair is taken out, with the comma that joined it, without which the text says what it is to.
+// Edits a handler of ours that was rewritten as an inline table: `PreToolUse = [{ hooks = [{ type = "command", … }]
+// }]`. It removes a pair of brackets around the command, and the comma that joined it. The correct pair is the one
+// after whose removal the text has the expected content.
 import type { Row } from '../answer.ts';
 import { says } from './toml.ts';
 
-/** More brackets than ours can stand in. */
+/** More than the number of brackets that can surround our command. */
 const pairsMax = 12;
 
 export function withoutInline(text: string, command: string, wanted: Row): string | null {
@@ -15,7 +16,7 @@ export function withoutInline(text: string, command: string, wanted: Row): strin
   return null;
 }
 
-/** The same, with another table in its place. */
+/** The same, with another table instead. */
 export function replaceInline(text: string, { command, table, wanted }: { command: string; table: string; wanted: Row }): string | null {
   for (const [from, to] of bracesAround(text, command)) {
     const replaced = text.slice(0, from) + table + text.slice(to);
@@ -29,7 +30,7 @@ const bracesAround = (text: string, command: string): readonly (readonly [from: 
     bracketsBefore(text, at).flatMap((from) => bracketsBehind(text, at).map((to) => [from, to] as const)),
   );
 
-/** Where the last words of the command stand, which no way of quoting changes. */
+/** Returns the offsets of the last words of the command, which are the same in every way of quoting. */
 function placesOf(text: string, command: string): readonly number[] {
   const words = /[\w-]+ hook [\w-]+|hook [\w-]+/.exec(command)?.[0] ?? command;
   return [...text.matchAll(new RegExp(words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'g'))].map(({ index }) => index).slice(0, pairsMax);
@@ -44,7 +45,7 @@ const bracketsBefore = (text: string, at: number): readonly number[] =>
 const bracketsBehind = (text: string, at: number): readonly number[] =>
   [...text.slice(at).matchAll(/\}/g)].map(({ index }) => at + index + 1).slice(0, pairsMax);
 
-/** The span with the comma before it, with the one behind it, and alone. */
+/** Returns the span with the comma before it, with the comma after it, and without a comma. */
 function withComma(text: string, from: number, to: number): readonly (readonly [number, number])[] {
   const before = /,\s*$/.exec(text.slice(0, from));
   const behind = /^\s*,\s*/.exec(text.slice(to));

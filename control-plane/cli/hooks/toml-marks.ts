@@ -1,4 +1,5 @@
-// Our comments in the settings of Codex: behind the header of a table of ours, and in versions before 2026-11 around all of them.
+// Our comments in the settings of Codex: after the header of a table of ours, and in versions before 2026-11 around all
+// our tables.
 import { isRow } from '../answer.ts';
 import { isBlank, linesOf, newlineOf, parseToml, says, saidBy } from './toml.ts';
 
@@ -9,12 +10,12 @@ export const isMarkedHeader = (line: string): boolean => line.trimEnd().endsWith
 const firstMark = '# >>> tollgate: `tollgate hooks uninstall codex` removes this block';
 const ownLines: readonly string[] = [firstMark, '# <<< tollgate', headMark.trim()];
 
-/** Without those that stand alone, and those at a table that is not `ours`. */
+/** Removes our comments that are on their own lines, and our comments at a table that is not `ours`. */
 export function withoutMarks(text: string, isOurs: (table: unknown) => boolean): string {
   let lines = linesOf(text);
-  // From below: what is above stays where it is.
+  // From the end, so that earlier positions stay valid.
   for (const [at, line] of [...lines.entries()].toReversed()) {
-    // Where a table of ours stays behind the mark, the blank line before is that of the table from now on.
+    // If a table of ours follows the mark, the blank line before the mark belongs to that table from now on.
     if (ownLines.includes(line.trim()))
       lines = provenOr(lines, isOurs(tableAt(lines, at + 1)) ? lines.toSpliced(at, 1) : withoutLine(lines, at));
     else if (isMarkedHeader(line) && !isOurs(tableAt(lines, at))) lines = provenOr(lines, withoutTail(lines, at));
@@ -22,11 +23,11 @@ export function withoutMarks(text: string, isOurs: (table: unknown) => boolean):
   return lines.join('');
 }
 
-/** What looks like a comment may be inside a longer text. */
+/** Text that looks like a comment may be part of a longer string. */
 const provenOr = (lines: readonly string[], without: readonly string[]): readonly string[] =>
   says(without.join(''), parseToml(lines.join(''))) ? without : lines;
 
-/** With the blank line that was put before the first. */
+/** Also removes the blank line that was added before the first mark. */
 function withoutLine(lines: readonly string[], at: number): readonly string[] {
   const isFirst = lines[at]?.trim() === firstMark;
   const before = isFirst && isBlank(lines[at - 1]) ? at - 1 : at;
@@ -39,7 +40,10 @@ const withoutTail = (lines: readonly string[], at: number): readonly string[] =>
 
 const probe = 'tollgate_probe';
 
-/** The table of a list of hooks that the line begins: the one that says what is put behind it. */
+/**
+ * Returns the table of a list of hooks that begins at the line: the table that contains a probe key inserted after the
+ * line.
+ */
 function tableAt(lines: readonly string[], at: number): unknown {
   const line = lines[at] ?? '';
   const probed = [...lines.slice(0, at), line, line.endsWith('\n') ? '' : '\n', `${probe} = 1`, newlineOf(line), ...lines.slice(at + 1)];

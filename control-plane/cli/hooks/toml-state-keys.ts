@@ -1,11 +1,12 @@
-// Takes keys out of `hooks.state`, and renames others, wherever the text has them: `[hooks.state."…"]`, a line of
-// `[hooks.state]`, dotted keys, or an inline table. Each edit is proven by what the text says then; every other byte stays.
+// Removes keys from `hooks.state` and renames others, in every notation: `[hooks.state."…"]`, a line of
+// `[hooks.state]`, dotted keys, or an inline table. Each edit is proven by the content of the text after it. All other
+// bytes stay.
 import { isRow, type Row } from '../answer.ts';
 import { unprovenEdit } from './bad-settings.ts';
 import { statesIn } from './hook-places.ts';
 import { linesOf, parseToml, saidBy, says, withoutTable } from './toml.ts';
 
-/** Throws where an edit cannot be proven. */
+/** Throws when an edit cannot be proven. */
 export function changeStateKeys(text: string, gone: readonly string[], moves: ReadonlyMap<string, string>): string {
   if (gone.length === 0 && moves.size === 0) return text;
   const wanted = changedStates(parseToml(text), gone, moves);
@@ -30,7 +31,7 @@ const withStates = (root: Row, state: Row): Row => ({ ...root, hooks: { ...(isRo
 interface Token {
   readonly start: number;
   readonly end: number;
-  /** As it is written, with its quotes. */
+  /** The token as written, with its quotes. */
   readonly written: string;
 }
 
@@ -38,7 +39,7 @@ const probe = 'tollgate:probe';
 
 const probed = (text: string, { start, end }: Token): string => `${text.slice(0, start)}"${probe}"${text.slice(end)}`;
 
-/** Everywhere that the text has this key of `hooks.state`: what is a key there can be replaced by another. */
+/** Finds every place where the text has this key of `hooks.state`. At such a place, another key can replace it. */
 function tokensOf(text: string, key: string): readonly Token[] {
   const position = positionIn(key).replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const quoted = new RegExp(`"(?:[^"\\\\\\n]|\\\\.)*${position}"|'[^'\\n]*${position}'`, 'g');
@@ -47,7 +48,7 @@ function tokensOf(text: string, key: string): readonly Token[] {
     .filter((token) => decoded(token.written) === key && probe in statesIn(saidBy(probed(text, token)) ?? {}));
 }
 
-/** The part that is written alike in all forms. */
+/** The part of a key that is written the same in every notation. */
 const positionIn = (key: string): string => /(?::\w+:\d+:\d+)?$/.exec(key)?.[0] ?? '';
 
 const decoded = (written: string): string | undefined => Object.keys(saidBy(`${written} = 0`) ?? {})[0];
@@ -72,7 +73,7 @@ function withoutKey(text: string, key: string): string {
   }
 }
 
-/** Without the table or the pair that the token names; null: it cannot be proven. */
+/** Removes the table or the pair that the token names; null: the removal cannot be proven. */
 function withoutToken(text: string, token: Token): string | null {
   const said = parseToml(probed(text, token));
   const { [probe]: _, ...others } = statesIn(said);
@@ -92,14 +93,14 @@ function withoutToken(text: string, token: Token): string | null {
 
 type Span = readonly [start: number, end: number];
 
-/** More than what Codex writes for a hook has. */
+/** More than the entry that Codex writes for a hook contains. */
 const endsMax = 20;
 
-/** Whole lines. */
+/** Spans of whole lines. */
 const linesFrom = (text: string, start: number, behind: number): readonly Span[] =>
   [...text.slice(behind).matchAll(/\n|$/g)].slice(0, endsMax).map(({ index, 0: end }) => [start, behind + index + end.length] as const);
 
-/** A pair of an inline table: with the comma before it, with the one behind it, and alone. */
+/** The spans of a pair of an inline table: with the comma before it, with the comma after it, and without a comma. */
 function pairsAround(text: string, token: Token): readonly Span[] {
   const open = Math.max(text.lastIndexOf('{', token.start), text.lastIndexOf(',', token.start));
   const ends = [...text.slice(token.end).matchAll(/[,}\n]/g)].slice(0, endsMax).flatMap(({ index, 0: sign }) => {

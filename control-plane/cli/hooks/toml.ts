@@ -1,5 +1,5 @@
-// Settings in TOML as smol-toml reads them. It does not say where anything stands, so a span to take out is looked for among
-// whole lines, and proven: without it the text must say exactly what it is to say.
+// Reads settings in TOML with smol-toml. The library gives no positions. A span to remove is therefore searched among
+// whole lines and proven: without it, the text must have exactly the expected content.
 import { isDeepStrictEqual } from 'node:util';
 import { parse, TomlError } from 'smol-toml';
 import { isRow, type Row } from '../answer.ts';
@@ -33,16 +33,16 @@ export function saidBy(text: string): Row | null {
   }
 }
 
-/** Lines with what ends them. */
+/** Returns the lines with their line ends. */
 export const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** What is no TOML says nothing, and nothing equals that. */
+/** An invalid text never equals the wanted content. */
 export const says = (text: string, wanted: Row): boolean => {
   const said = saidBy(text);
   return said !== null && isDeepStrictEqual(settled(said), settled(wanted));
 };
 
-/** Without empty lists and tables below `hooks`: whether a header made one is no matter. */
+/** Removes empty lists and tables below `hooks`, because it does not matter whether a header created one. */
 function settled(root: Row): unknown {
   return plain({ ...root, hooks: pruned(root['hooks']) });
 }
@@ -57,7 +57,7 @@ function pruned(value: unknown): unknown {
 
 const isEmpty = (value: unknown): boolean => (Array.isArray(value) ? value.length === 0 : isRow(value) && Object.keys(value).length === 0);
 
-/** Objects of one kind, whatever library made them. */
+/** Converts all objects to one kind, whatever library created them. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (!isRow(value) || value instanceof Date) return value;
@@ -66,19 +66,19 @@ function plain(value: unknown): unknown {
 
 const byteOrderMark = '\uFEFF';
 
-/** Edits what is behind the byte order mark, where there is one. */
+/** Edits the text after the byte order mark, if there is one. */
 export const behindMark = (text: string, edit: (text: string) => string): string =>
   text.startsWith(byteOrderMark) ? byteOrderMark + edit(text.slice(1)) : edit(text);
 
 type IsLine = (line: string) => boolean;
 
-/** How far below its first line the span of a table is looked for. */
+/** How many lines after its first line the end of a table is searched. */
 const linesMax = 200;
 
 /**
- * The text without one table: the fewest lines, from one that `begins` on, without which it says `wanted`. A blank line
- * before them goes too, and at the beginning of the text the one behind; it is left to a line behind that `sharesBlank`.
- * Null: there are none.
+ * Returns the text without one table: it removes the fewest lines, from a line that `begins`, so that the text says
+ * `wanted`. A blank line before them is removed too, and at the beginning of the text the blank line after them. The
+ * blank line stays if the line after the table `sharesBlank`. Null: there is no such table.
  */
 export function withoutTable(
   text: string,
@@ -91,7 +91,10 @@ export function withoutTable(
   return sharesBlank(lines[to] ?? '') ? [...lines.slice(0, from), ...lines.slice(to)].join('') : cut(lines, from, to);
 }
 
-/** The text with other lines in place of one table: the fewest, from one that `begins` on, in whose place it says `wanted`. */
+/**
+ * Returns the text with other lines in place of one table. It replaces the fewest lines, from a line that `begins`, so
+ * that the text says `wanted`.
+ */
 export function replaceTable(
   text: string,
   { begins, table, wanted }: { begins: (line: string) => boolean; table: readonly string[]; wanted: Row },
@@ -115,12 +118,12 @@ function spanOfTable(
   begins: (line: string) => boolean,
   isProven: (from: number, to: number) => boolean,
 ): Span | null {
-  // From below: what begins later with the same end is fewer lines.
+  // From the end: of two spans with the same end, the one that begins later has fewer lines.
   for (const [from, line] of [...lines.entries()].toReversed()) {
     if (!begins(line)) continue;
     for (let to = from + 1; to <= Math.min(lines.length, from + linesMax); to++) {
       const next = lines[to];
-      // Between two lines of one table nothing can end.
+      // A table can end only before a header, a comment, a blank line, or the end of the text.
       if (next !== undefined && !/^\s*(?:[[#]|$)/.test(next)) continue;
       if (isProven(from, to)) return [from, to];
     }
@@ -132,7 +135,7 @@ function cut(lines: readonly string[], from: number, to: number): string {
   const before = isBlank(lines[from - 1]) ? lines.slice(0, from - 1) : lines.slice(0, from);
   const after = from === 0 && isBlank(lines[to]) ? lines.slice(to + 1) : lines.slice(to);
   const left = [...before, ...after].join('');
-  // Where the last line had no newline, the line before ours had none.
+  // If our last line had no newline, the line before our table had none.
   return to === lines.length && lines[to - 1]?.endsWith('\n') === false ? left.replace(/\r?\n$/, '') : left;
 }
 

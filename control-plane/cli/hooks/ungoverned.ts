@@ -1,4 +1,5 @@
-// Coding agents that have no hooks of ours, found on the machine: what they call is governed by another door, or by none.
+// Finds coding agents on this machine that cannot have hooks of ours. Their calls are governed in another way, or not
+// governed.
 import { type Here } from './records.ts';
 import { findProgram, isThere } from './host-version.ts';
 import { pathsOf } from './paths.ts';
@@ -6,7 +7,7 @@ import { pathsOf } from './paths.ts';
 interface Agent {
   readonly title: string;
   readonly programs: readonly string[];
-  /** In the user's home. */
+  /** Its path in the user's home. */
   readonly folder: readonly string[];
 }
 

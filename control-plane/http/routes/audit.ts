@@ -1,4 +1,5 @@
-// The audit log of tool calls, page by page, live and whole; and the events of the administration.
+// Routes of the audit log: tool calls as pages, as a live stream and as a whole export, and the events of the
+// administration.
 import { unreachable } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
@@ -78,7 +79,7 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
     answers: object({ entries: listOf(entryRef), count: integer, since: dateTime, limit: integer }, { next: text }),
     operation: queryAudit,
     schema: { params: inWorkspace, querystring: auditQuery },
-    // Unknown parameters are refused there, by name.
+    // The operation rejects unknown parameters by name.
     input: ({ query }) => ({ ...query }),
     answer: (page) => page,
   });
@@ -183,7 +184,7 @@ export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
   });
 }
 
-/** A note's `id` moves a client on that reconnects, also past what its filters left out. */
+/** The `id` of a note advances a client that reconnects, also past entries that its filters exclude. */
 function eventOf(item: TailItem): string {
   switch (item.kind) {
     case 'note':

@@ -1,4 +1,4 @@
-// What would be decided of a call, and why, without making it.
+// Explains how a call would be decided and why, without making the call.
 import { hosts, isTier, layers, nameProblem, parseAgentType, parts, redactionKinds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';

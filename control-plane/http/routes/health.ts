@@ -1,4 +1,4 @@
-// Whether it lives, whether it can serve, and its metrics. Open to whoever reaches the port; nothing secret is there.
+// Routes for liveness, readiness and metrics. They need no authentication, because they contain nothing secret.
 import type { FastifyInstance } from 'fastify';
 import type { AppDeps } from '../deps.ts';
 import { describe } from '../describe.ts';

@@ -1,5 +1,5 @@
-// Hooks: asked before and after a tool call by clients that speak this protocol, with a key of scope `govern`. A sidecar
-// process answers the same; see there for what each answer means.
+// Routes for hooks. Hook clients call them before and after a tool call, with a key of scope `govern`. A sidecar
+// process serves the same protocol; its code documents what each answer means.
 import { bounds, reasons } from '@tollgate/proto/contract';
 import { type HookRoutes, registerHooks } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifySchema } from 'fastify';
@@ -89,7 +89,7 @@ const words = {
   },
 } as const;
 
-/** What a client sends is checked where it is decided on; here it is shown. */
+/** Returns a schema for the document only. The code that decides the call validates the request. */
 function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {
   const { id, summary, description } = words[hook];
   const route = {
@@ -105,10 +105,10 @@ function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {
   return { ...schema, response: denying(schema.response, refusals[hook]) };
 }
 
-/** What is wrong with a request is no status here. */
+/** Malformed requests do not get these statuses here. */
 const decided = ['400', '413', '415'];
 
-/** Every refusal says its decision as well. */
+/** Adds the decision to the schema of every error answer. */
 function denying(response: unknown, body: JsonSchema): object {
   const answersBy = Object.entries(isObject(response) ? response : {}).filter(([status]) => !decided.includes(status));
   return Object.fromEntries(

@@ -106,7 +106,7 @@ function instantOf(text: string): Date {
   return instant;
 }
 
-/** Never the key: its last four characters, to know it by. */
+/** Shows the last four characters of the key for identification, never the key. */
 const shownKey = ({ pins, expiresAt, revokedAt, createdAt, ...key }: ApiKey) => ({
   ...key,
   ...pins,

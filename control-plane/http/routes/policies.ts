@@ -1,4 +1,5 @@
-// The documents of the four layers, each read, written and removed in the same way; the brake.
+// Routes of the policy documents of the four layers, which are read, written and removed in the same way; and of the
+// workspace freeze.
 import { isRole, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { isLead, requireAccessTo } from '../../domain/access/access.ts';
@@ -82,7 +83,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: `${admin}/agentTypePolicies/:key`,
     noun: 'AgentTypePolicy',
     words: 'the policy of an agent type',
-    // The router has decoded it once; nothing decodes it again.
+    // The router has decoded the segment once. It must not be decoded again.
     nameOf: (key) => accept(isAgentType, key, `the key in the path must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`),
     read: readAgentTypePolicy,
     write: putAgentTypePolicy,
@@ -95,7 +96,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
     url: `${admin}/userPolicies/:uid`,
     noun: 'UserPolicy',
     words: 'the policy of a user',
-    // It may be written before its member joins; it may not be written for what can never be a member.
+    // The policy may be written before its member joins. It must not be written for a uid that no member can have.
     nameOf: acceptUid,
     admit: (actor, uid) => requireAccessTo(actor, 'user-policy.write', uid),
     limit: ({ role, keyId }) => {
@@ -115,7 +116,7 @@ export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
 
 const isAgentType = (text: string): text is string => parseAgentType(text) !== null;
 
-/** What a path names, where it can be named at all. */
+/** Returns the name in the path, or throws when it is not a valid name. */
 function accept<T extends string>(is: (text: string) => text is T, text: string, otherwise: string): T {
   if (!is(text)) throw badRequest(otherwise);
   return text;
@@ -131,12 +132,12 @@ interface Document<N> {
   readonly url: string;
   readonly noun: string;
   readonly words: string;
-  /** The last segment of the path, as it is shown. */
+  /** The schema that the document shows for the last segment of the path. */
   readonly segment?: JsonSchema;
   readonly nameOf: (segment: string) => N;
-  /** Whether the actor may write what the last segment names, before it is known what. */
+  /** Checks whether the actor may write the document of the last segment. The segment is not parsed yet. */
   readonly admit?: (actor: Actor, segment: string) => void;
-  /** How often an actor may write; `often` says it in the document. */
+  /** Limits how often an actor may write. `often` describes the limit in the API document. */
   readonly limit?: (actor: Actor) => void;
   readonly often?: string;
   readonly read: Operation<N, object>;

@@ -1,4 +1,4 @@
-// All policy documents of the organisation at once: as a set, as they were, and back to how they were.
+// Routes for all policy documents of the organisation together: reading and writing the set, its history, and rollback.
 import { bounds } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';

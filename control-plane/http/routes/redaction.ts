@@ -1,4 +1,4 @@
-// What redaction makes of a value, without a call.
+// Previews the redaction of a value without a call.
 import type { FastifyInstance } from 'fastify';
 import { previewSchema } from '../../domain/policies/redaction.ts';
 import { previewRedaction } from '../../operations/policies/preview-redaction.ts';

@@ -1,4 +1,4 @@
-// Runs of agents: they are started here, answered whole or as they go on, listed, read and cancelled.
+// Routes of agent runs: start (with one result or a stream of events), list, read and cancel.
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { badRequest } from '../../domain/refusal.ts';
@@ -18,7 +18,7 @@ import { departureOf, sendStream } from '../stream-route.ts';
 
 const params = Type.Object({ id: Type.String() });
 const one = '/api/v1/runs/:id';
-/** On every answer of a run that has begun: also before its first event, and where it failed. */
+/** Set on every answer of a run that has begun, also before the first event and when the run failed. */
 const runIdHeader = 'X-Tollgate-Run-Id';
 const stream = {
   mediaType: 'text/event-stream',
@@ -108,7 +108,7 @@ go on than may at once;
       const answer = await inTrace(request.headers, () => operation(deps, actor, input, { signal }));
       void reply.header(runIdHeader, answer.id);
       if (answer.kind === 'result') return answer.result;
-      // What a client sees as an event, an operator sees in the log.
+      // The client receives the failure as an event. The operator sees it in the log.
       answer.ended.catch((error: unknown) => logRefusal(request, refusalOf(error)));
       return sendStream(
         deps,
@@ -119,11 +119,14 @@ go on than may at once;
   });
 }
 
-// Neither ends a line here, but for clients that read lines as JavaScript does.
+// These characters do not end a line here, but they do for clients that split lines as JavaScript does.
 const awkward = /[\u007f-\u009f\u2028\u2029]/g;
 const escaped = (one: string): string => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/** Events are numbered from 1. Nothing in one can end its line: JSON escapes what would. A comment goes first, so that a client hears at once. */
+/**
+ * Numbers the events from 1. No event can contain a line break, because JSON escapes it. The stream begins with a
+ * comment, so that the client receives something immediately.
+ */
 async function* framed({ id, events }: Extract<RunAnswer, { kind: 'stream' }>): AsyncGenerator<string> {
   yield `: run ${id}\n\n`;
   let told = 0;

@@ -1,4 +1,5 @@
-// Console sessions: a key becomes a cookie, which no script can read. Nothing of the workspace is changed by one.
+// Console sessions: a client exchanges a key for a cookie that scripts cannot read. A session changes nothing in the
+// workspace.
 import { roles, scopes } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { csrfOf } from '../../domain/access/session.ts';

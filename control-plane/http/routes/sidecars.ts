@@ -1,4 +1,4 @@
-// Who follows the policy of a workspace, and how it is.
+// Lists the sidecars that follow the policy of a workspace, with their state.
 import type { FastifyInstance } from 'fastify';
 import { badRequest } from '../../domain/refusal.ts';
 import { type ListedSidecar, parseSidecarCursor, sidecarBounds, type SidecarPosition } from '../../domain/sidecars/sidecar.ts';

@@ -1,5 +1,5 @@
-// Signing in with an OpenID Connect issuer: two redirects, at whose end the browser holds a session's cookie. 404 while
-// no issuer is configured.
+// Sign-in with an OpenID Connect issuer. It takes two redirects, and at the end the browser has a session cookie. The
+// routes answer 404 while no issuer is configured.
 import { isSlug } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -12,7 +12,7 @@ import { describe } from '../describe.ts';
 import { createRateLimit } from '../rate-limit.ts';
 import { inWorkspace } from '../shapes.ts';
 
-/** Each takes a row for ten minutes, and anybody may begin one. */
+/** Each sign-in uses a database row for ten minutes, and any client may begin one without authentication. */
 const signInsPerMinute = 30;
 const tag = 'Access';
 const refusals = ['not_found', 'forbidden', 'upstream_failed'] as const;
@@ -20,7 +20,7 @@ const whither = Type.Object(
   { return: Type.Optional(Type.String({ description: 'a path on this server to come back to; default /console/' })) },
   { additionalProperties: false },
 );
-/** What an issuer adds of its own is its own affair. */
+/** The issuer may add parameters of its own; they are ignored. */
 const answer = Type.Object({
   state: Type.String(),
   code: Type.Optional(Type.String()),

@@ -1,4 +1,4 @@
-// What a draft of the policy would have made of the calls that were recorded.
+// Shows how a draft of the policy would have decided the recorded calls.
 import { bounds, layers, parts, tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import { requireAccess } from '../../domain/access/access.ts';
@@ -49,7 +49,7 @@ const result = object({
   groupsCut: flag,
 });
 
-/** A line of the answer: one of the three. */
+/** A line of the answer: exactly one of the three forms. */
 export const simulationLine = {
   oneOf: [object({ progress: object({ entries: integer, until: dateTime }) }), object({ result }), object({ error: text })],
 };

@@ -27,7 +27,7 @@ import {
 const list = '/:workspace/admin/toolServers';
 const one = `${list}/:name`;
 const params = workspaceAnd('name');
-/** Each connects to an address, or starts a program, that a tenant named. */
+/** Each discovery connects to an address, or starts a program, that a tenant chose. */
 const discoveriesPerMinute = 30;
 const found = written({ name: text, tools: listOf(toolRef) });
 
@@ -127,7 +127,7 @@ export function addToolServerRoutes(app: FastifyInstance, deps: AppDeps): void {
 const shownTools = ({ server, revision }: { readonly server: ToolServer; readonly revision: number }): object =>
   ok({ revision, name: server.name, tools: toolsOf(server) });
 
-/** Of headers and variables the names only. */
+/** Shows only the names of headers and environment variables, never their values. */
 function shownServer(server: ToolServer | ListedToolServer): object {
   const { name, target, discoveredAt, createdAt } = server;
   const place =

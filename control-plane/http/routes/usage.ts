@@ -1,4 +1,4 @@
-// What is left of limits and caps.
+// Shows the remaining quota of rate limits and caps.
 import { tiers } from '@tollgate/proto/contract';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
@@ -68,7 +68,7 @@ narrow it. \`truncated\`: there was more than is read (100,000 entries, within 1
     operation: readUsage,
     schema: { params: inWorkspace, querystring: usageQuery },
     input: ({ query }) => {
-      // PostgreSQL takes no NUL.
+      // PostgreSQL rejects NUL in text.
       if (Object.values(query).some((value) => value.includes('\0'))) throw badRequest('sub and agent must be text without NUL');
       return { ...query };
     },

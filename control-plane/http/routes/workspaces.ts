@@ -1,4 +1,4 @@
-// Workspaces, for the operator: off while `TOLLGATE_OPERATOR_KEY` is unset.
+// Routes with which the operator manages workspaces. They are off while `TOLLGATE_OPERATOR_KEY` is unset.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -88,6 +88,6 @@ export function addWorkspaceRoutes(app: FastifyInstance, deps: AppDeps): void {
   );
 }
 
-/** In a time that does not tell how much was right. */
+/** Compares in constant time, so that the duration does not reveal how many characters match. */
 const equal = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

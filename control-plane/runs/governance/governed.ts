@@ -1,5 +1,5 @@
-// One run as policy sees it: its calls are decided, recorded and counted by the code of every sidecar, and nothing reaches a tool
-// or a model by another way.
+// Governs one run. Its calls are decided, recorded and counted by the same code as in every sidecar. There is no other
+// path to a tool or a model.
 import type { Tier } from '@tollgate/proto/contract';
 import {
   callerOf,
@@ -23,7 +23,7 @@ import { createNumbers, type Numbers } from '@tollgate/sidecar/redact';
 import { createRunPolicy, type RunPolicy } from './run-policy.ts';
 import { type Caller, viewOf } from './run-view.ts';
 
-/** What of the profile a run is held to besides its calls. */
+/** The limits of the profile that apply to the run, in addition to those on its calls. */
 interface RunCaps {
   readonly maxBudgetCents: number;
   readonly maxDurationMs: number;
@@ -32,33 +32,36 @@ interface RunCaps {
 
 export interface Decided {
   readonly verdict: Verdict;
-  /** The input as policy lets it be stored; null where it could not be read. */
+  /** The input in the form that policy allows to store; null when it could not be read. */
   readonly kept: unknown;
 }
 
 interface Delivered {
   readonly delivery: Delivery;
-  /** The output as policy lets it be stored; null: nothing of it. */
+  /** The output in the form that policy allows to store; null: nothing of it is stored. */
   readonly kept: unknown;
 }
 
 export interface Governed extends RunPolicy {
   readonly agentId: string;
   readonly caps: RunCaps;
-  /** Decides one call, counts it, and writes its entry. Calls of one round are decided in the order they are asked in. */
+  /**
+   * Decides one call, counts it, and writes its entry. The calls of one round are decided in the order in which they
+   * were requested.
+   */
   decide(call: ToolCall): Promise<Decided>;
-  /** What of a permitted call's output reaches the model, and the entry about it. */
+  /** Returns what of a permitted call's output may reach the model, and writes the entry about it. */
   report(permit: Permit, outcome: Outcome): Promise<Delivered>;
-  /** The cap that ended the run, once one did. */
+  /** The cap that ended the run; null while no cap did. */
   readonly stopped: StopReason | null;
-  /** Calls that were allowed. */
+  /** The number of allowed calls. */
   readonly toolCalls: number;
-  /** That were added. */
+  /** The number of rounds that were added. */
   readonly rounds: number;
   addRound(): void;
-  /** Of this run and of all above it. */
+  /** Adds the cost to this run and to all runs above it. */
   addCost(cents: number): void;
-  /** A run of another agent below this one; with `scopes` it has no others. */
+  /** Creates a run of another agent below this one. With `scopes`, the child has only these scopes. */
   delegate(child: { readonly runId: string; readonly agentId: string; readonly scopes?: readonly string[] }): Governed;
 }
 
@@ -68,7 +71,7 @@ export interface RootRun {
   readonly caller: Caller;
   readonly tier: Tier;
   readonly client: string;
-  /** Told of each decision, in so many ms. */
+  /** Called after each decision, with its duration in ms. */
   readonly decided?: ((decision: Decision, ms: number) => void) | undefined;
 }
 

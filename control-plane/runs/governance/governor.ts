@@ -1,5 +1,6 @@
-// The sidecars of this process, one for each workspace with runs under way or hooks that were asked. Each is kept while it is used, and after that until
-// its limits have nothing counted and its entries are shipped, so that a pause between two runs forgets nothing.
+// Manages the sidecars of this process: one for each workspace with active runs or with hook requests. A sidecar stays
+// open while it is used. After that it stays open until its limits have no counts and its entries are shipped, so that
+// a pause between two runs loses no counts.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { AppError } from '@tollgate/proto/contract';
 import { type LeaseStatus, listSpools, makeFolder, type ShipperStatus } from '@tollgate/sidecar/embed';
@@ -13,11 +14,11 @@ import {
 } from './workspace-sidecar.ts';
 
 export interface GovernorDeps extends WorkspaceSidecarDeps {
-  /** Null where no workspace has that slug. */
+  /** Returns null when no workspace has that slug. */
   readonly findWorkspace: (slug: string) => Promise<number | null>;
 }
 
-/** A workspace's sidecar, while it is used. */
+/** Keeps the sidecar of a workspace open until `release`. */
 interface Lease {
   readonly sidecar: WorkspaceSidecar;
   release(): void;
@@ -25,20 +26,23 @@ interface Lease {
 
 export interface Governor {
   /**
-   * Policy is held that is no older than what the caller was recognised by. Rejects with `AppError`. `keptMs`: for how long from now
-   * it is not to be closed, whatever is settled: something besides it is counted over it.
+   * Resolves when the sidecar holds policy at least as new as the revision at which the caller was authenticated.
+   * Rejects with `AppError`. `keptMs`: for how long from now, in ms, the sidecar must not be closed even if it is
+   * settled, because other state is counted with it.
    */
   lease(actor: Pick<Actor, 'workspaceId' | 'slug' | 'revision'>, options?: { readonly keptMs?: number }): Promise<Lease>;
-  /** Ships what an earlier process of this folder left behind. Call once, at the start. */
+  /** Ships the entries that an earlier process with this folder did not ship. Call it once, at the start. */
   adopt(): Promise<void>;
-  /** By slug. */
+  /** Keyed by slug. */
   shipping(): ReadonlyMap<string, ShipperStatus>;
   leasing(): readonly LeaseStatus[];
-  /** Decisions whose entries could not be written, of all that were ever open. */
+  /**
+   * The number of decisions whose entries could not be written, in all sidecars since the start, including closed ones.
+   */
   readonly unrecorded: number;
-  /** So many more, which none of them was asked to write. */
+  /** Adds decisions whose entries no sidecar was asked to write. */
   countUnrecorded(entries: number): void;
-  /** Calls denied because a lease had run dry, of them too. */
+  /** The number of calls denied because a lease had no calls left, also including closed sidecars. */
   readonly dryDenials: number;
   close(deadlineMs: number): Promise<void>;
 }
@@ -48,7 +52,7 @@ interface Seat {
   readonly opening: Promise<WorkspaceSidecar>;
   sidecar: WorkspaceSidecar | null;
   users: number;
-  /** On the clock. */
+  /** A time of `clock`. */
   keptUntil: number;
 }
 
@@ -58,10 +62,10 @@ const retireDeadlineMs = 1_000;
 
 export function createGovernor(deps: GovernorDeps, config: WorkspaceSidecarConfig): Governor {
   const seats = new Map<number, Seat>();
-  // A sidecar outlives the run that opens it, and what it says is no part of that one's trace.
+  // A sidecar outlives the run that opens it. What the sidecar does must not become part of that run's trace.
   const outsideOfRuns = AsyncLocalStorage.snapshot();
   const { clock, log } = deps;
-  /** Of sidecars that were closed: what only grows must not shrink with them. */
+  /** The totals of closed sidecars: counters must not decrease when a sidecar is closed. */
   const before = { unrecorded: 0, dryDenials: 0 };
   let sweeper = clock.after(sweepMs, sweep);
   sweeper.unref();

@@ -1,7 +1,8 @@
-// The policy of one workspace as its runs hold it: what the publisher offers, verified as every sidecar does, and as fresh as what this
-// process hears.
+// Holds the policy of one workspace for its runs. The publisher offers the policy, and it is verified as in every
+// sidecar. It is as fresh as the information that this process receives.
 //
-// States: waiting (no policy yet), holding, gone (the workspace was removed: every call is denied), released (nothing new is taken).
+// States: waiting (no policy yet), holding, gone (the workspace was removed: every call is denied), released (no new
+// policy is accepted).
 import { policyService } from '@tollgate/proto';
 import { AppError, bounds, type RevisionName } from '@tollgate/proto/contract';
 import { type Clock, createPolicyCell, type Governing, type Log, type PolicyCell } from '@tollgate/sidecar/embed';
@@ -14,7 +15,7 @@ export interface WorkspaceRef {
 
 export interface HeldPolicyDeps {
   readonly publisher: Pick<Publisher, 'follow'>;
-  /** Whether this process hears of new revisions. */
+  /** Whether this process receives notice of new revisions. */
   readonly hears: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -24,18 +25,24 @@ type HeldState = Pick<LiveWorkspace, 'revision' | 'agents' | 'servers'>;
 
 export interface HeldPolicy {
   readonly cell: PolicyCell;
-  /** The cell as the runs see it. */
+  /** The cell as the runs see it, with the freshness of this process. */
   readonly heardCell: Governing['govern']['cell'];
-  /** What the policy that is held was compiled from; null while none is, or an older one than the publisher holds. */
+  /**
+   * The state that the held policy was compiled from. Null while no policy is held, or while the held policy is older
+   * than the publisher's.
+   */
   readonly state: HeldState | null;
-  /** Resolves once that revision, or a later one, is held. Rejects with `AppError`. */
+  /** Resolves when that revision or a later one is held. Rejects with `AppError`. */
   reached(revision: number, timeoutMs: number): Promise<void>;
-  /** `look` is called whenever other policy begins to hold, or none may be held any more; answers how to end that. */
+  /**
+   * `look` is called whenever a new policy takes effect, or when no policy may be held any more. Returns a function
+   * that ends the watching.
+   */
   watch(look: () => void): () => void;
   release(): void;
 }
 
-/** `onSwap` is called with each snapshot as it begins to hold. */
+/** `onSwap` is called with each snapshot when it takes effect. */
 export function holdPolicy(
   deps: HeldPolicyDeps,
   { workspaceId, slug }: WorkspaceRef,
@@ -51,7 +58,8 @@ export function holdPolicy(
   };
   const offer = (published: Published, live: LiveWorkspace): void => {
     const problem = offerTo(cell, published);
-    // It has gone on already, and the policy has not: nothing begins by the one what the other does not say.
+    // `live` is already newer than the policy that the cell holds. No run must begin with a state that does not match
+    // its policy.
     state = problem === null ? live : null;
     if (problem !== null) log.warn({ workspace: slug, problem }, 'a revision is not taken for runs');
     tell();
@@ -99,7 +107,10 @@ const late = (): AppError =>
     retryAfterSeconds: 5,
   });
 
-/** What is wrong with it; null: it is held now. As a sidecar elsewhere: what leads on from what is held, or else the whole. */
+/**
+ * Offers the policy to the cell and returns the problem; null: the policy is now held. It works as in a remote sidecar:
+ * first the change from the held revision, otherwise the whole snapshot.
+ */
 function offerTo(cell: PolicyCell, published: Published): string | null {
   const { epoch, revision: number, hash } = published;
   cell.heard(number);
@@ -111,7 +122,7 @@ function offerTo(cell: PolicyCell, published: Published): string | null {
   return offered.ok ? null : `${offered.code}: ${offered.message}`;
 }
 
-/** Null where the whole is needed. */
+/** Null when the whole snapshot is needed. */
 function change(cell: PolicyCell, published: Published, from: RevisionName | null): ReturnType<PolicyCell['change']> | null {
   const bytes = from === null ? null : published.delta(from);
   if (bytes === null) return null;
@@ -126,7 +137,7 @@ function take(cell: PolicyCell, published: Published): ReturnType<PolicyCell['of
   return cell.offer(snapshot);
 }
 
-/** The cell as the runs see it: as fresh as what this process hears. */
+/** The cell as the runs see it: as fresh as the information of this process. */
 function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
   const isOld = ({ connected, heardAt }: PolicyCell['freshness']): boolean => !connected || clock.now() - heardAt >= bounds.heartbeatMs;
   return {
@@ -138,7 +149,8 @@ function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hea
     },
     get freshness() {
       if (!hears()) cell.lost();
-      // No oftener than another sidecar would hear of it; a removed workspace stays refused.
+      // The policy is confirmed no more often than a heartbeat would confirm it to a remote sidecar. A removed
+      // workspace stays refused.
       else if (cell.refused === null && isOld(cell.freshness)) cell.heard(null);
       return cell.freshness;
     },

@@ -1,4 +1,5 @@
-// What the sidecars of this process show at `/metrics`, all together, by the names that each sidecar elsewhere has for it.
+// Exports the combined metrics of all sidecars of this process at `/metrics`, under the names that a remote sidecar
+// uses.
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Governor } from './governor.ts';
 

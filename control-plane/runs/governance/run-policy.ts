@@ -1,4 +1,5 @@
-// What policy says of a run besides the decisions on its calls: asked as often as anybody likes, nothing is counted and nothing recorded.
+// Answers policy questions about a run apart from the decisions on its calls. Every question may be repeated: nothing
+// is counted and nothing is recorded.
 import {
   bindCaller,
   callerOf,
@@ -14,26 +15,32 @@ import {
 import { createNumbers, redactorFor } from '@tollgate/sidecar/redact';
 
 export interface RunPolicy {
-  /** Whether a call of that tool has a chance: a model is not offered what policy denies to this caller. */
+  /** Whether a call of that tool could be allowed. A model is not offered tools that policy denies to this caller. */
   offers(tool: string): boolean;
-  /** Why the run may not go on at all, in words: frozen, suspended, its key revoked, its agent deleted; else null. */
+  /**
+   * Why the run must stop, in words: the workspace is frozen, the agent is suspended or deleted, or the key is revoked.
+   * Else null.
+   */
   halted(): string | null;
-  /** A text of the conversation, as policy lets it be stored. */
+  /** Returns a text of the conversation in the form that policy allows to store. */
   kept(text: string): string;
-  /** Whether redaction finds nothing in it, whatever policy says of what is stored. */
+  /** Whether redaction finds nothing in the text, regardless of what policy says about stored data. */
   isHarmless(text: string): boolean;
   mayDelegateTo(agentId: string): boolean;
-  /** Why the chain may not go on to that agent, in words: it is in it already, it would be too deep, or the like; null: it may. */
+  /**
+   * Why the chain cannot be extended to that agent, in words: the agent is already in the chain, the chain would be too
+   * deep, or the like. Null: it can.
+   */
   chainProblem(agentId: string): string | null;
 }
 
 /**
- * What people and models wrote goes by what policy says of this tool, which has no rules unless somebody names it: by the
- * defaults of every layer.
+ * Texts of people and models are stored as policy says for this tool name. No rule names it unless an author of policy
+ * adds one, so the defaults of every layer apply.
  */
 const conversationTool = 'tollgate.conversation';
 
-/** `childClaim`: what a run of that agent below this one would claim. */
+/** `childClaim`: the claim of a run of that agent below this one. */
 export function createRunPolicy(deps: GovernDeps, run: GovernedRun, childClaim: (agentId: string) => Claim): RunPolicy {
   return {
     offers: (tool) => offers(deps, run, tool),
@@ -58,5 +65,5 @@ export function createRunPolicy(deps: GovernDeps, run: GovernedRun, childClaim: 
   };
 }
 
-/** One list, because redactors are found again by it. */
+/** A single list, because redactors are cached by its identity. */
 const noKinds: readonly string[] = [];

@@ -1,6 +1,7 @@
-// The snapshot as one run sees it: every agent, document and member of the workspace, and of its keys the caller's alone, which
-// may govern. Whoever may start a run need not have the scope `govern`: it is this process that asks for decisions. An agent
-// that `canDelegate` has the tools `agents.*`, and agents must be registered: one that was deleted while it ran calls nothing.
+// Builds the snapshot for one run. It contains every agent, document and member of the workspace. Of the keys it
+// contains only the caller's, with permission to govern. The caller does not need the scope `govern` to start a run,
+// because this process asks for the decisions. An agent with `canDelegate` also has the tools `agents.*`. Agents must
+// be registered: an agent that was deleted during its run can call nothing.
 import type { CompiledAgent, CompiledKey } from '@tollgate/proto/contract';
 import { hasScope } from '@tollgate/proto/contract';
 import type { Index } from '@tollgate/sidecar/decide';
@@ -12,11 +13,11 @@ export type Caller = Pick<Actor, 'credential' | 'keyId' | 'sub' | 'uid' | 'role'
 
 type Cell = GovernDeps['cell'];
 
-/** The tools of other agents begin so. */
+/** The prefix of the tools that are other agents. */
 export const agentsPrefix = `${agentsServer}.`;
 
 export function viewOf(cell: Cell, caller: Caller): Cell {
-  // By the snapshot that it is made of, and gone with it: a run may wait for an answer while many others come.
+  // Cached per snapshot and freed with the snapshot. A run may wait for an answer while many new snapshots arrive.
   const views = new WeakMap<Index, Index>();
   return {
     get current() {
@@ -48,7 +49,7 @@ function indexFor(index: Index, caller: Caller): Index {
 
 const noPins: CompiledKey['pins'] = { tier: null, agent: null, client: null };
 
-/** Null where what the caller showed stands no more. What it pins is heeded where the run begins. */
+/** Null when the caller's credential is no longer valid. Its pins are checked when the run begins. */
 function keyFor(index: Index, { credential, keyId, uid }: Caller): CompiledKey | null {
   const key = index.keysById.get(keyId);
   const until = credential.expiresAt?.getTime() ?? null;
@@ -57,7 +58,7 @@ function keyFor(index: Index, { credential, keyId, uid }: Caller): CompiledKey |
     const mayRun = hasScope(key.scopes, 'agents.write');
     return { ...key, scopes: mayRun ? ['govern'] : [], expiresAt: earlier(key.expiresAt, until), pins: noPins };
   }
-  // A session that stands on a member, and on no key.
+  // The session belongs to a member, not to a key.
   const member = credential.kind === 'session' && keyId.startsWith('session:') && uid !== null ? index.members.get(uid) : undefined;
   if (member === undefined) return null;
   return { id: keyId, hash: '', scopes: ['govern'], uid: member.uid, role: member.role, expiresAt: until, pins: noPins };
@@ -67,7 +68,7 @@ const earlier = (a: number | null, b: number | null): number | null => (a === nu
 
 type Agents = Pick<Index, 'agentsById' | 'agentsByName'>;
 
-// The same for every run under one snapshot.
+// Shared by all runs under one snapshot.
 const delegators = new WeakMap<Index, Agents>();
 
 function delegatorsOf(index: Index): Agents {

@@ -1,6 +1,6 @@
-// A sidecar in this process, for the runs of one workspace: it holds the policy that the publisher offers, leases its limits from the
-// ledger of this same process, and writes entries to a spool of its own, which is shipped to the audit log of this same process. The governor opens it with
-// the first run and closes it when nothing of it would be missed.
+// A sidecar in this process for the runs of one workspace. It holds the policy that the publisher offers, and leases
+// its limits from the ledger of this process. It writes entries to its own spool, which is shipped to the audit log of
+// this process. The governor opens it with the first run and closes it when closing loses nothing.
 import { hash, randomBytes } from 'node:crypto';
 import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
@@ -27,45 +27,47 @@ import type { AuditBatch, Ingested } from '../../domain/audit/audit-batch.ts';
 import { type HeldPolicy, type HeldPolicyDeps, holdPolicy, type WorkspaceRef } from './held-policy.ts';
 
 export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
-  /** Commits what is new of a batch. */
+  /** Commits the new records of a batch. */
   readonly ingest: (batch: AuditBatch) => Promise<Ingested>;
   readonly random: () => number;
   readonly newId: () => string;
   readonly openLedger: (holder: OwnHolder, onRecall: OnRecall) => QuotaLink;
 }
 
-/** This process, as the ledger knows who asks. */
+/** Identifies this process to the ledger. */
 interface OwnHolder {
   readonly workspaceId: number;
   readonly keyId: string;
   readonly onlySub: null;
-  /** 64 hex digits that nobody else is told. */
+  /** 64 hex digits that are not shared with any other holder. */
   readonly holder: string;
 }
 
 export interface WorkspaceSidecarConfig {
   readonly spoolFolder: string;
   readonly spoolBytesMax: number;
-  /** How long a call waits for calls of a limit that others hold, in ms; absent: `bounds.leaseWaitMs`. */
+  /**
+   * How long a call waits, in ms, for calls of a limit that other holders have leased; absent: `bounds.leaseWaitMs`.
+   */
   readonly leaseWaitMs?: number;
 }
 
 export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' | 'watch'> {
   readonly governing: Governing;
-  /** Forgets what no limit counts any more. Call now and then. */
+  /** Drops counts that no limit needs any more. Call it periodically. */
   sweep(): void;
-  /** Nothing is counted, and every entry is shipped. */
+  /** Whether no limit has counts and every entry is shipped. */
   isSettled(): boolean;
   shipping(): ShipperStatus;
   leasing(): LeaseStatus;
-  /** Ships what it can until then; the rest waits on disk for the next start. */
+  /** Ships entries until the deadline. The rest stays on disk for the next start. */
   close(deadlineMs: number): Promise<void>;
 }
 
 const windowSeconds = 60;
-/** What is not given back by then ends by itself. */
+/** Leases that are not returned within this time expire. */
 const leaseDeadlineMs = 500;
-/** How long a full disk may take to have room, while who began a run waits. */
+/** How long to wait for free space on a full disk, in ms, while the caller of the run waits. */
 const roomMs = 2_000;
 
 export async function openWorkspaceSidecar(
@@ -98,7 +100,7 @@ export async function openWorkspaceSidecar(
     random,
     soon: (run) => void setImmediate(run),
     open: ({ opened, recalled }) => {
-      // What it is opened with is known once it has been opened.
+      // The value from `openLedger` must be returned before `opened` is called.
       queueMicrotask(opened);
       return deps.openLedger({ workspaceId, holder, ...ourselves }, recalled);
     },
@@ -143,7 +145,7 @@ export async function openWorkspaceSidecar(
   };
 }
 
-/** Stands for a key, where none is: no id of a key has its form. */
+/** Replaces the key id, because no key is involved. No key id has this form. */
 const ourselves = { keyId: 'control-plane', onlySub: null };
 
 const batchOf = ({ spoolId, spoolSecret, workspaceId, records }: DirectBatch, ofWorkspace: number): AuditBatch => ({

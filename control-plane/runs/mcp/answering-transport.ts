@@ -1,12 +1,19 @@
-// Streamable HTTP on which every request is answered: one whose stream the server ends without an answer is answered by us.
+// A Streamable HTTP transport that answers every request. When the server ends a stream without an answer, the
+// transport generates an error as the answer.
 import { StreamableHTTPClientTransport, type StreamableHTTPClientTransportOptions } from '@modelcontextprotocol/client';
 import type { GuardedFetch, Trouble } from './guarded-fetch.ts';
 
-/** In `data` of the error that a call is answered with whose server hung up before it had answered; nobody else has it. */
+/**
+ * `data` of the error answer for a call whose server closed the stream before it answered. No other error has this
+ * value.
+ */
 export const hungUp: unique symbol = Symbol('hung up');
 const serverErrorCode = -32_000;
 
-/** A server that never answers is waited for until the time is up; one that hangs up need not be. */
+/**
+ * The client waits until the timeout for a server that never answers. It need not wait for a server that closes the
+ * stream.
+ */
 export class AnsweringTransport extends StreamableHTTPClientTransport {
   readonly #trouble: () => Trouble | null;
 
@@ -21,7 +28,7 @@ export class AnsweringTransport extends StreamableHTTPClientTransport {
     const onRequestStreamEnd = (): void => {
       options?.onRequestStreamEnd?.();
       const words = this.#trouble()?.words ?? 'ended its answer before it was complete';
-      // Nobody waits for it where the answer had come.
+      // If the answer has already arrived, the client ignores this one.
       this.onmessage?.({ jsonrpc: '2.0', id, error: { code: serverErrorCode, message: words, data: hungUp } });
     };
     return super.send(message, { ...options, onRequestStreamEnd });

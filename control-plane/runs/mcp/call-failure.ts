@@ -1,15 +1,15 @@
-// Why a call of a tool came to nothing: in words that a model can act on, and that quote of the server only the message of
-// a refusal in the protocol's own form.
+// Says why a tool call failed, in words that a model can act on. The words quote the server only for an error message
+// in the protocol's own form.
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { hungUp } from './answering-transport.ts';
 import type { Connection } from './connect.ts';
 
-/** A call that may have been made is not made again. */
+/** A call that may have been executed is not repeated. */
 export const notKnown = 'whether it has done what it was asked is not known';
-/** Of a server's own words. */
+/** The largest length of the server's own words, in characters. */
 const wordsMax = 2_000;
 
-/** After "the tool server". */
+/** The words follow "the tool server". */
 export function failureWords({ lost, trouble }: Connection, reason: unknown): string {
   if (reason instanceof SdkHttpError && reason.status !== undefined) return `answered with status ${reason.status}`;
   if (reason instanceof ProtocolError)
@@ -21,7 +21,10 @@ export function failureWords({ lost, trouble }: Connection, reason: unknown): st
   return `could not be reached, or broke off; ${notKnown}`;
 }
 
-/** It went nowhere, or to a server that has forgotten the session: 404, and with many that do not know the rule 400. */
+/**
+ * Whether the request was not sent, or the server has forgotten the session: 404, or 400 from the many servers that do
+ * not follow that rule.
+ */
 export function wasNotTaken({ client }: Connection, reason: unknown): boolean {
   if (!(reason instanceof SdkHttpError)) return isSdk(reason, SdkErrorCode.NotConnected);
   const { transport } = client;

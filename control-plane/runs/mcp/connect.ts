@@ -1,5 +1,6 @@
-// A connection to a tool server: over Streamable HTTP with the headers of its definition, or over the standard streams of
-// a program started for it. Whoever opens one closes it; closing ends the server's session, or its program.
+// A connection to a tool server: over Streamable HTTP with the headers of its definition, or over the standard streams
+// of a program that is started for it. The code that opens a connection must close it. Closing ends the server's
+// session or its program.
 import { setMaxListeners } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, type Transport } from '@modelcontextprotocol/client';
@@ -13,11 +14,11 @@ import type { Reach } from './reach.ts';
 
 export interface Connection {
   readonly client: Client;
-  /** Resolves once the server has greeted. */
+  /** Resolves after the server has completed the handshake. */
   readonly open: (signal: AbortSignal) => Promise<void>;
-  /** What is known of why it failed. */
+  /** The known reason for a failure; null if there is no known reason. */
   readonly trouble: () => Trouble | null;
-  /** Aborted once nothing more can come of it. */
+  /** Aborted when the connection cannot deliver anything more. */
   readonly lost: AbortSignal;
   readonly close: () => Promise<void>;
 }
@@ -25,21 +26,24 @@ export interface Connection {
 interface Way {
   readonly transport: Transport;
   readonly trouble: () => Trouble | null;
-  /** Told what the transport says of its errors. True: it is of no use any more. */
+  /** Called with each error of the transport. True: the connection is unusable. */
   readonly isFatal: (error: Error) => boolean;
-  /** What a server is owed before the transport is closed. */
+  /** Notifies the server before the transport is closed. */
   readonly leave: () => Promise<void>;
   readonly release: () => Promise<void>;
 }
 
 const self = { name: 'tollgate', version: '0.1.0' };
 const messageBytesMax = 4 * 1_048_576;
-/** How long a server may take to hear that its session has ended. */
+/** How long to wait, in ms, until the server confirms the end of its session. */
 const leaveMs = 1_000;
-/** A program that does not know the newest protocol's first question may stay silent; then it is asked as of old. */
+/**
+ * The timeout of the version probe, in ms. A program that does not know the first request of the newest protocol might
+ * not answer it. The client then uses the older handshake.
+ */
 const probeMs = 3_000;
 
-/** Throws `bad_request` for what the operator does not allow, or not any more. */
+/** Throws `bad_request` for a target that the operator does not allow, or no longer allows. */
 export function createConnection(target: Target, secrets: Secrets, reach: Reach, bound: AnswerBound = 'all'): Connection {
   const refusal = targetProblem(target, reach);
   if (refusal !== null) throw badRequest(refusal);
@@ -48,7 +52,7 @@ export function createConnection(target: Target, secrets: Secrets, reach: Reach,
     versionNegotiation: { mode: 'auto', ...(target.kind === 'command' ? { probe: { timeoutMs: probeMs } } : {}) },
   });
   const lost = new AbortController();
-  // Every call in flight listens.
+  // Every call in flight adds a listener.
   setMaxListeners(0, lost.signal);
   Object.assign(client, {
     onclose: () => lost.abort(),
@@ -94,7 +98,7 @@ function overStreams({ program, args }: Extract<Target, { kind: 'command' }>, en
   return {
     transport,
     trouble: () => trouble,
-    // The transport says so, and then gives the program a while to end; nobody need wait for that.
+    // The transport reports this error and then waits for the program to end. Calls need not wait for that.
     isFatal: (error) => {
       if (!error.message.startsWith('ReadBuffer exceeded')) return false;
       trouble = { by: 'server', words: `answered more than ${messageBytesMax} bytes`, passing: false };

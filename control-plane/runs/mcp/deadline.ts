@@ -1,8 +1,8 @@
-// An end by a signal or by a time, whichever comes first, with a timer that is gone when the work is.
+// Aborts at a signal or after a time, whichever comes first. `clear` removes the timer when the work is done.
 
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Whether it was the time. */
+  /** Whether the time expired first. */
   readonly isLate: () => boolean;
   readonly clear: () => void;
 }

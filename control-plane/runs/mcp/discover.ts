@@ -1,5 +1,5 @@
-// Asks a tool server for its tools. Within `discoverMs` there is either a list that passes every bound, or a refusal in
-// plain words that quotes nothing of what the server said but names.
+// Asks a tool server for its tools. Within `discoverMs` the result is either a list within every bound or an error in
+// plain words. The error quotes nothing of the server's answer except names.
 import type { StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { AppError } from '@tollgate/proto/contract';
 import { badRequest } from '../../domain/refusal.ts';
@@ -8,9 +8,11 @@ import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerB
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
 
-/** Far more than a server of so many tools needs, and an end for one whose list has none. */
+/**
+ * Far more pages than a server with the allowed number of tools needs. It ends the reading of a list that never ends.
+ */
 const pagesMax = 100;
-/** Of what is listed; fields that we do not keep are in it. */
+/** The bound for the listed data, including fields that are not kept. */
 const listedBytesMax = toolServerBounds.toolsBytes;
 
 export type Discover = (discovery: Discovery) => Promise<readonly DiscoveredTool[]>;
@@ -21,7 +23,7 @@ export interface Discovery {
   readonly secrets: Secrets;
 }
 
-/** Throws `bad_request` where we would not go, `upstream_failed` where the server failed. */
+/** Throws `bad_request` when we refuse to connect, and `upstream_failed` when the server failed. */
 export async function discoverTools({ name, target, secrets }: Discovery, reach: Reach): Promise<readonly DiscoveredTool[]> {
   const connection = createConnection(target, secrets, reach);
   const signal = AbortSignal.timeout(reach.discoverMs);
@@ -52,7 +54,8 @@ async function listTools({ client, open }: Connection, signal: AbortSignal): Pro
   let bytes = 0;
   let cursor: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
-    // Not `listTools`, which gathers all pages first and compiles every schema; and as the server says it, since digests are of all of it.
+    // The client's `listTools` is not used, because it reads all pages first and compiles every schema. The answer is
+    // read as the server sent it, since digests cover all of it.
     const answer = await client.request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, asSaid, { signal });
     bytes += Buffer.byteLength(JSON.stringify(answer.tools));
     if (bytes > listedBytesMax) throw failed(`describes its tools in more than ${toolServerBounds.toolsBytes} bytes`);
@@ -68,7 +71,7 @@ interface Page {
   readonly nextCursor: string | undefined;
 }
 
-/** Of a page only its form; the client's own schema would leave out fields that it does not know. */
+/** Checks only the form of a page. The client's own schema would drop fields that it does not know. */
 const asSaid: StandardSchemaV1<unknown, Page> = {
   '~standard': {
     version: 1,
@@ -81,7 +84,7 @@ const asSaid: StandardSchemaV1<unknown, Page> = {
   },
 };
 
-/** Rejects when the time is up, whether or not what is waited for notices. */
+/** Rejects when the signal aborts, even if the work does not react to it. */
 function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -97,8 +100,8 @@ const failed = (words: string, reason?: unknown): AppError =>
   });
 
 /**
- * For the log: what kind of error it was, and by what. Never its message, and so not its stack either: they quote what
- * the server said, which may be the very headers that it was sent.
+ * For the log: the kind of the error and the kinds of its causes. It contains no message and therefore no stack,
+ * because they quote the server's answer, which may contain the headers that the server was sent.
  */
 function tracedOf(reason: unknown): Error {
   const kinds: string[] = [];
@@ -109,5 +112,5 @@ function tracedOf(reason: unknown): Error {
   return new Error(`discovery ended by ${kinds.join(', by ') || typeof reason}`);
 }
 
-/** Node's, undici's and the client's; a server's are numbers. */
+/** The error codes of Node, undici and the client. The codes of a server are numbers. */
 const ownCode = /^[A-Z][A-Z_]{1,40}$/;

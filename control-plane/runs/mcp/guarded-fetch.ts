@@ -1,34 +1,37 @@
-// `fetch` for one tool server of a tenant. It goes to the server's own origin only, to addresses that are public when
-// the connection is made (so that neither a name that resolves anew nor a redirect leads inside), follows no redirect,
-// and stops reading when the answers are too long in all. It remembers what went wrong in plain words, since what is thrown passes
-// through the MCP client, which puts other words around it.
+// `fetch` for one tool server of a tenant. It connects only to the server's own origin, and only to addresses that are
+// public when the connection is made. Therefore neither a changed DNS entry nor a redirect leads to internal addresses.
+// It follows no redirect, and it stops reading when the answers exceed their bound. It stores the reason of a failure
+// in plain words, because the MCP client wraps thrown errors in other words.
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { isPublicAddress } from '@tollgate/proto/contract';
 import { Agent, fetch, Response } from 'undici';
 import type { Address, Reach } from './reach.ts';
 
-/** Why nothing came of it: by `us`, we would not go there; by `server`, it failed. */
+/** Why a request failed. `us`: we refused to connect. `server`: the server failed. */
 export interface Trouble {
   readonly by: 'us' | 'server';
   readonly words: string;
-  /** It is of one request; the next may go well. */
+  /** The failure concerns one request; the next request may succeed. */
   readonly passing: boolean;
 }
 
 export interface GuardedFetch {
   readonly fetch: (url: string | URL, init?: RequestInit) => Promise<globalThis.Response>;
-  /** The first that ends a connection, else the last that may have. */
+  /** The first failure that ends the connection, else the last passing failure. */
   readonly trouble: () => Trouble | null;
   readonly close: () => Promise<void>;
 }
 
-/** Of all answers of one connection, where it is to hear one thing: many short ones are as much to read as a long one. Or of each. */
+/**
+ * The bound with `all` applies to all answers of one connection together, for a connection with a single purpose: many
+ * short answers cost as much to read as a long one. With `each` it applies to every answer separately.
+ */
 const answerBytesMax = 4 * 1_048_576;
 export type AnswerBound = 'all' | 'each';
 
 const notPublic = 'is not at a public address; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow it';
-// One text: which names there are inside is nobody's business outside.
+// One text for both cases, so that an outside caller cannot find out which internal names exist.
 const notPublicName =
   'is not at a public address, or has a name that does not resolve; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
@@ -49,12 +52,12 @@ export function createGuardedFetch(
     const all = await resolve(hostname).catch(() => {
       throw allowPrivate ? end('server', 'has a name that does not resolve') : end('us', notPublicName);
     });
-    // One among several is enough: which of them is connected to is not said here.
+    // One private address among several is enough to refuse: this code does not choose which of them is connected to.
     if (!allowPrivate && (all.length === 0 || !all.every(({ address }) => isPublicAddress(address)))) throw end('us', notPublicName);
     return all;
   });
 
-  // Asked for names only: an address in a URL is connected to as it is, and `refuseUrl` looks at it.
+  // Called for host names only. For an IP address in a URL there is no lookup, so `refuseUrl` checks it.
   const lookup: LookupFunction = (hostname, { family, all }, callback) =>
     findAddresses(hostname, (refusal: Error | null, found) => {
       const wanted = refusal === null ? found.filter((one) => !family || one.family === family) : [];
@@ -96,7 +99,7 @@ export function createGuardedFetch(
     fetch: async (to, init = {}) => {
       const url = new URL(to);
       refuseUrl(url);
-      // Types of the same things, once as Node's own and once as the package's.
+      // Both types describe the same values: one is Node's own, the other is the package's.
       const given = init as object;
       const response = await fetch(url, { ...given, redirect: 'manual', dispatcher: agent });
       if (response.status >= 300 && response.status < 400) {

@@ -1,8 +1,10 @@
-// The standard streams of a program that is a tool server. It and what it starts are a process group of their own: Ctrl-C in the
-// terminal of the control plane does not reach them, so that runs may finish, and they end together.
+// Connects to the standard streams of a program that is a tool server. The program and its child processes form their
+// own process group. Ctrl-C in the terminal of the control plane does not reach them, so that runs can finish. They are
+// ended together.
 //
-// The client asks a program that may not survive the newest protocol's first question in a second one, that it makes of this class and
-// disposes of: it knows the SDK's own transport for that by `stderr`, `pid`, `_serverParams` and `_dispose`.
+// A program may crash at the first request of the newest protocol. The client therefore sends this request to a second
+// process of the program, with a second instance of this class, and disposes of it. The client recognises a transport
+// that allows this by the members `stderr`, `pid`, `_serverParams` and `_dispose`, which the SDK's own transport has.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { type JSONRPCMessage, ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from '@modelcontextprotocol/client';
@@ -12,15 +14,15 @@ interface ProgramParams {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Of one message; more is an error, and the end. */
+  /** The largest size of one message. A larger message is an error and ends the connection. */
   readonly bytesMax: number;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
-/** A program that does not end with its input is asked to after so long. */
+/** How long a program may run after its input was closed, in ms. Then it gets SIGTERM. */
 const endMs = 500;
-/** And ended so long after that. */
+/** How long after SIGTERM the program gets SIGKILL, in ms. */
 const killMs = 1_000;
 
 export class ProgramTransport implements Transport {
@@ -43,7 +45,8 @@ export class ProgramTransport implements Transport {
 
   start(): Promise<void> {
     const { command, args, env } = this._serverParams;
-    // HOME, LOGNAME, PATH, SHELL, TERM and USER, what is given, and nothing else of ours.
+    // The environment is HOME, LOGNAME, PATH, SHELL, TERM and USER, the given variables, and no other variable of this
+    // process.
     const options = { env: { ...getDefaultEnvironment(), ...env }, detached: true } as const;
     const child = spawn(command, args, { ...options, stdio: ['pipe', 'pipe', 'ignore'] });
     this.#child = child;
@@ -75,7 +78,7 @@ export class ProgramTransport implements Transport {
     while (this.#hearOne());
   }
 
-  /** False: no whole message is left. One that is none is skipped. */
+  /** Returns false when the buffer contains no whole message. An invalid message is skipped. */
   #hearOne(): boolean {
     try {
       const message = this.#buffer.readMessage();
@@ -123,14 +126,14 @@ async function end(child: Child, afterMs: number): Promise<void> {
     try {
       process.kill(-pid, signal);
     } catch {
-      // All of them have ended.
+      // All processes of the group have ended.
     }
   };
   child.stdin.end();
   const timers = [setTimeout(send, afterMs, 'SIGTERM'), setTimeout(send, afterMs + killMs, 'SIGKILL')];
   if (child.exitCode === null && child.signalCode === null) await new Promise((exited) => child.once('exit', exited));
   for (const timer of timers) clearTimeout(timer);
-  // What it has started and left behind.
+  // Ends the child processes that the program left running.
   send('SIGKILL');
   child.stdout.destroy();
 }

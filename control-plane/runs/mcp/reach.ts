@@ -1,4 +1,4 @@
-// How far this process goes for a tool server: what the operator allows, and for how long.
+// Defines what this process may do for a tool server: the operator's rules and the time limits.
 import { lookup } from 'node:dns/promises';
 import type { ToolServerRules } from '../../domain/tool-servers/tool-server-definition.ts';
 
@@ -8,11 +8,11 @@ export interface Address {
 }
 
 export interface Reach extends ToolServerRules {
-  /** How long a server may take to list its tools, connecting included. */
+  /** The time limit for listing a server's tools, including connecting, in ms. */
   readonly discoverMs: number;
-  /** How long one call of a tool may take, connecting included. */
+  /** The time limit for one call of a tool, including connecting, in ms. */
   readonly callMs: number;
-  /** Every address of a host name. */
+  /** Returns every address of a host name. */
   readonly resolve: (hostname: string) => Promise<readonly Address[]>;
 }
 

@@ -1,11 +1,12 @@
-// The connections of one run to one tool server: none before the first call, then one that all calls share. A line is
-// opened as long as somebody waits for it. Retired, it takes no new calls, and it is closed when those under way have ended.
+// The connections of one run to one tool server. The first call opens a connection (a line), and all later calls share
+// it. Opening continues as long as a call waits for it. A retired line accepts no new calls, and it is closed when its
+// calls have ended.
 import { AppError } from '@tollgate/proto/contract';
 import type { Secrets, Target } from '../../domain/tool-servers/tool-server.ts';
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
 
-/** A place to start a program in; null while there is none. */
+/** Reserves a place for starting a program; null while every place is taken. */
 export type TakeSeat = () => { readonly leave: () => void } | null;
 
 export interface LineDeps {
@@ -15,25 +16,25 @@ export interface LineDeps {
 
 export interface Line {
   readonly connection: Connection;
-  /** Resolves once the server has greeted. */
+  /** Resolves after the server has completed the handshake. */
   readonly opened: Promise<void>;
-  /** What it was sent. */
+  /** The secrets that the server was sent. */
   readonly secrets: Secrets;
   readonly retire: () => void;
-  /** Whether no other call is on it. */
+  /** Whether no other call uses the line. */
   readonly isMine: () => boolean;
 }
 
 export interface ServerLines {
-  /** Throws an `AppError` where none can be opened. */
+  /** Throws an `AppError` when no line can be opened. */
   use<T>(call: (line: Line) => Promise<T>): Promise<T>;
-  /** Ends the calls under way. */
+  /** Ends the calls in progress. */
   close(): Promise<void>;
 }
 
 export interface LineTarget {
   readonly target: Target;
-  /** Throws an `AppError` where they cannot be read. */
+  /** Throws an `AppError` when the secrets cannot be read. */
   readonly secrets: () => Secrets;
 }
 

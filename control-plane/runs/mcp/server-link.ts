@@ -1,6 +1,6 @@
-// Calls of one tool server, for one run. Each has the time of a call, connecting included. One that the server cannot have
-// taken, since it had gone or has forgotten the session, is made again, once. Nothing that a server does makes a call
-// reject; the end of the run does.
+// Calls the tools of one server for one run. Each call has a time limit, including connecting. A call that the server
+// cannot have accepted, because the server was gone or had forgotten the session, is retried once. No behaviour of a
+// server makes a call reject; only the end of the run does.
 import { AppError } from '@tollgate/proto/contract';
 import type { DiscoveredTool } from '../../domain/tool-servers/tool-server.ts';
 import { untilAborted } from '../../until-aborted.ts';
@@ -18,9 +18,9 @@ export interface LinkDeps extends LineDeps {
 
 export interface LinkedServer extends LineTarget {
   readonly name: string;
-  /** All that it has. */
+  /** All tools of the server. */
   readonly tools: readonly DiscoveredTool[];
-  /** Whether policy holds it now, by this same definition. */
+  /** Whether the held policy still contains the server with this same definition. */
   readonly isHeld: () => boolean;
 }
 
@@ -39,11 +39,11 @@ interface Wanted {
   readonly isHeld: LinkedServer['isHeld'];
 }
 
-/** What is said of one that is not held. */
+/** The message for a server that is no longer held. */
 export const notHeld = 'the tool server was removed, or registered anew, since the run began';
 
 interface Attempt {
-  /** False: the server cannot have done what it was asked. */
+  /** False: the server cannot have executed the request. */
   readonly taken: boolean;
   readonly result: ToolResult;
 }
@@ -89,13 +89,13 @@ async function attempt(line: Line, wanted: Wanted): Promise<Attempt> {
   try {
     await untilAborted(opened, signal);
     isOpen = true;
-    // Connecting takes time.
+    // The policy may have changed while the connection was opened.
     if (!wanted.isHeld()) return refused;
     const answer = await untilAborted(ask(connection, wanted), signal);
     return { taken: true, result: resultOf(answer, secrets, brokenPromise(wanted, answer)) };
   } catch (reason) {
     if (!signal.aborted) return isOpen ? failed(line, reason) : unopened(line);
-    // Nobody is left who waits for it.
+    // No other call waits for this line to open.
     if (!isOpen && line.isMine()) line.retire();
     throw reason;
   }
@@ -105,18 +105,21 @@ function ask({ client, lost }: Connection, { tool, input, trace, deadline, callM
   const { name, inputSchema } = tool;
   const params = { name, arguments: { ...input }, ...(Object.keys(trace).length === 0 ? {} : { _meta: { ...trace } }) };
   const asked = client.callTool(params, {
-    // Given, so that the client asks for no list of its own, and holds no output against a schema.
+    // With the definition given, the client does not list the tools and does not check the output against a schema.
     toolDefinition: { name, inputSchema: { ...inputSchema, type: 'object' } },
     headers: trace,
     signal: deadline.signal,
-    // The deadline comes first.
+    // The deadline expires before this timeout.
     timeout: callMs + 1_000,
   });
-  // A program that sent too much is given time to end; the call is not.
+  // A program that sent too much gets time to end. The call does not wait for that.
   return untilAborted(asked, lost);
 }
 
-/** What of the tool's `outputSchema` the answer does not keep, in words; null: nothing. An answer that is an error promises nothing. */
+/**
+ * How the answer violates the tool's `outputSchema`, in words; null: it does not. An error answer need not fit the
+ * schema.
+ */
 function brokenPromise({ tool: { outputSchema }, schemaProblem }: Wanted, { isError, structuredContent }: ToolAnswer): string | null {
   if (outputSchema === undefined || isError === true) return null;
   return structuredContent === undefined

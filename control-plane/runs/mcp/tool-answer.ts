@@ -1,5 +1,5 @@
-// What a tool answered, as a model can read it: JSON of at most `outputBytesMax`, without what is no text (that is named
-// by type and size), without the secrets that the server was sent, and such that it can be stored.
+// Converts the answer of a tool to JSON of at most `outputBytesMax` bytes that a model can read and that can be stored.
+// Content that is not text is replaced by its type and size. The secrets that the server was sent are removed.
 import { isDeepStrictEqual } from 'node:util';
 import { cleanJson } from '../../domain/clean-json.ts';
 import { isObject } from '../../domain/shape.ts';
@@ -7,19 +7,22 @@ import type { Secrets } from '../../domain/tool-servers/tool-server.ts';
 import type { ToolResult } from '../tools/tool.ts';
 
 const outputBytesMax = 1_048_576;
-/** Shorter ones are words that stand anywhere. */
+/** Shorter secrets are not removed, because they occur as ordinary words. */
 const secretLengthMin = 8;
-/** How far back a cut looks for a blank, so that it leaves no half of a word. */
+/** How far back a cut searches for whitespace, in characters, so that it does not split a word. */
 const wordLengthMax = 1_024;
 
-/** As the protocol says, or not. */
+/** The fields of the protocol; a server may send other types in them. */
 export interface ToolAnswer {
   readonly content?: unknown;
   readonly structuredContent?: unknown;
   readonly isError?: unknown;
 }
 
-/** `brokenPromise`: what of the tool's outputSchema it does not keep, in words. Then it is an error; the answer stands beside that. */
+/**
+ * `brokenPromise`: how the answer violates the tool's outputSchema, in words. In that case the result is an error,
+ * which also contains the answer.
+ */
 export function resultOf(answer: ToolAnswer, secrets: Secrets, brokenPromise: string | null): ToolResult {
   const answered = outputOf(cleanJson(answer.content, new Set()), cleanJson(answer.structuredContent, new Set()));
   const output =
@@ -33,7 +36,7 @@ function outputOf(content: unknown, structured: unknown): unknown {
   const blocks = Array.isArray(content) ? content.map(readable) : [];
   const [first] = blocks;
   if (structured === undefined) return blocks.length === 1 && first?.['type'] === 'text' ? first['text'] : blocks;
-  // The protocol has servers say the same again as text, for clients that know no better.
+  // The protocol asks servers to repeat the structured content as text, for older clients.
   const saysMore = blocks.some((block) => block['type'] !== 'text' || !isDeepStrictEqual(parsed(block['text']), structured));
   return saysMore ? { content: blocks, structuredContent: structured } : structured;
 }
@@ -76,13 +79,16 @@ function parsed(text: unknown): unknown {
   }
 }
 
-/** Each secret, and what stands behind its scheme: of `Bearer x` also `x`. The longest first, so that none leaves a rest. */
+/**
+ * Each secret and each of its parts, because the value may follow a scheme: for `Bearer x` also `x`. The longest come
+ * first, so that no remainder of a secret is left.
+ */
 function needlesOf(secrets: Secrets): readonly string[] {
   const parts = Object.values(secrets).flatMap((secret) => [secret, ...secret.split(/\s+/)]);
   return [...new Set(parts)].filter((part) => part.length >= secretLengthMin).sort((a, b) => b.length - a.length);
 }
 
-/** A server that says again what it was sent tells it to whoever may call a tool. */
+/** A server that repeats what it was sent would reveal the secrets to everyone who may call a tool. */
 function without(needles: readonly string[], value: unknown): unknown {
   if (needles.length === 0) return value;
   const hide = (text: string): string => needles.reduce((rest, needle) => rest.replaceAll(needle, '***'), text);
@@ -94,7 +100,7 @@ function without(needles: readonly string[], value: unknown): unknown {
   return walk(value);
 }
 
-/** Itself, or `{cut, text}`: what of its text, or of its JSON, fits. */
+/** Returns the output, or `{cut, text}` with the part of its text or JSON that fits. */
 function bounded(output: unknown): unknown {
   const json = JSON.stringify(output);
   const bytes = Buffer.byteLength(json);
@@ -104,14 +110,14 @@ function bounded(output: unknown): unknown {
   return { cut, text: beginningOf(typeof output === 'string' ? output : json, room) };
 }
 
-/** As much of a text as makes at most so many bytes of JSON. */
+/** Returns the beginning of a text whose JSON has at most `bytesMax` bytes. */
 function beginningOf(text: string, bytesMax: number): string {
   let end = Math.min(text.length, bytesMax);
   for (;;) {
     const beginning = text.slice(0, end).replace(/[\ud800-\udbff]$/, '');
     const bytes = Buffer.byteLength(JSON.stringify(beginning)) - 2;
     if (bytes <= bytesMax) return wholeWords(beginning);
-    // In proportion, and always less: nearly as much as fits, after a few looks.
+    // Shrinks in proportion, and by at least 1. A few steps reach nearly the largest length that fits.
     end = Math.min(end - 1, Math.floor((end * bytesMax) / bytes));
   }
 }

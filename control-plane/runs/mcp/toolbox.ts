@@ -1,5 +1,6 @@
-// The tools of a workspace's servers for one run: those that discovery found and that `enabledTools` names. What a server
-// does wrong is a result in words that the model can act on; what the run does (it ends, it is cancelled) rejects.
+// The tools of a workspace's servers for one run: the tools that discovery found and that `enabledTools` names. A
+// failure of a server becomes a result in words that the model can act on. Events of the run (its end, a cancel)
+// reject.
 import { namesTool } from '@tollgate/proto/contract';
 import { isObject } from '../../domain/shape.ts';
 import type { DiscoveredTool } from '../../domain/tool-servers/tool-server.ts';

@@ -1,11 +1,11 @@
-// `demo/echo`: a model without a network that does what it is told, so that a real run can be watched and tested. It is told by the last
-// message of the user, line by line:
+// `demo/echo`: a model without a network that follows instructions, so that a real run can be watched and tested. It
+// reads its instructions from the last message of the user, line by line:
 //
-//   call <tool> <json>   it calls the tool, by its name or its alias, with these arguments; without any, with `{}`
-//   then                 what follows is called in the next round
+//   call <tool> <json>   calls the tool, by its name or its alias, with these arguments; without arguments, with `{}`
+//   then                 the lines after it are called in the next round
 //
-// Calls of one round are parallel. All other lines are its answer, and behind them what each tool gave. What a tool answers is never
-// taken as an instruction.
+// Calls of one round are parallel. All other lines are the answer, followed by the result of each tool. The output of a
+// tool is never used as an instruction.
 
 import type { ModelEvent, ModelMessage, ModelRequest, RequestedCall, TokenUsage } from '../model.ts';
 import { createAliases } from '../tools/aliases.ts';
@@ -22,7 +22,7 @@ export async function* echo({ system, messages, tools, maxOutputTokens, signal }
   const answer = toolCalls.length > 0 ? '' : [words, ...since.flatMap(resultLines)].filter((part) => part !== '').join('\n');
   const deltas = piecesOf(answer, maxOutputTokens);
   for (const delta of deltas) {
-    // As if it came from afar: others have their turn between two pieces.
+    // Simulates a remote model: other tasks run between two pieces.
     await new Promise((resume) => setImmediate(resume));
     signal.throwIfAborted();
     yield { kind: 'text', delta };
@@ -61,7 +61,7 @@ interface Place {
   readonly aliases: ReadonlySet<string>;
 }
 
-/** A tool that is not offered is called all the same: that is what it was told. */
+/** A tool that is not offered is called too, because the instruction says so. */
 function requested({ tool, arguments: input }: Call, { round, n, aliases }: Place): RequestedCall {
   const alias = aliases.has(tool) ? tool : createAliases([tool]).aliasOf(tool);
   return { callId: `call_${round + 1}_${n + 1}`, alias, arguments: input };
@@ -82,7 +82,7 @@ const usageOf = (input: string, output: string): TokenUsage => ({
   outputTokens: tokensIn(output),
 });
 
-/** Words with the blanks behind them, as many as so many tokens may say. */
+/** Returns words with the whitespace after them, as many as fit in `tokensMax` tokens. */
 function piecesOf(text: string, tokensMax: number): readonly string[] {
   const pieces = text.match(/\S+\s*|\s+/g) ?? [];
   let bytes = 0;

@@ -1,5 +1,5 @@
-// What went wrong with a request to a provider, in words of ours: what the SDK throws holds the request, and what a provider answers may
-// hold the key.
+// Describes a failed request to a provider in our own words. An error of the SDK contains the request, and a provider's
+// answer may contain the key.
 import {
   AISDKError,
   APICallError,
@@ -12,15 +12,15 @@ import {
 import { ProviderFailed } from '../model.ts';
 
 export interface Failure {
-  /** A `ProviderFailed`, or the bug itself. */
+  /** A `ProviderFailed`, or the original error if it is a bug. */
   readonly error: unknown;
-  /** Another attempt may do better, and this one is not billed. */
+  /** A retry may succeed, and the failed attempt is not billed. */
   readonly passing: boolean;
-  /** How long the provider asks to be left alone; null: it does not say. */
+  /** The pause that the provider asks for; null: it does not say. */
   readonly retryAfterMs: number | null;
 }
 
-/** The connection was never there, so that nothing was sent. */
+/** With these codes no connection was made, so nothing was sent. */
 const unreached = new Set([
   'EAI_AGAIN',
   'ECONNREFUSED',
@@ -33,23 +33,23 @@ const unreached = new Set([
 
 export function failureOf(provider: string, error: unknown, now: number): Failure {
   const status = APICallError.isInstance(error) ? (error.statusCode ?? null) : null;
-  // An answer that is an error is not billed.
+  // An error answer is not billed.
   if (APICallError.isInstance(error) && status !== null && (status < 200 || status >= 300)) return answered(provider, error, status, now);
   const code = codesOf(error).find((one) => unreached.has(one));
   if (code !== undefined)
     return { error: new ProviderFailed(`${provider} cannot be reached (${code})`, null), passing: true, retryAfterMs: null };
   if (!isOfProvider(error)) return { error: ownFailing(provider, error), passing: false, retryAfterMs: null };
-  // It may have the request, and work on it: a second one could be billed besides.
+  // The provider may have received the request and may be working on it. A second request could be billed in addition.
   return { error: brokenOff(provider), passing: false, retryAfterMs: null };
 }
 
-/** The SDK has errors of its own for whatever a network or a provider does, and others for how it is used: those are bugs of ours. */
+/** The SDK has separate errors for failures of a network or provider and for wrong use. Wrong use is a bug of ours. */
 const isOfProvider = (error: unknown): boolean =>
   [APICallError, EmptyResponseBodyError, InvalidResponseDataError, JSONParseError, NoContentGeneratedError, TypeValidationError].some(
     (kind) => kind.isInstance(error),
   );
 
-/** The SDK's errors hold what was sent, also in their words. */
+/** The SDK's errors contain the request, also in their messages. */
 const ownFailing = (provider: string, error: unknown): unknown =>
   AISDKError.isInstance(error) ? new Error(`the SDK takes no such request to ${provider}: ${error.name}`) : error;
 
@@ -64,7 +64,7 @@ function answered(provider: string, error: APICallError, status: number, now: nu
   };
 }
 
-/** `rate_limit_error` and the like. Of this form it is no key, and nothing that was sent. */
+/** Returns `rate_limit_error` and the like. A text of this form cannot be a key or a part of the request. */
 function kindOf(data: unknown): string | null {
   const error = fieldOf(data, 'error');
   const found = [fieldOf(error, 'code'), fieldOf(error, 'type')].find(
@@ -76,7 +76,7 @@ function kindOf(data: unknown): string | null {
 const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Object.getOwnPropertyDescriptor(value, name)?.value : undefined;
 
-/** Of the error and what caused it. */
+/** The codes of the error and its causes. */
 function codesOf(error: unknown, depth = 0): readonly string[] {
   if (depth > 5 || error === undefined || error === null) return [];
   const code = fieldOf(error, 'code');
@@ -84,7 +84,7 @@ function codesOf(error: unknown, depth = 0): readonly string[] {
   return [...(typeof code === 'string' ? [code] : []), ...several, ...codesOf(fieldOf(error, 'cause'), depth + 1)];
 }
 
-/** In seconds or as a date, by RFC 9110; some say it in milliseconds besides. */
+/** Reads the pause in seconds or as a date (RFC 9110). Some providers also send it in milliseconds. */
 function retryAfter(headers: Readonly<Record<string, string>>, now: number): number | null {
   const ms = Number(headers['retry-after-ms'] ?? Number.NaN);
   if (ms >= 0) return ms;

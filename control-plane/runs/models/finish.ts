@@ -1,8 +1,11 @@
-// Why a reply ended, in one set of words for all providers.
+// Maps why a reply ended to one set of words for all providers.
 import type { LanguageModelV3FinishReason } from '@ai-sdk/provider';
 import type { Finish } from '../model.ts';
 
-/** What the SDK has no word for, as providers call it. Any other is one that we do not know, and an end like most. */
+/**
+ * Reasons that the SDK does not map, by the providers' names. A reason that is in neither list is unknown and counts as
+ * a normal end.
+ */
 const others: Readonly<Record<string, Finish | 'broken'>> = {
   max_output_tokens: 'length',
   max_tokens: 'length',
@@ -21,7 +24,9 @@ const others: Readonly<Record<string, Finish | 'broken'>> = {
   network_error: 'broken',
 };
 
-/** Null: it is not whole. The SDK makes a finish of its own where the stream ends early, and has no reason for it. */
+/**
+ * Null: the reply is incomplete. When the stream ends early, the SDK adds a finish of its own, without a raw reason.
+ */
 export function finishOf({ unified, raw }: LanguageModelV3FinishReason): Finish | null {
   switch (unified) {
     case 'stop':

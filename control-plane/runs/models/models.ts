@@ -1,10 +1,10 @@
-// The models of all configured providers, behind one face. Which provider a name leads to, the catalogue says.
+// Combines the models of all configured providers in one interface. The catalogue maps a model name to its provider.
 import type { ModelCatalogue } from '../../domain/agents/catalogue.ts';
 import { type ModelEvent, type ModelRequest, type Models, ProviderFailed } from '../model.ts';
 
-/** `name` is what the provider calls the model. */
+/** `name` is the provider's name of the model. */
 export interface Provider {
-  /** The longest reply that the model can give, in tokens. */
+  /** The longest reply of the model, in tokens. */
   outputLimit(name: string): number;
   /** Streams one reply. */
   reply(name: string, request: ModelRequest): AsyncIterable<ModelEvent>;

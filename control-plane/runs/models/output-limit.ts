@@ -1,8 +1,8 @@
-// The longest reply that a model can give, as far as that is known: asking for more is an error with some, and the budget is reserved
-// by it. Of Claude the SDK knows; of other names this table.
+// The longest reply of a model, as far as known. Some providers reject a request for more, and the budget is reserved
+// by this length. The SDK knows it for Claude; this table has other names.
 import { getModelCapabilities } from '@ai-sdk/anthropic/internal';
 
-/** What any model can, and a model server of one's own with a small context. */
+/** A length that every model supports, including a self-hosted model server with a small context. */
 const usual = 8_192;
 
 const limits: readonly (readonly [RegExp, number])[] = [

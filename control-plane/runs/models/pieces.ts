@@ -1,12 +1,13 @@
-// A reply in its pieces, in the order in which it began each: what the provider is shown again in the next round, with the marks that it
-// set. A thought without its signature, or a call without its item's id, is refused by some, and makes others think anew.
+// Collects a reply in pieces, in the order in which they began. In the next round the provider receives them again,
+// with the marks that it set. Some providers reject a thought without its signature or a call without its item id.
+// Others then repeat their thinking.
 import type { LanguageModelV3StreamPart, SharedV3ProviderMetadata } from '@ai-sdk/provider';
 import type { ReplyPiece } from '../model.ts';
 
 interface Pieces {
-  /** How many pieces began with it. */
+  /** Returns how many pieces began with the part. */
   add(part: LanguageModelV3StreamPart): number;
-  /** Nothing where text and calls say it all. */
+  /** Empty when text and calls contain the whole reply. */
   kept(): { readonly pieces?: readonly ReplyPiece[] };
 }
 
@@ -24,7 +25,7 @@ interface Piece {
 
 export function createPieces(): Pieces {
   const all: Piece[] = [];
-  /** By the kind and id of the part: those that more may come of. */
+  /** The pieces that may still grow, by the kind and id of their part. */
   const open = new Map<string, Piece>();
 
   const push = (kind: Piece['kind'], mark: SharedV3ProviderMetadata | undefined): Piece => {
@@ -36,7 +37,7 @@ export function createPieces(): Pieces {
     const key = `${kind} ${id}`;
     const piece = open.get(key) ?? push(kind, undefined);
     open.set(key, piece);
-    // The last mark is the whole of it.
+    // The last mark replaces the earlier ones.
     piece.mark = providerMetadata ?? piece.mark;
     return piece;
   };

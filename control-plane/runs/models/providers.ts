@@ -1,5 +1,5 @@
-// The providers that the configuration names, through the AI SDK. Their keys are here and in the headers of requests to them, and nowhere
-// else; a redirect is followed nowhere, since the key would go along.
+// The configured providers, through the AI SDK. Their keys exist only here and in the headers of requests to them.
+// Redirects are not followed, because the key would be sent with them.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
@@ -17,7 +17,7 @@ export interface Providers {
 }
 
 export function createProviders({ openai, anthropic, endpoints }: ProviderSettings, waiting: Waiting): Providers {
-  // Nothing but the run's own signal says how long a model may think.
+  // Only the run's own signal limits how long a model may think.
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const send = sendBy(agent);
   const configured = [
@@ -34,7 +34,7 @@ const demo: Provider = { outputLimit: outputLimitOf, reply: (_name, request) => 
 
 type Send = typeof globalThis.fetch;
 
-/** Types of the same things, once as Node's own and once as the package's. */
+/** Both types describe the same values: one is Node's own, the other is the package's. */
 const sendBy = (dispatcher: Agent): Send =>
   (async (url: string, init: object = {}) => fetch(url, { ...init, redirect: 'manual', dispatcher })) as unknown as Send;
 
@@ -44,7 +44,7 @@ function openaiOf({ key, baseUrl, api }: NonNullable<ProviderSettings['openai']>
     provider: 'openai',
     model: (name) => sdk[api](name),
     limit: outputLimitOf,
-    // Nothing of it is kept there.
+    // OpenAI must not store the request or the reply.
     options: { openai: { store: false } },
     strictTools: false,
   };

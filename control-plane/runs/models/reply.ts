@@ -1,4 +1,4 @@
-// One reply, put together from what the AI SDK streams of it. It is whole, or a failure of the provider's.
+// Builds one reply from the stream of the AI SDK. The result is a complete reply, or a failure of the provider.
 import type { LanguageModelV3StreamPart, LanguageModelV3ToolCall } from '@ai-sdk/provider';
 import { type ModelEvent, ProviderFailed, type RequestedCall } from '../model.ts';
 import { brokenOff } from './failure.ts';
@@ -8,15 +8,17 @@ import { createUnnamedCalls } from './unnamed-calls.ts';
 import { usageFrom } from './usage.ts';
 
 export interface ReplyDraft {
-  /** The text that the part adds. Throws `ProviderFailed` where the provider says that it failed, or finds no end. */
+  /**
+   * Returns the text that the part adds. Throws `ProviderFailed` when the provider reports a failure or sends too much.
+   */
   add(part: LanguageModelV3StreamPart): string;
-  /** Throws `ProviderFailed` where it is not whole. */
+  /** Throws `ProviderFailed` when the reply is incomplete. */
   whole(): Extract<ModelEvent, { kind: 'reply' }>;
 }
 
-/** What the reply to any request of ours could be; a provider that sends more has gone wrong. */
+/** The largest possible reply to any of our requests. A provider that sends more is faulty. */
 const replyCharactersMax = 4_194_304;
-/** What a piece or a call counts besides its text: an empty one takes memory too. */
+/** The characters that a piece or a call counts in addition to its text, because an empty one uses memory too. */
 const partCharacters = 32;
 
 type End = Extract<LanguageModelV3StreamPart, { type: 'finish' }>;
@@ -41,7 +43,7 @@ export function createReplyDraft(provider: string): ReplyDraft {
 
   function take({ providerExecuted, toolCallId, toolName, input }: LanguageModelV3ToolCall): void {
     if (providerExecuted === true) return;
-    // Some endpoints give all calls of a reply one id, or none.
+    // Some endpoints give all calls of a reply the same id, or none.
     const callId = toolCallId !== '' && !callIds.has(toolCallId) ? toolCallId : `${toolCallId}_${toolCalls.length + 1}`;
     callIds.add(callId);
     toolCalls.push({ callId, alias: toolName, arguments: input });

@@ -1,5 +1,5 @@
-// Tries again what failed for a while: with growing pauses of random length, so that many do not come back at once, and never before
-// the provider asks to be asked again.
+// Retries failed attempts with growing pauses of random length, so that many clients do not retry at the same time. It
+// never retries earlier than the provider asks.
 import type { Failure } from './failure.ts';
 
 export interface Waiting {
@@ -7,19 +7,19 @@ export interface Waiting {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<unknown>;
   /** From 0 to 1. */
   readonly random: () => number;
-  /** Milliseconds of the wall clock: providers may name a time of it. */
+  /** Wall-clock milliseconds, because providers may name a date. */
   readonly now: () => number;
 }
 
 const attemptsMax = 5;
 const pauseMs = 500;
 const pauseMsMax = 10_000;
-/** Whoever asks for a longer pause than this is not asked again. */
+/** If a provider asks for a longer pause than this, there is no retry. */
 const retryAfterMsMax = 60_000;
 
 interface Asked {
   readonly signal: AbortSignal;
-  /** Hears whether an attempt is under way; between two of them nobody bills anything. */
+  /** Called with whether an attempt is in progress. Between two attempts nothing is billed. */
   readonly underWay: (is: boolean) => void;
 }
 
@@ -50,5 +50,5 @@ async function pause(ms: number, signal: AbortSignal, { wait }: Waiting): Promis
   signal.throwIfAborted();
 }
 
-/** At least half of a length that doubles. */
+/** A random time of at least half of a maximum that doubles with each failure. */
 const pauseAfter = (failed: number, random: number): number => Math.min(pauseMsMax, pauseMs * 2 ** failed) * (0.5 + random / 2);

@@ -1,5 +1,5 @@
-// A request as the AI SDK takes it. Providers refuse empty texts, names of tools that they would not have given, and schemas that do
-// not say that they are an object's: none of these leaves here. Arguments are objects already.
+// Builds a request for the AI SDK. Providers reject empty texts, tool names that they do not allow, and schemas without
+// the type `object`. This code never sends any of these. Arguments are already objects.
 import type {
   JSONObject,
   LanguageModelV3CallOptions,
@@ -22,7 +22,7 @@ export function callOptions(request: ModelRequest, { limit, options, strictTools
     prompt: [...(system === '' ? [] : [{ role: 'system', content: system } as const]), ...promptFrom(messages)],
     maxOutputTokens: Math.min(maxOutputTokens, limit),
     abortSignal: signal,
-    // What the SDK keeps from us of a reply is in them.
+    // The raw chunks contain parts of a reply that the SDK does not pass on.
     includeRawChunks: true,
     ...(tools.length === 0 ? {} : { tools: tools.map((tool) => functionFrom(tool, strictTools)), toolChoice: { type: 'auto' } }),
     ...(options === undefined ? {} : { providerOptions: options }),
@@ -41,7 +41,7 @@ function functionFrom({ alias, description, inputSchema }: OfferedTool, strict: 
 
 type ToolMessage = Extract<LanguageModelV3Message, { role: 'tool' }>;
 
-/** The results of parallel calls make one message. */
+/** The results of parallel calls form one message. */
 function promptFrom(messages: readonly ModelMessage[]): readonly LanguageModelV3Message[] {
   const prompt: LanguageModelV3Message[] = [];
   for (const message of messages) {
@@ -67,7 +67,7 @@ function messageFrom(message: ModelMessage): readonly LanguageModelV3Message[] {
 
 type Content = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'];
 
-/** In the order in which the reply had them, each with its mark. */
+/** In the order of the reply, each piece with its mark. */
 function contentFrom({ text, toolCalls, pieces }: ModelReply): Content {
   if (pieces === undefined) return [...textFrom(text), ...toolCalls.map((call) => callFrom(call))];
   let at = 0;
@@ -89,7 +89,7 @@ function contentFrom({ text, toolCalls, pieces }: ModelReply): Content {
 
 type Marked = { readonly providerOptions?: SharedV3ProviderOptions };
 
-/** What one of the SDK's providers said beside a part is what it wants to hear again. */
+/** The metadata that an SDK provider attached to a part must be sent back with that part. */
 const markedBy = ({ mark }: ReplyPiece): Marked => (mark === undefined ? {} : { providerOptions: mark as SharedV3ProviderOptions });
 
 const textFrom = (text: string, marked: Marked = {}): Content => (text === '' ? [] : [{ type: 'text', text, ...marked }]);
@@ -109,10 +109,10 @@ const resultFrom = ({ callId, alias, output, isError }: Extract<ModelMessage, { 
   output: { type: isError ? 'error-text' : 'text', value: output },
 });
 
-/** Models make names up, and an empty one may be what a call has. */
+/** Models invent names, and a call may have an empty name. */
 const nameFrom = (alias: string): string => (/^[A-Za-z0-9_-]{1,64}$/.test(alias) ? alias : 'unknown');
 
-/** The loop hands on nothing else. */
+/** The loop passes only JSON of objects. */
 function objectFrom(text: string): JSONObject {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error('arguments that are no object');

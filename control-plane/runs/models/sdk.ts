@@ -1,5 +1,5 @@
-// A provider of the AI SDK as the loop sees it: one streamed reply. Until the provider begins to answer it is asked again; from then on
-// it may bill, and whatever breaks is a failure.
+// Adapts a provider of the AI SDK to the loop: one streamed reply. The request is retried until the provider begins to
+// answer. After that the provider may bill, and every error is a failure.
 import type { LanguageModelV3, LanguageModelV3StreamPart, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { ModelEvent, ModelRequest } from '../model.ts';
 import { brokenOff, failureOf } from './failure.ts';
@@ -11,10 +11,10 @@ import { callOptions } from './sdk-request.ts';
 export interface SdkProvider {
   readonly provider: string;
   readonly model: (name: string) => LanguageModelV3;
-  /** The longest reply that the model of that name can give, in tokens. */
+  /** The longest reply of the model of that name, in tokens. */
   readonly limit: (name: string) => number;
   readonly options?: SharedV3ProviderOptions;
-  /** False has to be said where schemas are taken strictly otherwise. */
+  /** Set to false for a provider that would otherwise apply tool schemas strictly. */
   readonly strictTools?: false;
 }
 
@@ -50,7 +50,7 @@ async function* eventsFrom(parts: Parts, provider: string, signal: AbortSignal):
       if (delta !== '') yield { kind: 'text', delta };
     }
   } finally {
-    // Whoever stops listening stops the provider.
+    // When the consumer stops reading, the provider must stop too.
     await reader.cancel().catch(() => {});
   }
   yield draft.whole();

@@ -1,4 +1,5 @@
-// Which providers the operator has configured. Keys come from the environment, those of endpoints by the variables that they name.
+// Reads which providers the operator has configured. Keys come from the environment; the key of an endpoint comes from
+// the variable that the endpoint names.
 import { type ModelEndpoint, parseModelEndpoints } from '../../domain/agents/model-endpoints.ts';
 
 export interface ProviderSettings {
@@ -22,7 +23,7 @@ interface Configured {
   readonly modelEndpoints: string | null;
 }
 
-// Said here, since the SDK would look for others in the environment.
+// Set here, because the SDK would otherwise read other addresses from the environment.
 const openaiUrl = 'https://api.openai.com/v1';
 const anthropicUrl = 'https://api.anthropic.com/v1';
 
@@ -32,7 +33,7 @@ export function settingsFrom(config: Configured, env: Readonly<Record<string, st
     openai:
       openaiApiKey === null
         ? null
-        : // OpenAI has some models at Responses only; who speaks its language elsewhere, speaks Chat Completions.
+        : // OpenAI serves some models only through Responses. Other servers with its API offer Chat Completions.
           { key: openaiApiKey, baseUrl: openaiBaseUrl ?? openaiUrl, api: openaiBaseUrl === null ? 'responses' : 'chat' },
     anthropic: anthropicApiKey === null ? null : { key: anthropicApiKey, baseUrl: anthropicBaseUrl ?? anthropicUrl },
     endpoints: parseModelEndpoints(config.modelEndpoints).map((endpoint) => ({

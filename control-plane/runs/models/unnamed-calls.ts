@@ -1,12 +1,15 @@
-// Calls without a name in what an endpoint of OpenAI's chat form streams. The SDK drops them, since some endpoints send the name later;
-// where it never comes, the model waits for an answer all the same.
+// Collects calls without a name from the stream of an endpoint with OpenAI's chat format. The SDK drops them, because
+// some endpoints send the name later. If the name never comes, the model still waits for an answer.
 import type { LanguageModelV3ToolCall } from '@ai-sdk/provider';
 import { isObject } from '../../domain/shape.ts';
 
 interface UnnamedCalls {
-  /** A piece as the provider sent it; how many characters of it are kept, `each` besides for every call that it begins. */
+  /**
+   * Adds a piece as the provider sent it. Returns how many characters of it are kept, plus `each` for every call that
+   * it begins.
+   */
   add(raw: unknown, each: number): number;
-  /** Those whose name was empty to the end. */
+  /** The calls whose name was still empty at the end. */
   calls(): readonly LanguageModelV3ToolCall[];
 }
 
@@ -16,7 +19,7 @@ interface Draft {
 }
 
 export function createUnnamedCalls(): UnnamedCalls {
-  // By their place in the reply, or by their id; null: it has its name.
+  // Keyed by the call's index in the reply, or by its id. Null: the call has its name.
   const drafts = new Map<unknown, Draft | null>();
 
   function keep({ id, index = id, function: called }: Delta, each: number): number {

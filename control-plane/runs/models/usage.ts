@@ -1,14 +1,14 @@
-// How many tokens a provider says that it billed.
+// Reads how many tokens a provider reports as billed.
 import type { LanguageModelV3Usage } from '@ai-sdk/provider';
 import type { TokenUsage } from '../model.ts';
 
-/** Null where it does not say, or says what cannot be. */
+/** Null when the provider does not report the usage, or reports impossible numbers. */
 export function usageFrom({ inputTokens: input, outputTokens: output, raw }: LanguageModelV3Usage): TokenUsage | null {
   const usage = {
     inputTokens: input.total ?? Number.NaN,
     cachedInputTokens: input.cacheRead ?? 0,
     cacheWriteTokens: input.cacheWrite ?? 0,
-    // Some endpoints leave the tokens of thinking out of the output, and bill them: their total has them.
+    // Some endpoints omit thinking tokens from the output but bill them. Their total includes them.
     outputTokens: Math.max(output.total ?? Number.NaN, totalFrom(raw) - (input.total ?? 0)),
   };
   return Object.values(usage).every((count) => Number.isSafeInteger(count) && count >= 0) ? usage : null;

@@ -1,29 +1,29 @@
-// What tools are called before models: names that every provider accepts, one for each tool and back again. An alias is
-// made of its tool's name alone wherever that is possible, so that it is the same in every round and every run.
+// Maps tool names to aliases that every provider accepts, and back. If possible, an alias depends only on the name of
+// its tool, so that it is the same in every round and every run.
 import { createHash } from 'node:crypto';
 
 export interface Aliases {
-  /** Of one of the names it was made for. */
+  /** Accepts only names that the aliases were made for. */
   aliasOf(name: string): string;
-  /** Null for what no tool is called: models make names up. */
+  /** Null when no tool has this alias: models invent names. */
   nameOf(alias: string): string | null;
 }
 
 const lengthMax = 64;
 const hashLength = 10;
 /**
- * Names that read alike as an alias: nothing before the dot can hold `__`, so the first one in the alias is the dot, and a
- * name without a dot has none.
+ * Names whose alias can be read back. The part before the dot cannot contain `__`, so the first `__` in the alias is
+ * the dot. A name without a dot contains no `__`.
  */
 const plain = /^(?:[A-Za-z0-9-]+\.[A-Za-z0-9_-]+|(?!.*__)[A-Za-z0-9_-]+)$/;
 
 export function createAliases(names: readonly string[]): Aliases {
   const aliases = new Map<string, string>();
   const tools = new Map<string, string>();
-  // In an order of their own: who comes first in a collision must not hang on who was asked first.
+  // Sorted, so that the result of a collision does not depend on the order of the names.
   for (const name of [...new Set(names)].sort()) {
     let alias = aliasFrom(name);
-    // Somebody may call a tool what another one's alias is.
+    // The name of one tool may equal the alias of another tool.
     for (let salt = 1; tools.has(alias); salt += 1) alias = hashed(name, salt);
     aliases.set(name, alias);
     tools.set(alias, name);

@@ -1,8 +1,8 @@
-// Whether a call's input fits the schema of its tool, found out before the decision.
+// Checks, before the decision, whether a call's input fits the schema of its tool.
 import { isObject } from '../../domain/shape.ts';
 import type { SchemaProblem } from './schema-problem.ts';
 
-/** In words for the model; they quote no value of its own. Null: nothing is wrong. */
+/** Returns the problem in words for the model, without quoting its values. Null: no problem. */
 export type ArgumentsProblem = (inputSchema: Readonly<Record<string, unknown>>, input: unknown) => string | null;
 
 const whole = 'the arguments';

@@ -1,13 +1,13 @@
-// The arguments of a call as the model wrote them, and as it is shown them again. Providers take nothing but an object there: what is
-// none stands in one, so that the model sees what it wrote.
+// The arguments of a call as the model wrote them, and as the model sees them again. Providers accept only an object
+// there. Other arguments are wrapped in an object, so that the model sees what it wrote.
 import { isObject } from '../../domain/shape.ts';
 
 const field = 'unreadable_arguments';
 
-/** For the model, where its arguments were not what they must be. */
+/** A hint for the model when its arguments were not acceptable. */
 export const shownAgainAs = `What you sent is shown in the call as "${field}".`;
 
-/** Some providers send nothing where there are no arguments. Undefined: it is no JSON. */
+/** Some providers send an empty text when there are no arguments. Undefined: the text is not JSON. */
 export function parseArguments(text: string): unknown {
   if (text.trim() === '') return {};
   try {
@@ -17,7 +17,7 @@ export function parseArguments(text: string): unknown {
   }
 }
 
-/** JSON of an object, always. */
+/** Always returns the JSON of an object. */
 export function shownArguments(text: string): string {
   if (text.trim() === '') return '{}';
   return isObject(parseArguments(text)) ? text : JSON.stringify({ [field]: text });

@@ -1,7 +1,7 @@
-// What is wrong with a value by the schema of a tool. Schemas come from strangers: they fetch nothing (`$ref` stays inside), one that is
-// too intricate is not compiled, and compiling one and checking against it have a time each. What was compiled of a schema is kept by its
-// content, for all runs. One that cannot be compiled, or is too slow, is held against nobody: everything passes, the tool's server
-// checks what it is sent, and what may be called is up to policy and not to a schema.
+// Checks a value against the schema of a tool. Schemas come from third parties. They cannot load other schemas (`$ref`
+// stays inside), a too complex schema is not compiled, and compiling and checking have a time limit each. Compiled
+// schemas are cached by their content, for all runs. If a schema cannot be compiled or is too slow, every value passes:
+// the tool's server checks what it receives, and policy, not a schema, decides which calls are allowed.
 import { createHash } from 'node:crypto';
 import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -10,47 +10,50 @@ import { createTimeBound, type WithinMs } from './time-bound.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** In words, in which the value is called `whole`; null: nothing is wrong. */
+/** Returns the problem in words, in which the value is called `whole`; null: no problem. */
 export type SchemaProblem = (schema: Schema, value: unknown, whole: string) => string | null;
 
 /**
- * Objects and lists in a whole schema: the compiler's time grows with them. For 500 it took 30 to 100 ms of CPU (measured 2026-11); the
- * schemas of most tools have tens.
+ * The largest number of objects and lists in a whole schema, because the compile time grows with them. 500 took 30 to
+ * 100 ms of CPU (measured 2026-11). The schemas of most tools have tens.
  */
 const nodesMax = 500;
-/** Of the wall clock, so that a busy machine reaches it sooner. */
+/** Wall-clock time, so a busy machine reaches the limit sooner. */
 const compileMsMax = 250;
 const checkMsMax = 100;
-/** A busy machine may be late now and then; whoever is late so often is slow. */
+/** A busy machine may exceed the limit now and then. A schema that exceeds it this often is slow. */
 const lateMax = 3;
-/** Of the schemas whose checks are kept, as JSON, and what each counts besides: the check that was compiled of it takes more than its text. */
+/**
+ * The memory budget of the cached checks: the schemas as JSON, plus `checkBytes` for each, because a compiled check
+ * needs more memory than the text.
+ */
 const keptBytesMax = 32 * 1_048_576;
 const checkBytes = 64 * 1024;
 
 const options: Options = {
   strict: false,
-  // Otherwise it would compile the dialect's own schema to say the same as the compiler.
+  // Otherwise the dialect's own schema would be compiled too, only to find the same errors as the compiler.
   meta: false,
   validateSchema: false,
   validateFormats: false,
   allErrors: true,
   ownProperties: true,
-  // A small definition that is referred to often would be written out as often.
+  // Otherwise a small definition with many references would be copied for each reference.
   inlineRefs: false,
   addUsedSchema: false,
   logger: false,
-  // It takes longer than it saves.
+  // Optimisation takes more time than it saves.
   code: { optimize: false },
 };
 
 interface Kept {
   readonly bytes: number;
-  /** Undefined: not compiled yet; null: it is no use. */
+  /** Undefined: not compiled yet; null: unusable. */
   check: ValidateFunction | null | undefined;
   late: number;
 }
 
-/** One for the process. */
+/** One instance per process. */
 export function createSchemaProblem(within: WithinMs = createTimeBound()): SchemaProblem {
   const keptOf = createStore();
   return (schema, value, whole) => {
@@ -67,9 +70,9 @@ export function createSchemaProblem(within: WithinMs = createTimeBound()): Schem
   };
 }
 
-/** The least lately used are forgotten. */
+/** Evicts the least recently used entries. */
 function createStore(): (schema: Schema) => Kept {
-  // The runs of a workspace have copies of one schema.
+  // The runs of a workspace have copies of the same schema.
   const bySchema = new WeakMap<Schema, Kept>();
   const byContent = new Map<string, Kept>();
   let bytes = 0;
@@ -94,15 +97,15 @@ function createStore(): (schema: Schema) => Kept {
   };
 }
 
-/** Null for a schema that no dialect can make sense of, or that is too much. */
+/** Null for a schema that no dialect accepts, or that is too complex. */
 function compile(schema: Schema): ValidateFunction | null {
   if (isIntricate(schema)) return null;
-  // An asynchronous check would be a promise, and a promise is no answer.
+  // An asynchronous check would return a promise, which cannot be used here.
   const { $schema: dialect, $async: _, ...rest } = schema;
   const old = /draft-0[4-7]/.test(String(dialect));
   for (const Dialect of old ? [Ajv] : [Ajv2020, Ajv]) {
     try {
-      // A new one for each: what one schema names is not there for another to refer to.
+      // A new instance for each schema, so that a schema cannot refer to the names of another.
       return new Dialect(options).compile(rest);
     } catch {}
   }
@@ -118,6 +121,6 @@ function isIntricate(schema: Schema): boolean {
   return false;
 }
 
-/** It is of another realm, whose `Error` is not ours. */
+/** The error belongs to another realm, so it is not an instance of our `Error`. */
 const isLate = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';

@@ -1,11 +1,11 @@
-// What is wrong with a value by a schema, in words for the model: with its place, and quoting no value of its own.
+// Describes schema errors in words for the model: with their place, and without quoting its values.
 import { childPath } from '@tollgate/proto/contract';
 import type { ErrorObject } from 'ajv';
 
 const problemsMax = 10;
 const wordsMax = 2_000;
 
-/** `whole`: what the value is called. */
+/** `whole`: the name of the value. */
 export function wordsFor(errors: readonly ErrorObject[], whole: string): string {
   const told = errors.filter(saysSomething).slice(0, 10 * problemsMax);
   const said = [...new Set(told.map((error) => wordsOf(error, whole)))];
@@ -13,7 +13,7 @@ export function wordsFor(errors: readonly ErrorObject[], whole: string): string 
   return `${said.slice(0, problemsMax).join('; ').slice(0, wordsMax)}${more}` || `${whole} must be another, by the schema`;
 }
 
-/** `if` says only that one of its branches did. */
+/** An error of `if` only says that one of its branches failed. */
 const saysSomething = ({ keyword }: ErrorObject): boolean => keyword !== 'if';
 
 function wordsOf({ instancePath, keyword, params, message = 'is not as the schema wants it' }: ErrorObject, whole: string): string {
@@ -36,7 +36,7 @@ function wordsOf({ instancePath, keyword, params, message = 'is not as the schem
   }
 }
 
-/** A JSON pointer as the rest of the house writes places: `a.b[0]`. */
+/** Converts a JSON pointer to the form that this project uses for places: `a.b[0]`. */
 function placeOf(pointer: string): string {
   const keys = pointer
     .split('/')

@@ -1,8 +1,8 @@
-// Runs code that cannot wait but may never end: what a stranger's schema makes of it, or a stranger's pattern. It holds
-// this process's only thread for at most so long, and then it is stopped in the middle.
+// Runs synchronous code that may never end, such as a check by a third party's schema or pattern. The code blocks this
+// process's only thread for at most `ms`. Then it is interrupted.
 import { type Context, createContext, Script } from 'node:vm';
 
-/** Throws what `work` throws, or Node's ERR_SCRIPT_EXECUTION_TIMEOUT. `work` must leave nothing half done that is used again. */
+/** Throws what `work` throws, or Node's ERR_SCRIPT_EXECUTION_TIMEOUT. `work` must not leave shared state incomplete. */
 export type WithinMs = <T>(ms: number, work: () => T) => T;
 
 export function createTimeBound(): WithinMs {

@@ -1,4 +1,5 @@
-// What the agent of one run can call: tools of the workspace's servers and other agents, by the names that its model knows.
+// The tools that the agent of one run can call, by the names that its model knows: tools of the workspace's servers,
+// and other agents.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { ToolCall } from '@tollgate/sidecar/embed';
 import { isObject } from '../../domain/shape.ts';
@@ -12,14 +13,14 @@ import type { RunTool, Toolbox, ToolContext, ToolResult } from './tool.ts';
 
 export interface WorkbenchDeps {
   readonly aliases: (names: readonly string[]) => Aliases;
-  /** What is wrong with a call's arguments by the tool's schema, in words for the model; null: nothing. */
+  /** How a call's arguments violate the tool's schema, in words for the model; null: no problem. */
   readonly argumentsProblem: (schema: RunTool['inputSchema'], input: unknown) => string | null;
 }
 
 export interface Workbench {
-  /** What policy lets this caller call now. */
+  /** The tools that policy allows this caller to call now. */
   offered(governed: Pick<Governed, 'offers'>): readonly OfferedTool[];
-  /** What the model asked for, as it is to be decided about. */
+  /** Reads the model's request into the form that is decided. */
   read(call: RequestedCall, reading: Reading): ReadCall;
   /** Rejects only with the signal's reason. */
   call(name: string, input: unknown, context: ToolContext): Promise<ToolResult>;
@@ -28,7 +29,7 @@ export interface Workbench {
 
 interface Reading {
   readonly governed: Pick<Governed, 'isHarmless'>;
-  /** To the model, for the reply that the call is in. */
+  /** The tools that were offered to the model for the reply with this call. */
   readonly offered: readonly OfferedTool[];
   /** The reply was cut off, and this is the last call in it. */
   readonly cutOff: boolean;
@@ -36,24 +37,27 @@ interface Reading {
 
 export interface ReadCall {
   readonly call: ToolCall;
-  /** Beside the words of a denial, for the model alone: how to do better. Null: nothing. */
+  /** An addition to the words of a denial, for the model only: how to correct the call. Null: no hint. */
   readonly hint: Hint | null;
 }
 
 export interface Hint {
-  /** One of each kind is enough for a round: it may be long. */
+  /** One hint of each kind is enough for a round, because it may be long. */
   readonly kind: 'tools' | 'arguments';
   readonly text: string;
 }
 
-/** Other agents as tools: the toolbox of a delegation. */
+/** Other agents as tools; they have the same form as a toolbox. */
 export interface AgentTools extends Pick<Toolbox, 'tools' | 'call'> {
-  /** Why the agent of that name, which is no tool here, may be handed nothing, in words; null where there is none, or another reason. */
+  /**
+   * Why nothing can be delegated to the agent of that name, which is not a tool here, in words. Null when there is no
+   * such agent, or when the reason is another.
+   */
   refusal(name: string): string | null;
 }
 
 export function createWorkbench(deps: WorkbenchDeps, toolbox: Toolbox, agents: AgentTools): Workbench {
-  // A server that was registered under their name before that was refused has no tools beside them.
+  // A server registered with the agents' prefix, before that was forbidden, contributes no tools.
   const tools = [...toolbox.tools.filter(({ name }) => !name.startsWith(agentsPrefix)), ...agents.tools];
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   const aliases = deps.aliases([...byName.keys()]);
@@ -93,7 +97,7 @@ const malformed = (tool: string, input: unknown, words: string): ToolCall => ({ 
 const argumentsHint: Hint = { kind: 'arguments', text: shownAgainAs };
 const namesMax = 50;
 
-/** Those of the server that the model seems to mean come first. */
+/** The tools of the server that the model seems to mean come first. */
 function namesHint(alias: string, offered: readonly OfferedTool[]): string {
   if (offered.length === 0) return 'There are no tools to call.';
   const server = /^[A-Za-z0-9-]+/.exec(alias)?.[0] ?? '';
@@ -116,7 +120,10 @@ function unknownCall(alias: string, input: unknown, { governed, agents }: Judges
   return malformed(tool, input, 'there is no tool of this name');
 }
 
-/** A name that the model made up, as far as it can stand in an entry: it may hold whatever the model was told. */
+/**
+ * Returns a name that the model invented, if it can be stored in an entry. It may contain anything that the model was
+ * told.
+ */
 function unknownName(alias: string, governed: Pick<Governed, 'isHarmless'>): string {
   const name = alias.replace('__', '.');
   return nameProblem(name) === null && governed.isHarmless(alias) && governed.isHarmless(name) ? name : 'unknown';

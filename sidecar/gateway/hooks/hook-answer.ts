@@ -1,4 +1,4 @@
-// What a hook is answered, in the words of its protocol.
+// Builds the answers to hooks, in the format of the hook protocol.
 import { type DenyCode, type Finding, reasons } from '@tollgate/proto/contract';
 import type { Delivery } from '../../govern/deliver.ts';
 import type { Denial, Verdict } from '../../govern/verdict.ts';
@@ -6,7 +6,7 @@ import type { Barred } from '../key.ts';
 
 export interface Answer {
   readonly status: number;
-  /** What was answered before every decision was 200, for clients that still read that; absent: the same. */
+  /** The status from before every decision was 200, for clients that still read it. Absent: the same as `status`. */
   readonly formerStatus?: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -34,7 +34,7 @@ const denialBody = ({ reason, kind, retryAfterMs, requestId }: Denial): Answer['
 
 export const deliveryBody = ({ action, output, findings, decision }: Delivery): Answer['body'] => ({
   action,
-  // Clients read the one or the other.
+  // Clients read one field or the other.
   ...(action === 'redact' ? { modified_output: output, tool_output: output, reason: redactedWords(findings) } : {}),
   ...(decision === null ? {} : { reason: decision.reason }),
   ...findingsBody(findings),
@@ -48,10 +48,10 @@ const findingsBody = (findings: readonly Finding[]): object =>
     ? {}
     : { findings: { pii: { types: findings.map(({ kind }) => kind), count: findings.reduce((sum, { count }) => sum + count, 0) } } };
 
-/** Of a call that was not decided. */
+/** A refusal of a call that was not decided. */
 export type Refusal = Pick<Barred, 'code' | 'error' | 'retryAfterMs'> & { readonly status: number };
 
-/** A refusal as a decision, so that a client which reads nothing else reads that. */
+/** Writes a refusal as a decision, for clients that read only decisions. */
 export type Denied = (refusal: Omit<Refusal, 'status'>) => Answer['body'];
 
 const reasonOf = (code: DenyCode, words: string): string => `${code}: ${words}`;
@@ -72,8 +72,9 @@ export const deniedOutput: Denied = ({ code, error, retryAfterMs }) => ({
 });
 
 /**
- * With a good key every answer is 200, because clients in the field run the call on any other: 401 and 403 speak of the key, and 5xx
- * of an outage. No policy yet, and too many requests, are neither.
+ * With a valid key every answer is 200, because deployed clients run the call on any other status. 401 and 403 report a
+ * problem of the key, and 5xx reports an outage. A missing policy and too many requests are neither, so they are
+ * decisions.
  */
 export function refusalAnswer({ status, ...refusal }: Refusal, denied: Denied): Answer {
   const isDecision = status === 429 || (status === 503 && refusal.code === 'snapshot_missing');

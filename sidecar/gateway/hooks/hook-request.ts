@@ -1,5 +1,5 @@
-// The two requests of the hook protocol, read once and totally. Unknown fields are tolerated; the first known field that is wrong is
-// the flaw that the call is denied by, and stands in its entry as far as it can be shown.
+// Parses the two requests of the hook protocol, once and completely. Unknown fields are allowed. The first known field
+// with an error becomes the flaw. The call is denied because of it, and the entry shows it as far as possible.
 import { bounds, childPath, isTier, nameProblem, type Tier } from '@tollgate/proto/contract';
 import type { Flaw } from '../../govern/govern.ts';
 import type { ClaimedCall } from '../sessions/pending-calls.ts';
@@ -8,9 +8,9 @@ import { shownName } from '../shown-name.ts';
 import type { HookBody } from './hook-body.ts';
 
 export interface HookRequest extends Claimed, ClaimedCall {
-  /** Null with a flaw: a request that could not be read names no user. */
+  /** Null if there is a flaw: a request that could not be read names no user. */
   readonly impersonate: string | null;
-  /** Whether the client can put another input in the place of this one, and what is sent for that is as exact. */
+  /** Whether the client can replace the input, and the replacement would have the same precision. */
   readonly takesModifiedInput: boolean;
   readonly flaw: Flaw | null;
 }
@@ -20,26 +20,26 @@ export interface HookOutputRequest extends HookRequest {
   readonly isError: boolean;
 }
 
-// As JSON was read: what it does not say is `undefined`, but for what every object has, which nobody asks for here.
+// Parsed JSON. A missing key is `undefined`, except the keys that every object has, which this code does not read.
 type Body = Readonly<Record<string, unknown>>;
 
 interface Reading {
   readonly fields: Body;
-  /** The first problem is the one that is told. */
+  /** The first problem is reported. */
   flaw: Flaw | null;
 }
 
-/** `session`: that of a client which names none. */
+/** `session` is used for a client that names no session. */
 export function readHookRequest(body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
   return requestOf(begin(body), body, clientHeader, session);
 }
 
-/** `bytes`: of the whole body. */
+/** `bytes` is the size of the whole body. */
 export function readHookOutputRequest(body: HookBody, clientHeader: string | undefined, session: string, bytes: number): HookOutputRequest {
   const reading = begin(body);
   const output = reading.fields['tool_output'];
   if (output === undefined) fail(reading, 'tool_output', 'is required');
-  // A part is no larger than the whole.
+  // A part is not larger than the whole.
   const outputBytes = bytes <= bounds.toolOutputBytes ? 0 : Buffer.byteLength(JSON.stringify(output ?? null));
   if (outputBytes > bounds.toolOutputBytes)
     reading.flaw ??= {
@@ -73,7 +73,7 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
   const chain = chainOf(reading, agentName);
   const delegatedTools = fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000);
   const client = clientOf(reading, clientHeader);
-  // An empty user is a mistake: without it the call would be made as the key itself.
+  // An empty user is an error: without it the call would be made as the key itself.
   const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
   const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
   const { flaw } = reading;
@@ -84,18 +84,18 @@ function requestOf(reading: Reading, body: HookBody, clientHeader: string | unde
     tier,
     chain,
     client,
-    // JSON as the body was: read strictly, and no deeper than an input may be.
+    // The JSON value from the body: parsed strictly, and not deeper than an input may be.
     input: fields['tool_input'] ?? null,
-    // What is malformed hands down nothing, and speaks for the key alone.
+    // A malformed request delegates no tools and uses only the identity of the key.
     delegatedTools: flaw === null ? delegatedTools : null,
     impersonate: flaw === null ? impersonate : null,
-    // The tool would get texts where it was to get numbers.
+    // The tool would receive strings where it expects numbers.
     takesModifiedInput: accepts.includes('modified_input') && !body.hasNumbersAsText,
     flaw,
   };
 }
 
-/** A name, or as much of what stands in its place as can be shown. */
+/** A name, or as much of the invalid value as can be shown. */
 function nameIn(reading: Reading, path: string, value: unknown): string {
   if (typeof value !== 'string') {
     fail(reading, path, value === undefined ? 'is required' : 'must be text');
@@ -106,11 +106,11 @@ function nameIn(reading: Reading, path: string, value: unknown): string {
   return problem === null ? value : shownName(value);
 }
 
-/** Clients fill in what they do not know by null, or by an empty text. */
+/** Clients send null or an empty text for a value that they do not know. */
 const optionalName = (reading: Reading, name: string): string | null =>
   reading.fields[name] == null || reading.fields[name] === '' ? null : nameIn(reading, name, reading.fields[name]);
 
-/** Without those that are none. */
+/** The valid names. Invalid items are left out. */
 function names(reading: Reading, name: string, max: number): readonly string[] {
   const value = reading.fields[name];
   if (!Array.isArray(value)) {
@@ -125,7 +125,7 @@ function names(reading: Reading, name: string, max: number): readonly string[] {
   });
 }
 
-/** As the client says; else what its mode of running implies. */
+/** The tier that the client gives. Otherwise it follows from the client's mode. */
 function tierOf(reading: Reading): Tier {
   const { fields } = reading;
   const claimed = fields['agent_tier'];
@@ -138,7 +138,7 @@ function tierOf(reading: Reading): Tier {
 function chainOf(reading: Reading, agentName: string): readonly string[] {
   const before = reading.flaw;
   const claimed = reading.fields['agent_chain'] == null ? [] : names(reading, 'agent_chain', 64);
-  // Of a chain that is none, the entry is the caller's own.
+  // If the chain is invalid, the entry names only the caller itself.
   if (reading.flaw !== before) return [agentName];
   return claimed.at(-1) === agentName ? claimed : [...claimed, agentName];
 }
@@ -160,7 +160,7 @@ function clientOf(reading: Reading, header: string | undefined): HookRequest['cl
 
 const unnamedClient = { name: 'hook' };
 
-/** `X-GS-Client: name/version`; the name may be that of a package, with a slash in it. */
+/** Parses `X-GS-Client: name/version`. The name may be that of a package, with a slash in it. */
 function headerClient(reading: Reading, header: string | undefined): HookRequest['client'] {
   if (header === undefined || header === '') return unnamedClient;
   const slash = header.lastIndexOf('/');

@@ -1,8 +1,8 @@
-// The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path. (`/hooks/<host>`, what coding
-// agents ask by, is in ../hosts.)
-// Clients in the field run the call on any answer that is not 2xx. So a request with a good key is always answered 200 with a decision,
-// whatever is wrong with it, and leaves an entry; 401 and 403 speak of the key, 5xx of an outage of ours, and both carry a decision too.
-// Entries of one event-loop turn are written together.
+// The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
+// (`/hooks/<host>`, which coding agents use, is in ../hosts.) Deployed clients run the call on any answer that is not
+// 2xx. Therefore a request with a valid key is always answered with 200 and a decision, whatever is wrong with it, and
+// an entry is written. 401 and 403 report a problem of the key, and 5xx reports an outage of ours. Both contain a
+// decision too. Entries of one turn of the event loop are written together.
 import { bounds, NotJson } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HookHandlerDoneFunction } from 'fastify';
 import type { Identity } from '../../decide/call.ts';
@@ -37,16 +37,16 @@ interface Params {
 
 type HookName = 'tool-use' | 'tool-output';
 
-/** What of an error a caller may read. */
+/** The part of an error that a caller may read. */
 type PublicError = (error: FastifyError) => { readonly status: number; readonly message: string };
 
-/** `http`: what is refused has the status that it had before every decision was 200. For one version. */
+/** `http`: refusals have the status from before every decision was 200. Supported for one version. */
 export type HookStatus = 'decision' | 'http';
 
 export interface HookRoutes {
   readonly publicError: PublicError;
   readonly status: HookStatus;
-  /** What an API document says of each route. */
+  /** The description of each route for an API document. */
   readonly schemaOf?: (hook: HookName, inWorkspace: boolean) => FastifySchema;
 }
 
@@ -65,7 +65,7 @@ const hooks: Readonly<Record<HookName, Hook>> = {
 const hookPath = /^\/(?:[^/?]*\/)?govern\/tool-(?:use|output)(?:\?|$)/;
 
 export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, ...how }: HookRoutes): void {
-  // Left to itself, Node answers 417 to an expectation that it does not know; other doors leave it to that.
+  // By default Node answers 417 to an unknown expectation. The other endpoints keep this default.
   app.server.on('checkExpectation', (request, response) => {
     if (hookPath.test(request.url ?? '')) app.server.emit('request', request, response);
     else response.writeHead(417).end();
@@ -119,7 +119,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
           refuse(reply, refusal);
         }),
     },
-    // Before a byte of the body is read: who may not ask is told nothing else.
+    // Runs before a byte of the body is read. A caller without access receives no other information.
     onRequest: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => enter(request, reply, () => done()),
     errorHandler: async (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       const { status, message } = publicError(error);
@@ -146,7 +146,7 @@ function answering(host: HookHost, { publicError, status: statuses, hook }: Answ
 
 const hasEntered = (letIn: LetIn | null): letIn is Entered => letIn !== null && 'governing' in letIn;
 
-/** Every answer that is not 2xx says its error. */
+/** Every answer that is not 2xx has an `error` field. */
 function asFormerly(answer: Answer): Answer {
   const { formerStatus: status, body } = answer;
   if (status === undefined) return answer;
@@ -185,7 +185,7 @@ const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** The key's own, or the user it names. */
+/** The key's own identity, or the user that the request names. */
 const actingIdentity = (identity: Identity, { impersonate }: HookRequest): Identity =>
   impersonate === null ? identity : { ...identity, sub: impersonate };
 
@@ -199,7 +199,7 @@ async function toolUse({ request, body, governing, sessions, identity, host }: A
   const startedAt = govern.clock.now();
   const hook = readHookRequest(body, clientHeader(request), identity.keyId);
   const session = sessions.find(actingIdentity(identity, hook), hook);
-  // Whoever asks here makes the call itself: what comes of it is another request, or none.
+  // The caller makes the call itself. Its result comes in another request, or never.
   const span = host.tracing?.begin(hook.tool, request.headers);
   const call = { tool: hook.tool, input: hook.input, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
   const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.takesModifiedInput }));
@@ -225,7 +225,7 @@ async function toolOutput({ request, body, governing, sessions, identity }: Aske
   return { status: 200, ...formerStatusOf(hook, body), body: deliveryBody(delivery) };
 }
 
-/** The call that the outcome is of; null: none waits for it, or it brings an input that none can have. */
+/** The call that the outcome belongs to. Null: no call waits for it, or its input is invalid. */
 function takePending(session: Session, hook: HookOutputRequest): AwaitedCall | null {
   try {
     return session.pending.take(hook);

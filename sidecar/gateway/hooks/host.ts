@@ -1,4 +1,5 @@
-// Who answers hooks: the sidecar process for its one workspace, or a control plane for the workspace of the key.
+// The owner of the hook routes: the sidecar process for its one workspace, or a control plane for the workspace of the
+// key.
 import type { Decision } from '../../decide/decision.ts';
 import type { Governing } from '../../govern/governing.ts';
 import type { Entrance, LetIn, Shown } from '../entrance.ts';
@@ -6,7 +7,7 @@ import type { Barred } from '../key.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { CallTracing } from '../../telemetry/tracing.ts';
 
-/** Whose call it is, and what decides about it. */
+/** The caller's identity, and the state that decides about its calls. */
 export interface Entered extends LetIn {
   readonly governing: Governing;
   readonly sessions: Pick<Sessions, 'find'>;
@@ -15,11 +16,11 @@ export interface Entered extends LetIn {
 export type Entry = Entered | Barred;
 
 export interface HookHost {
-  /** Asked before a byte of the body is read. */
+  /** Called before a byte of the body is read. */
   enter(shown: Shown): Entry | Promise<Entry>;
-  /** A request of this caller is refused unread: there is no room for its body. */
+  /** Records that a request of this caller is refused unread because there is no memory for its body. */
   crowded(entered: Entered): void;
-  /** A decision about a call was made, in so many ms. */
+  /** Reports a decision about a call and its duration in ms. */
   decided(decision: Decision, ms: number): void;
   /** Absent: calls are not traced. */
   readonly tracing?: CallTracing | undefined;

@@ -1,4 +1,4 @@
-// One event of a host, decided by the one way that every door takes, and answered in the host's words.
+// Decides one event of a host in the same way as every other endpoint, and answers it in the host's format.
 import { nameProblem } from '@tollgate/proto/contract';
 import { deliver, unannounced } from '../../govern/deliver.ts';
 import { judge, type ToolCall } from '../../govern/govern.ts';
@@ -18,18 +18,18 @@ import { type Names, ourName } from './names.ts';
 
 type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
 
-/** What is decided in time may be recorded for so long. */
+/** Time to record a decision that was made before the deadline, in ms. */
 const recordMs = 250;
 
 interface Caller extends LetIn {
   readonly host: Host;
-  /** Of the request. */
+  /** The headers of the request. */
   readonly headers: Headers;
-  /** Where it was said beside the event. */
+  /** The tier, if it was given in a header and not in the event. */
   readonly tier: 'background' | null;
-  /** Of the agent that the user talks to, said beside the event; empty: nobody said one. */
+  /** The agent that the user talks to, given in a header. Empty: none was given. */
   readonly agent: string;
-  /** It is answered by then, by the sidecar's clock. */
+  /** Deadline of the answer, by the sidecar's clock. */
   readonly until: number;
 }
 
@@ -93,13 +93,16 @@ export async function answerAfter(door: Door, asked: Told): Promise<Answered> {
   }
 }
 
-/** Of an outcome Cursor does not say whose tool it was, and of the call before it did. */
+/** Cursor does not name the server of an outcome, but it did so for the call before. */
 const isToolOf =
   ({ server }: HostCall, ours: string) =>
   (tool: string): boolean =>
     tool === ours || (server?.kind === 'unnamed' && tool.endsWith(`.${server.tool}`));
 
-/** A host that heeds no answer has shown the output already: its entry counts what was in it, and does not say redacted. */
+/**
+ * A host that ignores answers has already shown the output. The entry counts the findings and does not claim that they
+ * were redacted.
+ */
 const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...call.decision, transform: 'log' } });
 
 function calling(
@@ -109,7 +112,7 @@ function calling(
 ): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also'> } {
   const { tool, input, callId } = call;
   const session = sessions.find(identity, claimedOf(host, call, { tier, agent }));
-  // By the host's own name: no table of a workspace makes another tool of it.
+  // The check uses the host's own name, so no workspace table can rename this tool.
   if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
   const { tool: named, also, problem } = ourName(namesFor(sidecar.govern.cell, session), host.name, call);
   return {
@@ -124,7 +127,7 @@ function calling(
   };
 }
 
-/** As policy holds now, of the caller and of everybody. */
+/** The current policy of the caller and the settings of the workspace. */
 function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
   const { settings, servers, spelledTools } = heldBy(cell);
   return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
@@ -136,7 +139,7 @@ function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, sa
   const subagent = nameProblem(agent) === null ? agent : '';
   return {
     sessionId,
-    // A sub-agent of the host is below the one that the user talks to, where that has a name.
+    // A sub-agent of the host is below the agent that the user talks to, if that agent has a name.
     chain: said.agent === '' ? [subagent] : subagent === '' || subagent === said.agent ? [said.agent] : [said.agent, subagent],
     delegatedTools: null,
     tier: said.tier ?? tier,

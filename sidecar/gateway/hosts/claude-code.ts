@@ -1,5 +1,6 @@
-// Claude Code: `http` or `command` hooks. It runs the call on any failure of a hook, so every refusal is an answer. An
-// output is replaced only by one of the same shape as `tool_response`: another is rejected, and the model gets what was there.
+// Claude Code: `http` or `command` hooks. It runs the call on any failure of a hook, so every refusal is a regular
+// answer. It accepts a replaced output only if it has the same shape as `tool_response`. Otherwise it rejects it, and
+// the model receives the original output.
 import { cursor } from './cursor.ts';
 import { fieldsOf, isObject, sameSort } from './fields.ts';
 import type { Host, HostEvent } from './host.ts';
@@ -12,7 +13,7 @@ export const claudeCode: Host = {
   before: {
     allow: () => '{}',
     takes: (_event, changed) => isObject(changed),
-    // Without a permissionDecision: whether the user is asked stays with the user's own rules.
+    // There is no permissionDecision, so the user's own rules decide whether the user is asked.
     change: (_event, changed) => JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', updatedInput: changed } }),
     deny: (_reason, advice) => denyPreToolUse(advice),
     denies: deniesPreToolUse,
@@ -28,7 +29,10 @@ export const claudeCode: Host = {
   refusalExitCode: { before: 2, after: 0 },
 };
 
-/** Cursor runs the hooks that Claude Code has, with its own input. It heeds a denial in these words; of the rest nobody is sure. */
+/**
+ * Cursor also runs Claude Code's hooks, with its own input. It respects a denial in this format. Other answers are not
+ * reliable.
+ */
 function inCursor(event: HostEvent): HostEvent {
   if (event.phase === 'before') return { ...event, replacesInput: false };
   return event.phase === 'after' ? { ...event, heeded: false } : event;
@@ -37,18 +41,18 @@ function inCursor(event: HostEvent): HostEvent {
 const updated = (output: unknown): string =>
   JSON.stringify({ hookSpecificOutput: { hookEventName: 'PostToolUse', updatedToolOutput: output } });
 
-// Of a long output there is a copy on disk, which is shown rather than what stands here.
+// A long output has a copy on disk, and Claude Code shows that copy instead of this text.
 const copies = new Set(['persistedOutputPath', 'persistedOutputSize']);
 const withoutCopies = (output: unknown): unknown =>
   isObject(output) && Object.keys(output).some((key) => copies.has(key))
     ? Object.fromEntries(Object.entries(output).filter(([key]) => !copies.has(key)))
     : output;
 
-// Words that say which shape it is, and nothing of what is in it.
+// Words that describe the shape and contain nothing of the content.
 const shapeKeys = new Set(['type', 'mode', 'status']);
 const shapeWord = /^[a-z_]{1,32}$/;
 
-/** The same shape, with every text replaced by why it is withheld. */
+/** The same shape, with every text replaced by the reason. */
 function withheld(value: unknown, reason: string, key: string): unknown {
   if (typeof value === 'string') return value === '' || (shapeKeys.has(key) && shapeWord.test(value)) ? value : reason;
   if (Array.isArray(value)) return value.map((item) => withheld(item, reason, ''));

@@ -1,5 +1,5 @@
-// Cline: a plugin of ours, which passes on what its hooks `beforeTool` and `afterTool` are given. A server's tool is `<server>__<tool>`, with
-// `_` and a digest of 8 behind it where characters were replaced or cut.
+// Cline: a plugin of ours, which forwards the arguments of its hooks `beforeTool` and `afterTool`. A server's tool is
+// named `<server>__<tool>`. If characters were replaced or cut, `_` and a digest of 8 characters follow.
 import { fieldsOf, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { pluginAnswers } from './plugin-answers.ts';
@@ -31,7 +31,7 @@ function callIn(body: unknown): HostCall | string {
   if (sessionId === null) return 'has no conversationId';
   return {
     tool,
-    // Of a name that was cut, the joint may be gone.
+    // The joint may be missing in a name that was cut.
     server: tool.includes('__') || tool.length === writtenMax ? { kind: 'joined', text: tool, joint: '__' } : null,
     input: fields.get('input') ?? {},
     sessionId,

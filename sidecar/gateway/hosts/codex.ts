@@ -1,6 +1,6 @@
-// Codex: command hooks. Nothing on standard output allows; an `ask`, a bare `allow` and a denial without a reason are errors
-// to it, after which it runs the call. It takes another input from 0.169.0 on. An older one would run the call with what was
-// there, so where nobody says the version, no input is replaced.
+// Codex: command hooks. Empty standard output allows the call. Codex treats an `ask`, a bare `allow` and a denial
+// without a reason as errors and then runs the call. It accepts a replaced input from 0.169.0 on. An older version
+// would run the call with the original input, so the input is not replaced if the version is unknown.
 import { isObject } from './fields.ts';
 import type { Host } from './host.ts';
 import { deniesPreToolUse, denyPreToolUse, readToolUse } from './pre-tool-use.ts';
@@ -11,7 +11,7 @@ export const codex: Host = {
   read: (body, _parse, version = null) => readToolUse(body, version !== null && takesInputs(version), version),
   before: {
     allow: () => '',
-    // Of its own tools it reads `command`, and it must be there.
+    // For its own tools Codex reads `command`, which must exist.
     takes: ({ call: { input } }, changed) =>
       isObject(changed) && (!isObject(input) || typeof input['command'] !== 'string' || typeof changed['command'] === 'string'),
     change: (_event, changed) =>
@@ -23,7 +23,7 @@ export const codex: Host = {
     pass: () => '',
     takes: () => false,
     change: () => block('Codex cannot take a changed output'),
-    // The model gets the reason in place of the output.
+    // The model receives the reason in place of the output.
     block: (reason) => block(reason),
   },
   neutral: '',
@@ -35,7 +35,7 @@ const block = (reason: string): string => JSON.stringify({ decision: 'block', re
 const versionForm = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})(-[0-9A-Za-z.-]+)?$/;
 const firstThatTakes = [0, 169, 0] as const;
 
-/** A version before a release is older than it. */
+/** A pre-release version is older than its release. */
 function takesInputs(version: string): boolean {
   const [, ...parts] = versionForm.exec(version) ?? [];
   const isBeforeRelease = parts[3] !== undefined;

@@ -1,7 +1,7 @@
-// Copilot CLI: command hooks. Its own form of events names fields in camel case and the event not at all; the form that it
-// shares with an editor is read too. Nothing on standard output allows. Where a hook exits with anything but 0, its older
-// versions go on with the call, so a refusal is said and exits with 0. Of a call that failed it sends the error alone, to
-// `postToolUseFailure`, and shows its model that error whatever is answered.
+// Copilot CLI: command hooks. Its own event format has field names in camel case and no event name. The format that it
+// shares with an editor is read too. Empty standard output allows the call. If a hook exits with a code other than 0,
+// older versions continue with the call, so a refusal is written to the output with exit code 0. For a failed call it
+// sends only the error, to `postToolUseFailure`, and shows that error to its model whatever the answer is.
 import { answerFields, type Fields, fieldsOf, isObject, parsedText, textIn, unreadable, valueIn } from './fields.ts';
 import type { Host, HostCall, HostEvent, ParseText } from './host.ts';
 
@@ -51,11 +51,11 @@ function read(body: unknown, parse: ParseText): HostEvent {
 function callIn(fields: Fields, parse: ParseText): HostCall | string {
   const tool = textIn(fields, 'toolName', 'tool_name');
   if (tool === null) return 'has a toolName that is no text';
-  // Before version 1 it sent no id of the session: those of one folder are one then.
+  // Before version 1 it sent no session id. All its sessions then count as one.
   const sessionId = textIn(fields, 'sessionId', 'session_id') ?? 'copilot-cli';
   return {
     tool,
-    // A server's tool is `<server>-<tool>`, and both have hyphens.
+    // A server's tool is named `<server>-<tool>`, and both parts may contain hyphens.
     server: { kind: 'joined', text: tool, joint: '-' },
     input: parsedText(valueIn(fields, 'toolArgs', 'tool_input'), parse) ?? {},
     sessionId,

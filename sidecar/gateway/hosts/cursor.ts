@@ -1,5 +1,6 @@
-// Cursor: command hooks, with `failClosed: true` as we install them; then no answer is a failure, so an allow is said. Of
-// outputs it replaces those of MCP tools; those of its own tools it shows the model whatever a hook says.
+// Cursor: command hooks, which we install with `failClosed: true`. A missing answer is then a failure, so an allow is
+// written explicitly. Cursor replaces outputs of MCP tools only. It shows outputs of its own tools to the model
+// whatever a hook answers.
 import { answerFields, type Fields, fieldsOf, isObject, parsedText, textIn, unreadable, valueIn } from './fields.ts';
 import type { AfterEvent, Host, HostCall, HostEvent, ParseText } from './host.ts';
 
@@ -69,7 +70,7 @@ function callIn(fields: Fields, name: string, parse: ParseText): HostCall | stri
   };
 }
 
-/** Events of one tool do not name it. */
+/** Events of a single tool do not name it. */
 const toolOf: Readonly<Record<string, string>> = {
   beforeShellExecution: 'Shell',
   afterShellExecution: 'Shell',
@@ -82,7 +83,10 @@ function inputIn(fields: Fields, name: string, parse: ParseText): unknown {
   return Object.fromEntries(wanted.flatMap((key) => (fields.has(key) ? [[key, fields.get(key)]] : [])));
 }
 
-/** `MCP:<tool>`, of older versions `MCP:<server>:<tool>`; newer ones name the server beside. Else it is some server's. */
+/**
+ * `MCP:<tool>`, or `MCP:<server>:<tool>` in older versions. Newer versions give the server in a separate field.
+ * Otherwise the server is unknown.
+ */
 function serverIn(fields: Fields, tool: string): HostCall['server'] {
   const bare = tool.replace(/^MCP:/, '');
   const named = textIn(fields, 'mcp_server_name');

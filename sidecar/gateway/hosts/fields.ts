@@ -1,4 +1,4 @@
-// Reads what hosts send: fields by their names, of which each may be missing.
+// Reads fields from what hosts send, by name. Each field may be missing.
 import type { Tier } from '@tollgate/proto/contract';
 import type { HostEvent, ParseText } from './host.ts';
 
@@ -18,7 +18,7 @@ export const textIn = (fields: Fields, ...names: readonly string[]): string | nu
   return null;
 };
 
-/** The first of these fields that is there. */
+/** The first of these fields that exists. */
 export const valueIn = (fields: Fields, ...names: readonly string[]): unknown => {
   const name = names.find((one) => fields.get(one) !== undefined);
   return name === undefined ? undefined : fields.get(name);
@@ -33,7 +33,7 @@ export function parsedText(value: unknown, parse: ParseText): unknown {
   return typeof parsed === 'object' && parsed !== null ? parsed : value;
 }
 
-/** What the way of running implies. */
+/** The tier that follows from the mode. */
 export function tierOf(fields: Fields): Tier {
   if (fields.get('permission_mode') === 'bypassPermissions') return 'background';
   return fields.get('agent_id') == null ? 'interactive' : 'subagent';
@@ -42,7 +42,7 @@ export function tierOf(fields: Fields): Tier {
 export const sameSort = (a: unknown, b: unknown): boolean =>
   typeof a === typeof b && Array.isArray(a) === Array.isArray(b) && (a === null) === (b === null);
 
-/** An answer that may not be JSON. */
+/** Reads an answer that may not be JSON. */
 export function answerFields(answer: string): Fields {
   try {
     return fieldsOf(JSON.parse(answer));

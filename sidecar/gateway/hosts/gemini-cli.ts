@@ -1,7 +1,7 @@
-// Gemini CLI: command hooks. What it is given as input it merges over the model's arguments, so a key that redaction changed
-// would stay beside its mark: such an input is not taken. An output is replaced by a denial whose reason is the new text,
-// which the model reads as an error: for a result the protocol has no words (to version 0.61 it appends to what was there, or runs
-// another tool), and there are versions that read nothing else of the answer.
+// Gemini CLI: command hooks. It merges a replaced input over the model's arguments. A key that redaction renamed would
+// remain next to its redacted form, so such an input is not accepted. An output is replaced by a denial with the new
+// text as its reason, which the model reads as an error. The protocol has no way to replace a result (up to version
+// 0.61 it appends to the original, or runs another tool), and some versions read nothing else of the answer.
 import { answerFields, type Fields, fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { joinedIn, ownerSaid } from './mcp-names.ts';
@@ -37,7 +37,7 @@ export const geminiCli: Host = {
 
 const deny = (reason: string): string => JSON.stringify({ decision: 'deny', reason });
 
-/** What of a tool's response the model reads. */
+/** The part of a tool's response that the model reads. */
 function modelText(response: unknown): string {
   const content = isObject(response) ? (response['llmContent'] ?? response) : response;
   const text = typeof content === 'string' ? content : JSON.stringify(content);
@@ -76,7 +76,7 @@ function callIn(fields: Fields): HostCall | string {
   };
 }
 
-/** Versions differ in how they join the two names, and say them apart beside. */
+/** Versions join the two names differently and also give them separately. */
 function serverIn(fields: Fields, tool: string): HostCall['server'] {
   const context = fieldsOf(fields.get('mcp_context'));
   const [server, name] = [textIn(context, 'server_name'), textIn(context, 'tool_name')];

@@ -1,6 +1,7 @@
-// `POST /hooks/<host>` of coding agents (`/govern/…` is in ../hooks): what each host asks before and after a call, answered in its own words. Most hosts run the call where
-// a hook fails, so whatever happens here is answered 200 with a refusal that the host heeds: a bad key, no policy, a body
-// that cannot be read, and a bug. What is not decided by the time that a hook must be answered by is denied, and does not count.
+// `POST /hooks/<host>` for coding agents (`/govern/…` is in ../hooks): answers the events before and after a call in
+// each host's format. Most hosts run the call if a hook fails. Therefore every failure is answered with 200 and a
+// refusal that the host respects: a bad key, a missing policy, an unreadable body, a bug. A call that is not decided
+// before the deadline of the hook is denied and does not count.
 import { bounds, type DenyCode } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerUnread, isTooLarge } from '../answer-unread.ts';
@@ -13,7 +14,7 @@ import { answerAfter, answerBefore } from './answer.ts';
 import type { Answered } from './host.ts';
 import { answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from './index.ts';
 
-/** Of what `tollgate hook` waits, which is below the time limit that is written into the hosts' settings. */
+/** Part of the time that `tollgate hook` waits, which is below the timeout in the hosts' settings. */
 const answerBudgetMs = bounds.hookMs - 500;
 
 interface Params {
@@ -31,7 +32,7 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
   const { clock } = door.sidecar.govern;
   void app.register(async (scope) => {
     scope.removeAllContentTypeParsers();
-    // Whatever it is called: hosts differ, and what is no JSON is refused by its bytes.
+    // Accepts any content type: hosts differ, and a body that is not JSON is refused by its content.
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, done) => done(null, body));
     for (const url of ['/hooks/:host', '/:workspace/hooks/:host'])
       scope.route<{ Params: Params }>({
@@ -67,16 +68,16 @@ export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budg
 
 const unknownHost = (name: string): string => `there is no host ${JSON.stringify(name.slice(0, 40))}`;
 
-/** Which event it was is in a body that was not read. */
+/** The kind of event is in a body that was not read. */
 const unreadRefusal = (host: Host, code: DenyCode, words: string): Answered => refusal(host, unreadText('', words), code, words);
 
 interface Crowded {
   readonly crowded: Barred;
-  /** Undefined: nobody has asked yet whose request it is. */
+  /** Undefined: the key was not checked yet. */
   readonly known: { readonly entered: LetIn | Barred } | undefined;
 }
 
-/** There is no room for the body of a request. */
+/** Refuses a request because there is no memory for its body. */
 function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply, { crowded, known }: Crowded): void {
   const name = hostIn(request.params);
   const host = hostNamed(name);
@@ -92,14 +93,17 @@ function answerTooLarge(host: Host, request: FastifyRequest, reply: FastifyReply
   answerUnread(request, reply.header(answerHeader, kind), { status: 200, text });
 }
 
-/** Of a request whose handler was reached or not. */
+/** Works for a request whose handler was or was not reached. */
 const hostIn = (params: unknown): string =>
   typeof params === 'object' && params !== null && 'host' in params && typeof params.host === 'string' ? params.host : '';
 
 const send = (reply: FastifyReply, { kind, text }: Answered): FastifyReply =>
   reply.code(200).header(answerHeader, kind).type('application/json; charset=utf-8').send(text);
 
-/** In which words it is refused, its body says; who is not let in is not waited for longer than for a decision. */
+/**
+ * The body determines the format of the refusal. A caller without access gets it after at most the time budget of a
+ * decision.
+ */
 function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: Barred, reply: FastifyReply): void {
   const timer = setTimeout(() => {
     if (!reply.sent) void send(reply.header('connection', 'close'), unreadRefusal(host, code, error));
@@ -151,20 +155,23 @@ async function decide(door: Door, { host, event, identity, request, agent, until
   }
 }
 
-/** `tollgate hook` says it where the host does not: whether it runs in CI. */
+/** `tollgate hook` sends this header if the host does not report that it runs in CI. */
 const tierHeader = ({ headers }: FastifyRequest): 'background' | null =>
   headers['x-tollgate-tier'] === 'background' ? 'background' : null;
 
-/** `tollgate hook --host-version` says it: the version that the host had when its hooks were installed. */
+/** `tollgate hook --host-version` sends this header: the host's version at the time when its hooks were installed. */
 const versionHeader = ({ headers }: FastifyRequest): string | null => {
   const version = headers['x-tollgate-host-version'];
   return typeof version === 'string' && version.length <= versionLengthMax ? version : null;
 };
 const versionLengthMax = 40;
 
-/** `tollgate hook --agent` says it: the name that the hooks were installed with. Empty: none; or what is wrong with it. */
+/**
+ * `tollgate hook --agent` sends this header: the name that the hooks were installed with. Empty: none. `problem`: the
+ * name is invalid.
+ */
 function agentHeader({ raw: { rawHeaders } }: FastifyRequest): string | { readonly problem: string } {
-  // As it came: Node joins what stands twice.
+  // Raw headers are used because Node joins duplicates.
   const said = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'x-tollgate-agent');
   const caller = readCallerHeaders({ 'x-tollgate-agent': said.length === 0 ? undefined : said });
   return 'problem' in caller ? caller : caller.agent;
@@ -176,14 +183,14 @@ function eventOf(host: Host, request: FastifyRequest): HostEvent {
   if (!(body instanceof Uint8Array)) return unreadText('', 'is empty');
   const exact = parseStrict(body);
   if ('value' in exact) return host.read(exact.value, parseInner, version);
-  // A number that a double rounds is no reason to refuse a call, but what is forwarded must not be rounded.
+  // A number that a double rounds does not cause a refusal, but a forwarded value must not be rounded.
   const rounded = parseStrict(body, { exactNumbers: false });
   return 'value' in rounded
     ? asItIs(host.read(rounded.value, parseInner, version))
     : unreadText(new TextDecoder().decode(body), rounded.problem);
 }
 
-/** Of JSON in a text; what could be read in two ways stays the text that it is. */
+/** Parses JSON within a text. Ambiguous JSON stays a text. */
 function parseInner(text: string): unknown {
   const parsed = parseStrictText(text);
   return 'value' in parsed ? parsed.value : text;

@@ -1,21 +1,27 @@
-// A host is a coding agent that asks by hooks of its own before and after each call of a tool. What it sends is read to an
-// event; what it is answered is text, exactly as it wants it. Pure, and without packages: `tollgate hook` loads it for each
-// call, to refuse in the host's own words where there is no sidecar.
+// A host is a coding agent that calls hooks before and after each tool call. Its input is read to an event, and its
+// answer is text in exactly the host's format. The code is pure and uses no packages: `tollgate hook` loads it for each
+// call, to refuse in the host's format if there is no sidecar.
 import type { HostName, Tier } from '@tollgate/proto/contract';
 
-/** Whose tool it is, as far as a host says: an MCP server's. */
+/** The MCP server of a tool, as far as a host reports it. */
 export type ToolOwner =
-  /** Both as the server and its tool are called. */
+  /** Both in their original spelling. */
   | { readonly kind: 'exact'; readonly name: string; readonly tool: string }
-  /** The server as it is called, the tool as the host writes it. */
+  /** The server in its original spelling, the tool in the host's spelling. */
   | { readonly kind: 'named'; readonly name: string; readonly tool: string }
-  /** A server and a tool as the host writes them, in one text, where both may hold what joins them; or a tool of the host's own. */
+  /**
+   * A server and a tool in the host's spelling, in one text. Both may contain the joint. Or it is a tool of the host
+   * itself.
+   */
   | ({ readonly kind: 'joined'; readonly or?: JoinedNames } & JoinedNames)
-  /** Some server's; it stands before the tool if `joint` does and is not the tool's own. */
+  /**
+   * An unknown server's tool. With a `joint`, the server's name precedes the tool, unless the joint is part of the
+   * tool's own name.
+   */
   | { readonly kind: 'unnamed'; readonly tool: string; readonly joint: ':' | null }
-  /** The host says of the server what does not agree with its name for the tool: the names that this makes. */
+  /** The host's data about the server contradicts its name for the tool. `names` are the possible names. */
   | { readonly kind: 'disputed'; readonly names: readonly string[] }
-  /** What a tool of the host's own asks of the server that its input names, in MCP's word for it. */
+  /** A host tool sends a request to the server in its input. `method` is the MCP method. */
   | { readonly kind: 'method'; readonly server: string; readonly method: string };
 
 export interface JoinedNames {
@@ -23,29 +29,29 @@ export interface JoinedNames {
   readonly joint: '-' | '_' | '__' | ':';
 }
 
-/** A call as a host names it. */
+/** A call in the host's terms. */
 export interface HostCall {
-  /** Its own name for the tool. */
+  /** The host's name for the tool. */
   readonly tool: string;
-  /** Null: its own. */
+  /** Null: a tool of the host itself. */
   readonly server: ToolOwner | null;
   readonly input: unknown;
   readonly sessionId: string;
-  /** Its own id for the call. */
+  /** The host's id for the call. */
   readonly callId: string | null;
   readonly tier: Tier;
-  /** The kind of sub-agent that calls; empty for the agent that the user talks to. */
+  /** The kind of sub-agent that calls. Empty for the agent that the user talks to. */
   readonly agent: string;
-  /** Of the host. */
+  /** The version of the host. */
   readonly version: string | null;
 }
 
 export interface BeforeEvent {
   readonly phase: 'before';
-  /** As the host writes it. */
+  /** In the host's spelling. */
   readonly name: string;
   readonly call: HostCall;
-  /** Whether the answer may bring another input. */
+  /** Whether the answer may replace the input. */
   readonly replacesInput: boolean;
 }
 
@@ -55,21 +61,21 @@ export interface AfterEvent {
   readonly call: HostCall;
   readonly output: unknown;
   readonly isError: boolean;
-  /** Whether the answer may bring another output. */
+  /** Whether the answer may replace the output. */
   readonly replacesOutput: boolean;
-  /** Whether the host heeds an answer to it. Where it does not, the model has the output whatever is said here. */
+  /** Whether the host respects an answer. If not, the model receives the output whatever the answer is. */
   readonly heeded: boolean;
 }
 
 export type HostEvent =
   | BeforeEvent
   | AfterEvent
-  /** Of something else than a call. */
+  /** An event that is not about a call. */
   | { readonly phase: 'other' }
-  /** Of a call, and cannot be read: refused. `problem` in words that follow `the hook's input`. */
+  /** An event about a call that cannot be read, so it is refused. `problem` follows the words `the hook's input`. */
   | { readonly phase: 'unreadable'; readonly after: boolean; readonly problem: string };
 
-/** What a host is told, and in a word what that means. */
+/** The answer to a host, and its meaning. */
 export interface Answered {
   readonly kind: 'allow' | 'change' | 'deny' | 'pass' | 'block' | 'none';
   readonly text: string;
@@ -79,18 +85,21 @@ export type ParseText = (text: string) => unknown;
 
 export interface Host {
   readonly name: HostName;
-  /** For people. */
+  /** Display name. */
   readonly title: string;
-  /** `parse`: of an argument list that is JSON in a text, or the text itself. `version`: of the host, where it was said beside the event. */
+  /**
+   * `parse` parses an argument list given as JSON in a text, or returns the text itself. `version` is the host's
+   * version, if it was given outside the event.
+   */
   read(body: unknown, parse: ParseText, version?: string | null): HostEvent;
   readonly before: {
     allow(): string;
-    /** Whether it takes this in the place of the input. */
+    /** Whether the host accepts this value in place of the input. */
     takes(event: BeforeEvent, changed: unknown): boolean;
     change(event: BeforeEvent, changed: unknown): string;
-    /** `reason` for the user, `advice` for the model; neither is empty. */
+    /** `reason` is for the user and `advice` for the model. Neither is empty. */
     deny(reason: string, advice: string): string;
-    /** Whether an answer denies: for those who want to see that a hook works. */
+    /** Whether an answer denies, for tests that a hook works. */
     denies(answer: string): boolean;
   };
   readonly after: {
@@ -100,8 +109,8 @@ export interface Host {
     /** `output` absent: it could not be read. */
     block(reason: string, output?: unknown): string;
   };
-  /** For an event of something else than a call. */
+  /** The answer to an event that is not about a call. */
   readonly neutral: string;
-  /** With what code `tollgate hook` ends where it had to refuse by itself. */
+  /** The exit code of `tollgate hook` when it had to refuse without a sidecar. */
   readonly refusalExitCode: { readonly before: 0 | 2; readonly after: 0 | 2 };
 }

@@ -1,4 +1,5 @@
-// The hosts whose hooks a sidecar answers, by name, and how one is refused where nothing could be decided.
+// The hosts with hooks that a sidecar answers, by name, and the refusal in each host's format when no decision was
+// possible.
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
 import { codex } from './codex.ts';
@@ -15,13 +16,19 @@ const byName: ReadonlyMap<string, Host> = new Map(all.map((host) => [host.name, 
 
 export const hostNamed = (name: string): Host | null => byName.get(name) ?? null;
 
-/** The tool that every sidecar denies to every host, whatever policy says: asking for it shows whether a denial blocks. */
+/** A tool that every sidecar denies to every host, whatever the policy. A call of it shows whether a denial blocks. */
 export const canaryTool = 'tollgate.canary';
 
-/** On each answer of a sidecar to a hook: `allow`, `deny`, and so on. Without it an empty answer could be anybody's. */
+/**
+ * Set on each answer of a sidecar to a hook: `allow`, `deny`, and so on. It identifies the sidecar, because an empty
+ * answer could come from any server.
+ */
 export const answerHeader = 'x-tollgate-answer';
 
-/** The event in what a host sent; what is no JSON is told by its text, so that it can be refused in the right words. */
+/**
+ * The event in a host's input. If the input is not JSON, its text is searched for the phase, so it can be refused in
+ * the right format.
+ */
 export function readEvent(host: Host, text: string): HostEvent {
   try {
     return host.read(JSON.parse(text), (inner) => inner);
@@ -30,14 +37,14 @@ export function readEvent(host: Host, text: string): HostEvent {
   }
 }
 
-/** For the words of a refusal only, and never for a decision. */
+/** Only for the format of a refusal, never for a decision. */
 export const unreadText = (text: string, problem: string): HostEvent => ({
   phase: 'unreadable',
   after: /"hook_event_name"\s*:\s*"(?:[Pp]ost|[Aa]fter|tool\.execute\.after")|"(?:toolResult|tool_result|tool_response)"\s*:/.test(text),
   problem,
 });
 
-/** What the host is told of an event about which nothing could be decided. */
+/** The answer for an event about which no decision was possible. */
 export function refuseEvent(host: Host, event: HostEvent, reason: string): string {
   switch (event.phase) {
     case 'before':

@@ -1,7 +1,8 @@
-// Brings a host's name of a tool to ours, so that one rule holds behind every door: by the workspace's table for the host,
-// else by what the host says of server and tool, else by what is known: the tools of registered servers, and the rules that can
-// speak for the caller. Hosts replace characters of names, so what they wrote is looked for among what is known as they would have
-// written it. Where that leaves two names, or a rule that would be missed, the call is denied.
+// Maps a host's name of a tool to our name, so the same rule applies at every endpoint. It uses, in this order: the
+// workspace's table for the host, the server and tool that the host reports, and the known names (the tools of
+// registered servers, and the rules that can apply to the caller). Hosts replace characters in names. Therefore each
+// known name is compared in the form that the host would write. If two names remain, or a rule would be missed, the
+// call is denied.
 import {
   bounds,
   type BroughtName,
@@ -17,26 +18,26 @@ import type { IndexedDocument } from '../../decide/document.ts';
 import type { HostCall, JoinedNames, ToolOwner } from './host.ts';
 import { mayBeCut, type Spelling, spellings, type Written, writtenEither, writtenJoined, writtenTool, writtenWithin } from './spelling.ts';
 
-/** What names are brought by. */
+/** The data for the mapping. */
 export type Names = Pick<Index, 'settings' | 'servers' | 'spelledTools'> & {
-  /** Those that can speak for the caller. */
+  /** The policy documents that can apply to the caller. */
   readonly documents: readonly IndexedDocument[];
 };
 
 interface OurName {
   readonly tool: string;
-  /** What the host itself calls it, where the call must be permitted under that too. */
+  /** The host's own name, if the call must be permitted under that name too. */
   readonly also?: string;
-  /** Why it is no one tool's name, in words. */
+  /** The reason, in words, why the name is ambiguous. */
   readonly problem?: string;
 }
 
-/** Of a name that may be one, with what hosts put before it and between its parts. */
+/** Maximum length of a name with the prefix and the joint of a host. */
 const writtenMax = bounds.nameLength + 8;
 
 export function ourName(names: Names, host: HostName, { tool, server }: Pick<HostCall, 'tool' | 'server'>): OurName {
   const table = tablesOf(names.settings.toolNames).get(host) ?? noNames;
-  // `decide` refuses it for its length; what it says of server and tool is as long.
+  // `decide` refuses the name because of its length. The reported server and tool are equally long.
   if (tool.length > writtenMax) return { tool };
   const spelling = spellings[host];
   const brought = broughtName(table, tool);
@@ -46,9 +47,12 @@ export function ourName(names: Names, host: HostName, { tool, server }: Pick<Hos
 }
 
 interface Known extends Names {
-  /** Of the documents, those that act. */
+  /** The documents that are enforced. */
   readonly enforcing: readonly IndexedDocument[];
-  /** Of those, what members did not write for themselves: that must not choose what a name means. */
+  /**
+   * The enforced documents that members did not write for themselves. Members' own documents must not determine the
+   * meaning of a name.
+   */
   readonly organisation: readonly IndexedDocument[];
 }
 
@@ -57,16 +61,16 @@ function known(names: Names): Known {
   return { ...names, enforcing, organisation: enforcing.filter(({ part }) => part !== 'self') };
 }
 
-/** A name that a host wrote, with what it may be. */
+/** A name written by a host, with its possible meanings. */
 interface Asked {
-  /** As the host calls the tool. */
+  /** The host's name of the tool. */
   readonly tool: string;
   readonly written: Written;
-  /** What it is if the host changed nothing and nothing is known. */
+  /** The meaning if the host changed nothing and no name is known. */
   readonly plain: string;
-  /** What it is if the host changed nothing, by the servers and rules that are known. */
+  /** The meanings if the host changed nothing, according to the known servers and rules. */
   readonly readings: readonly string[];
-  /** Rules for the host's own name count as well. */
+  /** True: rules for the host's own name apply as well. */
   readonly isBare: boolean;
 }
 
@@ -108,13 +112,13 @@ function unnamed(
   return settled(names, { tool, written: both, plain: plainOf(tool, joined), readings, isBare: true });
 }
 
-/** One hyphen or underscore is no sign that it parts the names. */
+/** A single hyphen or underscore does not reliably separate the names. */
 function plainOf(tool: string, { text, joint }: JoinedNames): string {
   const at = text.indexOf(joint, 1);
   return at > 0 && (joint === '__' || joint === ':') ? `${text.slice(0, at)}.${text.slice(at + joint.length)}` : tool;
 }
 
-/** With each server that is known and begins it, and each rule that has it as it stands. */
+/** The readings with each known server that is a prefix, and with each rule that matches exactly. */
 function readingsOf({ servers, organisation }: Known, { text, joint }: JoinedNames, written: Written): readonly string[] {
   const readings: string[] = [];
   for (let at = text.indexOf(joint, 1); at > 0 && at + joint.length < text.length; at = text.indexOf(joint, at + 1)) {
@@ -132,20 +136,23 @@ const isJoined = (name: string, text: string, joint: string): boolean => {
   return false;
 };
 
-/** What of a wildcard's row stays as the host wrote it is its tool's name, whatever it replaced. */
+/**
+ * The part of the name that the wildcard row keeps is the tool's name as the host wrote it, possibly with replaced
+ * characters.
+ */
 function endingOf(
   names: Known,
   { tool, server }: Pick<HostCall, 'tool' | 'server'>,
   { ours, kept }: BroughtName,
   spelling: Spelling,
 ): OurName {
-  // It may be cut, and the row does not say what stood there.
+  // The name may be cut, and the row does not contain the missing part.
   if (server !== null && mayBeCut(tool, spelling)) return ambiguous(tool, [ours, `${ours}…`]);
   const parts = { before: ours.slice(0, ours.length - kept), written: ours.slice(ours.length - kept), behind: '' };
   return settled(names, { tool, written: writtenWithin(parts, spelling), plain: ours, readings: [], isBare: false });
 }
 
-/** As the MCP proxy calls it: `<server>.resources/read`. The model may say the server's name as the host writes it. */
+/** The name that the MCP proxy uses: `<server>.resources/read`. The model may use the host's spelling of the server. */
 function methodName(names: Known, { server, method }: Extract<ToolOwner, { readonly kind: 'method' }>, spelling: Spelling): OurName {
   const plain = `${server}.${method}`;
   const written = writtenWithin({ before: '', written: server, behind: `.${method}` }, spelling);
@@ -153,7 +160,7 @@ function methodName(names: Known, { server, method }: Extract<ToolOwner, { reado
 }
 
 function settled(names: Known, { tool, written, plain, readings, isBare }: Asked): OurName {
-  // `decide` refuses such a name for its length.
+  // `decide` refuses such a name because of its length.
   if (plain.length > bounds.nameLength) return { tool: plain };
   const tools = written.among(names.spelledTools, true);
   const meant = [...new Set(tools.length > 0 ? tools : readings)];
@@ -166,7 +173,7 @@ function settled(names: Known, { tool, written, plain, readings, isBare }: Asked
   return missed.length === 0 ? { tool: ours } : ambiguous(tool, [ours, ...missed]);
 }
 
-/** The keys that name a tool as it stands. */
+/** The keys that match the tool name exactly. */
 function keysFor({ exact, wildcards }: IndexedDocument, tool: string): readonly string[] {
   const keys = exact.has(tool) ? [tool] : [];
   for (let end = 1; wildcards.size > 0 && end <= tool.length; end++)
@@ -189,7 +196,7 @@ function ambiguous(tool: string, candidates: readonly string[]): OurName {
 type Tables = ReadonlyMap<HostName, ReadonlyMap<string, string>>;
 const noNames: ReadonlyMap<string, string> = new Map();
 
-// By the settings object itself, which never changes: every call asks.
+// Cached by the settings object, which is immutable, because every call needs it.
 const tables = new WeakMap<CompiledToolNames, Tables>();
 
 function tablesOf(toolNames: CompiledToolNames): Tables {

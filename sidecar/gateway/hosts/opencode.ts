@@ -1,5 +1,6 @@
-// OpenCode: a plugin of ours, which passes on what its hooks `tool.execute.before` and `tool.execute.after` are given. A call that throws reaches
-// no hook afterwards; its error is passed on when the model is next asked. A server's tool is `<server>_<tool>`.
+// OpenCode: a plugin of ours, which forwards the arguments of its hooks `tool.execute.before` and `tool.execute.after`.
+// A call that throws reaches no hook afterwards. Its error is forwarded at the next request to the model. A server's
+// tool is named `<server>_<tool>`.
 import { fieldsOf, isObject, textIn, unreadable } from './fields.ts';
 import type { Host, HostCall, HostEvent } from './host.ts';
 import { methodIn } from './mcp-names.ts';
@@ -36,7 +37,7 @@ function callIn(body: unknown): HostCall | string {
     input,
     sessionId,
     callId: textIn(fields, 'callID'),
-    // A sub-agent has a session of its own.
+    // A sub-agent has its own session.
     tier: textIn(fields, 'parentID') === null ? 'interactive' : 'subagent',
     agent: '',
     version: null,

@@ -1,5 +1,5 @@
-// What our own plugins are told, in OpenCode and in Cline: `control-plane/cli/hooks/plugin-text.ts` writes them. A plugin takes every other
-// answer, and none, for a denial.
+// Answers to our own plugins in OpenCode and Cline, which `control-plane/cli/hooks/plugin-text.ts` writes. A plugin
+// treats any other answer, or a missing one, as a denial.
 import { answerFields, isObject, sameSort, textIn } from './fields.ts';
 import type { Host } from './host.ts';
 

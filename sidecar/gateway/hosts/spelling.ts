@@ -1,39 +1,40 @@
-// How hosts write names of tools, and which names a text that one of them wrote may stand for. Some replace characters by one of
-// their own, some cut what is long. Pure. What is looked for is found by an index (`decide/spelled-names.ts`) and compared here
-// character by character; versions that replace fewer characters are understood too. Where hosts cut stands in three places: here, in `keptLengths`
-// of that index, and in mcp-names.ts, which `tollgate hook` loads without packages.
+// Describes how hosts spell tool names, and finds the names that a host's spelling may represent. Some hosts replace
+// characters by a mark, and some cut long names. The code is pure. Candidates come from an index
+// (`decide/spelled-names.ts`) and are compared here character by character. Versions that replace fewer characters are
+// supported too. The lengths at which hosts cut are defined in three places: here, in `keptLengths` of that index, and
+// in mcp-names.ts, which `tollgate hook` loads without packages.
 import { type HostName, wildcardPrefix } from '@tollgate/proto/contract';
 import { cutKey, keptLengths, lettersOf, oneForEach, type SpelledNames } from '../../decide/spelled-names.ts';
 
 export interface Spelling {
-  /** A character that stays as it is. */
+  /** Matches a character that stays unchanged. */
   readonly kept: RegExp;
-  /** What stands in the place of another. */
+  /** Replaces any other character. */
   readonly mark: string;
   readonly cut: Cut | null;
-  /** What it puts behind the name of a server or a tool which another one has as well, as far as it writes them. */
+  /** The suffix of a server or tool with the same name as another one in the host's spelling. */
   readonly digest: RegExp | null;
-  /** Whether more of what is not kept, in a row, is one `mark`. */
+  /** Whether a run of replaced characters becomes one `mark`. */
   readonly inRuns?: true;
 }
 
 interface Cut {
-  /** How long a whole name is that may have been cut. */
+  /** Lengths of a whole name that may have been cut. */
   readonly writtenLengths: readonly number[];
-  /** How much of that stands before the server's name. */
+  /** Characters of it before the server's name. */
   readonly before: number;
-  /** How many characters of it come from the name: a digest may follow. */
+  /** Characters of it that come from the name. A digest may follow. */
   readonly shared: number;
-  /** Of `keptLengths`. */
+  /** From `keptLengths`. */
   readonly keys: readonly number[];
 }
 
 const inUnderscores: Spelling = { kept: /[A-Za-z0-9_-]/, mark: '_', cut: null, digest: null };
 
-/** Of what stands behind `mcp__`, `mcp_` or `MCP:`. */
+/** For the text after `mcp__`, `mcp_` or `MCP:`. */
 export const spellings: Readonly<Record<HostName, Spelling>> = {
   'claude-code': inUnderscores,
-  // The last 40 of 64 may be a digest. Newer versions have 128, and digests of 12.
+  // The last 40 of 64 characters may be a digest. Newer versions allow 128 characters and have digests of 12.
   codex: {
     kept: /[A-Za-z0-9_]/,
     mark: '_',
@@ -55,7 +56,7 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
     digest: null,
   },
   opencode: inUnderscores,
-  // A digest is behind every name in which characters were replaced, and every one that was cut.
+  // A digest follows every name in which characters were replaced, and every name that was cut.
   cline: {
     kept: /[A-Za-z0-9_-]/,
     mark: '_',
@@ -65,16 +66,19 @@ export const spellings: Readonly<Record<HostName, Spelling>> = {
   },
 };
 
-/** What a host wrote, ready to be looked for. */
+/** A host's spelling, prepared for the search. */
 export interface Written {
-  /** The names and wildcards among these that it may stand for. `isTool`: of tools of servers, which the first dot parts. */
+  /**
+   * The names and wildcards among these that it may represent. `isTool`: they are tools of servers, where the first dot
+   * is the separator.
+   */
   among(names: SpelledNames, isTool: boolean): readonly string[];
 }
 
-/** Where more names have the same letters, none of them is compared: each may be meant. */
+/** If more names have the same letters, they are not compared: each may be meant. */
 const comparedMax = 16;
 
-/** Whether there may be more of a whole name than a host wrote. */
+/** Whether the whole name may be longer than the host's spelling. */
 export const mayBeCut = (tool: string, { cut }: Spelling): boolean => cut?.writtenLengths.includes(tool.length) === true;
 
 /** A server's and a tool's name in one text. */
@@ -93,11 +97,14 @@ const writtenAs = (joined: Joined): Written => ({
   },
 });
 
-/** Of these servers Claude Code makes one `_` of what is not kept in a row, and none of what is at the end. */
+/** For these servers Claude Code writes one `_` for a run of replaced characters, and none at the end. */
 const isConnector = ({ text, spelling }: Joined, name: string): boolean =>
   spelling === spellings['claude-code'] && text.startsWith('claude_ai_') && name.startsWith('claude.ai ');
 
-/** A text that a host wrote as it is, without a digest at its end, and each without one in it: a server has one at most. */
+/**
+ * A host's text unchanged, without a digest at its end, and without each digest inside it. A server has at most one
+ * digest.
+ */
 function withoutDigests(text: string, { digest }: Spelling): readonly string[] {
   if (digest === null) return [text];
   const digests = [...text.matchAll(digest)].map(({ 0: { length }, index }) => ({ from: index, to: index + length }));
@@ -108,13 +115,13 @@ function withoutDigests(text: string, { digest }: Spelling): readonly string[] {
 }
 
 interface Parts {
-  /** As they are, but for `written`. */
+  /** `before` and `behind` are unchanged, and `written` is the host's spelling. */
   readonly before: string;
   readonly written: string;
   readonly behind: string;
 }
 
-/** A name of which only a part was written by the host. */
+/** A name of which only a part is in the host's spelling. */
 export function writtenWithin({ written, ...around }: Parts, spelling: Spelling): Written {
   return writtenEither(...withoutDigests(written, spelling).map((one) => writtenPart({ ...around, written: one }, spelling)));
 }
@@ -135,10 +142,10 @@ function writtenPart({ before, written, behind }: Parts, spelling: Spelling): Wr
   return { among: (names) => compared(foundIn(names, text), mayBe) };
 }
 
-/** As many characters as the host counts, if it counts others than JavaScript does. */
+/** The text with as many characters as the host counts, if that differs from JavaScript. */
 const countedBy = (spelling: Spelling, text: string): string => (spelling === spellings.codex ? oneForEach(text) : text);
 
-/** The name of some server's tool. */
+/** The name of a tool of an unknown server. */
 export function writtenTool(text: string, spelling: Spelling): Written {
   const mayBe = (name: string): boolean => dotsOf(name).some((dot) => isSpelled(name.slice(dot + 1), text, spelling));
   return {
@@ -153,12 +160,12 @@ export const writtenEither = (...ways: readonly Written[]): Written => ({
   among: (names, isTool) => [...new Set(ways.flatMap((way) => way.among(names, isTool)))],
 });
 
-/** By its letters: the whole names, and the wildcards that may begin it. */
+/** Finds candidates by their letters: whole names, and wildcards that may match. */
 function foundIn(names: SpelledNames, text: string): string[] {
   const letters = lettersOf(text);
   const found = [...some(names.exact.get(letters))];
   if (names.wildcards.size === 0) return found;
-  // A wildcard ends in one of . _ / : and -, which are all one here.
+  // A wildcard ends in one of `.`, `_`, `/`, `:` and `-`. Here all of them are `_`.
   for (let end = letters.indexOf('_'); end >= 0; end = letters.indexOf('_', end + 1))
     found.push(...some(names.wildcards.get(letters.slice(0, end + 1))));
   return found;
@@ -177,7 +184,7 @@ const isAlike = (named: string | undefined, written: string | undefined, { kept,
 const isSpelled = (name: string, text: string, spelling: Spelling): boolean =>
   name.length === text.length && name.split('').every((one, at) => isAlike(one, text[at], spelling));
 
-/** Where a server's name may end. */
+/** Positions where a server's name may end. */
 function dotsOf(name: string): readonly number[] {
   const dots: number[] = [];
   for (let dot = name.indexOf('.', 1); dot > 0; dot = name.indexOf('.', dot + 1)) dots.push(dot);
@@ -188,13 +195,13 @@ interface Joined {
   readonly text: string;
   readonly joint: string;
   readonly spelling: Spelling;
-  /** Null: it is whole. */
+  /** Null: the name is not cut. */
   readonly cut: Cut | null;
 }
 
 const asRuns = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_');
 
-/** As Cline joins and writes it; what it cut is all of `text` that comes from the name. */
+/** Compares with Cline's joined form. For a cut name, only the first part of `text` comes from the name. */
 function mayBeInRuns({ text: sent, joint, cut }: Joined, name: string, isTool: boolean): boolean {
   const prefix = wildcardPrefix(name);
   const whole = prefix ?? name;
@@ -214,13 +221,15 @@ function mayBeJoined(joined: Joined, name: string, isTool: boolean): boolean {
   return (isTool ? dots.slice(0, 1) : dots).some((dot) => {
     const length = whole.length - 1 + joined.joint.length;
     if (length === joined.text.length) return isWritten(joined, { whole, dot }, length);
-    // What is left of a digest may be longer than what it stands behind.
+    // A digest may be longer than the part that it replaces.
     const isLonger = joined.spelling.digest !== null || length > joined.text.length;
     return joined.cut !== null && isLonger && isWritten(joined, { whole, dot }, joined.cut.shared);
   });
 }
 
-/** Whether some name that begins so may be meant: its server's name ends at a dot of the prefix, or goes on behind it. */
+/**
+ * Whether some name with this prefix may be meant. Its server's name ends at a dot of the prefix, or after the prefix.
+ */
 function mayBegin(joined: Joined, prefix: string): boolean {
   const { text, joint, cut } = joined;
   const length = prefix.length - 1 + joint.length;
@@ -236,7 +245,7 @@ function mayBegin(joined: Joined, prefix: string): boolean {
   return cut !== null || (end >= 0 && end + joint.length < text.length);
 }
 
-/** Whether the first `count` characters are how the name is written with the joint in the place of this dot. */
+/** Whether the first `count` characters match the name, with the joint in place of this dot. */
 function isWritten(
   { text, joint, spelling }: Joined,
   { whole, dot }: { readonly whole: string; readonly dot: number },

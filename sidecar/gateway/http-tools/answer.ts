@@ -1,6 +1,6 @@
-// What of a server's answer goes back to the caller, and how: as it comes, as a stream of redacted text, as redacted JSON,
-// or not at all. No more of it is held than a piece, or what JSON may have at most; its outcome is recorded before the
-// last of it goes out.
+// Returns a server's answer to the caller in one of four ways: unchanged, as a stream of redacted text, as redacted
+// JSON, or not. At most one piece is held, or as much as JSON may have. The outcome is recorded before the last piece
+// is sent.
 import { createHash } from 'node:crypto';
 import { type Finding, overBudgetKind } from '@tollgate/proto/contract';
 import type { Decision } from '../../decide/decision.ts';
@@ -14,11 +14,11 @@ import { besides, bytesLook, type Look, type Looked, textLook, unread } from './
 
 export interface Told extends Looked {
   readonly blocked: Decision | null;
-  /** It broke off. */
+  /** True: the answer ended early. */
   readonly broken?: true;
 }
 
-/** Records the outcome; whether what is still held may go out. */
+/** Records the outcome. Resolves with whether the held rest may be sent. */
 export type Tell = (told: Told) => Promise<boolean>;
 
 export type Treatment =
@@ -30,11 +30,11 @@ export type Treatment =
 interface AnswerHead {
   readonly contentType: string | undefined;
   readonly contentEncoding: string | undefined;
-  /** There is none to an answer that has no body. */
+  /** False: the answer has no body, so it needs no encoding. */
   readonly hasBody: boolean;
 }
 
-/** How an answer is treated, by its head. */
+/** The treatment of an answer, chosen by its head. */
 export function treatmentOf({ redactor, replaces }: OutputLook, numbers: Numbers, head: AnswerHead): Treatment {
   if (redactor === null || !head.hasBody) return { kind: 'pass', look: bytesLook() };
   const type = parseContentType(head.contentType);
@@ -50,7 +50,7 @@ export function treatmentOf({ redactor, replaces }: OutputLook, numbers: Numbers
   return replaces ? { kind: 'stream', look } : { kind: 'pass', look: besides(look) };
 }
 
-/** The pieces that go out. What stops early, whoever stops it, is recorded as broken off. */
+/** The pieces to send. A stream that stops early, on either side, is recorded as broken. */
 export async function* streamed(body: AsyncIterable<Uint8Array>, look: Look, tell: Tell): AsyncGenerator<Uint8Array> {
   let told = false;
   let blocked: Decision | null = null;
@@ -72,10 +72,10 @@ export async function* streamed(body: AsyncIterable<Uint8Array>, look: Look, tel
   }
 }
 
-/** Of a text that cannot be read as one. */
+/** The decision for a body that is not valid text. */
 export const noText = refuse('redaction_unsupported', 'policy redacts the output, and it is not the text that it says it is');
 
-/** What of an answer that came whole goes out; null: it is no text. */
+/** The part of a complete answer to send. Null: it is not text. */
 export function lookedThrough(look: Look, bytes: Uint8Array): Uint8Array | null {
   const out = pushed(look, bytes);
   const rest = out === null ? null : ended(look);
@@ -99,10 +99,13 @@ function ended(look: Look): Uint8Array | null {
   }
 }
 
-/** Null: it is no text. */
+/** Null: it is not text. */
 type ReadJson = (Looked & { readonly bytes: Uint8Array }) | null;
 
-/** JSON as redaction leaves it, in its own spelling; what only says that it is JSON, as text. Undefined: it broke off. */
+/**
+ * JSON after redaction, with its own spelling. A body that is labelled as JSON but is not JSON is redacted as text.
+ * Undefined: it ended early.
+ */
 export async function redactedJson(body: AsyncIterable<Uint8Array>, redactor: Redactor, numbers: Numbers): Promise<ReadJson | undefined> {
   const bytes = await allOf(body);
   if (bytes === undefined) return undefined;
@@ -118,7 +121,7 @@ export async function redactedJson(body: AsyncIterable<Uint8Array>, redactor: Re
   return out === null ? null : { ...look.told(), bytes: out };
 }
 
-/** Null: it is more than JSON may have; undefined: it broke off. */
+/** Null: it is larger than JSON may be. Undefined: it ended early. */
 async function allOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array | null | undefined> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -142,7 +145,7 @@ function textOf(bytes: Uint8Array): string | null {
   }
 }
 
-/** Whether nothing comes; false also where it broke off. */
+/** Whether the body is empty. Also false if it ended early. */
 export async function isEmpty(body: AsyncIterable<Uint8Array>): Promise<boolean> {
   try {
     for await (const chunk of body) if (chunk.byteLength > 0) return false;

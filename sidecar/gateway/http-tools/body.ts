@@ -1,19 +1,20 @@
-// The body of a request, as it belongs to the input of a call: JSON as the value it is, forms as their fields, text as
-// text. Of anything else the size and the digest, which redaction cannot read: where policy redacts, it is refused.
+// Converts the body of a request to the input of a call: JSON to its value, forms to their fields, text to text. For
+// any other body the input contains the size and the digest. Redaction cannot read such a body, so it is refused if the
+// policy redacts.
 import { createHash } from 'node:crypto';
 import { bounds, canonicalJson } from '@tollgate/proto/contract';
 import { parseStrict } from '../strict-json.ts';
 import { isJsonText } from './json-in-text.ts';
 import { isPairs, pairsText, parsePairs } from './target.ts';
 
-/** Bytes that go on as they are. */
+/** Bytes that are forwarded unchanged. */
 class OpaqueBody extends Uint8Array {
   toJSON(): object {
     return { bytes: this.byteLength, sha256: createHash('sha256').update(this).digest('hex') };
   }
 }
 
-/** Bytes that were not shown. */
+/** Bytes that were not available here. */
 export class UnseenBody extends Uint8Array {
   toJSON(): object {
     return { shown: false };
@@ -22,9 +23,9 @@ export class UnseenBody extends Uint8Array {
 
 export interface Body {
   readonly form: 'none' | 'json' | 'lines' | 'fields' | 'text' | 'opaque';
-  /** Of what goes on. */
+  /** Content type of the forwarded body. */
   readonly contentType: string;
-  /** As it stands in the input. */
+  /** The value in the input. */
   readonly value: unknown;
 }
 
@@ -35,7 +36,7 @@ export interface BadBody {
 
 const noBody: Body = { form: 'none', contentType: '', value: undefined };
 
-/** The body, or what is wrong with it. */
+/** The body, or its problem. */
 export function readBody(bytes: Uint8Array, contentType: string | undefined): Body | BadBody {
   const type = parseContentType(contentType);
   if (type === null) return unsupported('the content type is not one that can be read');
@@ -61,7 +62,7 @@ function readText(bytes: Uint8Array, form: 'fields' | 'text', essence: string): 
     return malformed('the body is not UTF-8');
   }
   if (text.includes('\u0000')) return malformed('the body holds NUL, which is in no UTF-8 text');
-  // Redaction reads a text as it stands, and JSON where the whole text is some: it cannot read what such an escape hides.
+  // Redaction reads a text literally, or as JSON if the whole text is JSON. It cannot read what such an escape hides.
   if (form === 'text' && asciiEscape.test(text) && !isJsonText(text))
     return { form: 'opaque', contentType: `${essence}; charset=utf-8`, value: new OpaqueBody(bytes) };
   if (form === 'text') return { form, contentType: `${essence}; charset=utf-8`, value: text };
@@ -73,10 +74,10 @@ function readText(bytes: Uint8Array, form: 'fields' | 'text', essence: string): 
 const asciiEscape = /\\u00[2-7][0-9a-f]/i;
 
 const isLines = /^application\/(?:(?:x-)?(?:ndjson|jsonl|jsonlines)|json-seq)$/;
-// In front of each text of a sequence, RFC 7464.
+// The character before each text of a sequence, RFC 7464.
 const recordSeparator = '\u001e';
 
-/** A JSON value a line. */
+/** Parses one JSON value for each line. */
 function readLines(bytes: Uint8Array, essence: string): Body | BadBody {
   const values: unknown[] = [];
   const isSequence = essence === 'application/json-seq';
@@ -99,7 +100,7 @@ function linesText(values: readonly unknown[], contentType: string): string {
   return values.map((value) => `${before}${canonicalJson(value)}\n`).join('');
 }
 
-/** The bytes that go on, written anew; null where the value is no longer one that this body can hold. */
+/** The bytes to forward, serialized from the value. Null: the value no longer fits this kind of body. */
 export function bodyBytes({ form, contentType }: Body, value: unknown): Uint8Array | null {
   switch (form) {
     case 'none':
@@ -120,7 +121,7 @@ export function bodyBytes({ form, contentType }: Body, value: unknown): Uint8Arr
 interface ContentType {
   /** `application/json`, in lower case. */
   readonly essence: string;
-  /** Undefined: none is named. */
+  /** Undefined: the header names no charset. */
   readonly charset: string | undefined;
   readonly text: string;
 }
@@ -128,7 +129,7 @@ interface ContentType {
 const essencePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const parameter = /^\s*([a-z0-9!#$&^_.+-]+)=(?:"([^"\\]*)"|([^\s;"]+))\s*$/i;
 
-/** Undefined: there is none. Null: it can be read in more than one way. */
+/** Undefined: there is no header. Null: it is ambiguous. */
 export function parseContentType(header: string | undefined): ContentType | undefined | null {
   if (header === undefined || header === '') return undefined;
   const [first = '', ...parameters] = header.split(';');
@@ -150,7 +151,7 @@ const jsonType = /^(?:(?:application|text)\/(?:x-)?json|.+\+json)$/;
 const textual =
   /^(?:text\/.+|.+\+(?:xml|yaml)|application\/(?:xml|yaml|x-yaml|toml|sql|graphql|javascript|ecmascript|x-ndjson|ndjson|jsonl|jsonlines|x-jsonlines|json-seq))$/;
 
-/** How what has this content type is looked at. */
+/** The way in which a content type is inspected. */
 export function formOf(essence: string): 'json' | 'fields' | 'text' | 'opaque' {
   if (jsonType.test(essence)) return 'json';
   if (essence === 'application/x-www-form-urlencoded') return 'fields';

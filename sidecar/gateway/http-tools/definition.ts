@@ -1,21 +1,21 @@
-// An HTTP tool as the gateway file defines it: where its server is, what is said to it in our name, and what of a caller's
-// request goes on. Read once, at start, with every problem.
+// Reads an HTTP tool from the gateway file: the address of its server, the headers that we send, and the parts of a
+// caller's request that are forwarded. The file is read once, at start, and all problems are collected.
 import { headerNameProblem, headerValueProblem, serverUrlProblem } from '@tollgate/proto/contract';
 import type { EntryReader } from '../upstreams/entry-reader.ts';
 
 export interface HttpTool {
   /** `http://host:port`. */
   readonly origin: string;
-  /** Stands before the path of every request; empty, or begins with a slash and does not end with one. */
+  /** The prefix of the path of every request. Empty, or begins with a slash and does not end with one. */
   readonly basePath: string;
-  /** Ours, in lower case: they replace a caller's. */
+  /** Our own headers, in lower case. They replace those of a caller. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The caller's headers that go on, in lower case, and are part of the input. */
+  /** The caller's headers that are forwarded, in lower case. They are part of the input. */
   readonly forwardHeaders: readonly string[];
   readonly methods: readonly Method[];
-  /** Its calls are `name.METHOD`, so that a rule can tell reading from writing. */
+  /** True: its calls are named `name.METHOD`, so a rule can distinguish reads from writes. */
   readonly nameByMethod: boolean;
-  /** How long its server may take to begin an answer. */
+  /** Timeout until its server begins an answer. */
   readonly timeoutMs: number;
 }
 
@@ -24,7 +24,7 @@ type Method = (typeof methods)[number];
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Null where there is a problem, which the reader keeps. */
+/** Null: there is a problem, which the reader keeps. */
 export function readHttpTool(reader: EntryReader, fields: Fields, path: string): HttpTool | null {
   reader.only(fields, path, ['url', 'headers', 'forwardHeaders', 'methods', 'nameByMethod', 'timeoutMs']);
   const url = reader.text(fields['url'], `${path}.url`, urlProblem);
@@ -46,13 +46,13 @@ export function readHttpTool(reader: EntryReader, fields: Fields, path: string):
 const urlProblem = (text: string): string | null =>
   serverUrlProblem(text, true) ?? (new URL(text).search === '' ? null : 'must end with its path: it has a query');
 
-// What is said of a caller is for us, and what we say of a call comes last.
+// Statements about a caller are only for us, and our own headers are set last.
 const ours = /^(?:x-tollgate-.*|expect|content-encoding|content-type)$/i;
 
 const ownHeaderProblem = (name: string): string | null =>
   headerNameProblem(name) ?? (ours.test(name) ? 'is a header that the proxy itself sets' : null);
 
-// A caller's key or session is for us, and never for a tool's server.
+// A caller's key or session is only for us and must never reach a tool's server.
 const neverForwarded = /^(?:authorization|cookie|x-forwarded-.*|forwarded|via|x-real-ip|accept-encoding)$/i;
 
 function readForwardHeaders(reader: EntryReader, fields: Fields, path: string): readonly string[] {

@@ -1,5 +1,5 @@
-// One permitted call on its way to the tool's server and back. States: asked (nothing has come), answering (its head has
-// come and what follows goes out), told (its outcome is recorded, once, whatever it was).
+// Forwards one permitted call to the tool's server and returns the answer. States: asked (nothing has arrived) →
+// answering (the head has arrived and the body is being sent) → recorded (the outcome is recorded, exactly once).
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
@@ -30,7 +30,7 @@ export interface Forwarding {
   readonly span: CallSpan | undefined;
 }
 
-/** Says `abort` once the caller is gone, to the request that is being made; null: none is. */
+/** Emits `abort` to the current request when the caller has disconnected. Null: there is no request. */
 export interface Departure {
   signal: EventEmitter | null;
 }
@@ -53,10 +53,10 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
   try {
     reply.from(`${tool.basePath}${forward.path}` || '/', {
       body: hasBody ? forward.bytes : undefined,
-      // The headers below say it again.
+      // The headers below set the content type again.
       ...(hasBody ? { contentType: asked.body.contentType } : {}),
       queryString: () => forward.query.slice(1),
-      // A call that may have happened is not made again.
+      // A call that may have taken effect must not be repeated.
       retryDelay: () => null,
       rewriteRequestHeaders: (_request, { host }) =>
         requestHeaders({
@@ -80,7 +80,7 @@ export function forwardTo(forwarding: Forwarding, request: FastifyRequest, reply
   }
 }
 
-/** The tool hears of our span, where it would have heard of the caller's. */
+/** The tool receives our span in place of the caller's. */
 const tracedBy = (span: CallSpan, headers: Headers): Headers => ({
   ...headers,
   traceparent: undefined,
@@ -88,14 +88,14 @@ const tracedBy = (span: CallSpan, headers: Headers): Headers => ({
   ...span.headers(),
 });
 
-// The proxy's types speak of another client's answer: this is what its own hands on.
+// The proxy's types describe the answer of another client. Its own client returns this type.
 const answerOf = (res: object): Answer => res as Answer;
 
-/** Of headers, which are no part of the input or the output. */
+/** Redaction for headers, which are not part of the input or the output. */
 const redactionOf = ({ numbers }: GovernedRun, { redactor, replaces }: OutputLook) =>
   redactor === null || !replaces ? null : headerRedaction(redactor, numbers);
 
-/** A bug of ours: the caller learns that nothing more will come. */
+/** A bug of ours. The connection is destroyed to show the caller that nothing more will come. */
 function crash(reply: FastifyReply, error: unknown): void {
   reply.log.error({ err: error }, 'an answer of a tool failed');
   reply.raw.destroy();
@@ -130,7 +130,7 @@ async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequ
   switch (treatment.kind) {
     case 'block':
       from.stream.on('error', () => {});
-      // Chunks may come to nothing, and then there is nothing to withhold.
+      // The chunks may be empty. Then nothing has to be withheld.
       if (await isEmpty(from.stream)) return answerWhole(forwarding, reply, { tell, look: bytesLook(), bytes: new Uint8Array(0) });
       from.stream.destroy();
       await tell({ digest: null, findings: [], blocked: treatment.decision });
@@ -139,20 +139,20 @@ async function answer(forwarding: Forwarding, from: Answer, request: FastifyRequ
       return answerJson(forwarding, reply, { tell, read: await redactedJson(from.stream, treatment.redactor, run.numbers) });
     case 'pass':
     case 'stream':
-      // What follows the head in the same packet is here by now.
+      // After this await, a body from the same packet as the head has arrived.
       await Promise.resolve();
       if (hasBody && length !== undefined && from.stream.readableLength === Number(length))
         return answerWhole(forwarding, reply, { tell, look: treatment.look, bytes: wholeOf(from.stream) });
       if (treatment.kind === 'pass' && length !== undefined) reply.header('content-length', length);
       void reply.send(Readable.from(streamed(from.stream, treatment.look, tell), { objectMode: false }));
-      // Who listens to a stream waits for its head first.
+      // The reader of a stream waits for the head first.
       if (!reply.raw.headersSent && reply.raw.writable) reply.raw.flushHeaders();
   }
 }
 
 const textOf = (value: string | readonly string[] | undefined): string | undefined => (typeof value === 'object' ? value[0] : value);
 
-/** All of it, which has come; what breaks behind its last byte is nobody's. */
+/** Reads the whole body, which has arrived. Errors after its last byte are ignored. */
 function wholeOf(stream: Readable): Uint8Array {
   stream.on('error', () => undefined);
   const bytes: unknown = stream.read();
@@ -193,7 +193,7 @@ async function answerJson(forwarding: Forwarding, reply: FastifyReply, { tell, r
   return withhold(forwarding, reply, 403, blockedBody(unrecordable, requestId));
 }
 
-/** Nothing of the server's answer goes out. */
+/** Sends nothing of the server's answer. */
 function withhold({ permit }: Forwarding, reply: FastifyReply, status: number, body: object): void {
   for (const name of Object.keys(reply.getHeaders())) void reply.removeHeader(name);
   void reply.code(status).header('x-tollgate-request-id', permit.requestId).send(body);
@@ -211,7 +211,7 @@ async function unanswered(forwarding: Forwarding, error: Error, reply: FastifyRe
   withhold(forwarding, reply, late ? 504 : 502, failure(words, forwarding.permit.requestId));
 }
 
-// Nothing of the call has left.
+// Codes of errors that occur before anything of the call is sent.
 const unreached = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT|ERR_TLS/;
 
 function codesOf(error: Error): string {

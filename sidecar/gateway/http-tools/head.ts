@@ -1,27 +1,27 @@
-// The head of a request on its way to a tool: what could be read in two ways, or asks for more than one request and its
+// Checks the head of a request to a tool. A head that is ambiguous, or that asks for more than one request with one
 // answer, is refused before a byte of the body is read.
 import type { IncomingMessage } from 'node:http';
 
-// Of these one may stand only: two are read differently by different servers.
+// These headers must occur only once, because servers read duplicates differently.
 const single = ['authorization', 'content-encoding', 'content-length', 'content-type', 'host', 'transfer-encoding', 'expect'];
-// By which some servers take a request for another.
+// Headers by which some servers treat a request as a different one.
 const overrides = ['x-http-method', 'x-http-method-override', 'x-method-override', 'x-original-url', 'x-rewrite-url'];
 
-/** A header that makes another request of this one, in words; null where there is none. */
+/** The problem of a header that changes the request into another one. Null: no such header. */
 export function overrideProblem(has: (name: string) => boolean): string | null {
   if (has('upgrade')) return 'a tool is asked by requests: no upgrade to another protocol';
   const override = overrides.find(has);
   return override === undefined ? null : `the header ${override} names another request than this one`;
 }
 
-/** What is wrong with it; null when nothing is. */
+/** The problem of the head. Null: it has none. */
 export function headProblem(raw: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'method' | 'httpVersion'>): string | null {
   const names = new Set<string>();
   for (let at = 0; at < raw.rawHeaders.length; at += 2) {
     const name = (raw.rawHeaders[at] ?? '').toLowerCase();
     if (names.has(name) && (single.includes(name) || name.startsWith('x-tollgate-'))) return `the header ${name} stands twice`;
     names.add(name);
-    // Many servers read one as the other.
+    // Many servers read `_` in a name as `-`.
     if (name.includes('_')) names.add(name.replaceAll('_', '-'));
   }
   const has = (name: string): boolean => names.has(name);

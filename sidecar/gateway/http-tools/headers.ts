@@ -1,12 +1,12 @@
-// Which headers go from a caller to a tool's server and back. A closed list there, because what is on it is not part of
-// the input; a list of what is left out on the way back.
+// Selects the headers between a caller and a tool's server. Towards the server there is an allow-list, because these
+// headers are not part of the input. On the way back there is a list of excluded headers.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Numbers, Redactor } from '../../redact/index.ts';
 import type { Headers } from '../caller-headers.ts';
 import type { HttpTool } from './definition.ts';
 
-// How the answer is to look, and how the call is traced. What is of a form of its own may go on as it is; the rest is
-// redacted where policy redacts the input.
+// Headers for content negotiation and tracing. A value with a fixed format may be forwarded unchanged. Other values are
+// redacted if the policy redacts the input.
 const negotiated = [
   'accept',
   'accept-language',
@@ -22,19 +22,19 @@ const negotiated = [
 interface Asked {
   readonly tool: HttpTool;
   readonly caller: Headers;
-  /** Of the input as it was decided on. */
+  /** Headers of the input that was decided. */
   readonly decided: Readonly<Record<string, string>>;
   readonly contentType: string;
   readonly bytes: number;
   readonly host: string;
-  /** Whether anything of the answer is to be read here. */
+  /** Whether the answer will be inspected here. */
   readonly reads: boolean;
   readonly requestId: string;
   readonly method: string;
   readonly redact: RedactHeader | null;
 }
 
-/** What of a value may go on; itself where nothing is found. */
+/** The redacted value, or the same value if nothing is found. */
 type RedactHeader = (value: string) => string;
 
 export const headerRedaction =
@@ -42,7 +42,7 @@ export const headerRedaction =
   (value) =>
     redactor.redactText(value, numbers).text;
 
-/** Made anew: nothing of the caller's connection, and ours last. */
+/** Builds the headers of a new request: nothing from the caller's connection, and our own headers last. */
 export function requestHeaders({
   tool,
   caller,
@@ -58,7 +58,7 @@ export function requestHeaders({
   const hasBody = bytes > 0 || !['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
   return {
     ...redacted(pick(caller, negotiated), redact),
-    // A part of an answer may be half of a secret, and what is compressed cannot be read.
+    // A partial answer may contain half of a secret, and a compressed answer cannot be read.
     ...(reads ? {} : pick(caller, ['accept-encoding', 'range', 'if-range'])),
     ...(reads ? { 'accept-encoding': 'identity' } : {}),
     ...decided,
@@ -70,7 +70,7 @@ export function requestHeaders({
   };
 }
 
-/** Without what a caller says of its connection alone. */
+/** The headers without those that concern only the caller's connection. */
 export function endToEnd(headers: IncomingHttpHeaders): Headers {
   const { connection } = headers;
   if (connection === undefined) return headers;
@@ -106,10 +106,11 @@ const date = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what a header may hold.
 const valid = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
-// Of the connection to the server; of its sessions, which are ours and not the caller's; and ours.
+// Excluded: headers of the connection to the server, of its sessions (which are ours and not the caller's), and our
+// own.
 const left =
   /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|set-cookie2?|alt-svc|strict-transport-security|x-tollgate-.*|content-length)$/;
-// What is of a form of its own and no text, where it has that form.
+// Headers with a fixed format. They are not redacted if the value has that format.
 const structural: Readonly<Record<string, RegExp>> = {
   date,
   expires: /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT|0|-1)$/,
@@ -125,7 +126,7 @@ const structural: Readonly<Record<string, RegExp>> = {
 
 type ResponseHeaders = Record<string, string | string[]>;
 
-/** What of a server's headers goes back; what of it is redacted where policy redacts the output. */
+/** The headers of a server that are returned. Their values are redacted if the policy redacts the output. */
 export function responseHeaders(from: IncomingHttpHeaders, redact: RedactHeader | null): ResponseHeaders {
   const clean = (name: string, value: string): string =>
     redact === null || structural[name]?.test(value) === true ? value : redact(value);
@@ -139,11 +140,11 @@ export function responseHeaders(from: IncomingHttpHeaders, redact: RedactHeader 
   return Object.fromEntries(kept);
 }
 
-/** A name may be a finding too; on its way here it has become lower case. */
+/** A header name may contain a finding too. It has become lower case in transit. */
 function saysToo(name: string, redact: RedactHeader): boolean {
   if (name.length < nameLengthMin || structural[name] !== undefined) return false;
   return [name, name.toUpperCase()].some((spelled) => redact(spelled) !== spelled);
 }
 
-// Shorter ones hold no secret that anything finds.
+// Shorter names cannot contain a secret that any detector finds.
 const nameLengthMin = 8;

@@ -1,6 +1,6 @@
-// HTTP tools, `/tools/<name>/…`: the key, the head and the body are checked, the call is decided and recorded, and then a
-// request made of what was decided on goes to the tool's server, once. Whatever the server answers goes back as it comes,
-// and its outcome is recorded.
+// HTTP tools, `/tools/<name>/…`. Key, head and body are checked, and the call is decided and recorded. Then one
+// request, built from the decided input, is sent to the tool's server. The server's answer is streamed back, and its
+// outcome is recorded.
 import httpProxy from '@fastify/http-proxy';
 import { AppError, bounds } from '@tollgate/proto/contract';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -25,15 +25,16 @@ interface Deps extends Entrance {
 }
 
 const connectTimeoutMs = 10_000;
-// Between two pieces of an answer: those who stream for minutes say something now and then.
+// Timeout between two pieces of an answer. Servers that stream for minutes send something from time to time.
 const silenceMs = 15 * 60_000;
 
 export function registerHttpTools(app: FastifyInstance, deps: Deps): void {
   void app.register((scope, _options, done) => {
     const agent = new Agent({ connect: { timeout: connectTimeoutMs }, bodyTimeout: silenceMs, pipelining: 1 });
-    // What is under way may end: whoever stops the process cuts its callers off in time, and they their servers.
+    // Calls in progress may finish. When the process stops, it disconnects its callers in time, and that ends the
+    // requests to the servers.
     scope.addHook('onClose', () => agent.close());
-    // All of a body, and no more than a decision may read; nobody else reads it.
+    // The body is read whole, up to the size limit of a decision, and only by our own parser.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, parsed) => parsed(null, body));
     scope.addHook('onRequest', (request, reply, letIn) => {
@@ -49,11 +50,11 @@ export function registerHttpTools(app: FastifyInstance, deps: Deps): void {
   });
 }
 
-/** Before a byte of the body is read. False: it has been answered. */
+/** Runs before a byte of the body is read. False: the request has been answered. */
 function admit({ enter }: Deps, request: FastifyRequest, reply: FastifyReply): boolean {
   const problem = headProblem(request.raw);
   if (problem !== null) {
-    // What follows on this connection may be what somebody else reads as a request.
+    // Another server might read the next bytes on this connection as a request.
     void reply.code(400).header('connection', 'close').send(refusalBody('call_malformed', problem));
     return false;
   }
@@ -77,7 +78,8 @@ interface Registration {
 }
 
 function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }: Registration): void {
-  // The proxy has no place for a signal: it lies here while the proxy makes its request, which it does at once.
+  // The proxy has no parameter for a signal. This object holds it while the proxy makes its request, which happens
+  // synchronously.
   const departure: Departure = { signal: null };
   const ask = (options: Dispatcher.RequestOptions, answered: Answered): void =>
     agent.request(Object.assign(options, { signal: departure.signal, headersTimeout: tool.timeoutMs }), (error, answer) => {
@@ -91,16 +93,16 @@ function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }:
     prefix: `/tools/${name}`,
     upstream: tool.origin,
     httpMethods: [...tool.methods],
-    // Ours are read above it.
+    // Our own content type parsers read the body.
     proxyPayloads: false,
     undici: { request },
     disableRequestLogging: true,
     internalRewriteLocationHeader: false,
-    // Nothing waits for the answer's end but the answer itself.
+    // Only the answer itself waits for its end.
     handler: (asked, reply) => {
       const entered = asked.letIn;
       if (entered === null) throw new Error('a tool was reached without a key');
-      // Where there is GET, the framework adds HEAD.
+      // The framework adds HEAD to GET.
       if (!tool.methods.some((method) => method === asked.method))
         throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });
       void call(deps, { name, tool, departure, ...entered }, asked, reply).catch((error: unknown) => reply.send(error));
@@ -110,7 +112,7 @@ function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }:
 
 type Answered = (error: Error | null, answer?: Dispatcher.ResponseData) => void;
 
-/** The proxy logs it, and a parser's error holds what the server said. */
+/** The proxy logs the error, and a parser's error contains bytes from the server. */
 function withoutBytes(error: Error): Error {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   return Object.assign(new Error(error.message), { code });
@@ -126,7 +128,7 @@ async function call(deps: Deps, { name, tool, departure, identity }: Calling, re
   const { sidecar, sessions, metrics, tracing } = deps;
   const startedAt = sidecar.govern.clock.now();
   const asked = askedOf(request, name, tool);
-  // None of them stands twice: then the head was refused.
+  // None of these headers can be duplicated, because such a head was refused.
   const headers = readCallerHeaders(request.headers);
   if ('problem' in headers) throw new AppError({ code: 'bad_request', publicMessage: headers.problem });
   const { run } = sessions.find(identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));

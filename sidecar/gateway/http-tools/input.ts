@@ -1,17 +1,17 @@
-// An HTTP request as the input of a tool call, and the request again that goes on: made of what was decided on and of
-// nothing else. All that a caller may say to a tool's server is in it.
+// Converts an HTTP request to the input of a tool call, and the decided input back to a request. The forwarded request
+// is built only from the decided input, which contains everything that a caller may send to a tool's server.
 import type { Headers } from '../caller-headers.ts';
 import { type BadBody, type Body, bodyBytes, readBody } from './body.ts';
 import { methodOverride } from './method-override.ts';
 import { isPairs, isPath, type Pairs, parseTarget, pathText, queryText } from './target.ts';
 
-/** What is recorded and redacted; absent parts are empty. */
+/** The input that is recorded and redacted. Empty parts are absent. */
 interface HttpInput {
   readonly method: string;
-  /** Decoded, behind the tool's name. */
+  /** Decoded path after the tool's name. */
   readonly path: string;
   readonly query?: Pairs;
-  /** Of the caller's headers those that the tool takes. */
+  /** The caller's headers that the tool accepts. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
 }
@@ -23,15 +23,15 @@ export interface HttpAsked {
 
 export interface RawRequest {
   readonly method: string;
-  /** As it stands in the request line. */
+  /** As in the request line. */
   readonly target: string;
-  /** What stands before the tool's own path. */
+  /** The prefix before the tool's own path. */
   readonly prefix: string;
   readonly contentType: string | undefined;
-  /** Of the caller's headers those that may go on with it. */
+  /** The caller's headers that may be forwarded. */
   readonly forwarded: Headers;
   readonly body: Uint8Array;
-  /** Its name says its method: no part of it may name another. */
+  /** True: the name contains the method, so no part of the request may name another method. */
   readonly byMethod: boolean;
 }
 
@@ -63,7 +63,7 @@ const visible = /^[\t -~]*$/;
 const textOf = (value: string | readonly string[] | undefined): string | undefined =>
   typeof value === 'object' ? value.join(', ') : value;
 
-/** What goes on to a tool's server. */
+/** The parts sent to a tool's server. */
 export interface HttpForward {
   readonly path: string;
   readonly query: string;
@@ -71,7 +71,7 @@ export interface HttpForward {
   readonly bytes: Uint8Array;
 }
 
-/** Of an input as it was decided on; null where redaction has left none that can be sent. */
+/** Built from a decided input. Null: after redaction no valid request is left. */
 export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): HttpForward | null {
   if (!isFields(decided) || decided['method'] !== asked.method) return null;
   const { path, query = {}, headers = {}, body: value } = decided;
@@ -80,7 +80,7 @@ export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): 
   const kept = Object.entries(headers).flatMap(([name, text]) =>
     typeof text === 'string' && visible.test(text) ? [[name, text] as const] : [],
   );
-  // A header under another name than the tool takes is one that redaction has made.
+  // A header name that is not in the original input was created by redaction.
   if (bytes === null || kept.length !== Object.keys(headers).length || kept.some(([name]) => asked.headers?.[name] === undefined))
     return null;
   return { path: pathText(path), query: queryText(query), headers: Object.fromEntries(kept), bytes };

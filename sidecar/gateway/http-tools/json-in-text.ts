@@ -1,19 +1,19 @@
-// JSON that stands in a text, in lines or in events: redacted as the JSON that it is, because its escapes hide from who
-// reads it as text (`\u0067hp_…`). A line is held from where JSON could begin in it, an event until it has ended; what is
-// longer than JSON may be is replaced whole.
+// Redacts JSON within a text, in lines or in events. It is redacted as JSON, because its escapes hide secrets from a
+// text reader (`\u0067hp_…`). A line is held from the first position where JSON could begin, and an event until its
+// end. Text that is longer than the limit for JSON is replaced whole.
 import { type Finding, overBudgetKind } from '@tollgate/proto/contract';
 import { byKind } from '../../govern/payload.ts';
 import type { Numbers, Redactor } from '../../redact/index.ts';
 
 interface JsonInText {
-  /** What of the text can be looked at as text now. */
+  /** The part of the text that is ready for text redaction. */
   push(text: string): string;
   end(): string;
-  /** Of what was replaced here. */
+  /** Findings of replacements made here. */
   findings(): readonly Finding[];
 }
 
-/** More of a line, an event or a document is replaced whole: UTF-16 units here, bytes of a document. */
+/** A longer line, event or document is replaced whole. The unit is UTF-16 code units here, and bytes for a document. */
 export const jsonLengthMax = 8 * 1024 * 1024;
 
 const eventEnd = /\r\n\r\n|\n\r?\n|\r\r/g;
@@ -21,7 +21,7 @@ const jsonBegin = /[[{"]/;
 const overBudgetMark = JSON.stringify(`[redacted:${overBudgetKind}]`);
 
 export function jsonInText(redactor: Pick<Redactor, 'redactJson'>, numbers: Numbers, isEvents: boolean): JsonInText {
-  // Counted at once, since an answer may go on without an end.
+  // Counted immediately, because an answer may be endless.
   const counts = new Map<string, number>();
   const add = ({ kind, count }: Finding): void => void counts.set(kind, (counts.get(kind) ?? 0) + count);
   const json = (text: string): string => {
@@ -136,7 +136,10 @@ function redactedLine(line: string, json: RedactJson): string {
   return begin < 0 ? line : line.slice(0, begin) + lineTail(line.slice(begin), json);
 }
 
-/** Of a line from where JSON could begin. What is no JSON as a whole may be a line of some: its strings end where it does. */
+/**
+ * The redacted rest of a line from where JSON could begin. If the rest is not JSON, it may be one line of a larger JSON
+ * text. Then each complete string in it is redacted.
+ */
 function lineTail(tail: string, json: RedactJson): string {
   if (isJsonText(tail)) return json(tail);
   if (!tail.includes('\\')) return tail;

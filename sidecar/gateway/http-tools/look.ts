@@ -1,5 +1,6 @@
-// How an answer is looked at as it comes, piece by piece: not at all, for its digest, or for what must not go on or not be
-// kept. None holds more than a piece, what of a text could still become part of a finding, and what of it could be JSON.
+// Ways to inspect an answer piece by piece: not, for its digest only, or for content that must not be forwarded or
+// stored. Each holds at most one piece, the text that could still become part of a finding, and the text that could be
+// JSON.
 import { createHash } from 'node:crypto';
 import type { Finding } from '@tollgate/proto/contract';
 import { byKind } from '../../govern/payload.ts';
@@ -7,12 +8,12 @@ import type { Numbers, Redactor } from '../../redact/index.ts';
 import { jsonInText } from './json-in-text.ts';
 
 export interface Looked {
-  /** SHA-256 in hex of what is kept; null where there is nothing to tell of. */
+  /** SHA-256 in hex of the stored text. Null: nothing is reported. */
   readonly digest: string | null;
   readonly findings: readonly Finding[];
 }
 
-/** Looks at what comes, piece by piece. */
+/** Inspects an answer piece by piece. */
 export interface Look {
   push(chunk: Uint8Array): Uint8Array;
   end(): Uint8Array;
@@ -36,7 +37,10 @@ export function bytesLook(): Look {
   };
 }
 
-/** After what a text may go out whole, because nothing reaches further: an event, a line of JSON. */
+/**
+ * The position after which a text may be flushed because no finding crosses it: the end of an event, or of a line of
+ * JSON.
+ */
 const boundaryOf = (essence: string): RegExp | null =>
   essence === 'text/event-stream'
     ? /\r\n\r\n|\n\r?\n|\r\r/g
@@ -44,7 +48,7 @@ const boundaryOf = (essence: string): RegExp | null =>
       ? /\n/g
       : null;
 
-/** Throws where it is no text: other bytes than UTF-8 have, or NUL, as in UTF-16. */
+/** Throws if it is not text: bytes that are not UTF-8, or NUL, as in UTF-16. */
 export function textLook(redactor: Redactor, numbers: Numbers, essence: string): Look {
   const boundary = boundaryOf(essence);
   const stream = redactor.openStream(numbers);
@@ -77,7 +81,7 @@ export function textLook(redactor: Redactor, numbers: Numbers, essence: string):
   };
 }
 
-/** The answer goes on as it is; what is kept of it is what the look would have left. */
+/** The answer is forwarded unchanged. The stored digest and findings are those of the redacted text. */
 export function besides(look: Look): Look {
   let isText = true;
   const seen = (see: () => void): void => {

@@ -1,5 +1,6 @@
-// A method that a query, a form or JSON names beside that of its request: some frameworks go by it (`_method=DELETE`), and
-// where a tool's calls are named by their method, it would be another call than the one that was decided on.
+// Finds a method that a query, a form or JSON names in addition to the request's method. Some frameworks use it
+// (`_method=DELETE`). If a tool's calls are named by their method, it would make a different call from the one that was
+// decided.
 import type { Body } from './body.ts';
 import type { Pairs } from './target.ts';
 
@@ -9,7 +10,7 @@ interface Parts {
   readonly bytes: Uint8Array;
 }
 
-/** Where it stands; null: nowhere. */
+/** The part with the override. Null: there is no override. */
 export function methodOverride({ query, body, bytes }: Parts): string | null {
   if (Object.keys(query).some(isOverride)) return 'query';
   const { value } = body;
@@ -21,7 +22,7 @@ export function methodOverride({ query, body, bytes }: Parts): string | null {
 
 const overrides = new Set(['-method', 'x-http-method', 'x-http-method-override', 'x-method-override', '$httpmethod']);
 
-/** Also as `.method` or `_method[]`, which PHP takes for the same. */
+/** Also matches `.method` and `_method[]`, which PHP treats as the same. */
 const isOverride = (name: string): boolean => overrides.has((name.split('[', 1)[0] ?? '').trim().toLowerCase().replaceAll(/[ ._]/g, '-'));
 
 const fieldName = /\bname\*?\s*=\s*(?:utf-8'[a-z-]*')?"?\s*(?:[ ._]method|x[-_](?:http[-_])?method)/i;

@@ -1,12 +1,12 @@
-// The path and the query of a request, read once and strictly, and written again in one form only. What servers read
-// differently is refused: dots, double and encoded slashes, backslashes, NUL, escapes within escapes.
+// Parses the path and the query of a request once and strictly, and writes them in one form only. Input that servers
+// read differently is refused: dots, double and encoded slashes, backslashes, NUL, escapes within escapes.
 
 export type Pairs = Readonly<Record<string, Parameter | readonly Parameter[]>>;
 /** Null: a name without `=`. */
 type Parameter = string | null;
 
 export interface Target {
-  /** Decoded; empty, or begins with a slash. */
+  /** Decoded. Empty, or begins with a slash. */
   readonly path: string;
   readonly query: Pairs;
 }
@@ -15,9 +15,9 @@ type Read<T> = T | { readonly problem: string };
 
 const pairsMax = 1_000;
 
-/** What follows `prefix` in a request's target, or what is wrong with it, in words that follow `the path`. */
+/** The part after `prefix` of a request's target, or a problem text that follows `the path`. */
 export function parseTarget(target: string, prefix: string): Read<Target> {
-  // Visible ASCII: anything else belongs in an escape.
+  // Visible ASCII only. Other characters must be escaped.
   if (!/^[!-~]*$/.test(target)) return { problem: 'holds a character that must be escaped' };
   if (!target.startsWith(prefix)) return { problem: `must begin with ${prefix}, written as it stands here` };
   const rest = target.slice(prefix.length);
@@ -43,19 +43,19 @@ function parsePath(raw: string): Read<string> {
   return `/${segments.join('/')}`;
 }
 
-/** What is wrong with a decoded segment; only the last may be empty. */
+/** The problem of a decoded segment. Only the last segment may be empty. */
 function segmentProblem(segment: string, isLast: boolean): string | null {
   if (segment === '' && !isLast) return 'holds an empty segment';
   if (segment.includes('/') || segment.includes('\\')) return 'holds an escaped slash or a backslash';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for.
   if (/[\u0000-\u001f\u007f]/.test(segment)) return 'holds a control character';
-  // Some servers decode twice, and some take off what follows a semicolon.
+  // Some servers decode twice, and some remove everything after a semicolon.
   if (/%[0-9a-f]{2}/i.test(segment)) return 'holds an escape within an escape';
   const name = segment.split(';', 1)[0] ?? '';
   return name === '.' || name.startsWith('..') || name.endsWith('..') || segment.endsWith('..') ? 'holds a segment of dots' : null;
 }
 
-/** `a=1&b=2`, as queries and forms are written. */
+/** Parses `a=1&b=2`, the format of queries and forms. */
 export function parsePairs(raw: string, max: number): { readonly pairs: Pairs } | { readonly problem: string } {
   const pairs = new Map<string, Parameter | readonly Parameter[]>();
   const parts = raw === '' ? [] : raw.split('&');
@@ -73,7 +73,7 @@ export function parsePairs(raw: string, max: number): { readonly pairs: Pairs } 
     else list.push(value);
   }
   for (const [name, list] of lists) pairs.set(name, list.length === 1 ? (list[0] ?? null) : list);
-  // Not by assignment, which takes a name `__proto__` for something else.
+  // Assignment would treat the name `__proto__` specially.
   return { pairs: Object.fromEntries(pairs) };
 }
 
@@ -107,7 +107,7 @@ export const pathText = (path: string): string =>
     .map((segment) => encodeURIComponent(segment).replaceAll(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent))
     .join('/');
 
-/** Whether a value that redaction left is still such pairs. */
+/** Whether a value after redaction is still of this type. */
 export const isPairs = (value: unknown): value is Pairs =>
   typeof value === 'object' &&
   value !== null &&
@@ -116,7 +116,7 @@ export const isPairs = (value: unknown): value is Pairs =>
     (Array.isArray(one) ? one : [one]).every((item: unknown) => item === null || typeof item === 'string'),
   );
 
-/** Whether a path that redaction left is still one. */
+/** Whether a path after redaction is still valid. */
 export function isPath(value: unknown): value is string {
   if (value === '') return true;
   if (typeof value !== 'string' || !value.startsWith('/')) return false;

@@ -1,47 +1,50 @@
-// What a run may spend, `maxBudgetCents`: put aside before it is spent and settled after it, so that whatever goes on side
-// by side never comes to more. A run that was delegated spends of its own budget and of each above it. Amounts are whole
-// millionths of a cent inside, so that a hundred small ones add up to what they are.
+// The budget of a run, `maxBudgetCents`. An amount is reserved before it is spent and settled afterwards, so concurrent
+// work never exceeds the budget. A delegated run spends from its own budget and from each budget above it. Amounts are
+// stored as whole millionths of a cent, so a hundred small ones add up exactly.
 import { AppError, type ReasonCode } from '@tollgate/proto/contract';
 import type { Decision, StopReason } from '../../decide/decision.ts';
 import { microcents, type RunUsage } from '../../limits/usage.ts';
 
-/** Put aside: to be settled, once, with what it came to. */
+/** A reservation, to be settled once with the actual cost. */
 export interface CostReservation {
   readonly allowed: true;
   readonly cents: number;
 }
 
-/** Nothing was put aside, and nothing may be spent. */
+/** Nothing was reserved, and nothing may be spent. */
 export interface CostDenial {
   readonly allowed: false;
   readonly code: ReasonCode;
   /** In words that a model or a person can act on. */
   readonly reason: string;
-  /** Why the run has ended; null where it may yet be possible: others have put aside what is missing. */
+  /**
+   * The reason why the run has ended. Null: it may still become possible, because other reservations hold the missing
+   * part.
+   */
   readonly stopped: StopReason | null;
 }
 
 export type CostVerdict = CostReservation | CostDenial;
 
-/** One run's budget. */
+/** The budget of one run. */
 export interface Purse {
   readonly usage: Pick<RunUsage, 'spentCents' | 'addCost' | 'end'>;
-  /** Cents; null: there is no cap. */
+  /** Cents. Null: there is no cap. */
   readonly cap: () => number | null;
-  /** Of the run that delegated to this one. */
+  /** The budget of the run that delegated to this one. */
   readonly above: Purse | null;
   /** Millionths of a cent. */
   held: number;
 }
 
 export interface Costs {
-  /** Puts `cents` aside, or what there is of it if that is at least `least`. */
+  /** Reserves `cents`, or the available part if that is at least `least`. */
   reserve(cents: number, least: number): CostVerdict;
-  /** Counts what was spent, and gives back the rest. */
+  /** Counts the amount spent and releases the rest. */
   settle(reservation: CostReservation, cents: number): void;
 }
 
-/** `barred`: why the run may do nothing at all. */
+/** `barred` returns the reason why the run may do nothing. */
 export function createCosts(purse: Purse, barred: () => Decision | null): Costs {
   const open = new Set<CostReservation>();
   return {
@@ -78,7 +81,10 @@ const unspentIn = ({ cap, usage }: Purse): number => {
 
 const roomIn = (purse: Purse): number => Math.max(0, unspentIn(purse) - purse.held);
 
-/** The run ends where what is missing was spent, by itself or by a run above it; what is only put aside may come back. */
+/**
+ * The run ends if the missing amount was spent, by this run or by a run above it. Reserved amounts may be released
+ * again.
+ */
 function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
   const isSpent = purses.some((one) => unspentIn(one) < wanted);
   const leftIn = isSpent ? unspentIn : roomIn;
@@ -98,7 +104,7 @@ function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
 
 const centsMax = 1_000_000_000;
 
-/** In millionths of a cent; what is finer is rounded up, and the dust of binary fractions is not taken for it. */
+/** In millionths of a cent. Finer amounts are rounded up, except for errors of binary fractions. */
 function amountOf(what: string, cents: number): number {
   if (!(cents >= 0 && cents <= centsMax)) throw wrong(`${what} takes cents, from 0 to ${centsMax}`);
   const exact = cents * microcents;

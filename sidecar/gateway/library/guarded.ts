@@ -1,21 +1,21 @@
-// One governed call of a function: decided and recorded before it is reached, its output recorded before it is handed on.
-// What it throws is an outcome too.
+// Governs one call of a function. The call is decided and recorded before the function runs. Its output is recorded
+// before it is returned. An exception is an outcome too.
 import type { Delivery, Outcome } from '../../govern/deliver.ts';
 import type { ToolCall } from '../../govern/govern.ts';
 import { denialOf, type Permit, ToolDenied, type Verdict } from '../../govern/verdict.ts';
 import { errorFrom, messageOf, thrownData } from './thrown.ts';
 
-/** What a call is governed by: a run, and the clock it lasts on. */
+/** The interface that governs a call: a run and its clock. */
 export interface Guard {
   decide(call: ToolCall): Verdict | Promise<Verdict>;
   report(permit: Permit, outcome: Outcome): Delivery | Promise<Delivery>;
   now(): number;
 }
 
-/** Tells what a permitted call came to; answers what its caller gets of it, or throws `ToolDenied`. */
+/** Reports the outcome of a permitted call. Returns the part that its caller receives, or throws `ToolDenied`. */
 export type Tell = (output: unknown, isError: boolean) => Promise<unknown>;
 
-/** Calls `work` with the input that was permitted. Throws `ToolDenied`. */
+/** Calls `work` with the permitted input. Throws `ToolDenied`. */
 export async function guarded(guard: Guard, call: ToolCall, work: (input: unknown) => unknown): Promise<unknown> {
   const verdict = await guard.decide(call);
   if (!verdict.allowed) throw new ToolDenied(verdict);
@@ -23,7 +23,7 @@ export async function guarded(guard: Guard, call: ToolCall, work: (input: unknow
   return settled(verdict, begun(work, verdict.input), tell);
 }
 
-/** What it answers at once; what it throws as a promise, for `settled`. */
+/** The immediate result. An exception becomes a rejected promise, for `settled`. */
 export function begun(work: (input: unknown) => unknown, input: unknown): unknown {
   try {
     return work(input);
@@ -32,7 +32,7 @@ export function begun(work: (input: unknown) => unknown, input: unknown): unknow
   }
 }
 
-/** What its caller gets of the answer, once it is there. */
+/** The part of the answer that the caller receives, when the answer is available. */
 export async function settled(permit: Permit, answer: unknown, tell: Tell): Promise<unknown> {
   let output: unknown;
   try {
@@ -43,17 +43,17 @@ export async function settled(permit: Permit, answer: unknown, tell: Tell): Prom
   return tell(output, saysError(output));
 }
 
-/** Begins the time that the call takes. */
+/** Starts to measure the duration of the call. */
 export function tellOf(guard: Guard, permit: Permit): Tell {
   const startedAt = guard.now();
   return async (output, isError) => delivered(permit, await guard.report(permit, { output, isError, durationMs: guard.now() - startedAt }));
 }
 
-/** What its caller gets for what a tool threw. */
+/** The value that the caller receives in place of an exception of a tool. */
 export async function tellThrown(permit: Permit, thrown: unknown, tell: Tell): Promise<unknown> {
   const redacts = permit.decision.transform === 'redact';
   const output = await tell(redacts ? thrownData(thrown) : messageOf(thrown), true);
-  // The words of a denial were redacted where it was made.
+  // The text of a denial was redacted when it was created.
   return redacts && !(thrown instanceof ToolDenied) ? errorFrom(output) : thrown;
 }
 

@@ -1,5 +1,5 @@
-// The library's door: runs of agents inside this process. A call is decided and recorded before its tool is reached; it
-// waits for the control plane only where what is held of a limit has run dry, and then for a moment.
+// The library's interface: runs of agents inside this process. A call is decided and recorded before its tool runs. It
+// waits for the control plane only if the locally held part of a limit is used up, and then only for a short time.
 import { AppError, type Tier } from '@tollgate/proto/contract';
 import type { Claim, Hop } from '../../decide/call.ts';
 import type { StopReason } from '../../decide/decision.ts';
@@ -17,20 +17,22 @@ import { type GuardMcpOptions, guardMcpClient, isMcpClient, type McpClient, type
 import { type GuardToolSetOptions, guardToolSet, type ToolSet } from './tool-set.ts';
 
 export interface RunOptions {
-  /** A registered agent's id or name, or the name of one that is not registered. */
+  /** A registered agent's id or name, or the name of an unregistered agent. */
   readonly agent: string;
-  /** How the agent runs. */
+  /** The mode in which the agent runs. */
   readonly tier: Tier;
-  /** The uid of the member it runs for, which a key other than theirs may name with scope `govern.impersonate`. */
+  /**
+   * The uid of the member that the agent runs for. A key of another member may name it with scope `govern.impersonate`.
+   */
   readonly user?: string;
-  /** What the agent is built with; the first part of its agent type. */
+  /** The framework of the agent. It is the first part of its agent type. */
   readonly client?: { readonly name: string; readonly version?: string };
-  /** Groups the calls of this run in the audit log; made if absent. */
+  /** Groups the calls of this run in the audit log. Created if absent. */
   readonly sessionId?: string;
 }
 
 export interface DelegateOptions {
-  /** What the task is handed down with; absent: all that the parent has. */
+  /** The tools for the task. Absent: all tools of the parent. */
   readonly tools?: readonly string[];
   readonly scopes?: readonly string[];
 }
@@ -39,45 +41,55 @@ export interface Run {
   /** The run's id: `sessionId` of its entries. */
   readonly id: string;
   /**
-   * Decides one call and records the decision. The answer itself where the spool's durability is `kernel`, else a
-   * promise of it; a promise too where a limit has run dry here and more of it is asked for. Call the tool only with `permit.input`.
+   * Decides one call and records the decision. Returns the verdict directly if the spool's durability is `kernel`,
+   * otherwise a promise. It also returns a promise if a limit is used up here and more of it is requested. Call the
+   * tool only with `permit.input`.
    */
   decide(call: ToolCall): Verdict | Promise<Verdict>;
-  /** Records what a permitted call came to, and answers what of its output may reach the model. */
+  /** Records the outcome of a permitted call, and returns the part of its output that may reach the model. */
   report(permit: Permit, outcome: Outcome): Delivery | Promise<Delivery>;
-  /** The tool, governed: decides, redacts the input, calls it, redacts the output, records. Throws `ToolDenied`. */
+  /**
+   * The governed tool: decides, redacts the input, calls the tool, redacts the output, records. Throws `ToolDenied`.
+   */
   guard<I, O>(tool: string, call: (input: I) => O | Promise<O>): (input: I) => Promise<Awaited<O>>;
-  /** Counts a round of the model; more than `maxToolRounds` end the run. */
+  /** Counts a round of the model. More than `maxToolRounds` end the run. */
   round(): void;
-  /** The cap that ended the run, or null while it may go on. */
+  /** The cap that ended the run. Null: the run may continue. */
   readonly stopped: StopReason | null;
   /**
-   * Puts so many cents of `maxBudgetCents` aside before they are spent, or what there is of them if that is at least `least`;
-   * absent: all or nothing. Fractions count to a millionth of a cent. Where not even that is left, the run has ended.
+   * Reserves an amount of `maxBudgetCents` before it is spent, or the available part if that is at least `least`.
+   * Without `least` the amount is reserved whole or not. Fractions count to a millionth of a cent. If not even that
+   * amount is left, the run has ended.
    */
   reserveCost(cents: number, options?: { readonly least?: number }): CostVerdict;
-  /** What was spent of what was put aside, once for each; absent: all of it. It counts in full, also where it was more. */
+  /**
+   * Reports the part of a reservation that was spent, once for each reservation. Absent: all of it. The amount counts
+   * in full, also if it exceeds the reservation.
+   */
   settleCost(reservation: CostReservation, cents?: number): void;
   /**
-   * The tools of an AI SDK tool set, governed, the set's type unchanged. Throws `AppError` where a tool has no `execute`,
-   * which nobody here can govern, unless it is named in `ungoverned`. Steps that a tool yields reach the caller as they
-   * come, unless policy redacts its output: then only the last one does, redacted.
+   * The governed tools of an AI SDK tool set, with the same type. Throws `AppError` if a tool has no `execute`, because
+   * it cannot be governed here, unless it is named in `ungoverned`. Steps that a tool yields reach the caller
+   * immediately, unless the policy redacts its output: then only the last one does, redacted.
    */
   guardTools<T extends ToolSet>(tools: T, options?: GuardToolSetOptions): T;
   /**
-   * An MCP client whose `callTool` is governed and whose `listTools` shows what policy permits. A denial is a result that
-   * says `isError`, with a text for the model and `_meta["tollgate/denial"]` for programs.
+   * An MCP client with a governed `callTool`, and with a `listTools` that shows what the policy permits. A denial is a
+   * result with `isError`, with a text for the model and `_meta["tollgate/denial"]` for programs.
    */
   guardTools<C extends McpClient>(client: C, options: GuardMcpOptions): C;
-  /** A run of another agent that this one hands a task to: no more tools, scopes and permissions than this one's; caps of its own. */
+  /**
+   * Creates a run of another agent for a delegated task. Its tools, scopes and permissions are a subset of this run's.
+   * It has its own caps.
+   */
   delegate(agent: string, options?: DelegateOptions): Run;
 }
 
-/** Starts a run for the sidecar's own key. Throws where no policy is held: `connect` has waited for it. */
+/** Starts a run for the sidecar's own key. Throws if no policy is held. `connect` has waited for one. */
 export function startRun(sidecar: Governing, { agent, tier, user, client = { name: 'tollgate' }, sessionId }: RunOptions): Run {
   const index = sidecar.cell.current;
   const key = index === null ? undefined : [...index.keysById.values()][0];
-  // Without a key in the snapshot the key was revoked; the claim still names it, and every call is denied.
+  // If the snapshot has no key, the key was revoked. The claim still names it, and every call is denied.
   const sub = user ?? key?.uid ?? `apikey:${key?.id ?? 'unknown'}`;
   const hop: Hop = { tier, client: client.name, agent };
   const id = sessionId ?? sidecar.govern.newId();
@@ -91,7 +103,7 @@ interface RunParts {
   readonly id: string;
   readonly runChain: readonly string[];
   readonly numbers: Numbers;
-  /** Of the run that delegated to this one. */
+  /** The budget of the run that delegated to this one. */
   readonly above: Purse | null;
 }
 
@@ -106,7 +118,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     cap: () => callerOf(run).profile?.maxBudgetCents ?? null,
   };
   const costs = createCosts(purse, () => stopOf(govern, run));
-  // By way of the run's own methods, so that whoever watches those sees every call.
+  // Uses the run's own methods, so code that wraps those methods sees every call.
   const guard: McpGuard = {
     decide: (call) => self.decide(call),
     report: (permit, outcome) => self.report(permit, outcome),
@@ -119,7 +131,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
     decide: (call) => recorded(sidecar, judge(govern, run, call, { forwards: true })),
     report: (permit, outcome) => recorded(sidecar, deliver(govern, run, permit, outcome)),
     guard: <I, O>(tool: string, call: (input: I) => O | Promise<O>) => {
-      // Redaction keeps the shape of what it changes.
+      // Redaction keeps the shape of the value.
       const work = (input: unknown): unknown => call(input as I);
       return (input: I) => guarded(guard, { tool, input }, work) as Promise<Awaited<O>>;
     },
@@ -141,7 +153,7 @@ function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, a
 }
 
 function guardEither<T extends ToolSet | McpClient>(guard: McpGuard, tools: T, options: GuardToolSetOptions): T {
-  // What is no client is a set: the overloads take nothing else.
+  // A value that is not a client is a tool set, because the overloads accept nothing else.
   if (!isMcpClient(tools)) return guardToolSet<ToolSet>(guard, tools, options) as T;
   const { server } = options;
   if (server === undefined)

@@ -1,12 +1,12 @@
-// The official MCP client, governed: the same client, of which `callTool` asks the run first and `listTools` shows what
-// policy permits. Both of its packages fit; neither is loaded here. The other ways to call a tool through the same
-// client are closed, so that none is taken by mistake; a program that keeps the bare client has a way around, as any has
-// around a library in its own process.
+// Governs the official MCP client. The result is the same client, but `callTool` asks the run first and `listTools`
+// shows what the policy permits. Both official packages are supported, and neither is loaded here. Other ways to call a
+// tool through this client are blocked, so they are not used by mistake. A program that keeps the original client can
+// bypass this, as it can bypass any library in its own process.
 import { AppError } from '@tollgate/proto/contract';
 import { type Denial, denialText, ToolDenied } from '../../govern/verdict.ts';
 import { type Guard, guarded } from './guarded.ts';
 
-/** What of an MCP client is governed. */
+/** The governed parts of an MCP client. */
 export interface McpClient {
   callTool(params: McpToolCall, ...rest: never[]): Promise<object>;
   listTools(...given: never[]): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
@@ -18,12 +18,12 @@ interface McpToolCall {
 }
 
 export interface GuardMcpOptions {
-  /** What policy calls the server: its tool `search` is `<server>.search`. */
+  /** The server's name in the policy: its tool `search` is `<server>.search`. */
   readonly server: string;
 }
 
 export interface McpGuard extends Guard {
-  /** Whether a call of that tool has a chance. */
+  /** Whether a call of that tool could be permitted. */
   offers(tool: string): boolean;
 }
 
@@ -44,9 +44,9 @@ export function guardMcpClient<C extends McpClient>(guard: McpGuard, client: C, 
     get: (target, name) => {
       if (typeof name === 'string' && Object.hasOwn(replaced, name)) return replaced[name];
       const value: unknown = Reflect.get(target, name, target);
-      // Of one package: tasks, with a way of their own to call tools.
+      // One of the packages has tasks here, which can call tools too.
       if (name === 'experimental' && value !== undefined) throw wayAround('experimental');
-      // A class finds what is its own in the client itself.
+      // Methods of the class need the original client as `this`.
       return typeof value === 'function' && name !== 'constructor' ? value.bind(target) : value;
     },
     set: (target, name, value) => Reflect.set(target, name, value, target),
@@ -59,7 +59,7 @@ interface Asked {
   readonly rest: readonly never[];
 }
 
-/** A denial is an answer like any other of the tool's: an agent's loop hands it to the model. */
+/** A denial is returned like any other answer of a tool, so an agent's loop passes it to the model. */
 async function callTool(guard: Guard, client: McpClient, { tool, params, rest }: Asked): Promise<unknown> {
   const { name, arguments: given } = params;
   try {
@@ -72,7 +72,7 @@ async function callTool(guard: Guard, client: McpClient, { tool, params, rest }:
   }
 }
 
-/** For programs, why it was denied. */
+/** The key of the denial for programs. */
 export const denialKey = 'tollgate/denial';
 
 function deniedResult(denial: Denial): object {

@@ -1,6 +1,7 @@
-// A tool that answers step by step: each value that it yields stands for all before it, and the last is its output. Where
-// policy redacts, a value on the way may end in the middle of a secret that nobody recognises yet, so only the last one is
-// handed on. The outcome is recorded before whoever reads hears of the end; who stops reading early has it recorded too.
+// Governs a tool that answers in steps. Each value replaces all earlier ones, and the last is the output. If the policy
+// redacts, only the last value is returned, because an earlier value may end in the middle of a secret that is not
+// recognisable yet. The outcome is recorded before the reader receives the end. It is also recorded if the reader stops
+// early.
 import type { Permit } from '../../govern/verdict.ts';
 import { type Tell, tellThrown } from './guarded.ts';
 
@@ -18,7 +19,7 @@ export async function* streamed(permit: Permit, source: AsyncIterable<unknown>, 
       if (!redacts) yield value;
     }
     const output = await tellOnce(last, false);
-    // What was handed on already is what it came to.
+    // Without redaction the output was already returned as the last step.
     if (redacts) yield output;
   } catch (error) {
     throw told ? error : await tellThrown(permit, error, tellOnce);
@@ -27,7 +28,7 @@ export async function* streamed(permit: Permit, source: AsyncIterable<unknown>, 
   }
 }
 
-/** The last value that it yields, for whoever can wait for one value only. */
+/** The last value of the stream, for callers that accept only one value. */
 export async function lastOf(source: AsyncIterable<unknown>): Promise<unknown> {
   let last: unknown;
   for await (const value of source) last = value;

@@ -1,17 +1,18 @@
-// What a tool threw, where policy redacts: a value that can be redacted, and the only thing of it that its caller gets, a
-// new error with what became of its message. Reading it may run code of its own; nothing of that reaches the caller.
+// Handles an exception of a tool if the policy redacts. The exception is converted to data that can be redacted. The
+// caller receives only a new error with the redacted message. Reading an exception may run its own code, but no result
+// of that code reaches the caller.
 import { canonicalJson } from '@tollgate/proto/contract';
 import { plainData } from '../../govern/plain-data.ts';
 
-// `cause` of a `cause`, and `errors` beside it.
+// Limits the nesting of `cause` and `errors`.
 const depthMax = 4;
 const errorsMax = 20;
 
-/** What it carries, as plain data: of an error its name, message, fields, cause and errors. */
+/** The content as plain data. For an error: its name, message, fields, cause and errors. */
 export function thrownData(thrown: unknown): unknown {
   try {
     const data = carried(thrown, 0);
-    // All of it together may be more than a payload may be.
+    // The whole content may exceed the limits of a payload.
     canonicalJson(data);
     return data;
   } catch {
@@ -19,7 +20,7 @@ export function thrownData(thrown: unknown): unknown {
   }
 }
 
-/** The error for its caller; `data` is what became of what `thrownData` made. */
+/** The error for the caller. `data` is the redacted result of `thrownData`. */
 export function errorFrom(data: unknown): Error {
   const message: unknown = typeof data === 'object' && data !== null && 'message' in data ? data.message : data;
   return new Error(typeof message === 'string' ? message : canonicalJson(message));
@@ -44,7 +45,7 @@ function innerErrors(error: Error, depth: number): object {
   };
 }
 
-/** As plain data; undefined for what cannot be read, such as a request that an error drags along. */
+/** The value as plain data. Undefined: it cannot be read, such as a request attached to an error. */
 function readable(value: unknown): unknown {
   try {
     const { value: data } = plainData(value);
@@ -55,7 +56,7 @@ function readable(value: unknown): unknown {
   }
 }
 
-/** Its words as they are: where policy only logs. */
+/** The message unchanged, if the policy only logs. */
 export function messageOf(thrown: unknown): string {
   try {
     const message: unknown = thrown instanceof Error ? thrown.message : thrown;

@@ -1,18 +1,21 @@
-// Tools as the AI SDK has them, governed: the same set, with each `execute` behind the run. A tool without one is executed
-// by somebody else, a provider or a browser, whom nobody here can stop: it is refused, unless it is named as ungoverned.
+// Governs tools in the form of the AI SDK. The result is the same set, with each `execute` governed by the run. A tool
+// without `execute` runs elsewhere (at a provider or in a browser) and cannot be stopped here. It is refused unless it
+// is named as ungoverned.
 import { AppError } from '@tollgate/proto/contract';
 import type { ToolCall } from '../../govern/govern.ts';
 import { ToolDenied, type Verdict } from '../../govern/verdict.ts';
 import { begun, type Guard, settled, tellOf } from './guarded.ts';
 import { isAsyncIterable, lastOf, streamed } from './streamed.ts';
 
-/** A set of the AI SDK's tools, or of whatever has the same form. */
+/** A set of the AI SDK's tools, or of tools with the same form. */
 export type ToolSet = Readonly<Record<string, object>>;
 
 export interface GuardToolSetOptions {
-  /** Where the tools come from: a tool `search` of the server `docs` is `docs.search` to policy. Absent: as it is called. */
+  /**
+   * The origin of the tools: a tool `search` of the server `docs` is `docs.search` in the policy. Absent: its own name.
+   */
   readonly server?: string;
-  /** Tools without `execute` that may stay as they are: what they do is decided nowhere. */
+  /** Tools without `execute` that stay unchanged. No policy decides about their actions. */
   readonly ungoverned?: readonly string[];
 }
 
@@ -33,7 +36,7 @@ export function guardToolSet<T extends ToolSet>(guard: Guard, tools: T, { server
     return [name, withExecute(tool, governed(guard, server === undefined ? name : `${server}.${name}`, execute as Execute))];
   });
   if (problems.length > 0) throw new AppError({ code: 'bad_request', publicMessage: `guardTools: ${problems.join('; ')}` });
-  // The same names and the same tools, each with an `execute` of the same form.
+  // The result has the same names and tools, each with an `execute` of the same form.
   return Object.fromEntries(entries) as T;
 }
 
@@ -44,13 +47,13 @@ function withoutExecute(name: string, tool: object): string {
   return `the tool ${quoted(name)} cannot be governed here, because ${by}; leave it out, or name it in ungoverned`;
 }
 
-/** What the tool has besides stays its own, getters and prototype included. */
+/** A copy of the tool with another `execute`. All other properties are kept, including getters and prototype. */
 function withExecute(tool: object, execute: Execute): object {
   const prototype: unknown = Object.getPrototypeOf(tool);
   const copy: unknown = Object.create(typeof prototype === 'object' ? prototype : null, {
     ...Object.getOwnPropertyDescriptors(tool),
     execute: {
-      // A tool that is an instance of a class finds what it holds in itself, and not in its copy.
+      // A tool that is a class instance needs the original object as `this`, not the copy.
       value(this: unknown, ...given: Parameters<Execute>) {
         return execute.apply(this === copy ? tool : this, given);
       },
@@ -62,7 +65,7 @@ function withExecute(tool: object, execute: Execute): object {
   return copy as object;
 }
 
-/** The SDK looks at what comes back at once: a stream must be one before anything is awaited. */
+/** The SDK inspects the result immediately, so a stream must be returned before anything is awaited. */
 function governed(guard: Guard, tool: string, execute: Execute): Execute {
   const isStream = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
   return function call(input, ...rest) {
@@ -82,7 +85,7 @@ async function* streamedCall(guard: Guard, call: ToolCall, work: Work): AsyncGen
   yield* streamed(verdict, work(verdict.input) as AsyncIterable<unknown>, tell);
 }
 
-/** Too late for a stream: where a function that does not look like one answers one, its last value is the answer. */
+/** It is too late to return a stream here. If a plain function returns a stream, its last value is the answer. */
 async function awaitedCall(guard: Guard, deciding: Promise<Verdict>, work: Work): Promise<unknown> {
   const verdict = await deciding;
   if (!verdict.allowed) throw new ToolDenied(verdict);

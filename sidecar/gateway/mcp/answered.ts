@@ -1,25 +1,29 @@
-// Answers that reached a client as events which it may ask for again, since its stream may break before it has read them. The
-// same event is answered with the same text, and recorded once; another answer under the id of one is not.
+// Remembers answers that reached a client as SSE events. The stream may break before the client reads an event, and the
+// client may ask for it again. The same event then gets the same text, and the outcome is recorded only once. A
+// different answer under the same event id gets no stored text.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 export interface AnsweredEvents {
   note(eventId: string, sent: string, settled: string): void;
-  /** Null: it was not answered, or that is forgotten, or it is not what was sent. */
+  /**
+   * The settled text. Null: the event was not answered, or it was evicted, or `sent` differs from the text that was
+   * answered.
+   */
   again(eventId: string, sent: string): string | null;
 }
 
 interface Answered {
   readonly digest: string;
-  /** Null where it was handed on as it was sent. */
+  /** Null: the text was passed on unchanged. */
   readonly settled: string | null;
 }
 
-// Of all sessions: texts, in characters, and what remembering one takes besides.
+// Limits of all sessions together, in characters: the texts, and the overhead of one entry.
 const heldMax = 16 * 1_048_576;
 const aroundEach = 512;
 
-/** Each call of the result is for a session of its own. */
+/** Call the result once for each session. */
 export function createAnsweredEvents(): () => AnsweredEvents {
   const held = new LRUCache<string, Answered>({
     maxSize: heldMax,

@@ -1,6 +1,7 @@
-// What clients ask besides calls, reads and the list of tools: other lists, subscriptions, the level of logs. Each is what
-// policy says of the method, under its name: not permitted, a list is empty and all else is refused, and the server hears
-// nothing; else both ways are redacted. Only a refusal is recorded: who lists what it may see does nothing.
+// Handles client requests other than calls, reads and the list of tools: other lists, subscriptions, the log level. The
+// policy decides about the method under its own name. If the method is not permitted, a list is answered as empty and
+// any other request is refused, and the server receives nothing. Otherwise request and answer are redacted. Only a
+// refusal is recorded, because listing visible items has no effect.
 import { offers } from '../../govern/offers.ts';
 import { type Judging, prepareRead } from './call.ts';
 import { policyName } from './list.ts';
@@ -12,7 +13,7 @@ import type { ClientRequest } from './wire/message.ts';
 import { type Era, listedBy } from './wire/methods.ts';
 import { Refused, type RpcId } from './wire/rpc.ts';
 
-/** Throws `Refused` where it is not to go on. */
+/** Throws `Refused` if the request must not be forwarded. */
 export async function prepareAside(judging: Judging, message: ClientRequest): Promise<Prepared> {
   const { govern, run, server, era } = judging;
   const { id, method, params } = message;
@@ -33,7 +34,7 @@ export async function prepareAside(judging: Judging, message: ClientRequest): Pr
       method,
       settle: async (response) => {
         const text = redactedAnswer(run, sideline(run, server, method), response);
-        // What one caller may see is not another's.
+        // The list of one caller must not be cached for another caller.
         const isOwn = era === 'modern' && listed !== null && memberAt(text, ['result']) !== null;
         return isOwn ? withMember(text, ['result', 'cacheScope'], '"private"') : text;
       },

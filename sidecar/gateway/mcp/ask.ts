@@ -1,4 +1,5 @@
-// What the proxy itself asks of a tool server: its whole list of tools, in the name of the request that needs to know it.
+// Sends the proxy's own requests to a tool server: it reads the complete list of tools on behalf of the request that
+// needs it.
 import { type BodyRoom, NoRoom } from '../body-room.ts';
 import type { Answer, Exchange, Send } from './exchange.ts';
 import { type McpHeaders, requestHeaders } from './wire/headers.ts';
@@ -12,21 +13,21 @@ interface Asking {
   readonly send: Send;
   readonly era: Era;
   readonly headers: McpHeaders;
-  /** `params._meta` of the request that asks. */
+  /** `params._meta` of the request that needs the list. */
   readonly meta: unknown;
-  /** For what is read, of all pages together; it is counted to this key. */
+  /** Memory budget for all pages together. The bytes are counted for this key. */
   readonly room: Pick<BodyRoom, 'hold' | 'parsedBytes'>;
   readonly keyId: string;
 }
 
-// Others may wait for the same answer: it does not depend on who asked being there.
+// Several requests may wait for the same answer, so it must not depend on the connection of the first one.
 const timeoutMs = 15_000;
 
 const pagesMax = 50;
 const toolsMax = 5_000;
 let asked = 0;
 
-/** The server does not take the request for its list. */
+/** The server rejects the request for its list. */
 export class ListRefused extends UpstreamDown {
   readonly status: 400 | 404;
 
@@ -36,7 +37,7 @@ export class ListRefused extends UpstreamDown {
   }
 }
 
-/** Rejects with an `UpstreamDown` where the server does not say. */
+/** Rejects with an `UpstreamDown` if the server does not return its list. */
 export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   const signal = AbortSignal.timeout(timeoutMs);
   const { room, keyId } = asking;
@@ -58,7 +59,7 @@ export async function askTools(asking: Asking): Promise<readonly unknown[]> {
   }
 }
 
-/** Until the whole list was read. */
+/** Holds memory until the whole list is read. */
 type Hold = (text: string) => Promise<void>;
 
 async function askPages({ send, era, headers, meta }: Asking, signal: AbortSignal, hold: Hold): Promise<readonly unknown[]> {

@@ -1,4 +1,4 @@
-// How much may be under way with a tool server: what one key has open leaves room for others.
+// Limits the exchanges in progress with a tool server, and reserves capacity for other keys.
 import type { Door } from './door.ts';
 import { type ToolServer, upstreamBounds } from './upstream.ts';
 import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
@@ -7,8 +7,8 @@ import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
 type Counts = Map<string, number>;
 
 /**
- * At most so many exchanges with one server at the same time, and of them with one key. What is said without a question is
- * counted by itself: what is under way can be cancelled and ended however much of it there is.
+ * Limits the concurrent exchanges with one server, in total and for each key. Messages that are not requests have a
+ * separate count, so calls in progress can be cancelled and ended at any load.
  */
 export function bounded(sendTo: Door['sendTo']): Door['sendTo'] {
   const open = new WeakMap<ToolServer['reach'], Counts>();

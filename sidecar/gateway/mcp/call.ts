@@ -1,5 +1,5 @@
-// One call through the proxy: judged by what its body says before the tool server hears of it, and its outcome by what
-// policy says of outcomes. What a server is asked to read is judged in the same way, under the name of the method.
+// Handles one call through the proxy. The call is judged by its body before the tool server receives it. Its outcome is
+// judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method.
 import { bounds } from '@tollgate/proto/contract';
 import { recordedInTurn } from '../../govern/recorded.ts';
 import { deliver } from '../../govern/deliver.ts';
@@ -28,19 +28,19 @@ export interface Judging extends Viewer {
   readonly metrics: DecisionMetrics;
   /** Undefined: calls are not traced. */
   readonly tracing: CallTracing | undefined;
-  /** Of the request. */
+  /** The headers of the request. */
   readonly requestHeaders: Headers;
   readonly era: Era;
 }
 
-/** How a refusal of this kind of request is told. */
+/** The answer text for a refusal of this kind of request. */
 type Refusal = (id: RpcId, era: Era, denial: Denial) => string;
 
-/** A tool's result, which the model reads. */
+/** A refused call is answered with a tool result, which the model reads. */
 const refusedCall: Refusal = (id, era, denial) => refusedResultText(id, era, denialText(denial));
 const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
 
-/** Throws `Refused` where it is not to go on. `declared`: arguments that its headers repeat. */
+/** Throws `Refused` if the call must not be forwarded. `declared`: arguments that the headers repeat. */
 export async function prepareCall(
   judging: Judging,
   message: ClientRequest,
@@ -76,7 +76,7 @@ export async function prepareCall(
   };
 }
 
-/** A resource or a prompt, as `<server>.resources/read` and the like. */
+/** Handles the read of a resource or a prompt, under a name such as `<server>.resources/read`. */
 export async function prepareRead(judging: Judging, message: ClientRequest): Promise<Prepared> {
   const { _meta: meta, requestState: _, ...input } = message.params;
   const { verdict, span } = await decided(judging, { tool: policyName(judging.server, message.method), input }, meta);
@@ -88,7 +88,7 @@ export async function prepareRead(judging: Judging, message: ClientRequest): Pro
   return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
 }
 
-/** What only its server reads comes back to it as it was. */
+/** Only the server reads its request state, so the state returns to it unchanged. */
 const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object => (requestState === undefined ? {} : { requestState });
 
 interface Asked {
@@ -96,7 +96,7 @@ interface Asked {
   readonly span: CallSpan | undefined;
 }
 
-/** `meta`: of the request; where it names a trace, that goes before the one of the headers. */
+/** `meta` is the `_meta` of the request. A trace named in it has priority over a trace in the headers. */
 async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<Asked> {
   const startedAt = sidecar.govern.clock.now();
   const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
@@ -110,10 +110,13 @@ async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judgi
   return { verdict, span };
 }
 
-/** Not for a tool that the caller does not see: it is told nothing of it. */
+/**
+ * The flaw in the tool's definition, if any. A tool that the caller cannot see gets no flaw, because a flaw would
+ * reveal it.
+ */
 function definitionFlaw({ govern, run, server, catalog }: Judging, name: string, tool: string): Pick<ToolCall, 'flaw'> {
   if (!offers(govern, run, tool)) return {};
-  // Servers may read names more leniently than policy does, so only a name that stands in the list is one.
+  // Servers may read names more leniently than the policy does, so only a name in the list is accepted.
   if (!catalog.tools.has(name)) return { flaw: { code: 'call_malformed', words: unlisted } };
   if (isAdmitted(server, name, catalog.tools.get(name))) return {};
   const words = 'its definition appeared or changed after tools were admitted; somebody has to admit it first';
@@ -122,7 +125,7 @@ function definitionFlaw({ govern, run, server, catalog }: Judging, name: string,
 
 const unlisted = 'the tool server lists no tool of that name';
 
-// What a caller cannot be told of a tool that it must not see; the rest is about the moment, not about the tool.
+// These codes concern the current moment and not the tool, so they reveal nothing about a hidden tool.
 const ofTheMoment = new Set(['workspace_frozen', 'agent_suspended', 'snapshot_missing', 'outage', 'audit_unavailable', 'internal_error']);
 
 const isAbsent = ({ govern, run, catalog }: Judging, { code, tool }: Denial, name: string): boolean =>
@@ -133,7 +136,7 @@ interface PermittedCall {
   readonly span: CallSpan | undefined;
 }
 
-/** It may wait for long in a session, so it keeps nothing of the request or its input. */
+/** Keeps nothing of the request or its input, because the object may wait in a session for a long time. */
 function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method }: ClientRequest, refusal: Refusal): Pending {
   const { sidecar, run, era } = judging;
   const durationMs = (): number => sidecar.govern.clock.now() - call.decidedAt;
@@ -141,7 +144,7 @@ function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method
     method,
     settle: async (response) => {
       const { transform, storedTransform } = call.decision;
-      // Only what is redacted is redacted in place.
+      // JSON is only needed for redaction in place.
       const json = transform === 'log' && storedTransform === 'log' ? {} : { json: jsonOf(response) };
       const outcome = { output: response.value, ...json, isError: saysError(response), durationMs: durationMs() };
       const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, run, call, outcome));
@@ -168,7 +171,7 @@ function jsonOf({ text, holds }: ServerResponse): string {
 
 const saysError = ({ holds, value }: ServerResponse): boolean => holds === 'error' || (isFields(value) && value['isError'] === true);
 
-/** Where the value was replaced whole, its mark in the shape that a reader takes. */
+/** If the whole value was replaced, wraps the redaction mark in the shape that a reader expects. */
 function shaped({ holds }: ServerResponse, redacted: string): string {
   if (redacted.startsWith('{')) return redacted;
   return holds === 'error' ? `{"code":${rpcErrors.internal},"message":${redacted}}` : `{"content":[{"type":"text","text":${redacted}}]}`;

@@ -1,14 +1,14 @@
-// The requests that are open, each until its client is gone or its key is no longer good: whoever may not come in any more does
-// not go on hearing what was begun before.
+// Tracks the open requests. A request is aborted when its client disconnects or its key is no longer valid, so a caller
+// without a valid key receives no more data from open streams.
 import type { PolicyCell } from '../../snapshot/cell.ts';
 import type { FastifyReply } from 'fastify';
 import { badKeys, keyStands } from '../key.ts';
 import { UpstreamDown } from './upstream.ts';
 import { errorText, Refused, rpcErrors } from './wire/rpc.ts';
 
-/** Until the request is done with. */
+/** The tracking of one request, until the request has ended. */
 interface Watched {
-  /** Aborted once the caller is gone, or is to go. */
+  /** Aborted when the caller has disconnected or loses its access. */
   readonly signal: AbortSignal;
   forget(): void;
 }
@@ -25,18 +25,21 @@ interface Deps {
 
 interface Key {
   readonly open: Set<AbortController>;
-  /** Looks again when it expires; undefined: it does not. */
+  /** Fires when the key expires. Undefined: the key does not expire. */
   timer: NodeJS.Timeout | undefined;
 }
 
-/** The longest that a timer waits. */
+/** The longest delay of a timer, in ms. */
 const waitMaxMs = 2_147_483_647;
 
 export function createCallers({ cell, wall }: Deps): Callers {
-  /** Those with which a request is open. */
+  /** Keys that have an open request. */
   const keys = new Map<string, Key>();
 
-  /** Bars all who came with a key that is no longer good, else looks again when it expires. */
+  /**
+   * Aborts all requests of a key that is no longer valid. Otherwise schedules a check for the time when the key
+   * expires.
+   */
   function look(keyId: string, key: Key): void {
     clearTimeout(key.timer);
     const index = cell.current;
@@ -70,7 +73,7 @@ export function createCallers({ cell, wall }: Deps): Callers {
     watch: ({ raw }, keyId) => {
       const gone = new AbortController();
       const key = add(keyId, gone);
-      // Also once all is said, so that nothing goes on behind a stream that we have ended.
+      // `close` also fires after the whole answer was sent, so no work continues after we have ended a stream.
       const leave = (): void => gone.abort(new UpstreamDown('the caller is gone'));
       raw.once('close', leave);
       return {

@@ -1,29 +1,33 @@
-// What is known of a tool server's tools, from whatever lists of it were seen: which there are, the digests of their
-// definitions, and which arguments they want in headers. Asked for anew where it is not known, or not to be relied on. A tool whose
-// name or headers are longer than may be kept is none: it is neither listed nor called.
+// Stores what is known about the tools of a tool server, from all its lists that the proxy has seen: the names, the
+// digests of the definitions, and the arguments that the tools want in headers. The list is requested again if it is
+// unknown or no longer reliable. A tool with a name or headers beyond the size limits is ignored: it is neither listed
+// nor called.
 import { bounds, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
 import { type ParamHeader, paramHeadersOf } from './wire/header-values.ts';
 import { isFields } from './wire/message.ts';
 import type { ToolServer } from './upstream.ts';
 
 interface KnownTool {
-  /** Null where it is out of our bounds. */
+  /** Null: the definition exceeds our bounds. */
   readonly digest: string | null;
   readonly headers: readonly ParamHeader[];
 }
 
 export interface Catalog {
   readonly tools: ReadonlyMap<string, KnownTool>;
-  /** One page of a list; answers the names of those that may be listed. */
+  /** Stores one page of a list. Returns the names that may be listed. */
   note(tools: readonly unknown[]): ReadonlySet<string>;
-  /** The server says that its list is another now. */
+  /** The server reports that its list has changed. */
   expire(): void;
-  /** Asks, where what is known is older than `ageMaxMs`; null: in any case. Several who ask at once ask once. Stays as it is where that fails. */
+  /**
+   * Requests the list if the stored one is older than `ageMaxMs` (null: always). Concurrent callers share one request.
+   * If the request fails, the stored list stays.
+   */
   refresh(now: number, ageMaxMs: number | null, ask: () => Promise<readonly unknown[]>): Promise<void>;
 }
 
 const toolsMax = 5_000;
-// A server that does not say is not asked before every call, where nothing depends on it.
+// A server that fails to list its tools is not asked before every call if nothing depends on the list.
 const retryMs = 30_000;
 
 function createCatalog(): Catalog {
@@ -49,7 +53,7 @@ function createCatalog(): Catalog {
       try {
         if (asking !== null) return await asking;
       } catch {
-        // Of another request, whose session may be what failed.
+        // Another request failed, perhaps because of its session, so this one asks for itself.
       }
       asking ??= ask()
         .then(
@@ -77,7 +81,7 @@ function knownTools(listed: readonly unknown[]): readonly (readonly [string, Kno
     const name = isFields(tool) ? tool['name'] : undefined;
     if (!isFields(tool) || typeof name !== 'string' || name.length > bounds.nameLength) continue;
     const headers = paramHeadersOf(tool['inputSchema']);
-    // Of two that are called the same nobody can say which is meant.
+    // A name that occurs twice is ambiguous, so its digest is null.
     if (headers === null) beyond.add(name);
     else known.set(name, { digest: known.has(name) ? null : digestOf(tool), headers });
   }
@@ -95,13 +99,13 @@ function digestOf(tool: Readonly<Record<string, unknown>>): string | null {
 
 const catalogs = new WeakMap<ToolServer['reach'], Catalog>();
 
-/** Known by where the server is, so that another answer about who may call what forgets nothing. */
+/** Catalogs are stored by the server's address. A change of permissions or admissions does not discard them. */
 export function catalogOf({ reach }: ToolServer): Catalog {
   const catalog = catalogs.get(reach) ?? createCatalog();
   catalogs.set(reach, catalog);
   return catalog;
 }
 
-/** Whether the workspace lets this definition be called. */
+/** Whether the workspace admits this definition for calls. */
 export const isAdmitted = ({ admitted }: Pick<ToolServer, 'admitted'>, tool: string, known: KnownTool | undefined): boolean =>
   admitted === null || (known !== undefined && known.digest !== null && admitted.get(tool) === known.digest);

@@ -1,9 +1,9 @@
-// What a client of the proxy calls itself, which is the first part of the agent type.
+// Reads the name of a client of the proxy, which is the first part of the agent type.
 import { nameProblem } from '@tollgate/proto/contract';
 import { isFields } from './wire/message.ts';
 import type { Client } from './sessions.ts';
 
-/** A client's name for itself, where it can be one of an agent type. */
+/** The name that a client gives itself, if it is valid in an agent type. */
 export function clientFrom(info: unknown): Client {
   if (!isFields(info)) return unnamed;
   const { name, version } = info;

@@ -1,4 +1,4 @@
-// What the parts of the MCP proxy have in common, and what is known of one request once its key is known to be good.
+// Types and helpers shared by the parts of the MCP proxy, and the data of one request after its key was accepted.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GovernedRun } from '../../govern/run.ts';
 import { type CallerHeaders, claimedBy } from '../caller-headers.ts';
@@ -24,10 +24,10 @@ export interface Asked extends LetIn {
   readonly caller: CallerHeaders;
   readonly server: ToolServer;
   readonly headers: McpHeaders;
-  /** Of the revisions that have sessions; null: none is named, or the server has none. */
+  /** The session, for revisions that have sessions. Null: the request names none, or the server has none. */
   readonly session: McpSession | null;
   readonly send: Send;
-  /** Aborted once the client is gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
@@ -43,7 +43,10 @@ export const viewerOf = ({ sidecar }: Door, { server }: Asked, run: GovernedRun)
   catalog: catalogOf(server),
 });
 
-/** With the session that it names. Throws `Refused` where there is none: the client begins a new one, as the protocol says. */
+/**
+ * Adds the session that the request names. Throws `Refused` if it does not exist. The client then starts a new session,
+ * as the protocol requires.
+ */
 export function withSession({ mcpSessions }: Door, asked: Asked): Asked {
   const { headers, server, identity } = asked;
   if (headers.sessionId === null) return asked;
@@ -52,5 +55,5 @@ export function withSession({ mcpSessions }: Door, asked: Asked): Asked {
   return { ...asked, session };
 }
 
-/** The newest revision has no sessions: whatever names one is not read. */
+/** The newest revision has no sessions, so a session id in a request is ignored. */
 export const withoutSession = (asked: Asked): Asked => ({ ...asked, headers: { ...asked.headers, sessionId: null } });

@@ -1,5 +1,5 @@
-// One request to a tool server and what comes back, whatever the server is: the form in which `http-upstream.ts` and
-// `programs/programs.ts` are the same to the proxy.
+// One request to a tool server and its answer. `http-upstream.ts` and `programs/programs.ts` both implement this
+// interface for the proxy.
 import type { ClientMessage } from './wire/message.ts';
 import type { Era } from './wire/methods.ts';
 import type { SseEvent } from './wire/sse.ts';
@@ -7,34 +7,35 @@ import type { SseEvent } from './wire/sse.ts';
 export interface Exchange {
   readonly era: Era;
   readonly method: 'POST' | 'GET' | 'DELETE';
-  /** All that is sent; nothing is added but the server's own. */
+  /** All headers that are sent. Only the server's own headers are added. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What `body` says, of a POST. */
+  /** The parsed `body` of a POST. */
   readonly message: ClientMessage | null;
   readonly body: string | null;
-  /** The client is gone, or does not wait any more. */
+  /** Aborted when the client has disconnected or no longer waits. */
   readonly signal: AbortSignal;
-  /** A client asks, not the proxy itself: it may be told more than the answer. */
+  /** True: a client sends the request, not the proxy itself. A client may receive more messages than the answer. */
   readonly fromClient?: boolean;
 }
 
 export interface Answer {
   readonly status: number;
-  /** Those that a client needs. */
+  /** The headers that a client needs. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body:
     | { readonly kind: 'none' }
-    /** One JSON text, not looked at yet. */
+    /** One JSON text, not parsed yet. */
     | { readonly kind: 'json'; readonly bytes: Uint8Array }
     /**
-     * Ends where the server's stream does; throws `UpstreamDown` where it breaks. Null stands for a comment. With a `line`, all
-     * of a session comes from one: what names no request may be of any, and the answer of a request that a client made comes
-     * on this stream or none, so it goes on when the client is gone.
+     * Ends when the server's stream ends. Throws `UpstreamDown` if the stream breaks. Null represents a comment. `line`
+     * is set if all messages of a session come from one channel. A message that names no request may then belong to any
+     * of them. The answer to a client's request comes only on this stream, so the stream continues after the client has
+     * disconnected.
      */
     | { readonly kind: 'events'; readonly events: AsyncIterable<SseEvent | null>; readonly line?: 'session' };
 }
 
-/** For a message that nothing is answered to: whatever comes back besides the status is not read. */
+/** Sends a message that gets no answer. Only the status is read. */
 export async function sendOnly(send: Send, exchange: Exchange): Promise<Answer> {
   const unread = new AbortController();
   const answer = await send({ ...exchange, signal: AbortSignal.any([exchange.signal, unread.signal]) });
@@ -47,5 +48,5 @@ export async function sendOnly(send: Send, exchange: Exchange): Promise<Answer> 
   return { ...answer, body: { kind: 'none' } };
 }
 
-/** Rejects with an `UpstreamDown`, or with what the signal was aborted with. */
+/** Rejects with an `UpstreamDown`, or with the abort reason of the signal. */
 export type Send = (exchange: Exchange) => Promise<Answer>;

@@ -1,4 +1,4 @@
-// What a request must be before its body is read. Whatever two readers could take for different things is refused here.
+// Checks a request before its body is read. It refuses everything that two readers could interpret differently.
 import type { FastifyRequest } from 'fastify';
 
 export interface GateRefusal {
@@ -10,7 +10,7 @@ const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 export function gateRefusal({ method, raw, headers }: FastifyRequest): GateRefusal | null {
   const origin = headers.origin;
-  // A page in a browser that is led to a name of this machine still tells where it is from.
+  // A page in a browser that reaches this machine by a misleading name (DNS rebinding) still sends its own origin.
   if (origin !== undefined && !isLocal(origin)) return { status: 403, problem: 'requests from this Origin are not taken' };
   if (raw.url?.startsWith('/') !== true) return { status: 400, problem: 'the request must name a path, and no address' };
   if (headers.upgrade !== undefined) return { status: 400, problem: 'this path speaks HTTP and no other protocol' };

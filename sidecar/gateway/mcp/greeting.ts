@@ -1,5 +1,5 @@
-// What a server says it can do, as it is through the proxy: its list of tools changes whenever policy does, and what the
-// proxy does not pass it cannot do.
+// Adjusts the capabilities that a server announces. Its list of tools can change with every policy change, and features
+// that the proxy does not forward are removed.
 import { memberAt, withMember, withoutMember } from './wire/json-text.ts';
 import type { Pending } from './pending.ts';
 

@@ -1,5 +1,5 @@
-// Tool servers over HTTP. One fixed address; redirects are not followed; nothing is decompressed; what a server answers is
-// bounded, and read no faster than the client takes it.
+// Reaches tool servers over HTTP. Each server has one fixed address. Redirects are not followed, and nothing is
+// decompressed. The answer of a server is limited in size and is read no faster than the client accepts it.
 import type { Dispatcher } from 'undici';
 import type { Answer, Send } from './exchange.ts';
 import { createSseReader, EventTooLarge, type SseEvent } from './wire/sse.ts';
@@ -20,7 +20,7 @@ export const sendOverHttp =
         body,
         signal,
         headersTimeout: upstreamBounds.headersMs,
-        // Streams are silent for as long as they like.
+        // Streams may be silent for any time.
         bodyTimeout: 0,
       });
     } catch (error) {
@@ -44,7 +44,7 @@ async function answerOf({ statusCode: status, headers, body }: Dispatcher.Respon
     const value = headers[name];
     return Array.isArray(value) ? refuse(`the tool server sent the header ${name} twice`) : value;
   };
-  // An error of a body that is destroyed is nobody's.
+  // Ignores errors of a body after it was destroyed.
   body.on('error', () => undefined);
   if (status >= 300 && status < 400) refuse('the tool server answered with a redirect, which is not followed');
   if (status === 401 || status === 407) refuse('the tool server does not take the credentials it is sent');
@@ -57,7 +57,7 @@ async function answerOf({ statusCode: status, headers, body }: Dispatcher.Respon
   return { status, headers: kept, body: type === 'application/json' && bytes.length > 0 ? { kind: 'json', bytes } : { kind: 'none' } };
 }
 
-/** What came whole with its head, as small answers do; null: there may be more to come. */
+/** The body, if it arrived completely with its head, as small answers do. Null: more may follow. */
 function wholeOf(body: Dispatcher.ResponseData['body'], length: string | undefined): Uint8Array | null {
   if (length === undefined || body.readableLength === 0 || body.readableLength !== Number(length)) return null;
   const bytes: unknown = body.read();

@@ -1,5 +1,5 @@
-// The list of tools as one caller may see it: what identity and policy permit, in a stable order, each definition as its
-// server wrote it. A list is one caller's own, so nobody else may be served it from a cache.
+// Filters the list of tools for one caller. It contains what identity and policy permit, in a stable order, with each
+// definition as its server wrote it. The list is private to the caller, so a cache must not serve it to another caller.
 import type { Caller } from '../../decide/caller.ts';
 import type { GovernDeps } from '../../govern/governing.ts';
 import { offers, offersTo } from '../../govern/offers.ts';
@@ -11,7 +11,7 @@ import type { Era } from './wire/methods.ts';
 import type { Pending } from './pending.ts';
 import type { ToolServer } from './upstream.ts';
 
-/** As policy names the tool of a server. */
+/** The name of a server's tool in the policy. */
 export const policyName = (server: ToolServer, tool: string): string => `${server.name}.${tool}`;
 
 export interface Viewer {
@@ -21,13 +21,16 @@ export interface Viewer {
   readonly catalog: Catalog;
 }
 
-/** A definition that is not admitted is not shown either: its description is what would be read. */
+/** A definition that is not admitted is hidden too, because a model would read its description. */
 const isShown = ({ govern, run, server, catalog }: Viewer, name: string): boolean =>
   offers(govern, run, policyName(server, name)) && isAdmitted(server, name, catalog.tools.get(name));
 
-/** By what a viewer is shown tools at one moment. It leads to the snapshot: whoever keeps one replaces it with the snapshot. */
+/**
+ * The state that determines which tools a viewer sees at one moment. It references the snapshot, so a holder must
+ * replace it with each new snapshot.
+ */
 export interface Sight {
-  /** Null: it may call nothing. */
+  /** Null: the viewer may call nothing. */
   readonly caller: Caller | null;
   readonly admitted: ToolServer['admitted'];
 }
@@ -37,7 +40,10 @@ export function sightOf({ govern, run, server }: Viewer): Sight {
   return { caller: 'caller' in bound ? bound.caller : null, admitted: server.admitted };
 }
 
-/** The names that it was shown by that, of all that are known by now: whoever saw the list may have seen any of them. */
+/**
+ * The visible names under that sight, out of all names known by now: a client that received the list may have seen any
+ * of them.
+ */
 export const shownBy = ({ server, catalog }: Viewer, { caller, admitted }: Sight): string =>
   JSON.stringify(
     [...catalog.tools]

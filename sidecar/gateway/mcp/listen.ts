@@ -1,5 +1,5 @@
-// `subscriptions/listen` of the newest revision: a stream for what changes. The list of tools changes with policy, whatever
-// the server says of its own, so who asks for that is always told.
+// Handles `subscriptions/listen` of the newest revision: a stream for changes. The list of tools changes with the
+// policy, whatever the server reports about its own list. Therefore each client that asks for tool changes is notified.
 import { memberAt, withMember } from './wire/json-text.ts';
 import { type ClientRequest, isFields } from './wire/message.ts';
 import type { Pending } from './pending.ts';

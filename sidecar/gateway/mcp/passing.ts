@@ -1,5 +1,5 @@
-// What passes besides calls and their results, redacted as policy says of the call that it belongs to: progress, logs,
-// questions of the server and what the client answers to them.
+// Redacts messages other than calls and results, by the policy decision of the call they belong to: progress, logs,
+// questions of the server, and the client's answers to them.
 import { planFor } from '../../decide/plan.ts';
 import { callerOf, type GovernedRun } from '../../govern/run.ts';
 import { payloadOf, redactPayload } from '../../govern/payload.ts';
@@ -10,48 +10,50 @@ import type { McpSession } from './sessions.ts';
 import type { ToolServer } from './upstream.ts';
 import { memberAt, withMember, withMembersOf } from './wire/json-text.ts';
 
-/** The call or the method by whose decision something is redacted. */
+/** The call or method with the decision that controls the redaction. */
 export type By = Pick<Permit, 'tool' | 'decision'>;
 
-/** What else of a call its tool gets. Over our bounds nothing of it. */
+/** The redacted form of further data of a call for its tool. Data over our bounds is dropped. */
 export function redactedPart(run: GovernedRun, { tool, decision }: By, value: unknown): unknown {
   if (decision.transform !== 'redact') return value;
   const payload = payloadOf(value, true);
   return 'problem' in payload ? {} : redactPayload(run, tool, payload).value;
 }
 
-/** Of what belongs to no call: by what policy says of the method, under its name. */
+/** For messages that belong to no call. The policy decides by the method, under its name. */
 export const passingBy =
   (run: GovernedRun, server: ToolServer, method: string): Pending['passing'] =>
   (text) =>
     passingText(run, sideline(run, server, method), text);
 
-/** Of what comes with a call. It may be kept for long, so nothing of the call's input is kept with it. */
+/**
+ * For messages that come with a call. The result may be kept for a long time, so it holds nothing of the call's input.
+ */
 export function passingOf(run: GovernedRun, { tool, decision }: By): Pending['passing'] {
   return (text) => passingText(run, { tool, decision }, text);
 }
 
 /**
- * Of what may belong to any call of a session, as what comes on the stream that a client holds open: by what policy says of
- * `<server>.messages`, and as each of the session's redacted calls would be.
+ * For messages that may belong to any call of a session, such as those on the stream that a client keeps open. They are
+ * redacted by the policy for `<server>.messages`, and also by the redaction of each redacted call of the session.
  */
 export const passingInSession =
   (run: GovernedRun, server: ToolServer, session: McpSession | null): Pending['passing'] =>
   (text) =>
     [...(session?.redacting.values() ?? [])].reduce((passed, passing) => passing(passed), passingBy(run, server, 'messages')(text));
 
-/** What a client answers to a question of its server. */
+/** The redacted answer of a client to a question of its server. */
 export const answerBy = (run: GovernedRun, server: ToolServer, value: unknown): unknown =>
   redactedPart(run, sideline(run, server, 'messages'), value);
 
-/** What policy says now of a method that is no tool, under its name. */
+/** The current policy decision for a method that is not a tool, under its name. */
 export function sideline(run: GovernedRun, server: ToolServer, method: string): By {
   const tool = policyName(server, method);
   const caller = callerOf(run);
   return { tool, decision: (caller.plans.get(tool) ?? planFor(caller, tool)).outcome };
 }
 
-/** Progress, logs and questions that come with a call: their `params` are redacted as its output is. */
+/** Redacts the `params` of progress, logs and questions of a call in the same way as its output. */
 function passingText(run: GovernedRun, { tool, decision }: By, text: string): string {
   const span = memberAt(text, ['params']);
   if (decision.transform !== 'redact' || span === null) return text;
@@ -63,7 +65,7 @@ function passingText(run: GovernedRun, { tool, decision }: By, text: string): st
   return withMembersOf(text, withMember(text, ['params'], redacted.json ?? redacted.text), passingMembers);
 }
 
-// By these both sides know what a message belongs to.
+// Both sides use these members to match a message to its request.
 const passingMembers: readonly (readonly string[])[] = [
   ['params', 'progressToken'],
   ['params', 'requestId'],

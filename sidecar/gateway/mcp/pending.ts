@@ -1,4 +1,4 @@
-// A request on its way to a tool server: what is to become of whatever comes back because of it.
+// A request sent to a tool server, with the handling of everything that comes back for it.
 import type { TraceHeaders } from '../../telemetry/tracing.ts';
 import type { ClientRequest } from './wire/message.ts';
 import type { ServerMessage } from './wire/server-message.ts';
@@ -9,36 +9,36 @@ export type ServerResponse = ServerMessage & { readonly kind: 'response' };
 
 export interface Pending {
   readonly method: string;
-  /** The answer as it may reach the client, as text. Asked once. */
+  /** Returns the answer in the form that the client may receive, as text. Called once. */
   settle(response: ServerResponse): Promise<string>;
-  /** No answer comes any more; why, in words without secrets. */
+  /** Called if no answer will come. `why` is a reason without secrets. */
   abandon(why: string): Promise<void>;
-  /** Text of another message that comes because of it, as it may reach the client. */
+  /** The text of another message for this request, in the form that the client may receive. */
   readonly passing: (text: string) => string;
-  /** The tool whose outcome is redacted, as `passing` is; undefined: nothing is. */
+  /** The tool for which the outcome and `passing` are redacted. Undefined: nothing is redacted. */
   readonly redacting?: string;
-  /** Where the stream of its answer stays open for what changes. */
+  /** Set if the answer is a stream that stays open for changes. */
   readonly listening?: (writer: StreamWriter) => Listening;
 }
 
 export interface Listening {
-  /** The notification as this client knows it; null while it has not asked for it. */
+  /** The notification in this client's form. Null: the client has not asked for it yet. */
   notification(): string | null;
   write(text: string): void;
   close(): void;
 }
 
 export interface Prepared {
-  /** As it goes on. */
+  /** The message to forward. */
   readonly message: ClientRequest;
   /** Arguments that its headers repeat. */
   readonly declared: readonly ParamHeader[];
-  /** Headers that tell of the trace it is part of. */
+  /** Headers with the trace of the request. */
   readonly trace?: TraceHeaders;
   readonly pending: Pending;
 }
 
-/** Of a request that is none of ours to look into. */
+/** For a request that is forwarded without inspection. */
 export const plainPending = (method: string, passing: Pending['passing']): Pending => ({
   method,
   settle: ({ text }) => Promise.resolve(text),

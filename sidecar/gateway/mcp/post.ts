@@ -1,5 +1,5 @@
-// One message from a client: read, looked up in the allow-list, and sent on in our own words. What is answered is a request,
-// and its own file.
+// Handles one message from a client: parses it, checks it against the allow-list, and forwards it in canonical form.
+// Requests, which get an answer, are handled in request.ts.
 import { unnamed } from './client.ts';
 import { type Asked, type Door, runFor, withoutSession, withSession } from './door.ts';
 import { sendOnly } from './exchange.ts';
@@ -30,19 +30,19 @@ function refusedMessage({ code, problem, id, requested }: BadMessage): Refused {
   return new Refused(400, errorText(id, code, problem, data));
 }
 
-/** A message that nothing is answered to. */
+/** Forwards a message that gets no answer. */
 async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<ClientMessage, ClientRequest>): Promise<void> {
   const { headers, signal, reply } = asked;
   refuseUnasked(asked, message);
   const body = messageText(message.kind === 'response' ? answered(door, asked, message) : message);
-  // Before the server hears of it, which it may never do.
+  // This runs before the server receives the notification, because the server may not receive it.
   if (message.kind === 'notification' && message.method === 'notifications/cancelled') await abandonCancelled(asked, message.params);
   const answer = await sendOnly(asked.send, { era, method: 'POST', headers: requestHeaders(era, message, headers), message, body, signal });
   await forgetUnknown(door, asked, answer.status);
   await reply.code(answer.status).headers(answer.headers).send();
 }
 
-/** Ids are a session's own: outside of one they would name what is others'. */
+/** Ids are valid only within a session. Outside a session, an id could name a request of another caller. */
 function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, ClientRequest>): void {
   const refused = (problem: string): Refused => new Refused(400, errorText(null, rpcErrors.request, problem));
   if (message.kind === 'response') {
@@ -59,7 +59,7 @@ async function abandonCancelled({ session }: Asked, params: Readonly<Record<stri
 
 type Response = ClientMessage & { readonly kind: 'response' };
 
-/** What a client says to a question is an input like any other. */
+/** A client's answer to a question is an input like any other and is redacted. */
 function answered(door: Door, asked: Asked, message: Response): Response {
   const { result } = message.body;
   if (result === undefined) return message;

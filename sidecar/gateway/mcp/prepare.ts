@@ -1,4 +1,4 @@
-// What is done with a request before a tool server hears of it, by what kind of request it is.
+// Prepares a request before a tool server receives it, depending on the kind of request.
 import type { GovernedRun } from '../../govern/run.ts';
 import { offers } from '../../govern/offers.ts';
 import { prepareAside } from './aside.ts';
@@ -22,7 +22,7 @@ interface Preparing {
   readonly run: GovernedRun;
 }
 
-/** A request as it goes on, and what becomes of its answer. Throws `Refused` where it does not go on. */
+/** The request to forward, and the handling of its answer. Throws `Refused` if it must not be forwarded. */
 export async function prepare(door: Door, asked: Asked, preparing: Preparing): Promise<Prepared> {
   const { era, message, run } = preparing;
   const treatment = treatmentOf(era, message.method);
@@ -59,7 +59,7 @@ interface ToolCalling {
   readonly judging: Judging;
 }
 
-// How long a definition that was admitted is believed to be what the server still has: for calls that come together.
+// How long, in ms, an admitted definition counts as current. This covers calls that arrive together.
 const pinnedAgeMs = 1_000;
 
 async function prepareToolCall(calling: ToolCalling): Promise<Prepared> {
@@ -71,7 +71,7 @@ async function prepareToolCall(calling: ToolCalling): Promise<Prepared> {
   if (typeof name !== 'string') throw badParams('params.name must be the name of a tool');
   if (args !== undefined && !isFields(args)) throw badParams('params.arguments must be an object');
   if ('task' in message.params) throw badParams('params.task: calls as tasks are not taken here');
-  // Who may not call the tool makes nobody ask for it.
+  // A caller without permission for the tool must not cause a request for the list.
   if (offers(govern, run, policyName(server, name))) await refreshCatalog(calling, name);
   const declared = era === 'modern' ? (catalog.tools.get(name)?.headers ?? []) : [];
   const mismatch = paramHeaderProblem(declared, args, headers);
@@ -83,7 +83,7 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
   const { server, send, headers, identity } = asked;
   const { era, catalog } = judging;
   const isPinned = server.admitted !== null;
-  // Whether there is such a tool is asked for once; what else of it is needed is its headers, in the newest revision.
+  // The existence of a tool is checked once. Apart from that only its headers are needed, in the newest revision.
   const mustKnow = isPinned || !catalog.tools.has(name);
   if (!mustKnow && era === 'legacy') return;
   const ageMaxMs = isPinned ? pinnedAgeMs : mustKnow ? null : Number.POSITIVE_INFINITY;
@@ -92,7 +92,7 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
   try {
     await catalog.refresh(door.sidecar.govern.clock.now(), ageMaxMs, ask);
   } catch (error) {
-    // What a session that is gone, or none, is told of its call it is told of the list too.
+    // If the session is unknown or missing, the error for the list is also the error for the call.
     if (error instanceof ListRefused && mustKnow) throw new Refused(error.status, errorText(message.id, rpcErrors.request, error.message));
     if (mustKnow || !(error instanceof UpstreamDown)) throw error;
   }

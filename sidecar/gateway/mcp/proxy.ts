@@ -1,5 +1,5 @@
-// The MCP proxy's routes: `/mcp/:server`, with or without the workspace in front. A request is let in by gate and key before
-// a byte of its body is read; whatever is refused is told as JSON-RPC, and the tool server hears nothing of it.
+// The routes of the MCP proxy: `/mcp/:server`, with or without the workspace as prefix. Gate and key are checked before
+// a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server receives nothing.
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../caller-headers.ts';
 import { retryHeader } from '../denial-body.ts';
@@ -36,7 +36,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
     enter({ authorization, workspace: workspaceIn(params) });
   const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
   const { clock } = sidecar.govern;
-  // Before anybody is told anything, whoever may not hear it is put out.
+  // Registered first: on a new snapshot, callers without a valid key are disconnected before any stream is notified.
   const callers = createCallers({ cell: sidecar.cell, wall: clock.wall });
   const streams = createOpenStreams(sidecar.cell, servers);
   const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'an outcome could not be recorded'));
@@ -52,7 +52,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
     }),
   };
   app.register(async (scope) => {
-    // What a body says is read by nobody but us.
+    // Only our own strict parser may read the body.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     scope.addHook('preClose', async () => {

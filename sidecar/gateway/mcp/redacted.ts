@@ -1,5 +1,5 @@
-// What goes to a tool server beside a call's arguments, and what it answers to requests that are no calls, redacted as policy
-// says. What the protocol and the server itself go by stays as it is: a model does not read it.
+// Redacts what a tool server receives in addition to a call's arguments, and its answers to requests that are not
+// calls. Members that the protocol or the server depends on stay unchanged, because a model does not read them.
 import { payloadOf, redactPayload } from '../../govern/payload.ts';
 import type { GovernedRun } from '../../govern/run.ts';
 import { type By, redactedPart } from './passing.ts';
@@ -20,10 +20,13 @@ const metaKeys: ReadonlySet<string> = new Set([
   'io.modelcontextprotocol/related-task',
 ]);
 
-/** What of `_meta` the protocol itself goes by. */
+/** The members of `_meta` that the protocol uses. */
 export const protocolMeta = (meta: Fields): Fields => Object.fromEntries(Object.entries(meta).filter(([key]) => metaKeys.has(key)));
 
-/** The params of a request but those named in `own`, which are treated elsewhere or have to stay. Over our bounds nothing of them. */
+/**
+ * The redacted params of a request without those named in `own`, which are handled elsewhere or must stay. Params over
+ * our bounds are dropped.
+ */
 export function redactedParams(run: GovernedRun, by: By, params: Fields, own: readonly string[]): Fields {
   const { _meta: meta, ...all } = params;
   const others = Object.fromEntries(Object.entries(all).filter(([key]) => !own.includes(key)));
@@ -35,10 +38,10 @@ function redactedMeta(run: GovernedRun, by: By, meta: Fields): Fields {
   return { ...fieldsOf(redactedPart(run, by, others)), ...protocolMeta(meta) };
 }
 
-// Where a value is replaced whole there is nothing left to hand on.
+// If a value was replaced as a whole, nothing is left to forward.
 const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
-/** The answer to a request that is no call. What cannot be redacted does not pass. */
+/** The redacted answer to a request that is not a call. An answer that cannot be redacted is not forwarded. */
 export function redactedAnswer(run: GovernedRun, { tool, decision }: By, response: ServerResponse): string {
   const { text, holds, id, value } = response;
   const span = memberAt(text, [holds]);

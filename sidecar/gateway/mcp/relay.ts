@@ -1,5 +1,5 @@
-// From a tool server's answer to the client's: each message is looked at, treated and written before the next is read.
-// What is no message, or none that a server may send, does not arrive.
+// Relays a tool server's answer to the client. Each message is checked, processed and written before the next one is
+// read. Text that is not a message, or not a message that a server may send, is not forwarded.
 import { type BodyRoom, NoRoom } from '../body-room.ts';
 import { isId } from './wire/message.ts';
 import { type Era, isServerNotification, isServerRequest } from './wire/methods.ts';
@@ -13,26 +13,29 @@ import type { StreamWriter } from './writer.ts';
 
 export interface Relaying {
   readonly era: Era;
-  /** The request that is answered; null for a stream that nobody asked a question on. */
+  /** The request that is answered. Null: the stream answers no request. */
   readonly id: RpcId | null;
-  /** The request that waits under this id, which then waits no more. */
+  /** Takes the pending request with this id. It is no longer pending afterwards. */
   take(id: RpcId): Pending | null;
-  /** A notification or a question as it may reach the client. */
+  /** A notification or question in the form that the client may receive. */
   passing(message: ServerMessage): string;
-  /** The server says that its tools are others now. */
+  /** The server reports that its tools have changed. */
   toolsChanged(): void;
   readonly session: McpSession | null;
-  /** The answer may still come on another stream: what waits goes on waiting. */
+  /** True: the answer may still come on another stream, so the request stays pending. */
   readonly inSession: boolean;
   readonly signal: AbortSignal;
-  /** For what is read of the answer, which is the caller's. */
+  /** Memory budget for what is read of the answer, counted for the caller. */
   readonly room: Pick<BodyRoom, 'hold'>;
   readonly keyId: string;
 }
 
 const noAnswer = 'the tool server did not answer';
 
-/** An answer in one piece: the text to send; null: nothing that a client could read. Throws `UpstreamDown`. */
+/**
+ * Relays an answer in one piece. Returns the text to send, or null if the client could read nothing. Throws
+ * `UpstreamDown`.
+ */
 export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promise<string | null> {
   return withRoom(relaying, bytes, async () => {
     const message = parseServerMessage(decodeText(bytes));
@@ -41,7 +44,7 @@ export async function relayedText(relaying: Relaying, bytes: Uint8Array): Promis
   });
 }
 
-/** What is made of a message is there as long as `work` takes. Throws `UpstreamDown` where it finds no room in time. */
+/** Holds memory for the parsed message while `work` runs. Throws `UpstreamDown` if there is no memory in time. */
 async function withRoom<T>({ room, keyId, signal }: Relaying, bytes: Uint8Array, work: () => Promise<T>): Promise<T> {
   const giveBack = await room.hold(keyId, bytes, { most: messageNodes, signal }).catch((error: unknown) => {
     throw error instanceof NoRoom ? new UpstreamDown(`the answer of the tool server was not read: ${error.message}`) : error;
@@ -61,10 +64,10 @@ function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/** The text that the client gets for a message; null where it gets none. */
+/** The text that the client receives for a message. Null: it receives none. */
 async function treated(relaying: Relaying, message: ServerMessage): Promise<string | null> {
   if (message.kind === 'response') {
-    // An error without an id is about the request that it is sent for.
+    // An error without an id concerns the request that this stream answers.
     const id = message.id ?? relaying.id;
     const pending = id === null ? null : relaying.take(id);
     return pending === null ? null : pending.settle(message);
@@ -78,7 +81,10 @@ async function treated(relaying: Relaying, message: ServerMessage): Promise<stri
   return isServerNotification(message.method) ? relaying.passing(message) : null;
 }
 
-/** Until the server's stream ends or the client is gone. What broke it is told where the client could not come back. */
+/**
+ * Relays until the server's stream ends or the client has disconnected. If the client cannot resume the stream, it
+ * receives the reason for a break.
+ */
 export async function relayEvents(relaying: Relaying, events: AsyncIterable<SseEvent | null>, writer: StreamWriter): Promise<void> {
   let problem = noAnswer;
   let numbered = false;
@@ -92,7 +98,7 @@ export async function relayEvents(relaying: Relaying, events: AsyncIterable<SseE
     if (!relaying.signal.aborted && !(error instanceof UpstreamDown)) throw error;
     if (error instanceof UpstreamDown) problem = error.message;
   }
-  // A client that has a number to come back with may still hear the answer.
+  // A client that has an event id to resume with may still receive the answer.
   if (relaying.id === null || (relaying.inSession && numbered)) return;
   const pending = relaying.take(relaying.id);
   if (pending === null) return;
@@ -110,12 +116,12 @@ async function relayEvent(relaying: Relaying, event: SseEvent | null, writer: St
     if (message === null) throw new UpstreamDown('the tool server sent what is no JSON-RPC message');
     return message.kind === 'response' ? answeredText(relaying, event, message) : treated(relaying, message);
   });
-  // Its place in the stream stays, so that a client that comes back is told nothing twice.
+  // The event id is kept, so a client that resumes receives nothing twice.
   if (text !== null) await writer.write(eventText({ ...event, data: text }));
   else if (event.id !== null) await writer.write(eventText({ ...event, data: null }));
 }
 
-/** The same answer as before where it is the same event, sent once more because a client came back. */
+/** The earlier answer, if this is the same event sent again because a client resumed its stream. */
 async function answeredText(relaying: Relaying, { id }: SseEvent, message: ServerMessage): Promise<string | null> {
   const answered = id === null ? undefined : relaying.session?.answered;
   if (id === null || answered === undefined) return treated(relaying, message);
@@ -126,6 +132,6 @@ async function answeredText(relaying: Relaying, { id }: SseEvent, message: Serve
   return text;
 }
 
-/** The id that a notification of cancelling names. */
+/** The id that a cancel notification names. */
 export const cancelledId = (params: Readonly<Record<string, unknown>>): RpcId | null =>
   isId(params['requestId']) ? params['requestId'] : null;

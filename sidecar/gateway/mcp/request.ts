@@ -1,5 +1,5 @@
-// One request from a client: decided on or passed as its method is treated, sent on in our own words, and answered once, on
-// this stream or another of its session.
+// Handles one request from a client. The request is decided or passed according to its method, forwarded in canonical
+// form, and answered once, on this stream or on another stream of its session.
 import type { GovernedRun } from '../../govern/run.ts';
 import { clientFrom } from './client.ts';
 import { type Asked, type Door, runFor, viewerOf } from './door.ts';
@@ -43,14 +43,14 @@ export async function handleRequest(door: Door, asked: Asked, era: Era, message:
   } catch (error) {
     if (relaying.take(message.id) !== null)
       await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was broken off');
-    // A status of failure would make a client ask once more.
+    // An error status would make a client send the request again.
     const status = relaying.signal.aborted && !signal.aborted ? 200 : 502;
     if (error instanceof UpstreamDown && !reply.sent) throw new Refused(status, errorText(message.id, rpcErrors.internal, error.message));
     throw error;
   }
 }
 
-/** The answers of two requests with one id could be taken for each other's. */
+/** Two requests with one id are refused, because their answers could be confused. */
 function refuseKnownId(session: McpSession | null, id: RpcId): void {
   const refused = (problem: string): Refused => new Refused(400, errorText(id, rpcErrors.request, problem));
   if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is under way in the session');
@@ -58,7 +58,7 @@ function refuseKnownId(session: McpSession | null, id: RpcId): void {
 }
 
 interface UnderWay extends Relaying {
-  /** Aborted once nobody waits for it any more, also where its client is still there. */
+  /** Aborted when the request was abandoned, even if its client is still connected. */
   readonly abandoned: AbortSignal;
 }
 
@@ -69,7 +69,7 @@ interface Waiting {
   readonly prepared: Pending;
 }
 
-/** The request under way: what comes back finds what waits for it, and only once. */
+/** Registers the request as pending. An answer takes the pending request, and only once. */
 function waitFor(
   door: Door,
   asked: Asked,
@@ -77,13 +77,13 @@ function waitFor(
 ): { readonly pending: Pending; readonly relaying: UnderWay } {
   const { session, signal } = asked;
   const key = waitingKey(message.id);
-  // What waits in a session holds what is named here, so neither the request nor its input is.
+  // A pending request in a session keeps these variables alive, so neither the request nor its input is among them.
   const { catalog } = viewerOf(door, asked, run);
   const stop = new AbortController();
   let own: Pending | null = prepared;
   const pending: Pending = {
     ...prepared,
-    // An answer that comes all the same is nobody's, so its stream ends.
+    // A late answer belongs to no request, so its stream is ended.
     abandon: (why) => {
       own = null;
       if (session !== null) noteAbandoned(session, key);
@@ -171,7 +171,9 @@ async function relay(door: Door, asked: Asked, { relaying, answer, pending, run 
   }
 }
 
-/** Where all of a session comes from one line: only progress says which request it is of, and no other stream brings the answer. */
+/**
+ * For a session with one channel: only a progress message names its request, and no other stream carries the answer.
+ */
 function onOneLine({ session, server }: Asked, relaying: UnderWay, run: GovernedRun): Relaying {
   const ofAny = passingInSession(run, server, session);
   return {

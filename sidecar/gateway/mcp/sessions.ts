@@ -1,10 +1,12 @@
-// Sessions of the revisions before 2026-07-28, which the tool server names: whose they are, and which answers they wait for.
+// Sessions of the revisions before 2026-07-28, which the tool server names. Stores the owner of each session and its
+// pending requests.
 //
-// States: a session begins where a server gives a caller its id, and ends where the caller ends it, the server does not know
-// it any more, its key is no longer good, or there is no more room: then it is the least recently used of the key that has most. Whoever
-// else names its id finds none. A request waits in it for its answer, which may come on another stream than it was asked on, until it
-// is taken or abandoned: by the caller, by a session that ends, or as the oldest of `waitingMax`. Each is abandoned or settled once, and
-// an answer to one that was abandoned is nobody's, so its id names no other request in that session.
+// States of a session: it begins when a server gives a caller its id. It ends when the caller ends it, the server no
+// longer knows it, its key is no longer valid, or memory runs out. In the last case the least recently used session of
+// the key with the most memory is evicted. Another caller that names its id finds no session. A pending request waits
+// for its answer, which may come on another stream than the request. It ends when it is settled, or abandoned by the
+// caller, by the end of the session, or as the oldest of `waitingMax`. Each request is settled or abandoned once. An
+// answer to an abandoned request belongs to no request, so its id cannot be used again in that session.
 import { digestText } from '@tollgate/proto/contract';
 import type { Identity } from '../../decide/call.ts';
 import { Budget, type Share } from '../budget.ts';
@@ -24,41 +26,41 @@ export interface McpSession {
   readonly waiting: Map<string, Pending>;
   /** The ids of requests that were abandoned. */
   readonly abandoned: Set<string>;
-  /** How the calls of the session redact that do, by tool, the latest last. */
+  /** The redactions of the session's redacted calls, by tool, latest last. */
   readonly redacting: Map<string, Pending['passing']>;
   readonly answered: AnsweredEvents;
-  /** The ids of what the server asked of its client, each to be answered once. */
+  /** The ids of the server's questions to its client. Each may be answered once. */
   readonly questions: Set<string>;
-  /** What is kept of it takes so many bytes now, beside what each session takes. */
+  /** Recomputes the session's memory after a change. */
   kept(): void;
 }
 
 interface Beginning {
   readonly owner: Identity;
   readonly client: Client;
-  /** Ends it at the tool server too. */
+  /** Ends the session at the tool server too. */
   readonly endAtServer: () => void;
 }
 
 export interface McpSessions {
   begin(server: string, id: string, beginning: Beginning): McpSession;
-  /** Null: there is none of that id that is this caller's. */
+  /** Null: this caller has no session with that id. */
   find(server: string, id: string, caller: Identity): McpSession | null;
-  /** Resolves once what waited in it is recorded. */
+  /** Resolves when the outcomes of its pending requests are recorded. */
   end(server: string, id: string): Promise<void>;
-  /** Ends those whose owner is not among these any more, at their servers too. */
+  /** Ends the sessions for which `stays` returns false, at their servers too. */
   keepOnly(stays: (owner: Identity) => boolean): void;
-  /** Resolves once what waited in them is recorded. */
+  /** Resolves when the outcomes of their pending requests are recorded. */
   endAll(): Promise<void>;
 }
 
-/** Of all sessions together. */
+/** Limit for all sessions together. */
 const sessionsBytes = 16 * 1_048_576;
 const waitingMax = 1_000;
 const abandonedMax = 1_000;
 const redactingMax = 20;
 const questionsMax = 1_000;
-/** Estimates of what V8 takes. Names of sessions and clients come on top. */
+/** Estimates of what V8 needs. Names of sessions and clients are added. */
 const bytesOf = { session: 2_500, waiting: 2_000, id: 150, redacting: 1_000 };
 
 interface Kept {
@@ -68,7 +70,7 @@ interface Kept {
   bytes: number;
 }
 
-/** `failed`: what could not be recorded where nobody waits to be told. */
+/** `failed` receives errors of recording for which no caller waits. */
 export function createMcpSessions(failed: (error: unknown) => void, bytesMax = sessionsBytes): McpSessions {
   const ending = new Set<Promise<void>>();
   const all = new Map<string, Kept>();
@@ -172,7 +174,7 @@ export function createMcpSessions(failed: (error: unknown) => void, bytesMax = s
   };
 }
 
-/** The sessions of one key; the one that was not used for longest is the first. */
+/** The sessions of one key, the least recently used first. */
 class OwnedSessions implements Share {
   bytes = 0;
   readonly keys = new Set<string>();
@@ -187,7 +189,7 @@ class OwnedSessions implements Share {
     this.keys.add(key);
   }
 
-  /** The one that is in use stays. */
+  /** The session in use is kept. */
   get canForget(): boolean {
     return this.keys.size > 1;
   }
@@ -204,7 +206,7 @@ function bytesKept({ id, client, waiting, abandoned, questions, redacting }: Mcp
   return bytesOf.session + names + waiting.size * bytesOf.waiting + ids + redacting.size * bytesOf.redacting;
 }
 
-/** It waits in its session; whoever abandons it ends it there. */
+/** Adds a pending request to its session. The code that abandons it also removes it there. */
 export function addWaiting(session: McpSession, key: string, pending: Pending): void {
   const { waiting, redacting } = session;
   waiting.set(key, pending);
@@ -216,7 +218,7 @@ export function addWaiting(session: McpSession, key: string, pending: Pending): 
   session.kept();
 }
 
-/** What waits for the answer to that request; it waits no longer. */
+/** Takes the pending request with that id out of the session. */
 export function takeWaiting(session: McpSession | null, id: RpcId): Pending | null {
   const key = waitingKey(id);
   const pending = session?.waiting.get(key) ?? null;
@@ -248,7 +250,7 @@ function removeOldest(of: Map<string, unknown> | Set<string>, max: number): void
 
 const keyLengthMax = 64;
 
-/** Numbers and texts are different ids. Of a long one its digest is kept. */
+/** Numbers and strings are different ids. A long id is stored as its digest. */
 export function waitingKey(id: RpcId): string {
   const key = JSON.stringify(id);
   return key.length > keyLengthMax ? digestText(key) : key;

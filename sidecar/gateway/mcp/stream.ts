@@ -1,5 +1,5 @@
-// What the revisions before 2026-07-28 ask without a message: a stream for what the server has to tell, also from where
-// another one broke, and the end of a session.
+// Handles the requests without a message in the revisions before 2026-07-28: opening a stream for server messages, also
+// to resume a broken one, and ending a session.
 import { passingInSession } from './passing.ts';
 import { unnamed } from './client.ts';
 import { type Asked, type Door, runFor, viewerOf, withSession } from './door.ts';
@@ -43,7 +43,7 @@ export async function handleGet(door: Door, letIn: Asked): Promise<void> {
   const relaying: Relaying = {
     era: 'legacy',
     id: null,
-    // Answers that were asked for on streams that broke.
+    // Answers to requests on streams that broke.
     take: (id) => takeWaiting(session, id),
     passing: ({ text }) => passing(text),
     toolsChanged: () => viewer.catalog.expire(),
@@ -89,7 +89,10 @@ export async function forgetUnknown({ mcpSessions }: Door, { headers, server }: 
   if (status === 404 && headers.sessionId !== null) await mcpSessions.end(server.name, headers.sessionId);
 }
 
-/** Where nobody is left to end it. A server that cannot be told ends it by itself, as it does when clients vanish. */
+/**
+ * Ends a session for which no caller is left. A server that cannot be reached ends it on its own, as it does when
+ * clients disappear.
+ */
 export function endSession(send: Send, headers: Exchange['headers']): void {
   const signal = AbortSignal.timeout(endMs);
   sendOnly(send, {

@@ -1,5 +1,5 @@
-// Streams that stay open for what servers have to tell. A new snapshot that changes what a client sees of the tools is told
-// on them too. All end when the process does.
+// Tracks streams that stay open for server messages. If a new snapshot changes the tools that a client sees, the client
+// is notified on its streams too. All streams end with the process.
 import type { PolicyCell } from '../../snapshot/cell.ts';
 import { shownBy, type Sight, sightOf, type Viewer } from './list.ts';
 import type { Listening } from './pending.ts';
@@ -15,11 +15,11 @@ export interface OpenStreams {
 }
 
 export function createOpenStreams(cell: Pick<PolicyCell, 'onSwap'>, servers: ToolServers): OpenStreams {
-  // By what each client was last shown tools. Which there are may come to be known only later.
+  // The sight under which each client was last shown tools. The tool names may become known only later.
   const streams = new Map<OpenStream, Sight>();
   cell.onSwap((index) => {
     for (const [stream, before] of streams) {
-      // Which definitions are admitted comes with the snapshot too.
+      // `find` also updates the admitted definitions, which come with the snapshot.
       servers.find(index, stream.viewer.server.name);
       const now = sightOf(stream.viewer);
       streams.set(stream, now);

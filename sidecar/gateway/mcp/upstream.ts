@@ -1,19 +1,21 @@
-// What the MCP proxy knows of the tool servers behind it. Where they come from (file, snapshot) and how programs are
-// started is `gateway/upstreams`; what is said to them is decided here, before they hear it.
+// Interfaces between the MCP proxy and the tool servers behind it. `gateway/upstreams` reads the definitions (file,
+// snapshot) and starts programs. The proxy decides about each message before a server receives it.
 import type { Dispatcher } from 'undici';
 import type { Index } from '../../decide/build-index.ts';
 
 export interface ToolServers {
-  /** The server of that name for whoever is governed by this snapshot; null: there is none. */
+  /** The server of that name for callers governed by this snapshot. Null: there is no such server. */
   find(index: Index, name: string): ToolServer | null;
 }
 
-/** The same object for as long as its definition is the same: what runs behind it is kept by it. */
+/** The same object is returned while the definition is unchanged, because running state is stored by it. */
 export interface ToolServer {
-  /** As in policy: its tool `t` is `<name>.t`. */
+  /** The name in the policy: its tool `t` is `<name>.t`. */
   readonly name: string;
   readonly reach: Reach;
-  /** `toolDefinitionDigest` of each admitted definition by tool name; null: the workspace does not ask for admission. */
+  /**
+   * `toolDefinitionDigest` of each admitted definition, by tool name. Null: the workspace does not require admission.
+   */
   readonly admitted: ReadonlyMap<string, string> | null;
 }
 
@@ -21,54 +23,62 @@ export type Reach =
   | {
       readonly kind: 'http';
       readonly url: URL;
-      /** Its own credentials; they win over whatever a client sends. */
+      /** The server's own credentials. They override the client's headers. */
       readonly headers: Readonly<Record<string, string>>;
-      /** Connects to public addresses only where a workspace, and not this sidecar's operator, has said where the server is; refuses others with an `UpstreamDown`. */
+      /**
+       * If a workspace, and not this sidecar's operator, configured the address, connects only to public addresses. It
+       * refuses others with an `UpstreamDown`.
+       */
       readonly dispatcher: Dispatcher;
     }
   | {
       readonly kind: 'program';
-      /** Starts the program once more; each opening is a process of its own. Rejects with an `UpstreamDown`. */
+      /** Starts a new process of the program on each call. Rejects with an `UpstreamDown`. */
       readonly open: (listener: ChannelListener) => Promise<Channel>;
     }
   | {
       readonly kind: 'unreachable';
-      /** What is missing and where it belongs, for a 503. */
+      /** What is missing and where to configure it, for a 503. */
       readonly problem: string;
     };
 
-/** JSON-RPC both ways, one message at a time, in order. */
+/** JSON-RPC in both directions, one message at a time, in order. */
 export interface Channel {
-  /** One message as JSON text without a line break. Resolves once it is handed over; rejects with an `UpstreamDown`. */
+  /**
+   * Sends one message as JSON text without a line break. Resolves when it is passed on. Rejects with an `UpstreamDown`.
+   */
   send(message: string): Promise<void>;
-  /** Ends the program; `closed` is called once it is gone. May be called again. */
+  /** Ends the program. `closed` is called when it has exited. May be called repeatedly. */
   close(): void;
 }
 
 export interface ChannelListener {
   /**
-   * One message as it was written, of at most `upstreamBounds.messageBytes`; a longer one ends the channel. Nothing more
-   * is read until what it returns has settled, so that a flood waits in the program and not here.
+   * Receives one message as written, of at most `upstreamBounds.messageBytes`. A longer message ends the channel. The
+   * channel reads nothing more until the returned promise has settled, so a flood waits in the program and not here.
    */
   message(bytes: Uint8Array): void | Promise<void>;
-  /** Nothing comes or goes any more. Called once, in words without secrets: `exited with 1`. */
+  /** The channel is closed. Called once, with a reason without secrets, such as `exited with 1`. */
   closed(problem: string): void;
 }
 
 export { MessageTooLarge, UpstreamDown } from './wire/upstream-down.ts';
 
-/** How much of a tool server the proxy puts up with. */
+/** Limits on what the proxy accepts from a tool server. */
 export const upstreamBounds = {
   /** One message: a JSON body, an event of a stream, a line of a program. */
   messageBytes: 16 * 1_048_576,
-  /** Of what is open to one server at the same time, and of that with one key. */
+  /** Concurrent exchanges with one server, in total and for one key. */
   exchanges: 1_000,
   exchangesOfKey: 250,
-  /** Programs of one server, a session of the older revisions each. */
+  /** Programs of one server. Each session of the older revisions is one program. */
   programs: 32,
-  /** Of them with one key. */
+  /** Programs of one server for one key. */
   programsOfKey: 8,
   connectMs: 10_000,
-  /** Until a server begins to answer, which some do only once they are done; a client that does not wait ends it sooner. */
+  /**
+   * Timeout until a server begins to answer. Some servers answer only after their work is done. A client that does not
+   * wait ends it earlier.
+   */
   headersMs: 1_800_000,
 } as const;

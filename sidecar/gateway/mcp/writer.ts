@@ -1,13 +1,13 @@
-// The client's end of a stream: events are written whole, and no faster than the client takes them.
+// Writes events to a client's stream, each event whole, and no faster than the client reads them.
 import { once } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import type { Answer } from './exchange.ts';
 import { messageEvent } from './wire/sse.ts';
 
 export interface StreamWriter {
-  /** Resolves once the client takes more. */
+  /** Resolves when the client can accept more. */
   write(text: string): Promise<void>;
-  /** A message of ours, as an event. */
+  /** Sends a message of ours as an event. */
   send(message: string): Promise<void>;
   end(): void;
 }

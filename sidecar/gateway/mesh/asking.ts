@@ -1,4 +1,4 @@
-// What both services of the mesh have in common: whose request it is that another gateway asks about, and the decision.
+// Common code of both mesh services: finds the run of a request that another gateway asks about, and decides it.
 import type { DenyCode } from '@tollgate/proto/contract';
 import { judge, type JudgedCall, type Takes, type ToolCall } from '../../govern/govern.ts';
 import { recordedForCaller } from '../../govern/recorded.ts';
@@ -11,11 +11,11 @@ import { NoRoom } from '../body-room.ts';
 import { traceOfCall } from '../traced-call.ts';
 
 export interface MeshDeps extends Entrance {
-  /** A bug of ours, for the log. */
+  /** Receives a bug of ours, for the log. */
   readonly failed: (error: unknown) => void;
 }
 
-/** Why a request is not decided on; no entry is written. */
+/** The reason why a request is not decided. No entry is written. */
 export interface Refusal {
   readonly status: 400 | 500 | Barred['status'];
   readonly code: DenyCode;
@@ -25,7 +25,7 @@ export interface Refusal {
 
 export const malformed = (words: string): { readonly refusal: Refusal } => ({ refusal: { status: 400, code: 'call_malformed', words } });
 
-/** The run of whoever sent the request with these headers, their names in lower case. */
+/** The run of the caller that sent the request with these headers. Names are in lower case. */
 export function runOf(
   { enter, sessions }: MeshDeps,
   headers: Headers,
@@ -48,12 +48,15 @@ interface Reading {
   readonly run: GovernedRun;
   readonly text: Uint8Array;
   readonly most: number;
-  /** Its content type. Absent: it is JSON. */
+  /** Its content type. Absent: JSON. */
   readonly type?: string;
   readonly gone?: AbortSignal;
 }
 
-/** What is made of a text is there as long as `work` takes; where it finds no room in time, its caller may come again. */
+/**
+ * Holds memory for the parsed text while `work` runs. If there is no memory in time, the request is refused with a
+ * retry delay.
+ */
 export async function withRoom<T>(
   { bodies }: MeshDeps,
   { run, text, gone, ...parsing }: Reading,
@@ -79,17 +82,17 @@ const textOf = (value: Headers[string]): string | undefined => (typeof value ===
 interface Deciding {
   readonly run: GovernedRun;
   readonly call: ToolCall;
-  /** The other gateway waits for the answer no more: it makes no call. */
+  /** Aborted when the other gateway no longer waits for the answer. It then makes no call. */
   readonly gone: AbortSignal;
   readonly forwards: Takes;
-  /** Of the request. */
+  /** The headers of the request. */
   readonly headers: Headers;
 }
 
-/** Decides and records one call. The other gateway makes it, and tells its tool of the trace. */
+/** Decides and records one call. The other gateway makes the call and passes the trace to its tool. */
 export const decided = async (deps: MeshDeps, deciding: Deciding): Promise<Verdict> => (await decidedFirst(deps, deciding)).verdict;
 
-/** The same of a call that is made only if others are permitted too. */
+/** Like `decided`, for a call that is made only if other calls are permitted too. */
 export async function decidedFirst(
   { sidecar, metrics, tracing }: MeshDeps,
   { run, call, gone, forwards, headers }: Deciding,
@@ -104,17 +107,17 @@ export async function decidedFirst(
   return { verdict, judged };
 }
 
-/** What of a gRPC call there is to know here. */
+/** The parts of a gRPC call that are used here. */
 interface Call<Request> {
   readonly request: Request;
   readonly cancelled: boolean;
   once(event: 'cancelled', listener: () => void): unknown;
 }
 
-/** Who answers what: `gone` says that the other gateway has ended the call, as it does after its time-out. */
+/** Computes an answer. `gone` is aborted when the other gateway has ended the call, for example after its timeout. */
 type Answering<Request, Answer> = (request: Request, gone: AbortSignal) => Promise<Answer>;
 
-/** Answers gRPC calls, whatever happens: an error is what some gateways take for leave. */
+/** Answers gRPC calls and never returns an error, because some gateways treat an error as permission. */
 export const answering =
   <Request, Answer>(deps: MeshDeps, answer: Answering<Request, Answer>, refused: (refusal: Refusal) => Answer) =>
   (call: Call<Request>, callback: (error: null, answer: Answer) => void): void => {
@@ -140,14 +143,14 @@ async function answerCall<T>(
   callback(null, answer);
 }
 
-// The caller's key, and what it says of itself: for us, and no further.
+// The caller's key and its statements about itself are for us only and are not forwarded.
 const ours = /^(?:authorization|x-tollgate-.*)$/;
 
-/** Which of a request's headers must not go on. */
+/** The headers of a request that must not be forwarded. */
 export const headersToRemove = (headers: Headers): readonly string[] =>
   Object.keys(headers).filter((name) => ours.test(name) && name !== 'x-tollgate-request-id');
 
-/** What of a request's headers its tool gets. The path is in the input already, decoded. */
+/** The headers of a request that its tool receives. The path is in the input already, decoded. */
 export function goingOn(headers: Headers): Headers {
   const removed = new Set([...headersToRemove(headers), ':path', ':method', ':scheme']);
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !removed.has(name)));

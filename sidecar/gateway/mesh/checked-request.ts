@@ -1,16 +1,16 @@
-// A request as Envoy shows it, and what its route says of it. Which tool it is for is said by whoever configured the route
-// (`context_extensions`, or route metadata of the namespace `tollgate`), or by its path, as at the sidecar's own door; never
-// by a caller.
+// Reads a request that Envoy describes, with the settings of its route. The tool is set by the operator who configured
+// the route (`context_extensions`, or route metadata of the namespace `tollgate`), or by the path, as at the sidecar's
+// own endpoint. A caller never chooses it.
 import type { AttributeContext__Output, Struct__Output } from '@tollgate/proto/mesh';
 import type { Headers } from '../caller-headers.ts';
 import type { HttpTool } from '../http-tools/definition.ts';
 
 interface Route {
-  /** Of the server whose messages the bodies are; null: plain HTTP. */
+  /** The MCP server that the bodies belong to. Null: plain HTTP. */
   readonly mcpServer: string | null;
   readonly tool: string | null;
   readonly nameByMethod: boolean;
-  /** The gateway's operator answers for what of the answers must be redacted. */
+  /** True: the gateway's operator is responsible for redaction in the answers. */
   readonly outputsElsewhere: boolean;
 }
 
@@ -18,12 +18,12 @@ export interface Checked {
   readonly method: string;
   readonly target: string;
   readonly headers: Headers;
-  /** Null: there is one, or may be, and not all of it was shown. */
+  /** Null: there is a body, or may be one, and Envoy did not send all of it. */
   readonly body: Uint8Array | null;
   readonly route: Route;
 }
 
-/** Null where it is no HTTP request. */
+/** Null: it is not an HTTP request. */
 export function readChecked(attributes: AttributeContext__Output | null): Checked | null {
   const http = attributes?.request?.http;
   if (attributes == null || http == null || http.method === '') return null;
@@ -36,14 +36,14 @@ export function readChecked(attributes: AttributeContext__Output | null): Checke
   return { method: http.method, target: http.path, headers, body: whole ? shown : null, route: routeOf(attributes) };
 }
 
-/** Of names that are there more than once, all values: nobody may take the first for the only one. */
+/** A repeated name keeps all its values, so the first one cannot pass for the only one. */
 export function headersOf(pairs: readonly (readonly [string, string])[]): Headers {
   const all = new Map<string, readonly string[]>();
   for (const [key, value] of pairs) all.set(key.toLowerCase(), [...(all.get(key.toLowerCase()) ?? []), value]);
   return Object.fromEntries([...all].map(([name, values]) => [name, values.length === 1 ? values[0] : values]));
 }
 
-/** Whether what is shown is what the headers say: not the beginning of it, and nothing besides. */
+/** Whether the given body is complete and exactly what the headers announce. */
 function isWhole(shown: Uint8Array, headers: Headers): boolean {
   const { 'content-length': length, 'transfer-encoding': encoding, 'x-envoy-auth-partial-body': partial = 'false' } = headers;
   return partial === 'false' && (length === undefined || (encoding === undefined && length === String(shown.length)));
@@ -54,13 +54,13 @@ interface Sent {
   readonly protocol: string;
 }
 
-/** Of a request that nothing is shown of. */
+/** For a request without a given body. */
 function mayHaveBody({ method, protocol }: Sent, headers: Headers): boolean {
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = headers;
   if (encoding !== undefined) return true;
   if (length !== undefined) return length !== '0';
   const seldom = ['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
-  // Over HTTP/2 a body needs neither; over HTTP/1 some say of what type it is where there is none.
+  // Over HTTP/2 a body needs neither header. Over HTTP/1 some clients send a content type without a body.
   return !seldom || (type !== undefined && !protocol.startsWith('HTTP/1'));
 }
 
@@ -75,13 +75,13 @@ function routeOf({ contextExtensions, routeMetadataContext }: AttributeContext__
   };
 }
 
-/** A text, or `true` as one; null where there is none. */
+/** A text, or a boolean as text. Null: the field does not exist. */
 export function metadataText(struct: Struct__Output | null | undefined, name: string): string | null {
   const value = struct?.fields?.[name];
   return value?.kind === 'boolValue' ? String(value.boolValue) : (value?.stringValue ?? null) || null;
 }
 
-/** The tool that a path names, and what stands before its own path. */
+/** The tool that a path names, and the prefix before the tool's own path. */
 export function toolOfPath(
   target: string,
   tools: ReadonlyMap<string, HttpTool>,

@@ -1,6 +1,7 @@
-// Envoy's ext_authz: each request is decided on as the call of a tool, and goes on or is answered by Envoy with what is
-// said here. Nothing of a request can be replaced but its headers, and its answer is not shown: where policy redacts, that
-// is a denial. Whatever fails here is a denial too, never an error that a gateway might take for leave.
+// Implements Envoy's ext_authz. Each request is decided as the call of a tool. Envoy forwards it, or answers it with
+// the denial from here. Only the headers of a request can be changed, and its answer is not visible here. Therefore a
+// redaction by the policy becomes a denial. A failure is a denial too, because a gateway could treat an error as
+// permission.
 import { status as grpc } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
 import type { AuthorizationHandlers, CheckRequest__Output, CheckResponse } from '@tollgate/proto/mesh';
@@ -18,7 +19,7 @@ import { type Checked, readChecked, toolOfPath } from './checked-request.ts';
 import { mcpAsk } from './mcp-ask.ts';
 
 export interface ExtAuthzDeps extends MeshDeps {
-  /** What paths may name, by name. */
+  /** The tools that a path may name, by name. */
   readonly httpTools: ReadonlyMap<string, HttpTool>;
 }
 
@@ -56,7 +57,7 @@ async function answered(deps: ExtAuthzDeps, checked: Checked, { run, call, gone 
 
 type Asked = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
 
-/** The call that a request is; null: it is none, and passes. */
+/** The call that a request makes. Null: it makes none and passes. */
 function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Asked {
   const { route, target, headers } = checked;
   // Many servers read `_` in a name as `-`.
@@ -76,7 +77,7 @@ function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Ask
 interface Named {
   readonly name: string;
   readonly prefix: string;
-  /** Those that it takes, as they are written: `post` is none, though some servers take it for one. */
+  /** The accepted methods in exact spelling. `post` is not accepted, although some servers treat it as `POST`. */
   readonly methods: readonly string[];
   readonly byMethod: boolean;
 }
@@ -86,7 +87,7 @@ function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, 
   const contentType = headers['content-type'];
   const encoding = headers['content-encoding'] ?? 'identity';
   if (typeof contentType === 'object' || typeof encoding !== 'string') return malformed('a header of the body stands twice');
-  // What is compressed is not read here, and is bytes.
+  // A compressed body is not read here and counts as bytes.
   const type = encoding.toLowerCase() === 'identity' ? contentType : 'application/octet-stream';
   const asked = readHttpInput({ method, target, prefix, byMethod, contentType: type, forwarded: {}, body: body ?? new Uint8Array(0) });
   if ('problem' in asked) return malformed(asked.problem);
@@ -95,7 +96,7 @@ function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, 
 }
 
 function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
-  // A stream to open, a session to end.
+  // GET opens a stream, and DELETE ends a session.
   if (method === 'GET' || method === 'DELETE')
     return body !== null && body.length === 0 ? { call: null } : malformed(`${method} has no body`);
   if (method !== 'POST') return malformed('MCP is spoken with POST, GET and DELETE');
@@ -113,7 +114,7 @@ function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
   return { call: ask.kind === 'call' || ask.kind === 'read' ? { tool: ask.tool, input: ask.input } : null };
 }
 
-/** What some servers go by instead of the body. */
+/** The name of a header that differs from the body. Some servers use these headers instead of the body. */
 function differingHeader(headers: Checked['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
   if (headers['mcp-method'] !== undefined && headers['mcp-method'] !== method) return 'Mcp-Method';
   const name = headers['mcp-name'];

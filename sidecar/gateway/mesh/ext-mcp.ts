@@ -1,8 +1,8 @@
-// agentgateway's ExtMcp: each MCP message is asked about before it goes to a server, and each result before it goes back.
-// A request leaves an id with the gateway (`tollgate_call`), which its configuration hands back with the result: results
-// come without headers, and nobody else says whose they are.
+// Implements agentgateway's ExtMcp. The gateway asks about each MCP message before it goes to a server, and about each
+// result before it goes back. The answer to a request contains an id (`tollgate_call`). The gateway's configuration
+// returns this id with the result, because results come without headers and nothing else identifies their caller.
 //
-// States of a call: permitted (its id waits for the result, see pending-results.ts), told (the id is forgotten).
+// States of a call: permitted (its id waits for the result, see pending-results.ts) → reported (the id is deleted).
 import type { ExtMcpHandlers, McpRequest__Output, McpRequestResult, McpResponse__Output, McpResponseResult } from '@tollgate/proto/mesh';
 import { bounds } from '@tollgate/proto/contract';
 import type { GovernedRun } from '../../govern/run.ts';
@@ -22,7 +22,7 @@ export function extMcp(deps: MeshDeps): ExtMcpHandlers {
   const pending = createPendingResults();
   const onRequest = (request: McpRequest__Output, gone: AbortSignal): Promise<McpRequestResult> =>
     checkRequest(deps, pending, request, gone);
-  // The call has been made: its outcome is recorded, also where the gateway waits for the answer no more.
+  // The call has already been made. Its outcome is recorded even if the gateway no longer waits for the answer.
   const onResponse = (response: McpResponse__Output): Promise<McpResponseResult> => checkResult(deps, pending, response);
   return {
     CheckRequest: answering<McpRequest__Output, McpRequestResult>(deps, onRequest, refused),
@@ -74,7 +74,7 @@ async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, 
     default: {
       const asks = asksOf(message, serviceNames);
       if (asks === null) return refused(malformed(`a ${request.method} is for ${rangeOf(message)}`).refusal);
-      // Without it nobody knows whether what comes of the call will be shown.
+      // Without this metadata it is unknown whether the gateway will show the result of the call.
       const hidesOutput = metadataText(metadataContext, 'tollgate_phase') !== 'full';
       const decided = await decideForServers(deps, { run, gone, headers, hidesOutput }, message, asks);
       if ('denial' in decided) return denied(decided.denial);
@@ -85,14 +85,14 @@ async function checkOf(deps: MeshDeps, pending: PendingResults, { request, run, 
   }
 }
 
-/** Each has an entry of its own, so one request is not for more. */
+/** Limit of servers for one request, because each server has its own entry. */
 const serversMax = 64;
 
 const mayBeMany = (message: ClientMessage): boolean => message.kind === 'request' && goesToAll(message.method);
 
 const rangeOf = (message: ClientMessage): string => (mayBeMany(message) ? `1 to ${serversMax} servers` : 'one server');
 
-/** By server; null: it is not for as many as there are. */
+/** Questions by server. Null: the number of servers is not allowed for this message. */
 function asksOf(message: ClientMessage, servers: readonly string[]): ReadonlyMap<string, GovernedAsk> | null {
   if (servers.length === 0 || servers.includes('') || servers.length > (mayBeMany(message) ? serversMax : 1)) return null;
   const asks = new Map<string, GovernedAsk>();
@@ -103,7 +103,7 @@ function asksOf(message: ClientMessage, servers: readonly string[]): ReadonlyMap
   return asks;
 }
 
-/** The message as JSON-RPC, read as strictly as at our own door. */
+/** The message as JSON-RPC, parsed as strictly as at our own endpoint. */
 function messageOf({ method, mcpRequest }: McpRequest__Output): ClientMessage | { readonly refusal: Refusal } {
   const params = mcpRequest === undefined || mcpRequest.length === 0 ? Buffer.from('{}') : mcpRequest;
   const alone = parseStrict(params);

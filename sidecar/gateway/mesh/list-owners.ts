@@ -1,20 +1,21 @@
-// Which server a name in a gathered list may be of. agentgateway puts a target's name and `_` in front where there are several targets, or
-// always, or never (`prefixMode`), and does not say which: a list is read by the names in it. What is read in two ways is looked at in both.
+// Finds the servers that a name in a combined list may belong to. agentgateway prefixes a name with its target and `_`
+// if there are several targets, or always, or never (`prefixMode`), and does not report which. Therefore a list is
+// interpreted by its names. A name with two interpretations is checked under both.
 
-/** A name as policy may know it: `<server>.<name>`. */
+/** A name in the form of the policy: `<server>.<name>`. */
 export interface Reading {
   readonly server: string;
   readonly name: string;
 }
 
-/** Of each name of one list, in its order. */
+/** The readings of each name of one list, in its order. */
 export function readNames(names: readonly (string | null)[], servers: readonly string[]): readonly (readonly Reading[])[] {
   const arePrefixed = names.every((name) => name !== null && prefixesOf(name, servers).length > 0);
   return names.map((name) => {
     if (name === null) return [];
     const prefixing = prefixesOf(name, servers);
-    // A server's own names may begin with its target's: `slack_post` of the target `slack`. Among several targets, names without one in front
-    // mean `prefixMode: never`: any of them may have it.
+    // A server's own names may begin with its target's name: `slack_post` of the target `slack`. With several targets,
+    // names without a prefix mean `prefixMode: never`, and any of the targets may have them.
     return [
       ...prefixing.map((server) => ({ server, name: name.slice(server.length + 1) })),
       ...(arePrefixed ? prefixing : servers).map((server) => ({ server, name })),
@@ -25,11 +26,11 @@ export function readNames(names: readonly (string | null)[], servers: readonly s
 const prefixesOf = (name: string, servers: readonly string[]): readonly string[] =>
   servers.filter((server) => name.startsWith(`${server}_`));
 
-/** The only server that each name can be of; null: there are several. */
+/** The only possible server of each name. Null: there are several, or there are none. */
 export const ownersOfNames = (names: readonly (string | null)[], servers: readonly string[]): readonly (string | null)[] =>
   readNames(names, servers).map((readings) => onlyOne(readings.map(({ server }) => server)));
 
-/** The same of URIs, which have `<target>+` in front wherever there are several targets, but those of `ui://`. */
+/** The owner of a URI. With several targets each URI has the prefix `<target>+`, except `ui://` URIs. */
 export const ownerOfUri = (uri: string | null, servers: readonly string[]): string | null =>
   onlyOne(servers.filter((server) => uri?.startsWith(`${server}+`) === true));
 

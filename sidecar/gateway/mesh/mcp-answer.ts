@@ -1,4 +1,4 @@
-// What agentgateway is told, in its messages.
+// Builds the answers in agentgateway's message types.
 import type { McpRequestResult } from '@tollgate/proto/mesh';
 import { type Denial, denialText } from '../../govern/verdict.ts';
 import type { Headers } from '../caller-headers.ts';
@@ -7,7 +7,7 @@ import { headersToRemove, type Refusal } from './asking.ts';
 
 export const mutated = (json: string): { readonly mutated: Buffer } => ({ mutated: Buffer.from(json) });
 
-/** What goes with a request that goes on. */
+/** The changes that accompany a forwarded request. */
 export const aside = (headers: Headers, id: string | null): Pick<McpRequestResult, 'headerMutation' | 'metadata'> => ({
   headerMutation: {
     set: id === null ? [] : [{ key: 'x-tollgate-request-id', value: Buffer.from(id) }],

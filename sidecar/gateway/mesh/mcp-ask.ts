@@ -1,11 +1,11 @@
-// What an MCP message asks for, whichever gateway shows it: a tool call and what is read are decided on, a list of tools is
-// what is seen of it, other known methods pass, and unknown ones do not.
+// Classifies an MCP message, for any gateway. Tool calls and reads are decided. A list of tools is filtered. Other
+// known methods pass, and unknown methods do not.
 import { type ClientMessage, isFields } from '../mcp/wire/message.ts';
 import { isClientNotification, listedBy, treatmentOf } from '../mcp/wire/methods.ts';
 
 export type GovernedAsk =
   | { readonly kind: 'call'; readonly tool: string; readonly input: unknown }
-  /** What is read is an input too: all of `params` but what is about the message itself. */
+  /** The target of a read is an input too: all of `params` except `_meta`. */
   | { readonly kind: 'read'; readonly tool: string; readonly input: unknown };
 
 export type McpAsk = GovernedAsk | { readonly kind: 'tools' | 'pass' } | { readonly kind: 'unknown'; readonly problem: string };
@@ -24,7 +24,7 @@ export function mcpAsk(message: ClientMessage, server: string): McpAsk {
       if (typeof name !== 'string') return { kind: 'unknown', problem: 'params.name must be the name of a tool' };
       return { kind: 'call', tool: `${server}.${name}`, input: callInput(params) };
     }
-    // A gateway shows a list as it shows any answer: it is decided on, and redacted when it comes back.
+    // A gateway treats a list like any other answer, so the request is decided and its result is redacted.
     case 'read':
     case 'aside': {
       const { _meta: _, ...input } = params;
@@ -41,13 +41,13 @@ const unknown: McpAsk = { kind: 'unknown', problem: 'the method is not one that 
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** Its arguments, and beside them what a client answers that a server has asked within the call. */
+/** The arguments of a call, together with the client's answers to questions that the server asked within the call. */
 const callInput = (params: Params): unknown => {
   const { arguments: given = {}, inputResponses } = params;
   return inputResponses === undefined ? given : { arguments: given, inputResponses };
 };
 
-/** `params` with a decided input in its place. */
+/** `params` with the decided input in place of the original input. */
 export function withInput(kind: 'call' | 'read', params: Params, input: unknown): Params {
   if (kind === 'call' && params['inputResponses'] === undefined) return { ...params, arguments: input };
   if (!isFields(input)) throw new TypeError('an input has become what no message can hold');
@@ -56,12 +56,12 @@ export function withInput(kind: 'call' | 'read', params: Params, input: unknown)
   return { ...input, ...(meta === undefined ? {} : { _meta: meta }) };
 }
 
-/** What a gateway sends to all servers at once, and not to the one that it names. */
+/** Whether a gateway sends the method to all servers at once, and not only to the named one. */
 export const goesToAll = (method: string): boolean => listedBy(method) !== null || method === 'logging/setLevel';
 
 /**
- * What agentgateway does not ask about before it sends it, whatever its configuration says: only its result is shown, without the
- * request's headers.
+ * Methods that agentgateway sends without asking first, whatever its configuration. Only the result is visible here,
+ * without the headers of the request.
  */
 export const isShownAfterwards = (method: string): boolean => shownAfterwards.has(method);
 

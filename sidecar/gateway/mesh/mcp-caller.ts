@@ -1,5 +1,5 @@
-// Who calls through agentgateway: as the headers of the request say, and before them the metadata that the gateway's configuration
-// makes, where the gateway keeps a header to itself or shows none.
+// Reads the caller of a request through agentgateway, from the headers of the request. Metadata from the gateway's
+// configuration overrides them, because the gateway may withhold some or all headers.
 import type { McpHeader__Output, Struct__Output } from '@tollgate/proto/mesh';
 import { type Headers } from '../caller-headers.ts';
 import { headersOf, metadataText } from './checked-request.ts';

@@ -1,5 +1,5 @@
-// Lists on their way back through agentgateway, gathered from one server or several: of each only what the caller may see goes
-// back. A list is put together again of its items as they were written: only what was read here is in it.
+// Filters lists that agentgateway collected from one or several servers, so only items that the caller may see are
+// returned. A list is rebuilt from its items as they were written, and contains only items that were parsed here.
 import type { McpResponseResult } from '@tollgate/proto/mesh';
 import type { GovernDeps } from '../../govern/governing.ts';
 import { deniesByName, offers } from '../../govern/offers.ts';
@@ -12,12 +12,14 @@ import { mutated, refused } from './mcp-answer.ts';
 
 export interface List {
   readonly result: Readonly<Record<string, unknown>>;
-  /** As it was written. */
+  /** The text as written. */
   readonly text: string;
   readonly servers: readonly string[];
 }
 
-/** A tool is shown where policy permits it, and no rule denies by name what it may also be. */
+/**
+ * A tool is shown if the policy permits it under one of its readings, and no rule denies any of its readings by name.
+ */
 export function shownTools(govern: GovernDeps, run: GovernedRun, list: List): McpResponseResult {
   const tools = listAt(list, 'tools');
   if (tools === null) return refused(malformed('the result is no list of tools').refusal);
@@ -29,7 +31,7 @@ export function shownTools(govern: GovernDeps, run: GovernedRun, list: List): Mc
   return mutated(filtered(list.text, 'tools', isShown));
 }
 
-/** What is said of one of several servers that a list was gathered from, where not all of them may be read; null: it is no such list. */
+/** A collected list reduced to the items of permitted servers. Null: it is not such a list. */
 export function ofServers({ result, text, servers }: List, field: string, permitted: ReadonlySet<string>): string | null {
   const items = listAt({ result, text, servers }, field);
   if (items === null) return null;

@@ -1,6 +1,6 @@
-// A request on its way through agentgateway, and what is decided of it. A call, and what is read, are of one server. A list is
-// gathered from all servers: it is decided for each, and passes if one of them is permitted; another request to all of them passes
-// only if each is permitted.
+// Decides a request through agentgateway. A call or a read is for one server. A list is collected from all servers: it
+// is decided for each server and passes if one of them is permitted. Any other request to all servers passes only if
+// each server is permitted.
 import { listedBy } from '../mcp/wire/methods.ts';
 import { type ClientMessage, isFields } from '../mcp/wire/message.ts';
 import type { Headers } from '../caller-headers.ts';
@@ -16,20 +16,20 @@ export interface McpDeciding {
   readonly run: GovernedRun;
   readonly gone: AbortSignal;
   readonly headers: Headers;
-  /** The result will not be shown. */
+  /** True: the result will not be visible here. */
   readonly hidesOutput: boolean;
 }
 
 export interface McpDecided {
-  /** Of the servers whose part of it is permitted, by name. */
+  /** The permits of the permitted servers, by name. */
   readonly permits: ReadonlyMap<string, AwaitedCall>;
-  /** The id that the request leaves. */
+  /** The id that the gateway returns with the result. */
   readonly requestId: string;
-  /** `params` in the place of those that came; null: they stay. */
+  /** `params` that replace the original ones. Null: they are unchanged. */
   readonly changed: object | null;
 }
 
-/** At least one server. */
+/** `asks` contains at least one server. */
 export async function decideForServers(
   deps: MeshDeps,
   asked: McpDeciding,
@@ -40,7 +40,7 @@ export async function decideForServers(
   try {
     return await decideEach(deps, asked, message, asks, permitted);
   } catch (error) {
-    // The request is refused, so none of what was permitted of it may stand.
+    // The whole request is refused, so permits that were already recorded are taken back.
     for (const { takeBack } of permitted) await takeBack(refuse('internal_error', 'the decision could not be made'));
     throw error;
   }
@@ -82,7 +82,7 @@ async function decideEach(
   return { permits, requestId: first.permit.requestId, changed: changedParams(message, asks, permitted) };
 }
 
-/** Where policy redacts for one of the servers, the others get what it gets. */
+/** If the policy redacts for one server, all servers receive the same redacted params. */
 function changedParams(
   message: ClientMessage,
   asks: ReadonlyMap<string, GovernedAsk>,

@@ -1,5 +1,5 @@
-// A result on its way back through agentgateway: of a permitted call, recorded and redacted; of a list, only what its caller may
-// see. A result that is of no known request does not go back.
+// Handles a result that returns through agentgateway. The result of a permitted call is recorded and redacted. A list
+// is reduced to what its caller may see. A result of an unknown request is refused.
 import type { McpResponse__Output, McpResponseResult, Struct__Output } from '@tollgate/proto/mesh';
 import { deliver, unannounced } from '../../govern/deliver.ts';
 import type { GovernedRun } from '../../govern/run.ts';
@@ -29,7 +29,7 @@ export async function checkResult(deps: MeshDeps, pending: PendingResults, respo
   return withRoom(deps, { run, text: mcpResponse, most: messageNodes }, () => resultOf(deps, response, waiting), unread(deps, waiting));
 }
 
-/** The call has been made, so that nothing was read of what came of it is recorded. */
+/** The call has been made, so an entry records that its result was not read. */
 const unread =
   ({ sidecar }: MeshDeps, { run, permits }: Waiting) =>
   async (refusal: Refusal): Promise<McpResponseResult> => {
@@ -65,7 +65,7 @@ interface Result {
   readonly json: string;
 }
 
-/** What policy lets through of it, for each server that it is of; as it was shown: to be passed. */
+/** The result as the policy allows it, for each of its servers in turn. An unchanged result passes. */
 async function delivered(
   { sidecar }: MeshDeps,
   { run, permits }: { readonly run: GovernedRun; readonly permits: ReadonlyMap<string, AwaitedCall> },
@@ -83,7 +83,10 @@ async function delivered(
   return going === shown ? { pass: {} } : mutated(going.json);
 }
 
-/** Of a request that the gateway did not ask about: its server has answered it, and what policy says of it holds for the answer. */
+/**
+ * For a request that the gateway did not ask about. Its server has already answered it, and the policy for the request
+ * applies to the answer.
+ */
 function unannouncedCall(deps: MeshDeps, response: McpResponse__Output): Waiting | { readonly refusal: Refusal } {
   const { method, serviceNames } = response;
   const [server = '', ...others] = serviceNames;
@@ -108,7 +111,7 @@ function takeWaiting(pending: PendingResults, metadata: Struct__Output | null): 
   return id === null ? null : pending.take(id);
 }
 
-// As at our own door: what is written stays, so numbers may be beyond what we can hold.
+// As at our own endpoint, the text stays as written, so numbers may exceed what a double can hold.
 const limits = { depth: 256, nodes: messageNodes, exactNumbers: false };
 
 const parseResult = (bytes: Uint8Array): StrictJson => parseStrict(bytes, limits);

@@ -1,6 +1,6 @@
-// The door for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), over gRPC on a port of their
-// own. They are other programs beside this one, so what they speak is plain text, and where they speak is loopback unless
-// the operator says otherwise.
+// The gRPC endpoint for other gateways, Envoy (ext_authz) and agentgateway (ExtMcp), on its own port. The gateways
+// normally run on the same machine. Therefore the connection is plain text and is bound to loopback unless the operator
+// configures another address.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { authorizationService, extMcpService } from '@tollgate/proto/mesh';
 import { type ExtAuthzDeps, extAuthz } from './ext-authz.ts';
@@ -8,21 +8,21 @@ import { extMcp } from './ext-mcp.ts';
 
 interface Address {
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
 export interface Mesh {
   /** `host:port`. */
   readonly address: string;
-  /** Answers what was asked, then ends; cuts what is open after `drainMs`. */
+  /** Answers the requests in progress and then ends. Open calls are cut off after `drainMs`. */
   close(drainMs: number): Promise<void>;
 }
 
-// A result may be of any size; what is out of our bounds is denied, and not lost as an error of the connection.
+// A result may have any size. A result beyond our bounds must be denied, and not fail as an error of the connection.
 const messageBytesMax = 16 * 1024 * 1024;
 
-/** Rejects where the address cannot be had. */
+/** Rejects if the address cannot be bound. */
 export async function startMesh(deps: ExtAuthzDeps, { host, port }: Address): Promise<Mesh> {
   const server = new Server({ 'grpc.max_receive_message_length': messageBytesMax, 'grpc.max_send_message_length': messageBytesMax });
   server.addService(authorizationService, { ...extAuthz(deps) });

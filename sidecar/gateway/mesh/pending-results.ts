@@ -1,26 +1,26 @@
-// Requests that agentgateway asked about and whose results have not come, by the id that each left. What they take is counted in bytes, for
-// each key: where all take too much, the key that has most forgets its oldest, whose result is refused then. So a key that asks and never
-// tells what came of it takes the place of its own requests alone.
+// Stores requests that agentgateway asked about and whose results have not arrived, by their ids. Their memory is
+// counted in bytes for each key. If the total exceeds the limit, the key with the most memory loses its oldest request,
+// and the result of that request is then refused. So a key that never reports results evicts only its own requests.
 import type { GovernedRun } from '../../govern/run.ts';
 import type { AwaitedCall } from '../../govern/verdict.ts';
 import { Budget, type Share } from '../budget.ts';
 
-/** A request that has gone on. */
+/** A request that was forwarded. */
 export interface Waiting {
   readonly run: GovernedRun;
-  /** Of the servers whose results may go back, by name. Null: a list of tools, of which only some may be seen. */
+  /** Permits of the servers whose results may be returned, by name. Null: a list of tools, which is filtered. */
   readonly permits: ReadonlyMap<string, AwaitedCall> | null;
 }
 
 export interface PendingResults {
   put(id: string, waiting: Waiting): void;
-  /** Null: none waits under that id, or not any more. */
+  /** Null: no request waits under that id, or it was evicted. */
   take(id: string): Waiting | null;
 }
 
-/** Of all keys. */
+/** Limit for all keys together. */
 const pendingBytes = 16 * 1_048_576;
-/** Estimates of what V8 takes: its session may be gone, so the run and what it has used of its caps count too. */
+/** Estimates of what V8 needs. The session may be gone, so the run and its used caps are counted too. */
 const bytesOf = { waiting: 5_000, permit: 1_500 };
 
 interface Kept {
@@ -74,14 +74,15 @@ export function createPendingResults(bytesMax = pendingBytes): PendingResults {
 const keyOf = ({ run }: Waiting): string => run.claim.identity.keyId;
 
 function bytesKept({ run, permits }: Waiting): number {
-  // The names that the caller chose are in this text, and a few times more in what it is made of.
+  // This text contains the names that the caller chose. They also occur a few times in the objects that it is built
+  // from.
   let bytes = bytesOf.waiting + 6 * run.decidedBy.callerText.length;
   for (const [server, { tool, decision }] of permits ?? [])
     bytes += bytesOf.permit + 2 * (server.length + tool.length + decision.reason.length);
   return bytes;
 }
 
-/** Of one key, the oldest first. */
+/** The requests of one key, oldest first. */
 class KeyShare implements Share {
   bytes = 0;
   readonly ids = new Set<string>();
@@ -91,7 +92,7 @@ class KeyShare implements Share {
     this.#forget = forget;
   }
 
-  /** The latest stays. */
+  /** The latest request is kept. */
   get canForget(): boolean {
     return this.ids.size > 1;
   }

@@ -1,16 +1,17 @@
-// The tools that agents of a session were handed down with (`delegated_tools`): said once they hold, and only get narrower. So none of them
-// is forgotten within a day of its last use, whatever else comes. Who would make more than there is room for is refused.
+// Stores the tools that were delegated to agents of a session (`delegated_tools`). A list stays in effect after one
+// request and can only become narrower. Therefore no list is evicted within a day of its last use, whatever else
+// arrives. A caller that would create more lists than the memory allows is refused.
 //
-// Room is in bytes, of all keys of the process together: a key may have as much as it leaves to all others. Equal lists of a key are kept
-// once.
+// Memory is limited in bytes, for all keys of the process together. A key may take at most as much as it leaves to all
+// others. Equal lists of a key are stored once.
 import { digestText, type FairRoom, intersectTools } from '@tollgate/proto/contract';
 
 export interface Narrowings {
-  /** What an agent of a session was handed down with; undefined: all. */
+  /** The tools delegated to an agent of a session. Undefined: all tools. */
   find(place: string, agent: string, now: number): readonly string[] | undefined;
-  /** Makes it narrower. False: there is no room, and it is as it was. */
+  /** Narrows the list. False: there is no memory, and the list is unchanged. */
   narrow(place: string, agent: string, tools: readonly string[], now: number): boolean;
-  /** Nothing is kept. */
+  /** True: no list is stored. */
   readonly isEmpty: boolean;
 }
 
@@ -27,16 +28,16 @@ interface Narrowing {
 }
 
 const keptMs = 24 * 3_600_000;
-/** In memory: a digest, two objects and a place in a map. */
+/** Estimate of memory: a digest, two objects and a map entry. */
 const narrowingBytes = 300;
 const listBytes = 400;
 const nameBytes = 40;
-/** How often a use is noted. */
+/** Minimum interval between two updates of the time of use. */
 const noteMs = 60_000;
 
-/** Of one key. */
+/** The lists of one key. */
 export function createNarrowings(room: FairRoom<object>): Narrowings {
-  // The first is the one that was not used for longest.
+  // Least recently used first.
   const all = new Map<string, Narrowing>();
   const lists = new Map<string, List>();
   const owner = {};

@@ -1,10 +1,11 @@
-// The numbers of redaction marks that sessions have given and that left memory. A session that comes back goes on above them, so that
-// `[redacted:email#1]` is not another person than before. Of a fixed size: sessions that meet in one place only begin higher than they need.
+// Stores the highest numbers of redaction marks of sessions that left memory. A session that returns continues above
+// its number, so `[redacted:email#1]` does not name a different person than before. The table has a fixed size.
+// Sessions that share a place only start higher than necessary.
 
 const places = 65_536;
 
 export interface NumberFloors {
-  /** The highest number that a session may have given. */
+  /** The highest number that a session may have used. */
   of(session: string): number;
   raise(session: string, number: number): void;
 }

@@ -1,20 +1,20 @@
-// Permitted calls of a session whose outcome is awaited, for doors that are told of it by another request.
+// Permitted calls of a session that wait for their outcome, for endpoints that receive the outcome in another request.
 //
-// States: a permitted call waits for its outcome under its id, or else under its input, also as it was before redaction:
-// among `pendingMax` calls, of which `pendingEqualMax` may be equal. Over either the oldest gives way, and an outcome that finds
-// none is recorded as a call of its own.
+// States: a permitted call waits for its outcome under its id, or under its input if it has no id. It then also waits
+// under the input after redaction. At most `pendingMax` calls wait, and at most `pendingEqualMax` equal ones. Above
+// either limit the oldest call is evicted. An outcome without a waiting call is recorded as a separate call.
 import { canonicalJson, digestText } from '@tollgate/proto/contract';
 import type { DecidedBy } from '../../govern/run.ts';
 import { type AwaitedCall, awaitedCall, type Permit } from '../../govern/verdict.ts';
 
 type PendingCall = AwaitedCall & {
-  /** All that it waits under. */
+  /** All keys under which it waits. */
   readonly keys: readonly string[];
 };
 
-/** A call as its outcome is joined to it. */
+/** The fields that match an outcome to its call. */
 export interface ClaimedCall {
-  /** The client's own id for it. */
+  /** The client's own id for the call. */
   readonly callId: string | null;
   readonly tool: string;
   readonly input: unknown;
@@ -22,22 +22,25 @@ export interface ClaimedCall {
 
 const pendingMax = 1_000;
 const pendingEqualMax = 100;
-/** Of a call under one key, beside the key: its parts, and its places. */
+/** Bytes of a call under one key, without the key: its parts and its map entries. */
 const callBytes = 500;
-/** Of what calls were decided by, without its text. */
+/** Bytes of a `DecidedBy` object, without its text. */
 const decidedByBytes = 200;
 
 export class PendingCalls {
-  /** By call id, or by tool and input where the client names none; of each the oldest first. */
+  /** By call id, or by tool and input if the client gives no id. Each list has the oldest call first. */
   #calls: Map<string, PendingCall[]> | null = null;
-  /** Each once, the oldest first. */
+  /** Each call once, oldest first. */
   #all: Set<PendingCall> | null = null;
-  /** What they were decided by, with how many of them: one object for all of a revision, and its bytes count once. */
+  /**
+   * Each `DecidedBy` object with the number of its calls. All calls of a revision share one object, and its bytes count
+   * once.
+   */
   #decidedBy: Map<DecidedBy, number> | null = null;
   #onGrown: (bytes: number) => void;
   #bytes = 0;
 
-  /** `onGrown` hears how many bytes more or less are kept. */
+  /** `onGrown` receives the change of the stored bytes. */
   constructor(onGrown: (bytes: number) => void = () => undefined) {
     this.#onGrown = onGrown;
   }
@@ -46,15 +49,15 @@ export class PendingCalls {
     return this.#all === null || this.#all.size === 0;
   }
 
-  /** Keeps nothing any more that counts; answers how many bytes that was. */
+  /** Stops counting. Returns the bytes counted so far. */
   giveUp(): number {
     this.#onGrown = () => undefined;
     return this.#bytes;
   }
 
-  /** A permitted call waits for its outcome. Equal calls wait in line. */
+  /** Adds a permitted call that waits for its outcome. Equal calls wait in order. */
   add(request: ClaimedCall, permit: Permit): void {
-    // Its outcome may be told with the input that was asked about, or with the one that the tool got.
+    // The outcome may be reported with the original input, or with the input that the tool received.
     const asked = pendingKey(request);
     const got = request.callId !== null || permit.input === request.input ? asked : pendingKey({ ...request, input: permit.input });
     const call = { ...awaitedCall(permit), keys: asked === got ? [asked] : [asked, got] };
@@ -70,7 +73,7 @@ export class PendingCalls {
     if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
   }
 
-  /** The call that an outcome belongs to; null where none waits for it. `isTool`: whether it is told of a call of this tool. */
+  /** The call that an outcome belongs to. Null: no call waits for it. `isTool` checks the tool of the call. */
   take(request: ClaimedCall, isTool = (tool: string): boolean => tool === request.tool): PendingCall | null {
     const call = this.#calls?.get(pendingKey(request))?.[0];
     if (call === undefined || !isTool(call.tool)) return null;
@@ -116,6 +119,6 @@ export class PendingCalls {
   }
 }
 
-/** Under what a permit waits for its outcome: the client's id for the call, or what was called with what. */
+/** The key under which a permit waits for its outcome: the client's id for the call, or the tool and its input. */
 const pendingKey = ({ callId, tool, input }: ClaimedCall): string =>
   callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`;

@@ -1,17 +1,17 @@
-// What the sessions of a process may keep, of all workspaces and keys together, and who looks after what is to be forgotten.
+// Memory limits for the sessions of a process, shared by all workspaces and keys, and the periodic cleanup.
 import { FairRoom } from '@tollgate/proto/contract';
 import { Budget } from '../budget.ts';
 import { createNumberFloors } from './number-floors.ts';
 
 export interface RoomBytes {
   readonly sessions: number;
-  /** What agents were handed down with is counted apart. */
+  /** Delegated tools have a separate limit. */
   readonly narrowings: number;
 }
 
 export const tendMs = 1_000;
 
-/** Forgets what is old. False: nothing is left, and it need not be asked again. */
+/** Removes old data. False: nothing is left, and the function need not be called again. */
 type Tend = (now: number) => boolean;
 
 export class SessionRoom {
@@ -26,7 +26,7 @@ export class SessionRoom {
     this.narrowings = new FairRoom(bytes.narrowings);
   }
 
-  /** Until it says that nothing is left. */
+  /** Registers a cleanup function until it returns that nothing is left. */
   lookAfter(tend: Tend): void {
     this.#tending.add(tend);
   }

@@ -1,13 +1,15 @@
-// The runs behind the doors of the process. A client names a session, not a run: calls of one key, user, session and agent
-// chain are one run, so that caps and handed-down tools hold over requests, whatever client or tier each claims.
+// The runs behind the endpoints of the process. A client names a session, not a run. Calls with the same key, user,
+// session and agent chain belong to one run, whatever client or tier each claims. So caps and delegated tools apply
+// across requests.
 //
-// A run that a caller names may come through other processes too, and its cap of tool calls is one for all of them, which the ledger
-// counts. Where nobody names a session, the calls of a key and user in this process are one run, and counted here alone; it ends with its
-// duration, or after ten minutes without a call.
+// A run with a named session may also use other processes. Its cap of tool calls is then shared, and the ledger counts
+// the calls. If no session is named, the calls of a key and user in this process are one run, counted only here. It
+// ends after its duration, or after ten minutes without a call.
 //
-// States of a session: active; resting, once it was not called for a minute: what it has used is with the ledger, and only what nobody
-// else knows is kept (calls whose outcome is awaited, numbers of marks); and forgotten after ten minutes, or earlier where its key
-// has more than there is room for (`budget.ts`). What its agents were handed down with outlives it (`narrowings.ts`).
+// States of a session: active → resting (after a minute without a call) → forgotten (after ten minutes, or earlier if
+// its key exceeds the memory budget, see `budget.ts`). A resting session's usage is with the ledger. Only data that is
+// stored nowhere else is kept: calls that wait for their outcome, and the numbers of marks. Delegated tools outlive the
+// session (`narrowings.ts`).
 import { type RunOf, runIdOf, type Tier } from '@tollgate/proto/contract';
 import { bindCaller } from '../../decide/bind.ts';
 import type { Index } from '../../decide/build-index.ts';
@@ -28,10 +30,10 @@ export interface Session {
   readonly pending: PendingCalls;
 }
 
-/** What a client claims of the agent that calls. */
+/** A client's claims about the calling agent. */
 export interface Claimed {
   readonly sessionId: string;
-  /** Root to caller, the caller last. */
+  /** From the root to the caller, the caller last. */
   readonly chain: readonly string[];
   readonly delegatedTools: readonly string[] | null;
   readonly tier: Tier;
@@ -39,42 +41,45 @@ export interface Claimed {
 }
 
 export interface Sessions {
-  /** Under the snapshot that is held now. Throws where none is. */
+  /** Uses the currently held snapshot. Throws if there is no snapshot. */
   find(identity: Identity, claimed: Claimed): Session;
 }
 
 const restMs = 60_000;
-/** How long a session that was handed down with few tools is taken as it is. */
+/** How long a session with delegated tools is reused without a new look-up, in ms. */
 const narrowedMs = 3_600_000;
 const keptMs = 600_000;
-/** Looked after in one call, so that none takes long. */
+/** Limit for one cleanup, so it does not take long. */
 const tendMax = 500;
-/** Chains of agents in one session. */
+/** Agent chains in one session. */
 const usagesMax = 64;
-/** Estimates of what V8 takes, without the names. */
+/** Estimates of what V8 needs, without the names. */
 const bytesOf = { session: 700, variant: 2_500, usage: 2_000 };
 
-/** A session as one client, tier and chain of agents calls in it. */
+/** A session for one client, tier and agent chain. */
 interface Variant {
   readonly session: Session;
-  /** The snapshot that it was last found under: whether it is the same still. Weak, so that no session keeps one for its minutes of rest. */
+  /**
+   * The snapshot of the last look-up, to detect a change. It is a weak reference, so a resting session does not keep a
+   * snapshot in memory.
+   */
   readonly policy: WeakRef<Index>;
-  /** `Place.narrowed` when it was made. */
+  /** `Place.narrowed` when the variant was created. */
   readonly narrowed: number;
-  /** When its run is over and another begins, by the sidecar's clock; infinite: never. */
+  /** The time when its run ends and another begins, by the sidecar's clock. Infinity: never. */
   readonly endsAt: number;
 }
 
 /** A session of one key and user. */
 interface Place {
   readonly name: string;
-  /** Somebody named it: its calls are in the ledger. */
+  /** True: the client named it, so its calls are in the ledger. */
   readonly isNamed: boolean;
   readonly variants: Map<string, Variant>;
-  /** By chain of agents. */
+  /** By agent chain. */
   readonly usages: Map<string, RunUsage>;
   numbers: Numbers | null;
-  /** Goes up when an agent of it was handed down less. */
+  /** Incremented when an agent of the session gets fewer tools. */
   narrowed: number;
   usedAt: number;
   bytes: number;
@@ -118,14 +123,15 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
       room.tend(now);
       const share = shareOf(identity.keyId);
       const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
-      // None of these holds a line break.
+      // None of these values contains a line break.
       const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
       const known = place.variants.get(askedKey);
       const isKnown = known !== undefined && known.policy.deref() === index && known.narrowed === place.narrowed && now < known.endsAt;
       if (isKnown && delegatedTools === null) return known.session;
 
       const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
-      // Agents by what they are, not by what they are called: an id and a name are the same agent, and a pin is no choice.
+      // Agents are identified by their registration and not by their name: an id and a name are the same agent, and a
+      // pin is not a choice of the caller.
       const { hops: bound, profile } = bindCaller(index, asked);
       const agents = bound.map(({ profile: registered, name }) => registered?.id ?? name);
       const { narrowings } = share;
@@ -142,7 +148,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
         above: room.floors.of(place.name),
         onGrown: (bytes) => share.grown(place, bytes),
       }));
-      // Whose claims are the same as before goes on as before: what awaits its outcome there, and what was worked out.
+      // A session with unchanged claims is reused, with its waiting calls and its computed state.
       const claim: Claim = { identity, hops };
       const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);
       const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
@@ -157,7 +163,7 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
             run: resumeRun(govern.cell, { facts, claim, usage, numbers }),
             pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
           };
-      // Looked up again each hour, so that what narrows it counts as used for as long as it is.
+      // The variant expires after an hour, so the next look-up marks the delegated tools as used.
       const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
       const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
       place.variants.set(askedKey, { session, policy: new WeakRef(index), narrowed: place.narrowed, endsAt });
@@ -167,7 +173,10 @@ export function createSessions({ counters, govern }: Pick<Governing, 'counters' 
   };
 }
 
-/** Holds the sessions alone: a room outlives the workspaces that a control plane governs for a while, and their policies. */
+/**
+ * References only the sessions: a memory budget outlives the workspaces that a control plane governs temporarily, and
+ * their policies.
+ */
 const tendIn =
   (shares: Map<string, KeyShare>, budget: Budget) =>
   (now: number): boolean => {
@@ -186,7 +195,7 @@ interface UsageOf {
   readonly maxDurationMs: number;
 }
 
-/** A run that nobody named is over with its duration, and the next begins. */
+/** The end of a run. A run without a named session ends after its duration, and then the next one begins. */
 const endOf = ({ isNamed }: Place, { startedAt }: RunUsage, maxDurationMs: number): number =>
   isNamed ? Number.POSITIVE_INFINITY : startedAt + maxDurationMs;
 
@@ -204,7 +213,7 @@ const isSameClaim = (a: Claim, b: Claim): boolean =>
     );
   });
 
-/** The sessions of one key, each map beginning with what was not used for longest. */
+/** The sessions of one key. Each map has the least recently used session first. */
 class KeyShare implements Share {
   readonly narrowings: Narrowings;
   bytes = 0;
@@ -223,11 +232,11 @@ class KeyShare implements Share {
     return this.#active.size === 0 && this.#resting.size === 0 && this.narrowings.isEmpty;
   }
 
-  /** The session, which is in use now. */
+  /** Returns the session and marks it as used. */
   enter(name: string, isNamed: boolean, now: number): Place {
     const active = this.#active.get(name);
     if (active !== undefined) {
-      // Not at every call: their order need not be exact.
+      // The position is not updated at every call: the order need not be exact.
       if (now - active.usedAt > tendMs) this.#activate(active, now);
       return active;
     }
@@ -254,7 +263,7 @@ class KeyShare implements Share {
     const [oldest] = this.#resting.size > 0 ? this.#resting.values() : this.#active.values();
     if (oldest === undefined) return;
     if (this.#resting.size > 0 || this.#active.size > 1) return this.#forget(oldest);
-    // The one that is in use.
+    // Only the session in use is left.
     const [variant] = oldest.variants.keys();
     if (variant !== undefined) this.#dropVariant(oldest, variant);
   }
@@ -290,12 +299,12 @@ class KeyShare implements Share {
     this.#active.set(place.name, place);
   }
 
-  /** Keeps what nobody else knows. */
+  /** Keeps only data that is stored nowhere else. */
   #rest(place: Place, now: number): void {
     this.#active.delete(place.name);
     for (const [key, variant] of place.variants) {
       if (variant.session.pending.isEmpty) this.#dropVariant(place, key);
-      // Its run is over; the next call finds another, and what awaits its outcome.
+      // Its run has ended. The next call gets another run, together with the waiting calls.
       else place.variants.set(key, { ...variant, endsAt: Number.NEGATIVE_INFINITY });
     }
     if (place.isNamed)
@@ -312,7 +321,8 @@ class KeyShare implements Share {
     if (place.numbers !== null && place.numbers.highest > 0) this.#floors.raise(place.name, place.numbers.highest);
     this.grown(place, -place.bytes);
     place.isGone = true;
-    // Requests under way, and those that wait for a result, may hold its numbers still, and no budget counts them any more.
+    // Requests in progress and requests that wait for a result may still hold its numbers, which no budget counts any
+    // more.
     place.numbers?.keepNoMore();
   }
 }

@@ -1,17 +1,20 @@
-// Reads the operator's own JSON: every problem is kept with its place, and reading goes on. Texts may name variables of the
-// environment, `${NAME}`; their values are secrets and in no problem.
+// Reads the operator's JSON. Each problem is stored with its place, and reading continues. Texts may reference
+// environment variables as `${NAME}`. Their values are secrets and never appear in a problem.
 import { childPath, keyedPath } from '@tollgate/proto/contract';
 
 export interface EntryReader {
   readonly problems: readonly string[];
-  /** Null where it is none, and a problem is kept. */
+  /** Null: it is not an object, and a problem is stored. */
   object(value: unknown, path: string): Readonly<Record<string, unknown>> | null;
-  /** A problem for each field besides these. */
+  /** Stores a problem for each field that is not in `allowed`. */
   only(fields: Readonly<Record<string, unknown>>, path: string, allowed: readonly string[]): void;
-  /** With its variables put in; null where it is no text, or names one that is not set. `check`: of what came of it; what it says must quote nothing. */
+  /**
+   * The text with its variables replaced. Null: it is not a text, or a variable is not set. `check` tests the result,
+   * and its problem text must quote nothing.
+   */
   text(value: unknown, path: string, check?: (text: string) => string | null): string | null;
   texts(value: unknown, path: string): readonly string[];
-  /** An object of texts; absent: empty. */
+  /** An object of texts. Absent: empty. */
   named(
     value: unknown,
     path: string,
@@ -27,7 +30,7 @@ export function createEntryReader(env: Readonly<Record<string, string | undefine
   const problems: string[] = [];
   const report = (path: string, words: string): void => void problems.push(`${path === '' ? 'the file' : path} ${words}`);
 
-  /** What a reference stands for, or what is wrong with it. */
+  /** The value of a reference, or its problem. */
   const valueOf = (whole: string, name: string): { readonly value: string } | { readonly problem: string } => {
     if (!whole.endsWith('}') || !variableName.test(name))
       return { problem: 'has a "${" that does not begin a variable: "${NAME}", of letters, digits and _' };

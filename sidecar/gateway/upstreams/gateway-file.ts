@@ -1,13 +1,13 @@
-// The file that says which tool servers and HTTP tools are behind this sidecar: `TOLLGATE_GATEWAY_FILE`, in the form that MCP
-// clients know. It is the operator's, who is trusted with what it starts and where it leads; it is read once, at start, and
-// refused whole with every problem. What comes of it holds secrets.
+// Reads `TOLLGATE_GATEWAY_FILE`, which defines the tool servers and HTTP tools behind this sidecar, in the format that
+// MCP clients use. It belongs to the operator, who is trusted with its programs and addresses. It is read once, at
+// start. If it has problems, it is rejected as a whole, with all of them. The result contains secrets.
 //
 //   {"mcpServers": {"github": {"url": "https://…/mcp", "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}"}},
 //                   "files": {"command": "mcp-files", "args": ["/srv"], "env": {}, "cwd": "/srv"},
 //                   "crm": {"headers": {"X-Key": "${CRM_KEY}"}}},
 //    "httpTools": {"billing": {"url": "https://billing.internal", "headers": {}}}}
 //
-// `crm` is a server that the control plane defines: the values that it does not send are here.
+// `crm` is a server that the control plane defines. The file gives the values that the control plane does not send.
 import {
   childPath,
   headerNameProblem,
@@ -32,7 +32,7 @@ export type FileServer =
       readonly cwd: string | null;
       readonly admitted: Texts | null;
     }
-  /** For what the control plane defines. */
+  /** Values for a server that the control plane defines. */
   | { readonly kind: 'values'; readonly headers: Texts; readonly env: Texts };
 
 export interface GatewayFile {
@@ -92,7 +92,7 @@ function readServer(reader: EntryReader, fields: Fields, path: string): FileServ
 }
 
 function readUrlServer(reader: EntryReader, fields: Fields, path: string): FileServer | null {
-  // Clients write it beside a url.
+  // Clients write `type` next to a url.
   reader.only(fields, path, ['type', 'url', 'headers', 'toolDefinitions']);
   const type = fields['type'] ?? 'http';
   if (type !== 'http' && type !== 'streamable-http')
@@ -130,7 +130,10 @@ const readEnv = (reader: EntryReader, fields: Fields, path: string): Texts =>
     value: () => null,
   });
 
-/** Digests that this sidecar's operator admits, for a server that no control plane knows; null: the control plane's hold. */
+/**
+ * Digests that this sidecar's operator admits, for a server that no control plane knows. Null: the control plane's
+ * digests apply.
+ */
 function readAdmitted(reader: EntryReader, fields: Fields, path: string): Texts | null {
   if (fields['toolDefinitions'] === undefined) return null;
   return reader.named(fields['toolDefinitions'], `${path}.toolDefinitions`, {

@@ -1,9 +1,10 @@
-// A program that speaks MCP on its standard streams, started once for each who opens it: a session has state, and nobody's is
-// another's. It gets the variables it was given, and of ours what any program needs. What it writes to its standard error is
-// nobody's business: it may hold what it was sent. It leads a group of its own, so that what it starts ends with it.
+// Runs a program that uses MCP on its standard streams. It is started once for each opened channel, because a session
+// has state that must not be shared. It receives its configured variables, and those of ours that any program needs.
+// Its standard error is discarded, because it may contain data that the program received. It leads its own process
+// group, so its child processes end with it.
 //
-// States of a channel: starting, open, ending (its input is closed; it is asked to end after `endMs`, and made to after three
-// times as long), gone (its group is killed, what it wrote before is delivered, then `closed` is called once).
+// States of a channel: starting → open → ending (its input is closed; SIGTERM follows after `endMs`, and SIGKILL after
+// three times as long) → gone (its group is killed, its remaining output is delivered, then `closed` is called once).
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock, Timer } from '../../clock.ts';
 import { type Channel, type ChannelListener, MessageTooLarge, UpstreamDown, upstreamBounds } from '../mcp/upstream.ts';
@@ -23,16 +24,16 @@ export interface Started {
 }
 
 const endMs = 500;
-/** For what it wrote before it ended, which may wait for the one who reads it. */
+/** Time to read the remaining output after the exit, because the reader may be slow. */
 const lastWordsMs = 1_000;
 
-/** What a program needs to run at all. */
+/** Variables that any program needs. */
 const inherited = ['HOME', 'LANG', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER'];
 
 export const programEnvironment = (ours: Readonly<Record<string, string | undefined>>): Readonly<Record<string, string>> =>
   Object.fromEntries(inherited.flatMap((name) => (ours[name] === undefined ? [] : [[name, ours[name]]])));
 
-/** Resolves once it runs; rejects with an `UpstreamDown`. `env`: what it has besides its own. */
+/** Resolves when the program runs. Rejects with an `UpstreamDown`. `env`: variables in addition to its own. */
 export function startProgram(
   { clock, env }: { readonly clock: Pick<Clock, 'after'>; readonly env: Readonly<Record<string, string>> },
   command: Command,
@@ -61,7 +62,7 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
   if (stdin === null || stdout === null) throw new Error('a program was started without its streams');
   let spoken = false;
   let gone = false;
-  /** Why it is to end: what it says of its own end is no news then. */
+  /** The reason why we end it. The program's own exit status is then not reported. */
   let problem: string | null = null;
   let silent = false;
   let timers: readonly Timer[] = [];
@@ -71,7 +72,7 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
     try {
       process.kill(-child.pid, name);
     } catch {
-      // The group has ended.
+      // The group has already ended.
     }
   };
   const press = (): void => {
@@ -92,7 +93,7 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
     } catch (error) {
       end(whyUnread(error));
     }
-    // Nothing more can come of it; most often it has ended.
+    // No more output can come. Usually the program has ended.
     silent = true;
     press();
   };
@@ -110,7 +111,7 @@ function attend(child: ChildProcess, listener: ChannelListener, clock: Pick<Cloc
     for (const timer of timers) timer.cancel();
     problem ??= endOf(code, killedBy);
     const words = problem;
-    // What it started goes with it, and holds no end of its streams open.
+    // Kills its child processes too, which could otherwise keep its streams open.
     signal('SIGKILL');
     stdin.destroy();
     let told = false;

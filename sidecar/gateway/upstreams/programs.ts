@@ -1,6 +1,8 @@
-// The programs of one tool server: so many at once, each for whoever opened it; one to and from which nothing has gone for
-// `idleMs` ends. One that ends before it has said anything is not started again at once, since it would only end again: each
-// such start makes the next wait longer, and one that speaks ends that. Whoever asks meanwhile is told when.
+// Manages the programs of one tool server. The number of concurrent programs is limited, and each belongs to the
+// channel that opened it. A program without messages in either direction for `idleMs` is ended. A program that exits
+// before its first message is not restarted immediately, because it would probably exit again. Each such start makes
+// the next delay longer, and a program that sends a message resets the delay. A caller that asks during the delay
+// receives the remaining time.
 import type { Clock, Timer } from '../../clock.ts';
 import { type Channel, type ChannelListener, UpstreamDown, upstreamBounds } from '../mcp/upstream.ts';
 import { type Command, type Started, startProgram } from './program.ts';
@@ -8,24 +10,27 @@ import { type Command, type Started, startProgram } from './program.ts';
 export interface Programs {
   /** Rejects with an `UpstreamDown`. */
   readonly open: (listener: ChannelListener) => Promise<Channel>;
-  /** Ends them all; resolves once they are gone. None is opened afterwards. */
+  /** Ends all programs. Resolves when they have exited. No program can be opened afterwards. */
   readonly close: () => Promise<void>;
 }
 
 export interface ProgramDeps {
   readonly clock: Pick<Clock, 'now' | 'after'>;
-  /** What a program has of our environment. */
+  /** The part of our environment that a program receives. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Longer than any call that says nothing on its way should take. */
+/** Longer than any call without messages should take. */
 const idleMs = 3_600_000;
-/** Doubled with each start after the second that came to nothing. */
+/** Doubled with each failed start after the second. */
 const waitMs = { first: 1_000, max: 30_000 } as const;
 
 export function createPrograms(deps: ProgramDeps, command: Command, max: number = upstreamBounds.programs): Programs {
   const running = new Set<Channel>();
-  /** Those that were asked to end, and take their time; they count once there are as many of them too. */
+  /**
+   * Programs that were asked to end and have not exited yet. They count against the limit only when there are `max` of
+   * them.
+   */
   const ending = new Set<Channel>();
   let opening = 0;
   let failures = 0;

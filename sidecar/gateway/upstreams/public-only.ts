@@ -1,5 +1,6 @@
-// Connections for servers that a workspace has defined: to addresses that are public when the connection is made, so that
-// neither a name that resolves anew nor an address in a URL leads inside. The control plane asks such servers by the same rule.
+// Connections to servers that a workspace has defined. The address must be public at the time of the connection, so
+// neither a changed DNS result nor an address in a URL leads into the private network. The control plane applies the
+// same rule to such servers.
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
@@ -11,16 +12,16 @@ interface Address {
   readonly address: string;
   readonly family: number;
 }
-/** Every address of a host name. */
+/** Resolves a host name to all its addresses. */
 export type Resolve = (hostname: string) => Promise<readonly Address[]>;
 
 export const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true, verbatim: true });
 
-// One text: which names there are inside is nobody's business outside.
+// A single text for all causes, because it must not reveal which internal names exist.
 const refusal =
   'is not at a public address, or has a name that does not resolve; TOLLGATE_ALLOW_PRIVATE_TOOL_SERVERS=true would allow private ones';
 
-/** Where an address stands in the URL no name is looked up, so it is looked at here. */
+/** For an address in the URL no name is resolved, so the address is checked here. */
 export function literalAddressProblem(url: URL): string | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && !isPublicAddress(host) ? refusal : null;
@@ -31,7 +32,7 @@ export const createAgent = (): Agent => new Agent({ connect: { timeout: upstream
 export function createPublicOnlyAgent(resolve: Resolve): Agent {
   const findAddresses = callbackify(async (hostname: string): Promise<readonly Address[]> => {
     const all = await resolve(hostname).catch(() => []);
-    // One among several is enough: which of them is connected to is not said here.
+    // One private address is enough for a refusal, because the connection may use any of them.
     if (all.length === 0 || !all.every(({ address }) => isPublicAddress(address))) throw new UpstreamDown(refusal);
     return all;
   });

@@ -1,11 +1,11 @@
-// Which tool servers are behind this sidecar, and how each is reached: those of the gateway file, and those that the control
-// plane has defined, by name. The file wins. What the control plane defines comes with every snapshot, so a change is felt
-// as fast as a rule; it never brings the values of headers and variables, which the file has. And it brings the wishes of a
-// workspace, not of whoever runs this sidecar: its programs are started only if `TOLLGATE_TOOL_COMMANDS` names them, and its
-// addresses must be public.
+// Finds the tool servers behind this sidecar by name, and how to reach each: those of the gateway file, and those that
+// the control plane defines. The file has priority. The control plane's definitions come with every snapshot, so
+// changes apply as fast as rule changes. A snapshot never contains the values of headers and variables, which are in
+// the file. It represents the wishes of a workspace and not of this sidecar's operator. Therefore its programs are
+// started only if `TOLLGATE_TOOL_COMMANDS` names them, and its addresses must be public.
 //
-// States: a server stays the same object while what is known of it is the same; one that is defined anew, or no longer, ends
-// with all its programs, and another takes its place.
+// States: a server remains the same object while its definition is unchanged. When the definition changes or
+// disappears, the server ends with all its programs, and a new object replaces it.
 import type { CompiledServer, CompiledTarget } from '@tollgate/proto/contract';
 import { serverUrlProblem } from '@tollgate/proto/contract';
 import type { Index } from '../../decide/build-index.ts';
@@ -15,7 +15,7 @@ import { type ProgramDeps, createPrograms } from './programs.ts';
 import { createAgent, createPublicOnlyAgent, literalAddressProblem, type Resolve } from './public-only.ts';
 
 interface UpstreamRules {
-  /** Plain HTTP, and addresses that are not public. */
+  /** Allows plain HTTP and addresses that are not public. */
   readonly allowPrivate: boolean;
   /** Programs that the control plane may have started here. */
   readonly commands: readonly string[];
@@ -28,7 +28,7 @@ export interface UpstreamDeps extends ProgramDeps {
 }
 
 export interface Upstreams extends ToolServers {
-  /** A new snapshot: ends what it no longer defines, or defines otherwise. */
+  /** Applies a new snapshot: ends servers that it no longer defines, or defines differently. */
   follow(index: Index): void;
   /** Ends every program and connection. */
   close(): Promise<void>;
@@ -37,7 +37,10 @@ export interface Upstreams extends ToolServers {
 interface Held extends ToolServer {
   readonly definition: string;
   admitted: ToolServer['admitted'];
-  /** That which `admitted` is of, for as long as it is held; null: the server has ended, and only what is still open to it holds it. */
+  /**
+   * The snapshot of `admitted`, while the server is held. Null: the server has ended, and only open connections
+   * reference it.
+   */
   index: Index | null;
   readonly end: () => Promise<void>;
 }
@@ -110,7 +113,7 @@ export function createUpstreams({ file, rules, resolve, ...programs }: UpstreamD
   };
 }
 
-/** Null where nobody defines one of that name, or where it is an HTTP tool here. */
+/** Null: no server of that name is defined, or the name is an HTTP tool here. */
 function targetOf(file: GatewayFile, index: Index, name: string): Target | null {
   const own = file.mcpServers.get(name);
   if (own !== undefined && own.kind !== 'values') return own;
@@ -125,7 +128,7 @@ function admittedOf(file: GatewayFile, index: Index, name: string): ToolServer['
   return new Map(said === null ? theirs : Object.entries(said));
 }
 
-/** Why the operator of this sidecar does not let it be reached. */
+/** The reason why the operator of this sidecar does not permit access to it. */
 function targetProblem(target: CompiledTarget, { allowPrivate, commands }: UpstreamRules): string | null {
   if (target.kind === 'command')
     return commands.includes(target.program) ? null : 'is a program that TOLLGATE_TOOL_COMMANDS of this sidecar does not name';
@@ -137,7 +140,7 @@ function targetProblem(target: CompiledTarget, { allowPrivate, commands }: Upstr
 const valuesOf = (own: FileServer | undefined): Extract<FileServer, { kind: 'values' }> =>
   own?.kind === 'values' ? own : { kind: 'values', headers: {}, env: {} };
 
-/** What the control plane says that it is sent, and nobody here has a value for. */
+/** A problem text if values are missing: the control plane lists their names, but the file has no values for them. */
 function missing(name: string, target: CompiledTarget, own: FileServer | undefined): string | null {
   const [what, wanted, given] =
     target.kind === 'url'

@@ -1,34 +1,34 @@
-// Messages of a program on their way to one reader. A reader that is slow makes the writer wait; where one writer has many
-// readers it does not wait, and a reader that has let too much pile up loses its place and what it has not read. What a reader has
-// in hand counts until it comes for the next, so that what is still being written to a client is not forgotten.
+// A queue of a program's messages to one reader. A slow reader makes the writer wait. A writer with many readers does
+// not wait: a reader with too many unread messages is dropped with its messages. A message counts as held until the
+// reader asks for the next one, so a message that is still being written to a client is counted too.
 import type { SseEvent } from '../wire/sse.ts';
 import { UpstreamDown } from '../upstream.ts';
 
 export interface Mailbox {
-  /** Resolves once there is room for more. */
+  /** Resolves when there is capacity for more. */
   put(text: string): Promise<void>;
-  /** After what was put, nothing comes; with a problem, that is thrown. */
+  /** Ends the queue after the messages in it. A problem is thrown to the reader. */
   end(problem?: string): void;
-  /** Ends it with a problem at once: what was put and not read is dropped. */
+  /** Ends the queue with a problem immediately. Unread messages are dropped. */
   drop(problem: string): void;
   readonly isFull: boolean;
-  /** Characters that were put and not read. */
+  /** Characters of unread messages. */
   readonly unread: number;
-  /** Read once. `left`: whoever read goes. */
+  /** May be read once. `left` is called when the reader stops. */
   events(signal: AbortSignal | null, left: () => void): AsyncGenerator<SseEvent>;
 }
 
-/** How much is on its way through all the mailboxes that share it. */
+/** The load of all mailboxes that share it. */
 export interface Load {
   readonly max: number;
   held: number;
-  /** Writers; each tells whether it went on. */
+  /** Waiting writers. Each returns whether it continued. */
   waiting: (() => boolean)[];
 }
 
 const countMax = 256;
 
-/** `max`: characters; what is put while less is held goes in whole. */
+/** `max` is in characters. A message is accepted whole while less than `max` is held. */
 export const createLoad = (max: number): Load => ({ max, held: 0, waiting: [] });
 
 export function createMailbox(load: Load): Mailbox {

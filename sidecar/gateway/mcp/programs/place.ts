@@ -1,5 +1,5 @@
-// A request on the line of a program. Ids and progress tokens of clients would meet there, or be used again while an answer to
-// the first use is still to come, so each request has a number of ours in their place.
+// Maps a client's request to a number of ours on the channel of a program. Ids and progress tokens of different clients
+// could collide there. A client could also reuse an id while the answer to its first use is still pending.
 import { canonicalJson } from '@tollgate/proto/contract';
 import { memberAt, withMember } from '../wire/json-text.ts';
 import { type ClientRequest, isFields } from '../wire/message.ts';
@@ -8,7 +8,7 @@ import type { Mailbox } from './mailbox.ts';
 
 export interface Place {
   readonly box: Mailbox;
-  /** What the client calls them, as JSON. */
+  /** The client's id and progress token, as JSON. */
   readonly id: string;
   readonly progressToken: string | null;
 }
@@ -33,7 +33,7 @@ export function inClientsWords(message: ServerMessage, { id, progressToken }: Pl
   return progressToken === null || memberAt(text, progress) === null ? text : withMember(text, progress, progressToken);
 }
 
-/** Which request a message belongs to; null: none that it names. */
+/** The number of the request that a message belongs to. Null: it names none. */
 export function numberOf(message: ServerMessage): number | null {
   if (message.kind === 'response') return typeof message.id === 'number' ? message.id : null;
   const { params } = message;

@@ -1,7 +1,7 @@
-// Tool servers that are programs, as if they spoke HTTP: a session of the older revisions is a program of its own, with an id
-// of ours; in the newest revision one program serves everybody. A program that ends ends its sessions, and the next request
-// starts another. What one key has running, or takes its time to end, leaves room for others; and sessions leave room for the
-// program that serves everybody.
+// Makes tool servers that are programs usable like HTTP servers. A session of the older revisions is a separate
+// program, with a session id of ours. In the newest revision one program serves all clients. When a program ends, its
+// sessions end, and the next request starts another program. The programs that one key runs, or that are still ending,
+// are limited to leave capacity for other keys. Sessions leave one place for the shared program.
 import { LRUCache } from 'lru-cache';
 import type { Answer, Exchange, Send } from '../exchange.ts';
 import { openProgramSession, type ProgramSession } from './session.ts';
@@ -21,11 +21,11 @@ interface OwnSession {
   readonly session: ProgramSession;
 }
 
-/** What runs of one server. */
+/** The running programs of one server. */
 interface Running {
-  /** The least recently used first. */
+  /** Least recently used first. */
   readonly sessions: LRUCache<string, OwnSession>;
-  /** The keys of those that are being started, and of those that were asked to end. */
+  /** Keys of the sessions that are starting, and of the sessions that were asked to end. */
   readonly starting: string[];
   readonly ending: Map<string, string>;
   shared: Promise<SharedProgram> | null;
@@ -35,7 +35,7 @@ const notFound: Answer = { status: 404, headers: {}, body: { kind: 'none' } };
 const noStream: Answer = { status: 405, headers: { allow: 'POST' }, body: { kind: 'none' } };
 const deleted: Answer = { status: 200, headers: {}, body: { kind: 'none' } };
 
-/** One place is that of the program for everybody. */
+/** One place is reserved for the shared program. */
 const sessionsMax = upstreamBounds.programs - 1;
 
 export function createProgramUpstreams({ newId }: { readonly newId: () => string }): ProgramUpstreams {
@@ -118,14 +118,14 @@ export function createProgramUpstreams({ newId }: { readonly newId: () => string
   };
 }
 
-/** It takes its time, and is nobody's meanwhile. */
+/** Starts the end of a session. The program needs some time to exit, and no caller owns it during that time. */
 function end({ sessions, ending }: Running, id: string, { keyId, session }: OwnSession): void {
   sessions.delete(id);
   ending.set(id, keyId);
   session.close();
 }
 
-/** Ends what nobody waits for where there is no room. Throws `Refused` where there is none then either. */
+/** Ends an idle session if the limits are reached. Throws `Refused` if there is still no capacity. */
 function makeRoom(of: Running, keyId: string): void {
   const { programsOfKey } = upstreamBounds;
   const isFull = (): boolean => of.sessions.size + of.starting.length >= sessionsMax;

@@ -1,9 +1,10 @@
-// One session of the revisions before 2026-07-28 with a program of its own. The program has one line for everything; here its
-// messages find the stream that they belong to: an answer and progress that of their request, what names no request the newest
-// of those that are open, or the stream that the client holds open, or what waits for it.
+// One session of the revisions before 2026-07-28 with its own program. The program has one channel for all messages.
+// This module assigns them to streams. An answer or a progress message belongs to the stream of its request. A message
+// that names no request belongs to the stream of the newest open request, or to the stream that the client keeps open,
+// or to the backlog for that stream.
 //
-// States of a request: open (its answer is awaited, also when its client is gone, since no other stream brings it), answered
-// or cancelled (whatever still comes for it is dropped). All are over once the program is gone.
+// States of a request: open (its answer is pending, even after its client disconnected, because no other stream carries
+// it) → answered or cancelled (later messages for it are dropped). All requests end when the program has exited.
 import type { Answer, Exchange } from '../exchange.ts';
 import { withMember } from '../wire/json-text.ts';
 import type { ClientRequest } from '../wire/message.ts';
@@ -16,17 +17,20 @@ import { createUnheard } from './unheard.ts';
 export interface ProgramSession {
   /** A POST or a GET. */
   exchange(exchange: Exchange): Promise<Answer>;
-  /** Nobody waits for anything in it. */
+  /** True: no client waits for anything in the session. */
   readonly isIdle: boolean;
   close(): void;
 }
 
 interface OpenRequest extends Place {
-  /** Whether a client is there to hear what comes besides its answer. */
+  /** Whether a connected client can receive messages other than the answer. */
   readonly isHeard: () => boolean;
 }
 
-/** On its way to all its readers, besides one message more: then the program waits until one of them has read. */
+/**
+ * Limit of the messages in transit to all readers, plus one message. Above it the program waits until a reader has
+ * read.
+ */
 const loadMax = 8 * 1_048_576;
 const accepted: Answer = { status: 202, headers: {}, body: { kind: 'none' } };
 const broadcast = new Set([
@@ -36,7 +40,7 @@ const broadcast = new Set([
   'notifications/prompts/list_changed',
 ]);
 
-/** Rejects with an `UpstreamDown`. `ended`: the program is gone. */
+/** Rejects with an `UpstreamDown`. `ended` is called when the program has exited. */
 export async function openProgramSession(
   open: (listener: ChannelListener) => Promise<Channel>,
   ended: () => void,
@@ -99,7 +103,7 @@ export async function openProgramSession(
     const events = place.box.events(fromClient ? null : signal, () => void requests.delete(number));
     return { status: 200, headers: {}, body: { kind: 'events', events, line: 'session' } };
   };
-  /** Of a request that is not open the program hears nothing. */
+  /** The program receives no cancellation for a request that is not open. */
   const cancel = async (id: unknown, body: string): Promise<void> => {
     const found = [...requests].findLast(([, place]) => place.id === JSON.stringify(id));
     if (found === undefined) return;
@@ -126,7 +130,7 @@ export async function openProgramSession(
   };
 }
 
-/** Null: what is no message is dropped, as is whatever a program prints besides. Throws `MessageTooLarge`. */
+/** Null: the bytes are not a message. Such output of a program is dropped. Throws `MessageTooLarge`. */
 export function readMessage(bytes: Uint8Array): ServerMessage | null {
   try {
     return parseServerMessage(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

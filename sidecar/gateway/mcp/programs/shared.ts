@@ -1,9 +1,10 @@
-// One program for everybody, in the newest revision: it has no sessions, and each request says all that there is to know. On
-// one line the ids of many clients would meet, so each request has one of ours there, also where it stands for a stream of
-// progress or of changes.
+// Runs one program for all clients, in the newest revision. That revision has no sessions, and each request is
+// complete. The ids of different clients could collide on one channel. Therefore each request gets a number of ours
+// there, also where the id represents a stream of progress or of changes.
 //
-// States of a request: open (its answer is awaited), answered (its reader may still have to read it), gone (its reader is). One that is
-// not read for too long, or that has most unread where all together have too much, ends at once, and what it has unread is dropped.
+// States of a request: open (its answer is pending) → answered (its reader may still have to read it) → gone (its
+// reader has left). A reader that does not read for too long is dropped with its unread messages. If the unread
+// messages of all readers exceed the total limit, the reader with the most is dropped.
 import type { Answer, Exchange } from '../exchange.ts';
 import { createLoad, createMailbox, type Mailbox } from './mailbox.ts';
 import { inClientsWords, inOurWords, numberOf, type Place, placeOf } from './place.ts';
@@ -20,20 +21,23 @@ export interface SharedProgram {
 }
 
 interface SharedPlace extends Place {
-  /** What came first: the response, by the status that it has over HTTP, or what a stream is for; null: nothing yet. */
+  /** What arrived first: a response, given by its HTTP status, or a message for a stream. Null: nothing yet. */
   opening: number | 'stream' | null;
 }
 
-/** On its way to one reader, in characters, besides one message more. */
+/** Limit in transit to one reader, in characters, plus one message. */
 const loadMax = 32 * 1_048_576;
-/** Of all of them together; what they have in hand is not counted here, or those who hold on to it would take all room from others. */
+/**
+ * Limit of unread characters of all readers. Messages in a reader's hands are not counted here, otherwise readers that
+ * hold on to them would use up the capacity of the others.
+ */
 const unreadMax = 32 * 1_048_576;
 const notRead = 'was not listened to for too long';
 
-/** Rejects with an `UpstreamDown`. `ended`: the program is gone. */
+/** Rejects with an `UpstreamDown`. `ended` is called when the program has exited. */
 export async function openSharedProgram(open: (listener: ChannelListener) => Promise<Channel>, ended: () => void): Promise<SharedProgram> {
   const places = new Map<number, SharedPlace>();
-  /** Of all that have a reader, also where their request is answered. */
+  /** All requests that have a reader, including those that are answered. */
   const boxes = new Map<number, Mailbox>();
   let last = 0;
 
@@ -51,7 +55,7 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
     }
   };
   const deliver = (number: number, { box }: Place, text: string): void => {
-    // Nobody waits for one reader: the others read from the same program.
+    // No reader may delay the others, because all read from the same program.
     makeRoom();
     if (box.isFull) drop(number, box);
     else void box.put(text);
@@ -93,18 +97,19 @@ export async function openSharedProgram(open: (listener: ChannelListener) => Pro
       const events = place.box.events(signal, () => {
         boxes.delete(number);
         if (!places.delete(number)) return;
-        // The caller is gone, which on this way has to be said.
+        // The caller has disconnected. The program has to be notified explicitly.
         const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: number } };
         channel.send(JSON.stringify(cancelled)).catch(() => undefined);
       });
-      // Who listens is told of what changes here too, whenever the program begins.
+      // A subscription gets its stream immediately, because policy changes are reported on it too, whenever the program
+      // sends its first message.
       if (message.method === 'subscriptions/listen') return { status: 200, headers: {}, body: { kind: 'events', events } };
       return answerOf(place, events, signal);
     },
   };
 }
 
-/** As a server answers that speaks HTTP: with a stream where more is to come than the response. */
+/** Answers as an HTTP server does: with a stream if more than the response will follow. */
 async function answerOf(place: SharedPlace, events: AsyncGenerator<SseEvent>, signal: AbortSignal): Promise<Answer> {
   const { value: first } = await events.next();
   signal.throwIfAborted();
@@ -123,7 +128,7 @@ async function* startingWith<T>(first: T, rest: AsyncGenerator<T>): AsyncGenerat
   }
 }
 
-/** Errors that have a status of their own over HTTP; all others are answers. */
+/** The HTTP status for a response. Some errors have their own status, and all other responses are 200. */
 function statusOf({ holds, value }: ServerMessage & { readonly kind: 'response' }): number {
   const code = holds === 'error' && isFields(value) ? value['code'] : undefined;
   if (code === rpcErrors.method) return 404;

@@ -1,8 +1,8 @@
-// What a program says while nobody listens, for who listens next. It may say anything at any time, so only the newest of it
-// is kept.
+// Stores messages that a program sends while no reader is connected, for the next reader. A program may send anything
+// at any time, so only the newest messages are kept.
 export interface Unheard {
   add(text: string): void;
-  /** All that is kept, oldest first; then nothing is. */
+  /** Returns all stored messages, oldest first, and clears the store. */
   take(): readonly string[];
 }
 

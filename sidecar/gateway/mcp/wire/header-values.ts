@@ -1,4 +1,4 @@
-// Values of `Mcp-Name` and `Mcp-Param-*`: plain where a header can carry them, in Base64 between marks where not.
+// Encodes values of `Mcp-Name` and `Mcp-Param-*`: plain if a header can hold them, otherwise Base64 between markers.
 const prefix = '=?base64?';
 const suffix = '?=';
 const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -9,7 +9,7 @@ export function encodeHeaderValue(value: string): string {
   return plainValue.test(value) && !marked ? value : `${prefix}${Buffer.from(value).toString('base64')}${suffix}`;
 }
 
-/** Null where the marks hold what is not Base64 of UTF-8, or the value is none that a header may have. */
+/** Null: the text between the markers is not Base64 of UTF-8, or the value is not allowed in a header. */
 export function decodeHeaderValue(value: string): string | null {
   if (!(value.startsWith(prefix) && value.endsWith(suffix) && value.length >= prefix.length + suffix.length))
     return value === '' || plainValue.test(value) ? value : null;
@@ -24,15 +24,15 @@ export function decodeHeaderValue(value: string): string | null {
 
 /** A value of `arguments` that a header repeats. */
 export interface ParamHeader {
-  /** What follows `Mcp-Param-`, as the tool's schema spells it. */
+  /** The text after `Mcp-Param-`, as the tool's schema spells it. */
   readonly name: string;
-  /** Keys from `arguments` to the value. */
+  /** Keys that lead from `arguments` to the value. */
   readonly path: readonly string[];
-  /** Of the schema: whole numbers are compared as numbers. */
+  /** From the schema. Numbers are compared by value. */
   readonly isNumber: boolean;
 }
 
-/** The text that a header has for a value, before it is encoded; null where it has none. */
+/** The header text of a value before encoding. Null: the value has none. */
 export function paramText(args: unknown, path: readonly string[]): string | null {
   let value = args;
   for (const key of path) {
@@ -51,10 +51,13 @@ export const sameParam = ({ isNumber }: ParamHeader, header: string, body: strin
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 const depthMax = 32;
 const headersMax = 100;
-/** Of all paths of a tool together, with one character for each step. */
+/** Limit for all paths of a tool together, with one character for each step. */
 const pathsLengthMax = 1_000;
 
-/** What a tool's schema wants in headers: `x-mcp-header` along `properties` only, as the protocol says. Null: under longer paths than may be. */
+/**
+ * The arguments that a tool's schema wants in headers: `x-mcp-header` along `properties` only, as the protocol defines.
+ * Null: the paths exceed the limit.
+ */
 export function paramHeadersOf(inputSchema: unknown): readonly ParamHeader[] | null {
   const found: ParamHeader[] = [];
   let pathsLength = 0;

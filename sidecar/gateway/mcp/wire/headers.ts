@@ -1,11 +1,11 @@
-// The headers of a request, and what they must say where the body says it too. Only headers that are named here go on:
-// whoever the client is, is said by its key, and its key stays here.
+// Reads the headers of a request and checks those that repeat the body. Only headers that are named here are forwarded.
+// The key identifies the client, and the key is not forwarded.
 import { decodeHeaderValue, encodeHeaderValue, type ParamHeader, paramText, sameParam } from './header-values.ts';
 import { type BadMessage, type ClientMessage, type ClientRequest, isFields } from './message.ts';
 import { type Era, nameFieldOf } from './methods.ts';
 import { rpcErrors } from './rpc.ts';
 
-/** The newest revision, which has no sessions; all before it are alike for us. */
+/** The newest revision, which has no sessions. All older revisions are handled alike. */
 export const modernVersion = '2026-07-28';
 const versionKey = 'io.modelcontextprotocol/protocolVersion';
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
@@ -24,7 +24,7 @@ export interface McpHeaders {
 const lengthMax = 4_096;
 const visible = /^[\t -~]*$/;
 
-/** `problem`: a header that is there twice or that no header may be. */
+/** `problem`: a header is duplicated or has an invalid value. */
 export function readMcpHeaders(all: Readonly<Record<string, readonly string[] | undefined>>): McpHeaders | { readonly problem: string } {
   const params = new Map<string, string>();
   for (const [name, values] of Object.entries(all)) {
@@ -56,7 +56,7 @@ const singleHeaders = new Set(
 const revision = /^\d{4}-\d{2}-\d{2}$/;
 const isModern = (version: string | null): boolean => version !== null && revision.test(version) && version >= modernVersion;
 
-/** Which era a message is of; or why that cannot be said. */
+/** The era of a message, or the reason why it cannot be determined. */
 export function eraOf(message: ClientMessage, { version, method }: McpHeaders): { readonly era: Era } | { readonly bad: BadMessage } {
   const bad = (code: number, problem: string): { readonly bad: BadMessage } => ({ bad: { code, problem, id: idOf(message) } });
   if (message.kind === 'response')
@@ -91,7 +91,7 @@ function mismatchedMethod(
   return { bad: { code: rpcErrors.headers, problem: 'Mcp-Method and the body name different methods', id: idOf(message) } };
 }
 
-/** What a request of the newest revision must repeat in its headers; null where it does. */
+/** Checks that a request of the newest revision repeats the required values in its headers. Null: it does. */
 export function headerProblem(message: ClientRequest, headers: McpHeaders): string | null {
   if (headers.version === null) return 'MCP-Protocol-Version is missing';
   if (headers.method === null) return 'Mcp-Method is missing';
@@ -104,7 +104,7 @@ export function headerProblem(message: ClientRequest, headers: McpHeaders): stri
   return typeof value === 'string' && decoded !== value ? `Mcp-Name and params.${field} are different` : null;
 }
 
-/** Whether the headers of a call repeat the arguments that its tool wants repeated; null where they do. */
+/** Checks that the headers of a call repeat the arguments that its tool requires. Null: they do. */
 export function paramHeaderProblem(declared: readonly ParamHeader[], args: unknown, { params }: McpHeaders): string | null {
   for (const one of declared) {
     const text = paramText(args, one.path);
@@ -118,7 +118,7 @@ export function paramHeaderProblem(declared: readonly ParamHeader[], args: unkno
   return null;
 }
 
-/** What goes on with a message, made of the message as it goes on. */
+/** The headers to forward with a message, computed from the forwarded message. */
 export function requestHeaders(
   era: Era,
   message: ClientMessage,
@@ -143,7 +143,7 @@ export function requestHeaders(
   return made;
 }
 
-/** Of a request without a body: a stream to open or to resume, a session to end. */
+/** Headers of a request without a body: to open or resume a stream, or to end a session. */
 export const streamHeaders = ({ accept, version, sessionId, lastEventId }: McpHeaders): Record<string, string> => ({
   accept: accept ?? 'text/event-stream',
   ...(version === null ? {} : { 'mcp-protocol-version': version }),
@@ -151,7 +151,10 @@ export const streamHeaders = ({ accept, version, sessionId, lastEventId }: McpHe
   ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }),
 });
 
-/** Of the request that ends a session, by those of the request that began it. They are kept as long as the session. */
+/**
+ * Headers of the request that ends a session, from those of the request that began it. They are kept as long as the
+ * session.
+ */
 export const endHeaders = ({ version }: McpHeaders, sessionId: string): Record<string, string> => ({
   accept: 'text/event-stream',
   ...(version !== null && revision.test(version) ? { 'mcp-protocol-version': version } : {}),

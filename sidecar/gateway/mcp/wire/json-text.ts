@@ -1,5 +1,5 @@
-// Changes single members of a JSON text and leaves every other character as it stands: what a server wrote, digits that no
-// number type could hold included, is handed on as it was written. The text must be JSON without doubled keys.
+// Changes single members of a JSON text and leaves every other character unchanged. So text from a server is forwarded
+// as written, including digits that no number type can hold. The text must be JSON without duplicate keys.
 import { scalarEnd, stringEnd } from '../../strict-json.ts';
 
 export interface Span {
@@ -36,7 +36,7 @@ export function itemsAt(text: string, at: number): readonly Span[] {
   return items;
 }
 
-/** The text of a member, found by one key after the other; null where there is none. */
+/** The position of a member, found by a path of keys. Null: it does not exist. */
 export function memberAt(text: string, path: readonly string[]): Span | null {
   let span: Span = { start: skipBlanks(text, 0), end: text.length };
   for (const key of path) {
@@ -48,7 +48,7 @@ export function memberAt(text: string, path: readonly string[]): Span | null {
   return span;
 }
 
-/** With another value at that place; the object that is to hold it must be there. */
+/** The text with another value at that path. The containing object must exist. */
 export function withMember(text: string, path: readonly string[], json: string): string {
   const held = memberAt(text, path);
   if (held !== null) return text.slice(0, held.start) + json + text.slice(held.end);
@@ -59,7 +59,7 @@ export function withMember(text: string, path: readonly string[], json: string):
   return `${text.slice(0, holder.start + 1)}${JSON.stringify(path.at(-1))}:${json}${comma}${text.slice(holder.start + 1)}`;
 }
 
-/** With the members at these places as they are in the original, where it has them. */
+/** The text with the members at these paths as in the original, if the original has them. */
 export function withMembersOf(original: string, text: string, paths: readonly (readonly string[])[]): string {
   return paths.reduce((result, path) => {
     const kept = memberAt(original, path);
@@ -67,7 +67,7 @@ export function withMembersOf(original: string, text: string, paths: readonly (r
   }, text);
 }
 
-/** Without that member, where it is there. */
+/** The text without that member. */
 export function withoutMember(text: string, path: readonly string[]): string {
   const holder = memberAt(text, path.slice(0, -1));
   const key = path.at(-1);
@@ -83,7 +83,7 @@ function skipBlanks(text: string, from: number): number {
   return at;
 }
 
-/** Behind the value that begins at `start`. */
+/** The position after the value that begins at `start`. */
 function valueEnd(text: string, start: number): number {
   const first = text[start];
   if (first === '"') return stringEnd(text, start);

@@ -1,6 +1,6 @@
-// What a client sends: one JSON-RPC message of which nobody reads another than we do. Beside what every strict reader
-// refuses, keys are refused that a lenient one takes for a key of the protocol: `Name` beside `name`, or an `е` that is
-// Cyrillic.
+// Parses a client's message: one JSON-RPC message that every reader reads in the same way. In addition to what every
+// strict parser refuses, keys are refused that a lenient reader could confuse with a key of the protocol, such as
+// `Name` instead of `name`, or a Cyrillic `е`.
 import { bounds, canonicalJson } from '@tollgate/proto/contract';
 import { parseStrict } from '../../strict-json.ts';
 import { type RpcId, rpcErrors } from './rpc.ts';
@@ -9,9 +9,9 @@ type Fields = Readonly<Record<string, unknown>>;
 
 interface Sent {
   readonly method: string;
-  /** Empty where there are none. */
+  /** Empty if the message has none. */
   readonly params: Fields;
-  /** Whether the message had any. */
+  /** Whether the message had `params`. */
   readonly hasParams: boolean;
 }
 
@@ -25,9 +25,9 @@ export type ClientRequest = ClientMessage & { readonly kind: 'request' };
 export interface BadMessage {
   readonly code: number;
   readonly problem: string;
-  /** Where it could be read. */
+  /** The id, if it could be read. */
   readonly id: RpcId | null;
-  /** The revision that is not spoken here. */
+  /** The requested revision, if it is not supported. */
   readonly requested?: string;
 }
 
@@ -79,13 +79,13 @@ function metaProblem(meta: unknown): string | null {
   return keyProblem(meta, 'params._meta', metaKeys);
 }
 
-/** It is kept while the request is open, and said again with each progress. */
+/** The token is kept while the request is open and is repeated with each progress message. */
 const isProgressToken = (value: unknown): boolean =>
   typeof value === 'number' || (typeof value === 'string' && value.length <= bounds.nameLength);
 
 const printable = /^[!-~]+$/;
 
-// Folded, with what they stand for.
+// Maps each lower-case key to the key of the protocol.
 const folded = (keys: readonly string[]): ReadonlyMap<string, string> => new Map(keys.map((key) => [key.toLowerCase(), key]));
 
 const paramKeys = folded(
@@ -101,7 +101,7 @@ const metaKeys = folded([
   ),
 ]);
 
-/** All keys of the protocol are ASCII, so whatever looks like one and is not cannot be. */
+/** All keys of the protocol are ASCII, so a look-alike with other characters cannot be one of them. */
 function keyProblem(fields: Fields, path: string, known: ReadonlyMap<string, string>): string | null {
   for (const key of Object.keys(fields)) {
     if (!printable.test(key)) return `${path} has a key that is not plain ASCII, ${place(key)}`;
@@ -111,7 +111,7 @@ function keyProblem(fields: Fields, path: string, known: ReadonlyMap<string, str
   return null;
 }
 
-/** A key as it may stand in an answer: what is not plain ASCII is escaped, so that look-alikes can be told apart. */
+/** A key in a form for an answer: characters that are not plain ASCII are escaped, so look-alikes are visible. */
 const place = (key: string): string =>
   JSON.stringify(key.slice(0, 60)).replaceAll(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
@@ -124,7 +124,7 @@ export const isFields = (value: unknown): value is Fields => typeof value === 'o
 export const isId = (value: unknown): value is RpcId =>
   (typeof value === 'string' && value.length <= idLengthMax) || (typeof value === 'number' && Number.isSafeInteger(value));
 
-/** A message as it goes on: what was read of it, in canonical form. */
+/** The text to forward: the parsed message in canonical form. */
 export function messageText(message: ClientMessage): string {
   if (message.kind === 'response') return canonicalJson(message.body);
   const { method, params, hasParams } = message;

@@ -1,9 +1,9 @@
-// Every method that passes, and how it is treated. Whatever is not named here is not forwarded: a method of a later
-// revision, or of an extension, may be a call by another name.
+// Lists every method that passes, and how it is treated. A method that is not named here is not forwarded: a method of
+// a later revision or an extension could be a call under another name.
 
 /**
- * `call`: decided as a tool call. `read`: decided too, under a name of its own, because what it answers reaches the model.
- * `aside`: what policy says of that name holds for it, but it is recorded only where it is refused.
+ * `call`: decided as a tool call. `read`: also decided, under its own name, because the model receives its answer.
+ * `aside`: the policy for that name applies, but only a refusal is recorded.
  */
 type Treatment = 'call' | 'read' | 'aside' | 'tools' | 'greeting' | 'listen' | 'pass';
 
@@ -44,13 +44,13 @@ export const treatmentOf = (era: Era, method: string): Treatment | null => reque
 
 const clientNotifications: Readonly<Record<Era, ReadonlySet<string>>> = {
   legacy: new Set(['notifications/initialized', 'notifications/cancelled', 'notifications/progress', 'notifications/roots/list_changed']),
-  // Closing a stream is what cancels: an id would be anybody's.
+  // In the newest revision, closing a stream cancels a request. An id could name a request of any client.
   modern: new Set(),
 };
 
 export const isClientNotification = (era: Era, method: string): boolean => clientNotifications[era].has(method);
 
-/** What a server may ask of a client. The newest revision asks within results. */
+/** Requests that a server may send to a client. In the newest revision, servers ask within results. */
 const serverRequests: Readonly<Record<Era, ReadonlySet<string>>> = {
   legacy: new Set(['ping', 'sampling/createMessage', 'elicitation/create', 'roots/list']),
   modern: new Set(),
@@ -81,7 +81,7 @@ const namedBy: ReadonlyMap<string, 'name' | 'uri'> = new Map([
 
 export const nameFieldOf = (method: string): 'name' | 'uri' | null => namedBy.get(method) ?? null;
 
-/** Of lists other than that of tools: the field of the result that holds them. */
+/** For lists other than the list of tools: the result field with the items. */
 const listFields: ReadonlyMap<string, string> = new Map([
   ['resources/list', 'resources'],
   ['resources/templates/list', 'resourceTemplates'],

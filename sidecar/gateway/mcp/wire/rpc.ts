@@ -1,9 +1,9 @@
-// JSON-RPC answers of our own.
+// Builds our own JSON-RPC answers.
 import type { Era } from './methods.ts';
 
 export type RpcId = string | number;
 
-/** By JSON-RPC, and by the protocol's own range. */
+/** Codes of JSON-RPC, and of the range that MCP reserves. */
 export const rpcErrors = {
   parse: -32_700,
   request: -32_600,
@@ -18,7 +18,7 @@ export const rpcErrors = {
 export const errorText = (id: RpcId | null, code: number, message: string, data?: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } });
 
-/** A tool's result that tells the model why there is none. */
+/** A tool result that gives the model the reason for a refusal. */
 export const refusedResultText = (id: RpcId, era: Era, text: string): string =>
   JSON.stringify({
     jsonrpc: '2.0',
@@ -26,7 +26,7 @@ export const refusedResultText = (id: RpcId, era: Era, text: string): string =>
     result: { ...(era === 'modern' ? { resultType: 'complete' } : {}), content: [{ type: 'text', text }], isError: true },
   });
 
-/** An answer of ours instead of the server's, with the status it is sent with. */
+/** An answer of ours instead of the server's, with its HTTP status. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly status: number;

@@ -1,5 +1,5 @@
-// What a tool server says: one JSON-RPC message of which nobody reads another than we do. Its text is handed on as it is,
-// so numbers may be beyond what we can hold, and nothing else may.
+// Parses a tool server's message: one JSON-RPC message that every reader reads in the same way. Its text is forwarded
+// unchanged. Therefore numbers may exceed what a double can hold, but nothing else may be ambiguous.
 import { tooManyValues } from '@tollgate/proto/contract';
 import { parseStrictText } from '../../strict-json.ts';
 import { isFields, isId } from './message.ts';
@@ -11,7 +11,7 @@ export type ServerMessage =
       readonly kind: 'response';
       /** Null: an error about a request that the server could not read. */
       readonly id: RpcId | null;
-      /** What it holds. */
+      /** The member that it has. */
       readonly holds: 'result' | 'error';
       readonly value: unknown;
       readonly text: string;
@@ -19,12 +19,12 @@ export type ServerMessage =
   | { readonly kind: 'request'; readonly id: RpcId; readonly method: string; readonly params: unknown; readonly text: string }
   | { readonly kind: 'notification'; readonly method: string; readonly params: unknown; readonly text: string };
 
-/** Values in one message: parsed, they take at most some 105 MB (docs/design/bounds.md). */
+/** Maximum values in one message. Parsed, they need at most about 105 MB (docs/design/bounds.md). */
 export const messageNodes = 500_000;
 
 const limits = { depth: 256, nodes: messageNodes, exactNumbers: false };
 
-/** Null where it is none. Throws `MessageTooLarge` before anything is made of one with more values than it may have. */
+/** Null: the text is not a message. Throws `MessageTooLarge` before parsing if there are too many values. */
 export function parseServerMessage(text: string): ServerMessage | null {
   const parsed = parseStrictText(text, limits);
   if ('problem' in parsed && parsed.problem === tooManyValues(limits.nodes)) throw new MessageTooLarge(`a message that ${parsed.problem}`);

@@ -1,13 +1,14 @@
-// Server-sent events, one by one: read from pieces of any size, written in one form whatever form they came in.
+// Reads and writes server-sent events one at a time. The input comes in pieces of any size. The output always has one
+// form.
 export interface SseEvent {
   readonly id: string | null;
-  /** `message` where the server says nothing. */
+  /** `message` if the server gives no type. */
   readonly event: string;
   readonly data: string | null;
   readonly retry: number | null;
 }
 
-/** A comment, by which servers keep a silent connection open, is an event without anything. */
+/** A comment, with which servers keep a silent connection open. */
 export const keepAlive = ':\n\n';
 
 export class EventTooLarge extends Error {
@@ -15,14 +16,14 @@ export class EventTooLarge extends Error {
 }
 
 interface SseReader {
-  /** The events that this piece completes, in order; null stands for a comment. */
+  /** The events that this piece completes, in order. Null represents a comment. */
   read(piece: Uint8Array): readonly (SseEvent | null)[];
 }
 
-/** Throws `EventTooLarge`, and a `TypeError` where the bytes are not UTF-8. */
+/** Throws `EventTooLarge`, and a `TypeError` if the bytes are not UTF-8. */
 export function createSseReader(bytesMax: number): SseReader {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  // Of the line that has not ended yet: joined once it has, so that a long one is not read over and over.
+  // Pieces of the incomplete line. They are joined once at its end, so a long line is not scanned repeatedly.
   let begun: string[] = [];
   let size = 0;
   let afterReturn = false;
@@ -31,7 +32,7 @@ export function createSseReader(bytesMax: number): SseReader {
     size += by;
     if (size > bytesMax) throw new EventTooLarge(`an event is larger than ${bytesMax}`);
   };
-  /** The event that this line completes; null: a comment; undefined: it goes on. */
+  /** The event that this line completes. Null: a comment. Undefined: the event is incomplete. */
   const take = (line: string): SseEvent | null | undefined => {
     if (line.startsWith(':')) {
       size -= line.length;
@@ -50,7 +51,7 @@ export function createSseReader(bytesMax: number): SseReader {
     read: (piece) => {
       const events: (SseEvent | null)[] = [];
       const decoded = decoder.decode(piece, { stream: true });
-      // A line feed that ends the line which a return at the end of the last piece has ended already.
+      // A line feed here belongs to the carriage return that ended the last piece.
       const text = afterReturn && decoded.startsWith('\n') ? decoded.slice(1) : decoded;
       if (decoded !== '') afterReturn = decoded.endsWith('\r');
       let start = 0;
@@ -70,7 +71,7 @@ export function createSseReader(bytesMax: number): SseReader {
 
 const lineEnding = /\r\n|\r|\n/g;
 
-/** In the form that every reader takes. */
+/** Writes an event in the form that every reader accepts. */
 export function eventText({ id, event, data, retry }: SseEvent): string {
   const lines = [
     ...(event === 'message' ? [] : [`event: ${event}`]),
@@ -81,7 +82,7 @@ export function eventText({ id, event, data, retry }: SseEvent): string {
   return `${lines.join('\n')}\n\n`;
 }
 
-/** An event of ours, which no resumption knows. */
+/** An event of ours. It has no id, so it cannot be resumed. */
 export const messageEvent = (data: string): string => eventText({ id: null, event: 'message', data, retry: null });
 
 interface ReadFields {

@@ -1,11 +1,11 @@
-// Why nothing comes of a tool server, in words for callers: it is away, or says more than is read.
+// Errors of tool servers, with texts for callers: a server is unreachable, or a message exceeds the limits.
 
-/** A tool server cannot be reached, or not any more. Its message is for callers: no address, no secret. */
+/** A tool server cannot be reached, or no longer. The message is for callers: it contains no address and no secret. */
 export class UpstreamDown extends Error {
   override readonly name = 'UpstreamDown';
 }
 
-/** It says more at once than is read of it: `what`, after `the tool server sent` or `wrote`. */
+/** A message exceeds the size that is read. `what` follows `the tool server sent` or `wrote`. */
 export class MessageTooLarge extends UpstreamDown {
   readonly what: string;
 
