@@ -42,7 +42,7 @@ export async function makeDays(client: pg.PoolClient, days: readonly string[]): 
 
 /**
  * SQL: the days of a text[] parameter that have no partition. It uses pg_class, because `to_regclass` answers from a
- * cache that may not contain recent commits of others.
+ * cache that can lack recent commits of others.
  */
 export const selectMissing = (parameter: string): string =>
   `select day from unnest(${parameter}::text[]) as day

@@ -108,7 +108,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
         throw error;
       });
     }
-    // A sidecar that leaves in the meantime may not be among the rows that the statement counts.
+    // A sidecar that leaves in the meantime is possibly not among the rows that the statement counts.
     const counted = crowded;
     crowded = new Set();
     for (const workspaceId of counted) {
