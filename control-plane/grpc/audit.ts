@@ -35,8 +35,8 @@ export interface AuditEdgeDeps extends KeyWatch {
 }
 
 /**
- * Twice the maximum credit. The sidecar may not yet know that its credit is lower now. After a spool is refused, it
- * also sends records of other spools while records of the refused spool are still queued.
+ * Twice the maximum credit. It is possible that the sidecar does not yet know of a lower credit. After a spool is
+ * refused, it also sends records of other spools while records of the refused spool are still queued.
  */
 const queuedRecordsMax = 2 * bounds.auditCreditRecords;
 /** One batch that is being stored, the next one, and a reserve. */

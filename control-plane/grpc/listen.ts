@@ -1,4 +1,4 @@
-// Listens at all addresses of a host name, as grpc-js does, and passes each new connection to `accept`.
+// Listens on every address of a host name, as grpc-js does, and passes each new connection to `accept`.
 import { lookup } from 'node:dns/promises';
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 
@@ -14,7 +14,7 @@ interface Accepting {
   readonly failed: (error: Error) => void;
 }
 
-/** Some of the addresses may not exist on this machine. Port 0 results in the same port for all addresses. */
+/** Some of the addresses can be missing on this machine. Port 0 results in the same port for all addresses. */
 export async function listenEverywhere(host: string, port: number, accepting: Accepting): Promise<Listening> {
   const addresses = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
   const servers: Server[] = [];

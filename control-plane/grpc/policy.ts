@@ -91,8 +91,8 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
       if (pushes?.offered !== true) return end(status.UNAVAILABLE, 'the database was restored; connect again');
       epoch = published.epoch;
     }
-    // This revision is older than the one at which the key was authenticated, so it may not contain the key. A newer
-    // one will follow.
+    // This revision is older than the one at which the key was authenticated, so it can lack the key. A newer one will
+    // follow.
     else if (epoch === actor.epoch && published.revision < actor.revision) return;
     const key = live.keyOf(actor.keyId);
     if (key === undefined || key.hash !== actor.credential.hash || !mayServe(key, form)) {
