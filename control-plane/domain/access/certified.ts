@@ -1,5 +1,5 @@
 // Reads from a client's certificate whom it names: a URI among its alternative names. Pure.
-//   tollgate://workspace/<slug>/key/<key id>             who asked for it with a key
+//   tollgate://workspace/<slug>/key/<key id>             for a client that used a key
 //   tollgate://cluster/ns/<namespace>/sa/<service account>/pod/<name>
 import { isSlug } from '@tollgate/proto/contract';
 

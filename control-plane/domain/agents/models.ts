@@ -160,7 +160,7 @@ function findModel(name: string): Model | null {
   return catalogue().byName.get(name) ?? (released.test(name) ? findReleased(name) : null);
 }
 
-/** For a name such as `claude-haiku-4-5-20251001`. The price data tells of which model it is a release. */
+/** For a name such as `claude-haiku-4-5-20251001`. The price data defines of which model it is a release. */
 function findReleased(text: string): Model | null {
   const [name = '', provider = null] = text.split('/').reverse();
   const found = sources

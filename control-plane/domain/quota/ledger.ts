@@ -5,15 +5,15 @@
 // Whenever it grants, it keeps `charged + outstanding ≤ max`. From this follows that no window of real time contains
 // more than `max` calls, even if messages are lost, late, duplicated or reordered:
 // - A grant is *outstanding* from its creation until it is settled or has expired, whether its holder received it or
-// not. The holder counts the lifetime from the time when it sent the ask, so it never uses the grant after `untilMs`.
+//   not. The holder counts the lifetime from the time when it sent the ask, so it never uses the grant after `untilMs`.
 // - When a grant is settled, its uses become *charges* at their step of one second, never at an earlier step than the
-// real use. The rest is returned. When a grant expires, all its tokens become charges at the step of `untilMs`. This
-// can admit less, but never more.
+//   real use. The rest is returned. When a grant expires, all its tokens become charges at the step of `untilMs`. This
+//   can admit less, but never more.
 // - A charge of step c counts through step c + windowSeconds, as in the sidecar's own windows.
 // - Time never goes back (`seenMs`). While the database's clock is behind an earlier value, less is admitted. If the
-// clock is set ahead, charges end early; the ledger cannot detect this.
+//   clock is set ahead, charges end early; the ledger cannot detect this.
 // - Ids are never reused, not even in a row that was deleted and created again, because they start at the time in µs. A
-// settlement that is repeated, late, or after a deletion therefore changes nothing.
+//   settlement that is repeated, late, or after a deletion therefore changes nothing.
 //
 // A total (the cap of a run) does not depend on time: its grants live until they are settled, and its charges are
 // permanent. It can be charged with more than was granted, because a sidecar without a connection counts such a run

@@ -68,7 +68,10 @@ const totalKeptMs = 48 * 3_600_000;
  */
 const clockErrorMs = 3_600_000;
 
-/** A total that was not used for an hour is kept for at least this number of ms before its row is deleted by age. */
+/**
+ * The lifetime in ms that the row of a total still has after an hour without use. A row with less left can be deleted
+ * earlier.
+ */
 export const totalSpareMs = totalKeptMs - 3_600_000;
 
 /** Until when its row must be kept if it is not used before. */

@@ -6,7 +6,7 @@
 // least one sees the other, so two processes never both take the lock. A dead claim can be removed safely, because no
 // live claim has its name. States:
 // - claimed: other claims are alive. The claim with the earlier name waits a moment, because the other may give up. The
-// claim with the later name gives up immediately. Of two processes that start together, one wins.
+//   claim with the later name gives up immediately. Of two processes that start together, one wins.
 // - held: no other claim was alive after ours was published.
 // - released: the socket is closed and its file is removed.
 import { randomBytes } from 'node:crypto';

@@ -6,12 +6,13 @@
 // - busy: the server is starting, recovering or stopping. Wait until it answers or has ended.
 // - silent: its process is alive but does not answer on the socket. Stop it, then continue as for absent.
 // - absent: no process. Create the cluster if this is the first start, then launch.
+//
 // From then on it is kept running (`keep-running.ts`) until close(), which stops it whether it was launched or adopted.
 // If our process dies first, the server continues to run and answer, for the next control plane.
 //
 //   <dataDir>/postgres/             ours, closed to others
 //     data/                         the cluster and its socket, owned by the server's account
-//     server.log                    what PostgreSQL says
+//     server.log                    the log of PostgreSQL
 //     holder-<pid>-<random>.sock    the lock
 import { mkdir, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
