@@ -1,4 +1,4 @@
-// A port that another program has, in words that say which variable gives another.
+// Explains that a port is taken by another program, and which variable sets another port.
 
 export class AddressTaken extends Error {
   override readonly name = 'AddressTaken';

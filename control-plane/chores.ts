@@ -1,5 +1,5 @@
-// What every control plane does now and then, whatever else it does. Each chore is safe to run twice at once, and one that fails
-// keeps none of the others from their turn.
+// The periodic jobs that every control plane runs, in every configuration. Each job is safe when two processes run it
+// at the same time. A job that fails does not stop the jobs after it.
 import { loggable } from './loggable.ts';
 import { tendSessions } from './operations/access/tend-sessions.ts';
 import { tendCheckpoints } from './operations/audit/checkpoint.ts';
@@ -17,17 +17,17 @@ const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
 interface ChoreDeps extends Deps {
-  /** Audit entries are exported: they are kept a while longer until they were. */
+  /** Whether audit entries are exported. If they are, entries that were not yet exported are kept longer. */
   readonly isExporting: boolean;
   readonly sealTending: Pick<SealTending, 'tend'>;
   readonly crowded: CrowdedKeys;
   readonly log: Parameters<typeof tendPartitions>[0]['log'] & Parameters<typeof tendCheckpoints>[0]['log'];
 }
 
-/** What it does, and what the log says where it fails. */
+/** The job, and the log message if it fails. */
 type Chore = readonly [run: () => Promise<unknown>, failed: string];
 
-/** Rejects where there is no partition for today: then nothing can be recorded. */
+/** Rejects if there is no partition for today, because then no entry can be recorded. */
 export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
   const { log, isExporting, sealTending } = deps;
   const oldRuns: Chore = [() => tendRuns(deps, retentionDays), 'old runs were not removed'];

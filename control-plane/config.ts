@@ -1,4 +1,5 @@
-// The environment variables of the control plane: types, defaults, checks and README's table in one schema.
+// Defines the environment variables of the control plane. One schema gives types, defaults, checks and the table in
+// README.
 import { isIP } from 'node:net';
 import { commandsProblem, type ConfigOf, choice, integer, isLoopback, isSlug, parseKey, text } from '@tollgate/proto/contract';
 import { endpointProblem, headersProblem, isPlaintextBeyond } from './otlp/settings.ts';
@@ -8,7 +9,10 @@ import { callMsDefault } from './runs/mcp/reach.ts';
 
 const port = (name: string, describe: string, fallback: number) => integer({ name, describe, fallback, min: 0, max: 65_535 });
 
-/** A quarter of the hooks that one replica can answer: a flood of one key leaves time for the other callers. */
+/**
+ * A quarter of the hooks that one replica can answer. A flood of requests with one key leaves time for the other
+ * callers.
+ */
 const hooksPerSecondDefault = 250;
 
 export const configSchema = {
@@ -25,7 +29,7 @@ export const configSchema = {
     name: 'DATABASE_URL',
     describe: 'PostgreSQL 15 or later; absent: an embedded one',
     fallback: null,
-    // It may hold a password.
+    // The URL can contain a password.
     secret: true,
     check: (value) => (/^postgres(?:ql)?:\/\//.test(value) ? null : 'must begin with postgres://'),
   }),
@@ -236,7 +240,7 @@ export const configSchema = {
     name: 'TOLLGATE_OPENAI_BASE_URL',
     describe: 'where else OpenAI is, up to `/v1`; it is spoken to by Chat Completions there',
     fallback: null,
-    // Addresses of gateways may hold a token in their path.
+    // Addresses of gateways can contain a token in their path.
     secret: true,
     check: (value) => baseUrlProblem(value, true),
   }),
@@ -271,7 +275,7 @@ export const configSchema = {
 
 export type Config = ConfigOf<typeof configSchema>;
 
-/** What one variable needs of another. */
+/** Checks that variables which need each other are set together. */
 export function signInProblems({ publicUrl, oidcIssuer, oidcClientId, oidcClientSecret }: Config): readonly string[] {
   if (oidcIssuer === null) {
     const idle = [oidcClientId !== null && 'TOLLGATE_OIDC_CLIENT_ID', oidcClientSecret !== null && 'TOLLGATE_OIDC_CLIENT_SECRET'];
@@ -281,14 +285,14 @@ export function signInProblems({ publicUrl, oidcIssuer, oidcClientId, oidcClient
   return needed.filter((name) => name !== false).map((name) => `TOLLGATE_OIDC_ISSUER needs ${name}`);
 }
 
-/** What the injection webhook needs, and what is of no use without it. */
+/** Reports what the injection webhook still needs, and variables that have no effect without the webhook. */
 export function injectProblems({ injectPort, injectSettings, injectCertDir }: Config): readonly string[] {
   if (injectPort !== null) return injectSettings === null ? ['TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_SETTINGS'] : [];
   const idle = [injectSettings !== null && 'TOLLGATE_INJECT_SETTINGS', injectCertDir !== null && 'TOLLGATE_INJECT_CERT_DIR'];
   return idle.filter((name) => name !== false).map((name) => `${name} needs TOLLGATE_INJECT_PORT`);
 }
 
-/** What the export of audit entries needs, and what is of no use without it. */
+/** Reports what the export of audit entries still needs, and variables that have no effect without the export. */
 export function exportProblems({ auditExportEndpoint, auditExportHeaders, allowPlaintext }: Config): readonly string[] {
   if (auditExportEndpoint === null)
     return auditExportHeaders === null ? [] : ['TOLLGATE_AUDIT_EXPORT_HEADERS needs TOLLGATE_AUDIT_EXPORT_ENDPOINT'];
@@ -298,7 +302,7 @@ export function exportProblems({ auditExportEndpoint, auditExportHeaders, allowP
   ];
 }
 
-/** What certificates of gRPC need, and what stands against each other. */
+/** Reports what the certificates of gRPC still need, and settings that contradict each other. */
 export function tlsProblems({ enrolPort, tlsNames, tlsDir, secretKey }: Config): readonly string[] {
   if (enrolPort === null) return tlsNames === null ? [] : ['TOLLGATE_TLS_NAMES needs TOLLGATE_ENROL_PORT'];
   return [
@@ -307,12 +311,12 @@ export function tlsProblems({ enrolPort, tlsNames, tlsDir, secretKey }: Config):
   ];
 }
 
-/** Of `TOLLGATE_SECRET_KEY`: what lies between commas, to the letter. */
+/** Splits `TOLLGATE_SECRET_KEY` at commas. The parts are not trimmed or changed. */
 export const secretKeysIn = (text: string): readonly string[] => text.split(',');
 
 const secretKeysMax = 10;
 
-/** Each by its place: nothing of them may be said. */
+/** Names each key by its position only. The message must not contain any part of a key. */
 function secretKeysProblem(value: string): string | null {
   const keys = secretKeysIn(value);
   const least = 'at least 32 characters';
@@ -326,19 +330,19 @@ function secretKeysProblem(value: string): string | null {
 }
 
 function secretKeyFlaw(key: string, before: readonly string[]): string | null {
-  // One that stood there by oversight would make another key of it, which opens nothing.
+  // White space that is there by mistake would produce a different key, and that key cannot decrypt anything.
   if (key.trim() !== key) return 'begins or ends with white space';
   if (key.length < 32) return 'is too short';
   return before.includes(key) ? `is key ${before.indexOf(key) + 1} again` : null;
 }
 
-/** Of `TOLLGATE_TLS_NAMES`. */
+/** Splits `TOLLGATE_TLS_NAMES` at commas. */
 export const serverNamesIn = (text: string): readonly string[] => text.split(',').map((name) => name.trim());
 
 export function serverNamesProblem(value: string): string | null {
   const label = '[a-z0-9_](?:[-a-z0-9_]{0,61}[a-z0-9_])?';
   const dnsName = new RegExp(`^(?=.{1,253}$)${label}(?:\\.${label})*$`, 'i');
-  // What looks like an address of four numbers and is none is no name either.
+  // A text that looks like an IPv4 address but is not a valid address is not a valid name either.
   const isName = (name: string): boolean => (isIP(name) === 0 ? dnsName.test(name) && !/(?:^|\.)\d+$/.test(name) : !name.includes('%'));
   const names = serverNamesIn(value);
   const wrong = names.find((name) => !isName(name));
@@ -346,7 +350,9 @@ export function serverNamesProblem(value: string): string | null {
   return names.length > 50 ? 'must be at most 50 names' : null;
 }
 
-/** What models need beyond their own variables: the keys that endpoints name, and a key for each address. */
+/**
+ * Checks what models need in addition to their own variables: the keys that endpoints name, and a key for each address.
+ */
 export function modelProblems(config: Config, env: Readonly<Record<string, string | undefined>>): readonly string[] {
   const idle = [
     config.openaiBaseUrl !== null && config.openaiApiKey === null && 'TOLLGATE_OPENAI_BASE_URL needs TOLLGATE_OPENAI_API_KEY',

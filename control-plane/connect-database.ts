@@ -1,4 +1,5 @@
-// Which database this program works on: the one that is named, or the embedded one, started for as long as it is needed.
+// Chooses the database of this program: the database of `DATABASE_URL`, or the embedded one. The embedded one runs
+// until `undo` stops it.
 import { resolve } from 'node:path';
 import type pg from 'pg';
 import type { Config } from './config.ts';

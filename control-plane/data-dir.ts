@@ -1,11 +1,15 @@
-// The folder that `TOLLGATE_DATA_DIR` names: made before anything is put there, or said in words why not.
+// Creates the folder that `TOLLGATE_DATA_DIR` names before any file is written there, or explains why it cannot be
+// created.
 import { makeFolder } from '@tollgate/sidecar/embed';
 import { reasonOf } from './loggable.ts';
 
-/** As other accounts may pass through to what they may reach in it, such as that of the embedded PostgreSQL. */
+/**
+ * Other accounts, such as that of the embedded PostgreSQL, must be able to pass through this folder to the files that
+ * they can access.
+ */
 const mode = 0o755;
 
-/** Null: it is there. */
+/** Null: the folder exists. */
 export function dataDirProblem(path: string): string | null {
   try {
     makeFolder(path, mode);

@@ -1,11 +1,11 @@
-// How a control plane that was told to stop ends what callers have begun.
+// Ends the work that callers have started, after the control plane received a signal to stop.
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from './http/connections.ts';
 import type { Runner } from './runs/runner.ts';
 
-/** How long requests under way may take to end, once no run goes on. */
+/** The maximum time for pending requests to end after the last run has ended. */
 const requestsDrainMs = 5_000;
-/** And how long at least: what ended last has yet to be answered. */
+/** The minimum time for pending requests to end: the response to the last request that ended must still be sent. */
 const lastAnswersMs = 300;
 
 interface Draining {
@@ -15,8 +15,8 @@ interface Draining {
 }
 
 /**
- * Ends listening; runs and requests may finish for so long, and connections without one are closed at once. What is open after that is
- * cut, with or without a request.
+ * Stops listening. Runs and requests can finish within `ms`. Connections without a request are closed immediately.
+ * Connections that are still open after that time are cut, with or without a request.
  */
 export async function drain({ app, connections, runner }: Draining, ms: number): Promise<void> {
   const until = performance.now() + ms;

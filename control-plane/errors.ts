@@ -1,5 +1,6 @@
-// The one place of this program where a refusal becomes a status. Whatever is thrown enters here: ours as it is, the
-// database's outages and the HTTP framework's refusals by their kind, and everything else as a bug.
+// The only place of this program where an error becomes a status. Each thrown value passes through here: our own
+// refusals unchanged, outages of the database and refusals of the HTTP framework by their kind, and everything else as
+// a bug.
 import { status } from '@grpc/grpc-js';
 import { AppError, bounds, codes, type ErrorCode } from '@tollgate/proto/contract';
 import { shownLines } from './domain/refusal.ts';
@@ -15,7 +16,7 @@ export function grpcStatusOf(reason: unknown): { readonly code: status; readonly
 
 export interface ErrorBody {
   readonly error: string;
-  /** Each problem by itself, where there are several. */
+  /** Lists each problem separately if there are several. */
   readonly details?: readonly string[];
 }
 
@@ -24,7 +25,7 @@ export const errorBody = ({ publicMessage, details }: AppError): ErrorBody => ({
   ...(details.length > 0 ? { details } : {}),
 });
 
-/** `bodyBytes`: what the route takes that refused a body as too large. */
+/** `bodyBytes`: the maximum body size of the route that rejected a body as too large. */
 export function refusalOf(reason: unknown, bodyBytes: number = bounds.bodyBytes): AppError {
   if (reason instanceof AppError) return reason;
   if (isUnavailable(reason))
@@ -43,7 +44,7 @@ interface SchemaProblem {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
-/** Fastify's own errors carry a status, and those of a schema also the places. */
+/** Handles errors of Fastify itself. They carry a status; errors of a schema also carry the places of the problems. */
 function frameworkRefusal(reason: unknown, bodyBytes: number): AppError | null {
   if (!(reason instanceof Error) || !('statusCode' in reason)) return null;
   if ('validation' in reason && Array.isArray(reason.validation)) {
@@ -66,7 +67,7 @@ function frameworkRefusal(reason: unknown, bodyBytes: number): AppError | null {
   }
 }
 
-/** `scopes[0] must be string`, from JSON pointer and message. */
+/** Builds a line such as `scopes[0] must be string` from a JSON pointer and a message. */
 function schemaProblemLine(context: string, { instancePath = '', message = 'is invalid', params = {} }: SchemaProblem): string {
   const path = instancePath
     .slice(1)
@@ -76,7 +77,7 @@ function schemaProblemLine(context: string, { instancePath = '', message = 'is i
   const asked = context === 'querystring';
   if (typeof extra === 'string')
     return `${path === '' ? '' : `${path}.`}${extra.slice(0, 200)} is not a ${asked ? 'parameter' : 'field'} here`;
-  // What stands in a query string is text; several of one name are a list.
+  // Values in a query string are text. Several values with the same name become a list.
   if (asked && params['type'] === 'string') return `${path} must be given once`;
   const choices = params['allowedValues'];
   const said = Array.isArray(choices) ? `must be one of ${choices.join(', ')}` : message;

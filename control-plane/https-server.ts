@@ -1,5 +1,6 @@
-// A small HTTPS server: what it answers is JSON. A new certificate is for the connections that come; those that are there,
-// and the requests on them, go on. Anybody may reach it, so one network has a part of its connections, and none stays that asks nothing.
+// A small HTTPS server that answers with JSON. A new certificate applies to new connections only; existing connections
+// and their requests continue. Any client can reach the server. Therefore each network can use only a part of the
+// connections, and a connection that sends no request is closed.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
@@ -18,24 +19,27 @@ export interface Reply {
 export interface HttpsServer {
   readonly port: number;
   readonly use: (pair: Pair) => void;
-  /** Requests under way may take so long; then they are cut. */
+  /** Waits up to `ms` for pending requests, then cuts them. */
   readonly close: (ms: number) => Promise<void>;
 }
 
 interface Bounds {
-  /** Until TLS is agreed on. */
+  /** Time limit for the TLS handshake. */
   readonly handshakeMs: number;
-  /** From then on, and of each later request: until its head is there. */
+  /** Time limit for the head of the first request, from the handshake on, and for the head of each later request. */
   readonly headMs: number;
-  /** Of a request, from its first byte to the last of its body. */
+  /** Time limit of a request, from its first byte to the last byte of its body. */
   readonly requestMs: number;
-  /** Of a connection without a request, once there was one. */
+  /** Time limit of an idle connection, after its first request. */
   readonly idleMs: number;
   readonly connections: number;
   readonly connectionsOfNetwork: number;
 }
 
-/** Of both such servers. Who asks does so at once; of an address of many, such as that of a NAT, not all ask at the same time. */
+/**
+ * Bounds of both servers of this kind. A client sends its request immediately after it connects. Clients behind one
+ * address, such as that of a NAT, do not all send at the same time.
+ */
 export const standardBounds = {
   handshakeMs: 5_000,
   headMs: 3_000,
@@ -48,7 +52,7 @@ interface Listening {
   readonly host: string;
   readonly port: number;
   readonly bounds: Bounds;
-  /** A line for the log, where connections are refused. */
+  /** Writes a line to the log when connections are refused. */
   readonly warn: (fields: object, message: string) => void;
 }
 
@@ -64,7 +68,7 @@ export async function startHttpsServer(
       ...contextOf(pair),
       requestTimeout: requestMs,
       headersTimeout: headMs,
-      // How often the two are looked at; half a minute otherwise.
+      // How often Node checks the two timeouts above. The default is 30 s.
       connectionsCheckingInterval: Math.ceil(headMs / 3),
       keepAliveTimeout: idleMs,
       handshakeTimeout: handshakeMs,
@@ -93,7 +97,7 @@ function limitConnections(
   refused: (why: string, network: string) => void,
 ): void {
   const seats = createSeats<string>({ each: connectionsOfNetwork, all: connections });
-  // Before TLS hears of it, which then finds that it is gone.
+  // This listener runs before the TLS listener, which then finds the socket already destroyed.
   server.prependListener('connection', (socket: Socket) => {
     const network = networkOf(socket.remoteAddress ?? '');
     const seat = seats.take(network);
@@ -115,16 +119,16 @@ async function close(server: Server, ms: number): Promise<void> {
 
 function send(response: ServerResponse, { status, body, headers = {} }: Reply): void {
   const bytes = Buffer.from(JSON.stringify(body));
-  // What was not read to its end is not read on.
+  // If the body was not read to its end, the server does not read the rest.
   const more = status === 413 || status === 503 ? { connection: 'close' } : {};
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length, ...headers, ...more }).end(bytes);
 }
 
 export const isJson = ({ headers }: IncomingMessage): boolean => /^application\/json(?:\s*;|$)/i.test(headers['content-type'] ?? '');
 
-/** Memory for the bodies that a server reads at the same time. */
+/** Memory budget for the bodies that a server reads at the same time. */
 export interface Room {
-  /** False: there is none left. */
+  /** False: the budget is used up. */
   take(bytes: number): boolean;
   leave(bytes: number): void;
 }
@@ -140,10 +144,12 @@ export function createRoom(bytesMax: number): Room {
   };
 }
 
-/** Small enough for every connection to hold one. */
+/** Small enough for each connection to hold one body of this size. */
 const smallBytes = 65_536;
 
-/** Null: it is larger than that. A large one is refused where others leave it no room. */
+/**
+ * Null: the body is larger than `bytesMax`. A large body is rejected when other bodies have used up the memory budget.
+ */
 export async function readBody(request: IncomingMessage, bytesMax: number, room: Room | null = null): Promise<string | null> {
   const pieces: Buffer[] = [];
   let bytes = 0;
@@ -158,7 +164,7 @@ export async function readBody(request: IncomingMessage, bytesMax: number, room:
     }
     return Buffer.concat(pieces).toString('utf8');
   } catch (error) {
-    // Who hangs up is nothing to look into.
+    // A client that closes the connection early is not an error to investigate.
     throw request.complete || error instanceof AppError ? error : endedEarly();
   } finally {
     room?.leave(bytes);

@@ -1,5 +1,5 @@
-// The composition root: environment → configuration → wiring → listen → drain. `start` is what `npm start` and
-// `tollgate start` run; it is told to stop by a signal.
+// The composition root: environment → configuration → wiring → listen → drain. `npm start` and `tollgate start` run
+// `start`. A signal stops it.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -79,7 +79,7 @@ import { type Undo, undoAll } from './undo.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Runs until SIGTERM or SIGINT. Answers the exit code. */
+/** Runs until SIGTERM or SIGINT. Returns the exit code. */
 export async function runControlPlane(env: Env): Promise<number> {
   const read = readConfig(configSchema, env, programVariables);
   if ('problems' in read) return complain(read.problems);
@@ -131,7 +131,7 @@ export async function runControlPlane(env: Env): Promise<number> {
   } finally {
     await undoAll(undo, log);
     stopped.close();
-    // What is still on its way to a collector then holds nobody up.
+    // Telemetry that is still being sent to a collector must not delay the exit.
     if (!(await telemetry.close())) setTimeout(() => process.exit(), 100).unref();
   }
 }
@@ -146,10 +146,10 @@ interface Starting {
   readonly signal: AbortSignal;
 }
 
-/** Null once everything listens; why not, otherwise. */
+/** Null when everything listens; otherwise the reason why it does not. */
 async function start({ config, env, undo, log, telemetry, registry, signal }: Starting): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
-  // With database and key elsewhere it goes on without, and runs alone do not.
+  // If the database and the key are elsewhere, the folder is not needed to start. Only runs need it then.
   const isFolderNeeded = config.databaseUrl === null || config.checkpointKeyFile === null;
   const unmade = isFolderNeeded ? dataDirProblem(resolve(config.dataDir)) : null;
   if (unmade !== null) return unmade;
@@ -307,7 +307,7 @@ interface Addresses {
   readonly enrol: string | null;
 }
 
-/** For people and scripts, on standard output; the log goes to standard error. */
+/** This output is for people and scripts, on standard output. The log uses standard error. */
 function announce({ rest, grpc, enrol }: Addresses, ownerKey: string | null): void {
   process.stdout.write(
     `Tollgate control plane\n  REST  ${rest}\n  gRPC  ${grpc}\n${enrol === null ? '' : `  enrolment  https://${enrol}\n`}`,

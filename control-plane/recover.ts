@@ -1,4 +1,5 @@
-// `tollgate recover`: a new key of an owner where every one of them was lost. Who may write to the database may have it; nobody else.
+// `tollgate recover` creates a new key for an owner after all keys were lost. Only people who can write to the database
+// can get this key.
 import { randomBytes } from 'node:crypto';
 import { type Recovered, recoverOwner } from './operations/access/recover-owner.ts';
 import { workOnDatabase } from './work-on-database.ts';

@@ -1,9 +1,9 @@
-// The line of the log about connections that a server refuses: the first at once, and then once a minute at most, with how
-// many there were. For the servers that anybody may reach.
+// Logs the connections that a server refuses: the first one immediately, then at most one line a minute with the number
+// of refused connections. For servers that any client can reach.
 
 const everyMs = 60_000;
 
-/** `say` is given a line, as a log takes it; `server` is for people. */
+/** `say` receives a line in the form that the log uses. `server` is a name for people. */
 export function noteRefused(
   say: (fields: object, message: string) => void,
   server: string,

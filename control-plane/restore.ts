@@ -1,5 +1,5 @@
-// `tollgate restore`: what is to be done to a database that was put back from a backup, before sidecars decide by it. It finds the
-// database as `tollgate start` does.
+// `tollgate restore` does what a database needs after it was restored from a backup, before sidecars make decisions
+// with it. It finds the database in the same way as `tollgate start`.
 import { randomBytes } from 'node:crypto';
 import { type Renewed, renewEpoch } from './operations/deployment/renew-epoch.ts';
 import { migrate } from './store/migrate.ts';
@@ -10,11 +10,11 @@ export type { Renewed };
 interface RestoreOptions {
   readonly force: boolean;
   readonly wait: (ms: number) => Promise<unknown>;
-  /** What is worth a line beside the answer. */
+  /** Reports additional information for the user, one line each. */
   readonly note: (line: string) => void;
 }
 
-/** Refused also where the configuration is wrong, or the database cannot be reached. */
+/** Also refused if the configuration is wrong or the database cannot be reached. */
 export const restoreDatabase = (
   env: Readonly<Record<string, string | undefined>>,
   { force, wait, note }: RestoreOptions,

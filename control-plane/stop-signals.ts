@@ -1,9 +1,9 @@
-// When a process is told to stop. A terminal and npm each pass Ctrl-C on, so that it comes twice: what comes within a second is the
-// same word. Whoever says it again later does not want to wait.
+// Detects when the process must stop. A terminal and npm each pass Ctrl-C on, so the signal arrives twice. Signals
+// within one second count as one. A later signal means that the user does not want to wait.
 type Signals = Pick<NodeJS.Process, 'on' | 'off'>;
 
 export interface StopSignals {
-  /** Aborted with the name of the first one. */
+  /** Aborted with the name of the first signal. */
   readonly signal: AbortSignal;
   readonly close: () => void;
 }
@@ -11,7 +11,7 @@ export interface StopSignals {
 const sameWordMs = 1_000;
 const names = ['SIGTERM', 'SIGINT'] as const;
 
-/** `now` in ms; `again` is called with each signal that comes later than a second after the first. */
+/** `now` is in ms. `again` is called with each signal that arrives more than one second after the first. */
 export function listenForStop(from: Signals, now: () => number, again: (name: NodeJS.Signals) => void): StopSignals {
   const stopped = new AbortController();
   let firstAt = 0;

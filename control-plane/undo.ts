@@ -1,9 +1,9 @@
-// Undoing a start: every step is taken, last first, whatever became of those before.
+// Undoes a start. Every step runs, in reverse order, even if earlier steps fail.
 import { loggable } from './loggable.ts';
 
 export type Undo = (() => Promise<unknown> | void)[];
 
-/** Those that fail are logged. */
+/** Steps that fail are logged. */
 export async function undoAll(steps: Undo, log: { error(fields: object, message: string): void }): Promise<void> {
   for (const step of steps.toReversed()) {
     try {

@@ -1,4 +1,7 @@
-/** What `promise` comes to, or the signal's reason as soon as it is aborted: nobody waits for who does not listen. */
+/**
+ * Settles as `promise` does, or rejects with the signal's reason as soon as the signal is aborted. The caller does not
+ * wait for work that ignores the signal.
+ */
 export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);

@@ -1,4 +1,4 @@
-// Puts the export of audit entries together: a collector, the records for it, and who sends.
+// Builds the export of audit entries: a collector, the records for it, and the exporter that sends them.
 import type { Registry } from 'prom-client';
 import { createCollector } from './otlp/collector.ts';
 import { createDelivery } from './otlp/delivery.ts';
@@ -13,7 +13,7 @@ interface Deps extends Pick<ExporterDeps, 'pool' | 'readingPool' | 'clock' | 'ra
   readonly registry: Registry;
 }
 
-/** Null: none is asked for. */
+/** Null: the configuration does not ask for an export. */
 export function wireAuditExport({ config, registry, ...deps }: Deps, undo: Undo): Exporter | null {
   if (config.auditExportEndpoint === null) return null;
   const collector = createCollector(collectorFrom(config.auditExportEndpoint, config.auditExportHeaders), Date.now);

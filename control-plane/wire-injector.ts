@@ -1,4 +1,4 @@
-// Puts the injection webhook together: its settings, and where its certificate comes from.
+// Builds the injection webhook from its settings and the source of its certificate.
 import { readFile } from 'node:fs/promises';
 import type { Registry } from 'prom-client';
 import { parse } from 'yaml';
@@ -18,7 +18,10 @@ type Env = Readonly<Record<string, string | undefined>>;
 interface Deps {
   readonly config: Config;
   readonly env: Env;
-  /** By which sidecars check this control plane, as PEM, as they are at the moment; null: it is reached without TLS of ours. */
+  /**
+   * The current authorities, as PEM, that sidecars use to verify this control plane. Null: this control plane does not
+   * provide TLS itself.
+   */
   readonly authorities?: (() => Promise<string>) | null;
   readonly registry: Registry;
   readonly log: Parameters<typeof startInjector>[0]['log'];
@@ -26,7 +29,7 @@ interface Deps {
 
 const drainMs = 5_000;
 
-/** Null: none is asked for. */
+/** The injector is null if the configuration does not ask for one. */
 export async function wireInjector(
   { config, env, authorities = null, registry, log }: Deps,
   undo: Undo,

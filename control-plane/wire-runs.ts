@@ -1,5 +1,5 @@
-// Puts together what runs agents, for main.ts and for tests: the books and the heart over the database, the governor over the
-// publisher and the audit log, models, tools. What is started is undone by the steps it adds.
+// Builds what runs agents, for main.ts and for tests: the run books and the heartbeat on the database, the governor on
+// the publisher and the audit log, models and tools. It adds steps to `undo` for everything that it starts.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '@tollgate/sidecar/embed';
@@ -36,16 +36,16 @@ import type { Undo } from './undo.ts';
 
 export interface RunsDeps extends Deps {
   readonly publisher: Pick<Publisher, 'follow'>;
-  /** Whether this process hears of new revisions. */
+  /** Whether this process receives new revisions. */
   readonly hears: () => boolean;
-  /** The one queue of this process into the audit log. */
+  /** The only queue of this process into the audit log. */
   readonly ingest: GovernorDeps['ingest'];
-  /** Of leases: the one of this process. */
+  /** The ledger of leases of this process. */
   readonly ledger: Ledger;
   readonly registry: Registry;
   readonly models: Models;
   readonly tracing: Tracing;
-  /** Of calls that hooks are asked about; absent: they are not traced. */
+  /** Traces calls that hooks ask about. Absent: they are not traced. */
   readonly calls?: CallTracing;
   readonly log: {
     info(fields: object, message: string): void;
@@ -55,19 +55,22 @@ export interface RunsDeps extends Deps {
 }
 
 export interface RunsConfig {
-  /** Where entries of tool calls wait for the audit log, in a folder for each database: others have workspaces of the same names. */
+  /**
+   * Folder where entries of tool calls wait for the audit log. It has a subfolder for each database, because workspaces
+   * of other databases can have the same names.
+   */
   readonly spoolFolder: string;
   readonly atOnce: number;
-  /** Hooks that are asked here, for each key. */
+  /** Hooks a second that this process accepts for each key. */
   readonly requestsPerSecond: number;
-  /** As of `WorkspaceSidecarConfig`. */
+  /** See `WorkspaceSidecarConfig`. */
   readonly leaseWaitMs?: number;
 }
 
 export interface Runs {
   readonly startRun: StartRun;
   readonly hooks: HookHost;
-  /** To be closed before anything it uses is undone. */
+  /** Must be closed before anything that it uses is undone. */
   readonly runner: Runner;
 }
 
@@ -112,7 +115,7 @@ export async function wireRuns(
   );
   exportGovernor(registry, governor);
   undo.push(() => governor.close(shipMs));
-  // Without a folder to write to there are no runs, and all else goes on: each run is refused with the reason.
+  // Without a writable folder there are no runs, and everything else works. Each run is refused with the reason.
   await governor
     .adopt()
     .catch((error: unknown) => log.error(loggable(error), 'what an earlier process recorded of its runs stays on disk'));
@@ -149,7 +152,7 @@ function countedModel(catalogue: Pick<ModelCatalogue, 'find'>, name: string): Co
   return found === null ? null : { provider: found.provider, model: found.name };
 }
 
-/** The conventions of telemetry want the provider beside each model. */
+/** The conventions of telemetry require the provider together with each model. */
 const namingProviders = (tracing: Tracing, catalogue: Pick<ModelCatalogue, 'find'>): Tracing => ({
   span: (operation, subject, attributes, work) => {
     const provider = catalogue.find(String(attributes['gen_ai.request.model']))?.provider;

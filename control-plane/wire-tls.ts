@@ -1,5 +1,5 @@
-// Puts together how sidecars are met with TLS: by an authority of the control plane's own, with the listener where they
-// enrol, or by certificates that somebody else gives; or not at all.
+// Builds the TLS settings for sidecars. Sources: an authority of the control plane itself with a listener for
+// enrolment, or certificates from an external source, or no TLS.
 import { hostname } from 'node:os';
 import { AppError } from '@tollgate/proto/contract';
 import type { Registry } from 'prom-client';
@@ -31,11 +31,14 @@ interface TlsDeps extends Pick<Deps, 'pool' | 'clock' | 'sealer'> {
 export interface Tls {
   /** Null: gRPC is in plain text. */
   readonly grpc: GrpcTls | null;
-  /** By which sidecars check this control plane, as PEM. Throws a refusal where there are none, or none at hand. */
+  /**
+   * The authorities, as PEM, that sidecars use to verify this control plane. Throws a refusal if there are none, or if
+   * they are temporarily not available.
+   */
   readonly authorities: () => Promise<string>;
-  /** Where sidecars enrol; null: nowhere, or not yet. */
+  /** The port where sidecars enrol. Null: there is no such port, or it does not listen yet. */
   readonly enrolPort: number | null;
-  /** Why sidecars cannot be met; null: all is well. */
+  /** Why sidecars cannot connect. Null: there is no problem. */
   readonly problem: string | null;
 }
 
@@ -80,7 +83,7 @@ function ownMaterial({ config, pool, clock }: TlsDeps, sealer: Deps['sealer']): 
   return createOwnMaterial({ find: () => tendAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
 }
 
-/** Where a certificate can have it. */
+/** Returns the name of the host if it is valid in a certificate. */
 const ownHostname = (): readonly string[] => (serverNamesProblem(hostname()) === null ? [hostname()] : []);
 
 interface Enrolment {

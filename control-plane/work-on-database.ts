@@ -1,5 +1,5 @@
-// What the operator's commands share that work on the database itself, where no control plane need run: it is found as `tollgate start`
-// finds it, and left when the work is done.
+// Shared code of the operator's commands that work directly on the database, without a running control plane. It finds
+// the database in the same way as `tollgate start` and disconnects when the work is done.
 import { resolve } from 'node:path';
 import { programVariables, readConfig } from '@tollgate/proto/contract';
 import type pg from 'pg';
@@ -23,7 +23,10 @@ interface Database {
   readonly connection: pg.PoolConfig;
 }
 
-/** Refused also where the configuration is wrong, or the database cannot be reached. `note`: what is worth a line beside the answer. */
+/**
+ * Also refused if the configuration is wrong or the database cannot be reached. `note` receives additional lines for
+ * the user.
+ */
 export async function workOnDatabase<T>(
   env: Readonly<Record<string, string | undefined>>,
   note: (line: string) => void,

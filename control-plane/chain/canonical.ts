@@ -1,7 +1,8 @@
-// Canonical JSON by RFC 8785: keys sorted by UTF-16 code units, no blanks, numbers as ECMAScript writes them. What the
-// chain is made over, so that any program with such a writer can check it. For what `JSON.parse` gives, without unpaired
-// surrogates; null for what is deeper than `depthMax`, and for a number that no double holds (1e400). Pure, and on the hot
-// path of taking entries in: hence not the contract's `canonicalJson`, which writes the same text of all else, and throws.
+// Canonical JSON by RFC 8785: keys sorted by UTF-16 code units, no white space, numbers as ECMAScript writes them. The
+// chain is computed over this form, so any program with such a writer can verify it. The input must be a result of
+// `JSON.parse` without unpaired surrogates. The result is null if the value is deeper than `depthMax`, or contains a
+// number that no double can represent (1e400). Pure. It is on the hot path of storing entries. For this reason it is
+// separate from `canonicalJson` of the contract, which writes the same text for all other values, and throws.
 import { quoteJson } from '@tollgate/proto/contract';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -38,12 +39,13 @@ function writeFields(fields: Fields, levels: number): string | null {
   return `{${text}}`;
 }
 
-/** Of what is written besides an object's own fields, or in their place: the key, and its value as JSON. */
+/** Values that are written in addition to an object's own fields, or in their place: the key, and the value as JSON. */
 type Stated = ReadonlyMap<string, string>;
 
 /**
- * Canonical JSON of the fields and what is `stated`, and of the fields save those named `apart`, in one pass; null
- * where one is too deep, or a number is none. `stated` always has the same keys, and goes before fields of the same name.
+ * Writes two texts in one pass: canonical JSON of the fields and of what is `stated`, and the same without the keys in
+ * `apart`. Null if a field is too deep, or a number is invalid. `stated` must always have the same keys. It takes
+ * precedence over fields of the same name.
  */
 export function writeTwice(
   fields: Fields,
@@ -73,7 +75,10 @@ interface Order {
   readonly sorted: readonly Member[];
 }
 
-/** Objects of entries have few shapes: their order is found by their keys as they stand. So many, whatever anybody sends. */
+/**
+ * Objects of entries have few shapes, so their sorted order is cached by their keys in the present order. The size of
+ * the cache is fixed, whatever callers send.
+ */
 const orders: (Order | undefined)[] = Array.from({ length: 256 });
 const statedOrders: (Order | undefined)[] = Array.from({ length: 64 });
 

@@ -1,10 +1,11 @@
-// A checkpoint says how many items a log holds and what its chain comes to, signed: the text is that of a C2SP
-// tlog-checkpoint in a signed note, save that the hash is the chain's value and no tree's root. Whoever keeps one can
-// tell later that nothing up to there was changed. Two more lines say when it was made and how long entries are kept.
+// A signed checkpoint states how many items a log contains and the value of its chain. The text is that of a C2SP
+// tlog-checkpoint in a signed note, except that the hash is the chain's value and not the root of a tree. With a stored
+// checkpoint, anyone can verify later that nothing up to that point was changed. Two additional lines state when it was
+// made and how long entries are kept.
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 
 export interface Checkpoint {
-  /** Which log: `tollgate.audit/<workspace>/<log id>`. It is the name of the log's keys, too. */
+  /** The log: `tollgate.audit/<workspace>/<log id>`. It is also the name of the log's keys. */
   readonly origin: string;
   readonly size: number;
   /** The value after that many items, 64 hex digits. */
@@ -22,18 +23,18 @@ interface Signature {
 
 export interface Note {
   readonly checkpoint: Checkpoint;
-  /** What is signed. */
+  /** The text that is signed. */
   readonly body: string;
   readonly signatures: readonly Signature[];
 }
 
-/** A checkpoint that somebody kept, and what to call it. */
+/** A stored checkpoint, and a name for it. */
 export interface Kept {
   readonly name: string;
   readonly note: Note;
 }
 
-/** A public key that a log's checkpoints may be signed by. */
+/** A public key that can sign a log's checkpoints. */
 export interface LogKey {
   readonly name: string;
   readonly id: string;
@@ -50,7 +51,7 @@ const idBytes = 4;
 const idOf = (name: string, publicKey: Uint8Array): string =>
   hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), ed25519, publicKey]), 'hex').slice(0, 2 * idBytes);
 
-/** Signed for the log by the key whose raw public half is given. */
+/** The note of the checkpoint, signed with the key whose raw public key is given. */
 export function signedNote(checkpoint: Checkpoint, publicKey: Uint8Array, sign: (body: string) => Uint8Array): string {
   const { origin } = checkpoint;
   const body = bodyOf(checkpoint);
@@ -65,7 +66,7 @@ const form =
   /^(tollgate\.audit\/[a-z0-9-]{1,40}\/[0-9a-f]{32})\n(0|[1-9]\d{0,15})\n([A-Za-z0-9+/]{43}=)\ntime (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)\nretention ([1-9]\d{0,4})\n$/;
 const signatureForm = /^— (\S{1,200}) ([A-Za-z0-9+/]+={0,2})$/;
 
-/** Null for what is no checkpoint of ours. */
+/** Null if the text is not a checkpoint of this format. */
 export function parseNote(text: string): Note | null {
   const split = text.indexOf('\n\n');
   if (split < 0 || !text.endsWith('\n')) return null;
@@ -78,7 +79,7 @@ export function parseNote(text: string): Note | null {
   if (origin === undefined || base64 === undefined || madeAt === undefined || signatures.includes(null)) return null;
   const chain = Buffer.from(base64, 'base64').toString('hex');
   const checkpoint = { origin, size: Number(size), chain, madeAt, retentionDays: Number(retention) };
-  // Base64 has spare bits, and times have days that there are not.
+  // The comparison rejects unused base64 bits that are not zero. The date check rejects days that do not exist.
   if (bodyOf(checkpoint) !== body || Number.isNaN(Date.parse(madeAt))) return null;
   return { checkpoint, body, signatures: signatures.filter((one) => one !== null) };
 }
@@ -90,11 +91,11 @@ function signatureOf(line: string): Signature | null {
   return { name, keyId: bytes.subarray(0, idBytes).toString('hex'), bytes: bytes.subarray(idBytes) };
 }
 
-/** `name+id+base64`, as C2SP's signed notes write a verifier's key. */
+/** `name+id+base64`, the format of a verifier's key in C2SP's signed notes. */
 export const logKeyText = (origin: string, publicKey: Uint8Array): string =>
   `${origin}+${idOf(origin, publicKey)}+${Buffer.concat([ed25519, publicKey]).toString('base64')}`;
 
-/** Null for what is no such key. */
+/** Null if the text is not such a key. */
 export function parseLogKey(text: string): LogKey | null {
   const [, name, id, base64] = /^([^+\s]{1,200})\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? [];
   const bytes = Buffer.from(base64 ?? '', 'base64');
@@ -109,7 +110,10 @@ const spkiPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 const publicKeyFrom = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: 'der', type: 'spki' });
 
-/** The key, of those given, that signed the note for its own log; null where none did, or one of them is claimed falsely. */
+/**
+ * The given key that signed the note for its own log. Null if no given key signed it, or if a signature that names a
+ * given key is invalid.
+ */
 export function signerOf({ checkpoint, body, signatures }: Note, keys: readonly LogKey[]): LogKey | null {
   let signer: LogKey | null = null;
   for (const { name, keyId, bytes } of signatures) {

@@ -1,23 +1,24 @@
-// The lines of an export of the chain, one for each item and one before and after them; each is canonical JSON, so that
-// an export has one form only and any byte that was changed shows. Pure; written by the export, read by the verifier.
+// The lines of an export of the chain: one for each item, one before them and one after them. Each line is canonical
+// JSON. An export therefore has only one form, and any changed byte is detected. Pure. The export writes the lines, and
+// the verifier reads them.
 import { canonicalOf } from './canonical.ts';
 import type { ShownGap } from './link.ts';
 
-/** The first line: of which log, and from where. */
+/** The first line: names the log and the start of the export. */
 export interface Heading {
   readonly format: typeof format;
   readonly origin: string;
-  /** The items of this export follow this many. */
+  /** The number of items before the first item of this export. */
   readonly after: number;
-  /** The chain's value there. */
+  /** The chain's value at that point. */
   readonly chain: string;
-  /** The checkpoint there, where everything before is out of retention; otherwise empty. */
+  /** The checkpoint at that point if everything before it is out of retention; otherwise empty. */
   readonly checkpoint: string;
 }
 
 export const format = 'tollgate audit chain v1';
 
-/** An entry that is out of retention while others about it are kept: all that the chain needs of it. */
+/** The data that the chain needs of an entry that is out of retention while items before it are kept. */
 interface Retired {
   readonly ts: string;
   readonly digest: string;
@@ -36,7 +37,7 @@ export type Line =
   | (Item & { readonly kind: 'retired'; readonly retired: Retired })
   | { readonly kind: 'checkpoint'; readonly note: string };
 
-/** `canonical`: of the entry as every answer shows it. */
+/** `canonical`: the entry as every answer shows it. */
 export const entryLine = ({ n, chain }: Item, canonical: string): string => `{"chain":"${chain}","entry":${canonical},"n":${n}}`;
 export const gapLine = ({ n, chain }: Item, canonical: string): string => `{"chain":"${chain}","gap":${canonical},"n":${n}}`;
 export const retiredLine = ({ n, chain }: Item, { ts, digest }: Retired): string =>
@@ -44,10 +45,10 @@ export const retiredLine = ({ n, chain }: Item, { ts, digest }: Retired): string
 export const headingLine = (heading: Heading): string => canonicalOf(heading) ?? '';
 export const checkpointLine = (note: string): string => canonicalOf({ checkpoint: note }) ?? '';
 
-/** More than entries ever have. */
+/** More than the depth of any entry. */
 const depthMax = 128;
 
-/** Null for what no export has for a line. */
+/** Null if the text is not a valid line of an export. */
 export function parseLine(text: string): Line | null {
   const value = parse(text);
   if (!isFields(value) || canonicalOf(value, depthMax) !== text) return null;
@@ -94,7 +95,7 @@ function entryFrom(entry: unknown, item: Item, text: string): Line | null {
   if (!isFields(entry) || !isText(entry['id']) || !isTime(entry['ts'])) return null;
   const blank = entryLine(item, '');
   const before = blank.indexOf(',"n":');
-  // The line is canonical, and so is what it holds.
+  // The line is canonical, so the entry inside it is canonical too.
   return { ...item, kind: 'entry', id: entry['id'], ts: entry['ts'], canonical: text.slice(before, text.length - blank.length + before) };
 }
 

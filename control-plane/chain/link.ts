@@ -1,26 +1,27 @@
-// The links of a workspace's chain. Each item of the log, an entry or a gap, has a digest of its number and its canonical
-// JSON as an export shows it; the value after it is a hash over the value before, its time and that digest. So the value after any
-// item stands for everything up to it, and an item that is out of retention can be left out by its time and digest alone.
-// Every input of a hash is text, a line for each part, the first saying what it is. Values and digests are 64 hex digits.
+// The links of a workspace's chain. Each item of the log (an entry or a gap) has a digest of its number and of its
+// canonical JSON as an export shows it. The value after the item is a hash over the value before, its time and that
+// digest. The value after any item therefore depends on all items up to it, and an item that is out of retention can be
+// replaced by its time and digest. Every input of a hash is text with one line for each part, and the first line states
+// its type. Values and digests are 64 hex digits.
 import { hash } from 'node:crypto';
 import { canonicalOf } from './canonical.ts';
 
 const sha256 = (text: string): string => hash('sha256', text, 'hex');
 
-/** `n`: its place, so that what is moved shows where it is now. */
+/** `n` is the number of the item, so that a moved item is detected. */
 export const digestOf = (n: number, canonical: string): string => sha256(`${n}\n${canonical}`);
 
-/** Before the first item. `beginsAfter`: items that were there before there was a chain. */
+/** The value before the first item. `beginsAfter`: the number of items that existed before the chain. */
 export const valueBefore = (origin: string, beginsAfter: number): string => sha256(`tollgate audit begin\n${origin}\n${beginsAfter}\n`);
 
-/** `ts`: when it was decided, as an export shows it. */
+/** `ts`: the time of the decision, as an export shows it. */
 export const valueAfterEntry = (before: string, ts: string, digest: string): string =>
   sha256(`tollgate audit entry\n${before}\n${ts}\n${digest}\n`);
 
 export const valueAfterGap = (before: string, receivedAt: string, digest: string): string =>
   sha256(`tollgate audit gap\n${before}\n${receivedAt}\n${digest}\n`);
 
-/** Records of a spool that never arrived, or could not be read back. */
+/** Records of a spool that never arrived, or that could not be read. */
 export interface ShownGap {
   readonly spoolId: string;
   readonly firstSequence: number;

@@ -1,16 +1,17 @@
-// What an export may lack for being out of retention, and no more: what is older than its last checkpoint says that entries
-// are kept, and, where that was raised since, what had gone by a signed checkpoint from before. Part of the verifier. Pure.
+// Checks which items an export may omit because they are out of retention: items that are older than the retention in
+// its last checkpoint permits. If the retention was raised later, items are also accepted that had already been removed
+// according to a signed checkpoint from before that. Part of the verifier. Pure.
 //
-// Which retention there was before only the verifier's own checkpoints can prove: all that the control plane knows lies in
-// the database, and whoever may write there can put back what it was told at any earlier time.
+// Only the verifier's own checkpoints can prove the earlier retention. Everything that the control plane knows is in
+// the database, and a person who can write there can restore any earlier content.
 import type { Checkpoint, Kept } from './checkpoint.ts';
 
-/** A retention that was raised, of which something is left out. */
+/** An earlier retention, before it was raised, under which items are omitted. */
 export interface EarlierRetention {
-  /** The checkpoint that says so. */
+  /** The name of the checkpoint that states it. */
   readonly name: string;
   readonly days: number;
-  /** Nothing younger was out of retention when that was made, ISO 8601. */
+  /** No younger item was out of retention when the checkpoint was made. ISO 8601. */
   readonly until: string;
 }
 
@@ -20,7 +21,7 @@ interface Before {
 }
 
 interface OutOfRetention {
-  /** Item `n`, or everything up to it, is left out; nothing of it is younger than `ts`. */
+  /** Item `n`, or everything up to it, is omitted. No part of it is younger than `ts`. */
   leftOut(n: number, ts: string): void;
   readonly isAny: boolean;
   /** `days`: how long entries are kept. */
@@ -28,12 +29,12 @@ interface OutOfRetention {
 }
 
 const dayMs = 86_400_000;
-/** An export may take its time, and retention goes on meanwhile. */
+/** An export can take long, and retention continues in the meantime. */
 const slackMs = 3_600_000;
 
 const untilOf = (madeAt: string, days: number): string => new Date(Date.parse(madeAt) - days * dayMs + slackMs).toISOString();
 
-/** `kept`: all checkpoints that the verifier was given. */
+/** `kept`: all checkpoints that were given to the verifier. */
 export function createOutOfRetention(beforeRaise: readonly Kept[], kept: readonly Kept[]): OutOfRetention {
   const befores = beforeRaise.map((one) => beforeOf(one, kept));
   const youngestOf = new Map<Before | null, string>();
@@ -54,7 +55,10 @@ export function createOutOfRetention(beforeRaise: readonly Kept[], kept: readonl
   };
 }
 
-/** Where another from before says more days, retention had been lowered: who had been promised those was not to lose them. */
+/**
+ * If another earlier checkpoint states more days, the retention had been lowered. The longer retention applies, because
+ * it had been promised.
+ */
 function beforeOf({ name, note: { checkpoint } }: Kept, kept: readonly Kept[]): Before {
   const { size, madeAt, retentionDays } = checkpoint;
   const others = kept.map(({ note }) => note.checkpoint).filter((other) => other.madeAt <= madeAt);

@@ -1,8 +1,8 @@
-// Checks an export of the chain, line by line, against what was kept: checkpoints and public keys. It needs nothing else,
-// and holds no line but the one at hand. Pure.
+// Verifies an export of the chain, line by line, against stored checkpoints and public keys. It needs nothing else, and
+// holds only the present line in memory. Pure.
 //
-// States: expecting the heading; following, each item being the one after the last; closed, by the checkpoint that ends
-// every export. The first thing that is wrong is the verdict, and nothing after it is looked at.
+// States: expecting the heading; following (each item must be the one after the last); closed, by the checkpoint that
+// ends every export. The first problem is the verdict, and no later line is checked.
 import { type Checkpoint, type Kept, type LogKey, parseNote, signerOf } from './checkpoint.ts';
 import { type Heading, type Line, parseLine } from './lines.ts';
 import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap, valueBefore } from './link.ts';
@@ -10,45 +10,48 @@ import { createOutOfRetention, type EarlierRetention } from './out-of-retention.
 
 export interface VerifyConfig {
   readonly kept: readonly Kept[];
-  /** Of these, such as were made before retention was raised: what was out of it by then may be missing. */
+  /** Checkpoints from before the retention was raised. Items that were out of retention at that time can be missing. */
   readonly beforeRaise: readonly Kept[];
-  /** Empty: signatures cannot be checked. */
+  /** Empty: signatures cannot be verified. */
   readonly keys: readonly LogKey[];
-  /** Overrules what the log's checkpoints say of it. */
+  /** Replaces the retention that the log's checkpoints state. */
   readonly retentionDays: number | null;
 }
 
 export type Verdict =
   | { readonly kind: 'sound'; readonly proven: Proven }
-  /** Something was changed, or the checkpoints are not of this log. */
+  /** An item was changed, or the checkpoints are not of this log. */
   | { readonly kind: 'refused'; readonly words: string }
-  /** What was given does not suffice to tell. */
+  /** The input is not sufficient for a verdict. */
   | { readonly kind: 'unusable'; readonly words: string };
 
 export interface Proven {
   readonly origin: string;
-  /** The chain begins with this export; what was there before has no proof. */
+  /** The chain begins with this export. There is no proof for items from before the chain. */
   readonly isBeginning: boolean;
-  /** Items after this one, up to and including `upTo`. */
+  /** The items after this number, up to and including `upTo`. */
   readonly after: number;
   readonly upTo: number;
   readonly entries: number;
   readonly gaps: number;
   readonly lostRecords: number;
   readonly retired: number;
-  /** Up to this item the log is as it was when the newest of the kept checkpoints was made; null where none was given. */
+  /**
+   * Up to this item, the log is the same as when the newest of the stored checkpoints was made; null if no checkpoint
+   * was given.
+   */
   readonly keptUpTo: number | null;
   readonly signaturesChecked: boolean;
   readonly checkpoint: Checkpoint;
-  /** How long entries are kept, and how long they were before, where something is left out by that. */
+  /** How long entries are kept, and the earlier retention under which items are omitted. */
   readonly retentionDays: number;
   readonly earlierRetention: readonly EarlierRetention[];
 }
 
 interface Verifier {
-  /** The verdict, as soon as there is one. */
+  /** Returns the verdict as soon as there is one. */
   take(line: Uint8Array): Verdict | null;
-  /** After the last line. `isTorn`: what followed it has no line end. */
+  /** Call after the last line. `isTorn`: the data after it has no line end. */
   end(isTorn: boolean): Verdict;
 }
 
@@ -90,13 +93,13 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
         return refused(`${name} is of another log: ${note.checkpoint.origin}; the export is of ${heading.origin}`);
       if (keys.length > 0 && signerOf(note, keys) === null) return refused(`${name} is not signed by a key that you gave`);
     }
-    // Of where this export begins they say nothing, nor of what it leaves out.
+    // Checkpoints from before the retention was raised that end before the start of the export prove nothing about it.
     const { after } = heading;
     anchors = anchors.filter((one) => one.note.checkpoint.size >= after || !beforeRaise.includes(one));
     return checkBase(heading) ?? checkAnchors();
   }
 
-  /** That nothing is hidden before the first item. */
+  /** Checks that no item is hidden before the first one. */
   function checkBase(line: Heading): Verdict | null {
     const { after, checkpoint } = line;
     if (checkpoint !== '') return checkSignedBase(checkpoint);
@@ -107,7 +110,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
       return unusable(
         `the export begins after item ${after}, and ${oldest.name} covers ${oldest.note.checkpoint.size}; export again with --after ${oldest.name}`,
       );
-    // Else whoever removed what is before would only have to begin later.
+    // Otherwise, after a removal of items at the start, an export that begins later would look valid.
     if (oldest?.note.checkpoint.size !== after)
       return unusable(
         `the export begins after item ${after}: of those before it says nothing, and no checkpoint that you gave ends there; export again without --after`,
@@ -125,7 +128,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
     if (keys.length === 0 && anchors.some((one) => one.note.checkpoint.size < at))
       return unusable(`what ${anchors[0]?.name} covers is out of retention in part; with --public-key the rest can be checked`);
     outOfRetention.leftOut(at, signed.madeAt);
-    // Of those before, nothing is left to compare.
+    // Items before the start are missing, so earlier checkpoints cannot be compared.
     while ((anchors[anchored]?.note.checkpoint.size ?? at) < at) anchored += 1;
     return null;
   }
@@ -209,7 +212,7 @@ export function createVerifier({ kept, beforeRaise, keys, retentionDays }: Verif
         `an item of ${judged.tooYoung} is left out as out of retention, which is ${days} days: it was removed, ` +
           'or went before retention was raised, for which --before-raise wants the last checkpoint from before',
       );
-    // What day it was, and how long entries are kept, is then the word of whoever wrote the file.
+    // Without signatures, the day and the retention are only the claim of the author of the file.
     if (keys.length === 0)
       return unusable('items are left out as out of retention; whether they were can be checked with --public-key only');
     earlierRetention = judged.earlier;

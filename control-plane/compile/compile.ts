@@ -1,6 +1,7 @@
-// Documents in, snapshot entries out. Pure: the same state gives the same bytes, whatever the order it was written in.
-// Documents were checked when they were written, so compiling cannot fail; a sidecar verifies all the same. Each entry is compiled
-// from what it is of alone, but for two: the settings and, of servers, what is admitted, which the workspace document bears on.
+// Compiles documents into snapshot entries. Pure: the same state gives the same bytes, in whatever order it was
+// written. Documents were checked when they were written, so compiling cannot fail. Sidecars verify the result anyway.
+// Each entry is compiled only from its own source. There are two exceptions, which depend on the workspace document:
+// the settings, and the admitted definitions of servers.
 import {
   bounds,
   capabilities,
@@ -43,7 +44,7 @@ export function compileSnapshot(state: WorkspaceState, defaults: PolicyDefaults)
   return [settingsEntry(state, defaults), ...compileParts(state), ...servers].sort(byKey);
 }
 
-/** The entries of what is listed, but for servers. */
+/** The entries of everything that is listed, except servers. */
 export const compileParts = ({
   documents,
   agents,
@@ -59,22 +60,22 @@ export const compileParts = ({
 export const settingsEntry = (state: SettingsState, defaults: PolicyDefaults): SnapshotEntry =>
   entry('settings', compileSettings(state, defaults));
 
-/** Digests travel only where they are asked for: there may be a thousand of a server. */
+/** Digests are included only if definitions are pinned, because a server can have a thousand of them. */
 export const serverEntry = ({ name, tools, target, admitted }: WorkspaceServer, pinned: boolean): SnapshotEntry =>
   entry(`server/${name}`, { name, tools, target, admitted: pinned ? admitted : [] } satisfies CompiledServer);
 
 const workspaceDocument = ({ documents }: Pick<WorkspaceState, 'documents'>): PolicyDocument =>
   documents.find(({ id }) => id.layer === 'workspace')?.document ?? {};
 
-/** Whether what is admitted of servers is in their entries. */
+/** Whether the entries of servers contain the admitted definitions. */
 export const isPinned = (state: Pick<WorkspaceState, 'documents'>): boolean => workspaceDocument(state).toolDefinitions === 'pinned';
 
 const entry = (key: string, value: object): SnapshotEntry => ({ key, value: Buffer.from(JSON.stringify(value), 'utf8') });
 
-// Code unit order, whatever the locale of the machine.
+// Sorts by code units, independent of the locale of the machine.
 export const byKey = (a: { readonly key: string }, b: { readonly key: string }): number => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0);
 
-/** Of the documents, that of the workspace alone bears on them. */
+/** Of the documents, only that of the workspace affects settings. */
 type SettingsState = Pick<WorkspaceState, 'workspace' | 'workspaceId' | 'frozen' | 'documents'>;
 
 export function compileSettings(state: SettingsState, defaults: PolicyDefaults): CompiledSettings {
@@ -99,7 +100,7 @@ export function compileSettings(state: SettingsState, defaults: PolicyDefaults):
   };
 }
 
-/** Of the section of the workspace document, or of a draft of it. */
+/** Compiles the section of the workspace document, or a draft of it. */
 export function compileRedaction(section: RedactionDocument | undefined): CompiledRedaction {
   if (section === undefined) return plainRedaction;
   const { kinds = {}, patterns = {}, allow = [], exceptions = {} } = section;
@@ -122,7 +123,7 @@ function compileToolNames(section: ToolNamesDocument = {}): CompiledToolNames {
 
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The document in the order the contract fixes, without what is inert. */
+/** The document in the order that the contract defines, without parts that have no effect. */
 export function compileDocument(id: DocumentId, document: PolicyDocument): CompiledDocument {
   return {
     id,
@@ -148,9 +149,9 @@ function compileTiers(rules: TierRulesDocument): TierRules {
   });
 }
 
-/** Null where the rule says nothing: an `override` covers only fields that its rule sets. */
+/** Null if the rule has no effect: an `override` covers only fields that its rule sets. */
 function compileRule(stored: Rule | undefined): Rule | null {
-  // What a later version has written, and what it says of it is not known here.
+  // Removes what a later version has written and this version does not know.
   const rule = stored === undefined ? {} : loweredRule(stored, (need) => !capabilities.includes(need), policyNeeds);
   const { permission, rateLimit, transform, override } = rule;
   if (permission === undefined && rateLimit === undefined && transform === undefined) return null;
@@ -162,7 +163,9 @@ function compileRule(stored: Rule | undefined): Rule | null {
   };
 }
 
-/** Caps clamped to their bounds: creating and PUT take any integer, and a run is held to what PATCH would allow. */
+/**
+ * Caps are clamped to their bounds. Create and PUT accept any integer, but a run is limited to what PATCH would permit.
+ */
 export function compileAgent(agent: Agent): CompiledAgent {
   const cap = (field: keyof typeof capBounds): number => clamp(agent[field], capBounds[field]);
   return {

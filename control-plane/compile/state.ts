@@ -1,11 +1,12 @@
-// What a workspace is at one revision, as the compiler takes it. `store/workspace-state.ts` reads it in one transaction.
+// The state of a workspace at one revision, as input of the compiler. `store/workspace-state.ts` reads it in one
+// transaction.
 import type { CompiledServer, Permission, Role, Tier } from '@tollgate/proto/contract';
 import type { Agent } from '../domain/agents/agent.ts';
 import type { StoredDocument } from '../domain/policies/policy.ts';
 
 export interface WorkspaceState {
   readonly workspace: string;
-  /** Its random id: 32 hex digits. */
+  /** The random id of the workspace: 32 hex digits. */
   readonly workspaceId: string;
   readonly epoch: string;
   readonly revision: number;
@@ -13,13 +14,16 @@ export interface WorkspaceState {
   readonly documents: readonly StoredDocument[];
   readonly agents: readonly Agent[];
   readonly members: readonly { readonly uid: string; readonly email: string; readonly role: Role }[];
-  /** Every key that is not revoked and whose member is still one; expired ones may be among them. */
+  /** All keys that are not revoked and whose member still exists. Expired keys can be included. */
   readonly keys: readonly WorkspaceKey[];
   readonly servers: readonly WorkspaceServer[];
 }
 
 export interface WorkspaceServer extends CompiledServer {
-  /** Where it is and what it is sent, as a digest: whoever was led to one must not go on to another. */
+  /**
+   * A digest of the server's address and of what is sent to it. A caller that was given one definition must not be
+   * connected to another.
+   */
   readonly definition: string;
 }
 
@@ -28,7 +32,7 @@ export interface WorkspaceKey {
   readonly hash: string;
   readonly scopes: readonly string[];
   readonly uid: string | null;
-  /** That of the member, or for a service key of the member who made it. */
+  /** The role of the member, or for a service key the role of the member who made it. */
   readonly role: Role;
   readonly expiresAt: Date | null;
   readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
@@ -40,20 +44,23 @@ export interface Touched {
   readonly key: string;
 }
 
-/** What a workspace is now, to whoever holds an earlier revision of it, or nothing. */
+/** The present state of a workspace, for a reader that holds an earlier revision, or none. */
 export type WorkspaceRead =
   | {
       readonly kind: 'whole';
       readonly state: WorkspaceState;
-      /** All that was touched after this revision… */
+      /** `touched` contains everything that was touched after this revision. */
       readonly touchedSince: number;
-      /** …in its order. */
+      /** In the order of revisions. */
       readonly touched: readonly Touched[];
     }
-  /** `state` lists only what was touched at that revision or later: what is not in it is no more. */
+  /**
+   * `state` lists only entries that were touched at that revision or later. A touched entry that is missing from it no
+   * longer exists.
+   */
   | { readonly kind: 'changes'; readonly state: WorkspaceState; readonly touched: readonly Touched[] };
 
-/** What the operator sets for the whole control plane. */
+/** The operator's settings for the whole control plane. */
 export interface PolicyDefaults {
   readonly defaultPermission: Permission;
   readonly windowSeconds: number;

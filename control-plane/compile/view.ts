@@ -1,20 +1,20 @@
-// Which entries of a workspace one sidecar may hold. A process decides for any caller and holds everything. A library
-// lives inside the agent: it holds no key hashes, its own key only, of the members those its key may name, and no address
-// of a tool server.
+// Determines which entries of a workspace one sidecar can hold. A process decides for any caller and holds everything.
+// A library is part of the agent. It holds no key hashes, only its own key, only the members that its key can name, and
+// no address of a tool server.
 import { type CompiledDocument, hasScope, isEntryKnown, loweredDocument, type Needs } from '@tollgate/proto/contract';
 import type { SnapshotEntry } from './compile.ts';
 import type { WorkspaceKey, WorkspaceServer } from './state.ts';
 
 export type View = ({ readonly form: 'process' } | { readonly form: 'library'; readonly keyId: string }) & {
-  /** Capabilities that policy may need and its sidecar has not; absent: none. */
+  /** Capabilities that policy can need and that the sidecar lacks; absent: it lacks none. */
   readonly lacks?: readonly string[];
 };
 
-/** A name for the view: sidecars with the same one hold the same bytes. */
+/** A name for the view. Sidecars with the same name hold the same bytes. */
 export const viewKey = (view: View): string =>
   [view.form === 'process' ? 'process' : `library/${view.keyId}`, ...(view.lacks ?? [])].join(' ');
 
-/** Entries are seen by part: a library sees some parts whole, and of others single entries. */
+/** Visibility is defined by part. A library sees some parts completely, and only single entries of others. */
 export type ViewPart = 'common' | 'people' | 'keys' | 'servers';
 
 export function viewPartOf(key: string): ViewPart {
@@ -23,21 +23,21 @@ export function viewPartOf(key: string): ViewPart {
   return key.startsWith('member/') || key.startsWith('document/user:') ? 'people' : 'common';
 }
 
-/** Whether a library with that key may decide for anybody. */
+/** Whether a library with that key can decide for any subject. */
 export const seesPeople = (own: WorkspaceKey | undefined): boolean => own !== undefined && hasScope(own.scopes, 'govern.impersonate');
 
-/** Of the people, those entries that any other library sees, whether or not there are such entries. */
+/** The keys of the entries of people that any other library sees. The entries need not exist. */
 export const ownPeople = (own: WorkspaceKey | undefined): readonly string[] =>
   own === undefined || own.uid === null
     ? []
     : [`member/${own.uid}`, ...['organisation', 'self'].map((part) => `document/user:${own.uid}:${part}`)];
 
-/** A library calls no server: of those that ask for scopes, which; null: of this one nothing. */
+/** A library calls no server. It sees only which tools require scopes; null: it sees nothing of this server. */
 export function serverForLibrary({ name, tools }: WorkspaceServer): SnapshotEntry | null {
   return tools.length === 0 ? null : { key: `server/${name}`, value: Buffer.from(JSON.stringify({ name, tools }), 'utf8') };
 }
 
-/** Its own key as a library holds it: it knows the secret, and there is no need for the hash. */
+/** The library's own key without the hash. The library knows the secret and does not need the hash. */
 export function keyForLibrary(entry: SnapshotEntry, id: string): SnapshotEntry {
   const compiled: unknown = JSON.parse(entry.value.toString('utf8'));
   return {
@@ -46,11 +46,11 @@ export function keyForLibrary(entry: SnapshotEntry, id: string): SnapshotEntry {
   };
 }
 
-/** An entry for who lacks some capabilities; null: it is not sent. */
+/** The entry for a sidecar that lacks some capabilities; null: it is not sent. */
 export function loweredEntry(entry: SnapshotEntry, lacks: ReadonlySet<string>, needs: Needs): SnapshotEntry | null {
   if (!isEntryKnown(entry.key, lacks, needs)) return null;
   if (!entry.key.startsWith('document/')) return entry;
-  // Our own: `compileDocument` has written it.
+  // Our own document, written by `compileDocument`.
   const document = JSON.parse(entry.value.toString('utf8')) as CompiledDocument;
   return { key: entry.key, value: Buffer.from(JSON.stringify(loweredDocument(document, lacks, needs)), 'utf8') };
 }

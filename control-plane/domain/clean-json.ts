@@ -1,8 +1,8 @@
-// JSON that PostgreSQL can take and that no later reader trips over: no NUL, no unpaired surrogate, no number beyond doubles,
-// no great depth.
+// Makes JSON that PostgreSQL can store and that later readers can process: no NUL, no unpaired surrogate, no number
+// beyond doubles, limited depth.
 import { bounds } from '@tollgate/proto/contract';
 
-/** A little more than a caller's own JSON may have, since it stands inside an entry. */
+/** Slightly more than the limit for a caller's own JSON, because that JSON is nested in an entry. */
 export const depthMax = bounds.jsonDepth + 8;
 
 const suspicious = /[\0\p{Cs}]/u;
@@ -11,10 +11,12 @@ const surrogate = /\p{Cs}/gu;
 
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
-/** Whether `cleanJson` would find all characters good in what `text` is JSON of. */
+/** Whether `cleanJson` would accept all characters of the value whose JSON is `text`. */
 export const isCleanText = (text: string): boolean => !suspiciousEscape.test(text);
 
-/** A copy that can be stored; `marks` receives the kind of each repair: `nul`, `surrogate`, `number`, `depth`. */
+/**
+ * Returns a copy that can be stored. `marks` receives the kind of each repair: `nul`, `surrogate`, `number`, `depth`.
+ */
 export function cleanJson(value: unknown, marks: Set<string>, depth = 0): unknown {
   if (typeof value === 'string') return cleanText(value, marks);
   if (typeof value === 'number' && !Number.isFinite(value)) {
@@ -27,7 +29,7 @@ export function cleanJson(value: unknown, marks: Set<string>, depth = 0): unknow
     return null;
   }
   if (Array.isArray(value)) return value.map((item) => cleanJson(item, marks, depth + 1));
-  // From entries, so that a key such as `__proto__` stays a key.
+  // Built from entries, so that a key such as `__proto__` stays a normal key.
   return Object.fromEntries(Object.entries(value).map(([key, child]) => [cleanText(key, marks), cleanJson(child, marks, depth + 1)]));
 }
 

@@ -1,4 +1,4 @@
-// ISO 8601 date-times as callers write them.
+// Parses ISO 8601 date-times as callers write them.
 const form =
   /^(?!0000)(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(?:Z|[+ -](?:0\d|1[0-4]):?[0-5]\d)?)?$/i;
 
@@ -6,8 +6,8 @@ const firstMs = Date.parse('0001-01-01T00:00:00.000Z');
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
 /**
- * The instant, or null when the text is none. Without an offset: UTC. A blank stands for the `+` that it was before a
- * query string was decoded.
+ * Returns the instant, or null if the text is not a valid one. Without an offset: UTC. A blank is read as the `+` that
+ * it was before the query string was decoded.
  */
 export function parseInstant(text: string): Date | null {
   const parts = form.exec(text);
@@ -15,13 +15,13 @@ export function parseInstant(text: string): Date | null {
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = ''] = parts;
   const date = `${year}-${month}-${day}`;
   const local = new Date(`${date}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0').slice(0, 3)}Z`);
-  // The 30th of February would roll over into March.
+  // The 30th of February would become a day in March.
   if (Number.isNaN(local.getTime()) || local.toISOString().slice(0, 10) !== date) return null;
   const instant = new Date(local.getTime() - offsetMs(text));
   return isInstant(instant.getTime()) ? instant : null;
 }
 
-/** Year 0 has no name in ISO 8601 for us, and what comes after 9999 needs a sign: the database takes neither. */
+/** This program has no ISO 8601 form for year 0, and years after 9999 need a sign. The database accepts neither. */
 export const isInstant = (ms: number): boolean => ms >= firstMs && ms <= lastMs;
 
 export const instantWords = 'must be an ISO 8601 date-time such as 2026-06-25T12:00:00Z';

@@ -1,11 +1,11 @@
-// The refusals of this program, in words. Codes are the contract's.
+// The refusals of this program, with their messages. The contract defines the codes.
 import { AppError } from '@tollgate/proto/contract';
 import type { Problem } from './shape.ts';
 
-/** What a check of something from outside found. */
+/** The result of a check of external input. */
 export type Checked<T> = { readonly value: T } | { readonly problems: readonly Problem[] };
 
-/** The value, or a refusal with every problem. */
+/** Returns the value, or throws a refusal with every problem. */
 export function accepted<T>(checked: Checked<T>): T {
   if ('problems' in checked) throw invalid(checked.problems);
   return checked.value;
@@ -15,16 +15,16 @@ export function refuseIfAny(problems: readonly Problem[]): void {
   if (problems.length > 0) throw invalid(problems);
 }
 
-/** A request can hold 90,000 mistakes, each as long as the request: what is answered of them stays readable. */
+/** A request can contain 90,000 mistakes, each as long as the request. These limits keep the answer readable. */
 const shownMax = { lines: 100, line: 500, message: 400 } as const;
 
-/** Some of the lines, and how many more there are. */
+/** Returns some of the lines, and how many more there are. */
 export const shownLines = (lines: readonly string[]): readonly string[] => [
   ...lines.slice(0, shownMax.lines).map((line) => cut(line, shownMax.line)),
   ...(lines.length > shownMax.lines ? [`and ${lines.length - shownMax.lines} more`] : []),
 ];
 
-/** What is wrong matters more than all of where. */
+/** The message has priority over the full path. */
 function lineOf({ path, message }: Problem): string {
   const said = cut(message, shownMax.message);
   return `${cut(path, shownMax.line - 1 - said.length)} ${said}`;
@@ -32,10 +32,10 @@ function lineOf({ path, message }: Problem): string {
 
 const cut = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max - 1)}…`);
 
-/** Every problem with its place. */
+/** A refusal that names every problem with its place. */
 export const invalid = (problems: readonly Problem[]): AppError => placed('bad_request', problems);
 
-/** A write that would weaken what somebody above has set: the places. */
+/** A refusal of a write that would weaken a stricter setting of a higher authority. It names the places. */
 export const looser = (problems: readonly Problem[]): AppError => placed('forbidden', problems);
 
 export const badRequest = (publicMessage: string): AppError => new AppError({ code: 'bad_request', publicMessage });

@@ -1,5 +1,5 @@
-// What a value may be, said once: a shape checks a value, names every problem with its place, and is the JSON Schema
-// that the API document shows for it.
+// Defines once which values are permitted. A shape checks a value, names every problem with its place, and provides the
+// JSON Schema for the API document.
 import { bounds, childPath, keyedPath } from '@tollgate/proto/contract';
 
 export interface Problem {
@@ -34,7 +34,7 @@ export const integer = (min: number, max: number): Shape => ({
   schema: { type: 'integer', minimum: min, maximum: max },
 });
 
-/** An object of these fields and no others, all optional. */
+/** An object with only these fields, all optional. */
 export const fields = (shapes: Readonly<Record<string, Shape>>): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path, 'must be an object');
@@ -55,11 +55,11 @@ interface Keys {
   readonly problem: (key: string) => string | null;
   readonly schema: JsonSchema;
   readonly max: number;
-  /** `path["key"]` even where the key looks like a field. */
+  /** Uses `path["key"]` even if the key looks like a field. */
   readonly inBrackets?: true;
 }
 
-/** An object of free keys. */
+/** An object with free keys. */
 export const entries = (keys: Keys, shape: Shape): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path, 'must be an object');
@@ -74,7 +74,7 @@ export const entries = (keys: Keys, shape: Shape): Shape => ({
   schema: { type: 'object', maxProperties: keys.max, propertyNames: keys.schema, additionalProperties: shape.schema },
 });
 
-/** A string of at most `max` characters of which `say` has nothing to say. */
+/** A string of at most `max` characters for which `say` returns null. */
 export const text = (max: number, say: (value: string) => string | null): Shape => ({
   check: (value, path) => {
     const wrong =
@@ -97,7 +97,7 @@ export const list = (max: number, item: Shape): Shape => ({
   schema: { type: 'array', maxItems: max, items: item.schema },
 });
 
-/** An object of these fields and no others; `required` ones must be there. */
+/** An object with only these fields; the `required` ones must be present. */
 export const record = (shapes: Readonly<Record<string, Shape>>, required: readonly string[]): Shape => ({
   check: (value, path) => {
     if (!isObject(value)) return problem(path === '' ? 'body' : path, 'must be an object');
@@ -118,7 +118,7 @@ export const record = (shapes: Readonly<Record<string, Shape>>, required: readon
   },
 });
 
-/** One of several shapes; `choose` says which a value is held to. */
+/** One of several shapes; `choose` returns the shape for a value. */
 export const either = (choose: (value: unknown) => Shape, ...all: readonly Shape[]): Shape => ({
   check: (value, path) => choose(value).check(value, path),
   schema: { anyOf: all.map(({ schema }) => schema) },

@@ -1,11 +1,11 @@
-// Explains a call from a workspace's state, by the same index a sidecar builds from the same bytes.
+// Explains a call from a workspace's state, with the same index that a sidecar builds from the same bytes.
 import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
 import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/decide';
 import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 import { indexOf } from './index-of.ts';
 
 export interface ExplainQuestion {
-  /** A member's uid or `apikey:<id>`; or a role alone. */
+  /** A member's uid or `apikey:<id>`. A role can be given instead. */
   readonly sub?: string;
   readonly role?: Role;
   readonly agentType: string;
@@ -13,12 +13,12 @@ export interface ExplainQuestion {
   readonly tool: string;
 }
 
-/** Null where `sub` is nobody in this workspace. */
+/** Null if `sub` does not exist in this workspace. */
 export function explainCall(state: WorkspaceState, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
   const subject = subjectOf(state, question);
   if (subject === null) return null;
   const { agentType, tier, tool } = question;
-  // Of ten thousand users' documents it takes one user's.
+  // Selects the documents of one user among those of perhaps ten thousand users.
   const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
   const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
   return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool });

@@ -4,7 +4,7 @@ import { buildIndex, type Index, verifySnapshot } from '@tollgate/sidecar/decide
 import { compileSnapshot } from '../compile/compile.ts';
 import type { PolicyDefaults, WorkspaceState } from '../compile/state.ts';
 
-/** The index of a workspace as every sidecar of form `process` has it. */
+/** The index of a workspace that every sidecar of form `process` has. */
 export function indexOf(state: WorkspaceState, defaults: PolicyDefaults): Index {
   const entries = compileSnapshot(state, defaults);
   const verified = verifySnapshot(

@@ -1,5 +1,5 @@
-// What was found out for a key that the audit log gave, so that it is not found out again for the next entry. Sidecars write the log, so
-// keys are bounded in number and in characters: at either bound all are forgotten.
+// Caches what was computed for a key from the audit log, for the next entries with the same key. Sidecars write the
+// log, so the number of keys and their total characters are bounded. At either bound, the cache is cleared.
 
 interface Kept<T> {
   getOr(key: string, make: () => T): T;

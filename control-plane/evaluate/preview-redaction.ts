@@ -1,4 +1,4 @@
-// What a value becomes where policy redacts, by the same redactor that a sidecar has, and of the same JSON.
+// Shows how policy redacts a value. It uses the same redactor as a sidecar, on the same JSON.
 import { canonicalJson } from '@tollgate/proto/contract';
 import { keptKinds } from '@tollgate/sidecar/decide';
 import { createNumbers, type PlacedFinding, redactorFor } from '@tollgate/sidecar/redact';
@@ -10,7 +10,7 @@ export interface Preview {
   readonly findings: readonly PlacedFinding[];
 }
 
-/** Numbers begin anew: nothing is known of other values. */
+/** Numbers start from the beginning, because other values are not known. */
 export function previewRedaction(
   section: RedactionDocument | undefined,
   { value, tool }: Pick<PreviewQuestion, 'value' | 'tool'>,

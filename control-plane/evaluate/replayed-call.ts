@@ -1,6 +1,7 @@
-// What an entry of the audit log tells of the call behind it, for whoever decides or counts it again. An entry that was
-// mended, or is of a chain whose hops it does not name in full, is read as far as it goes and called approximate. So is one that names its
-// caller at a greater length than any door takes: calls are kept, and a sidecar may have written anything.
+// Reads from an entry of the audit log the call behind it, to decide or count it again. An entry is read as far as
+// possible and marked as approximate if it was repaired, or if its chain has hops that it does not name in full. The
+// same applies if a text that names the caller is longer than any sidecar accepts. Calls are cached, and a sidecar can
+// write anything.
 import { isReasonCode, isRole, isTier, ownText, parseAgentType, type ReasonCode, type Tier } from '@tollgate/proto/contract';
 import type { ReplayedCaller, ReplayedHop } from '@tollgate/sidecar/decide';
 import type { WorkspaceState } from '../compile/state.ts';
@@ -8,14 +9,14 @@ import { isObject } from '../domain/shape.ts';
 
 /** A `PreToolUse` entry as the store reads it. */
 export interface ReplayedEntry {
-  /** As the API shows it. */
+  /** The id that the API shows. */
   readonly id: string;
   readonly ts: Date;
   readonly tool: string;
   readonly decision: 'allow' | 'deny';
   readonly agentName: string;
   readonly sub: string;
-  /** The rest of it, without the input. */
+  /** The other fields, without the input. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
@@ -27,22 +28,22 @@ export interface ReplayedCall {
   readonly reason: string;
   readonly agent: string;
   readonly tier: Tier;
-  /** As the entry has it: `agent:<id>` for a delegated call. */
+  /** As in the entry: `agent:<id>` for a delegated call. */
   readonly sub: string;
   readonly code: ReasonCode | null;
-  /** Null where the entry does not say who called. */
+  /** Null if the entry does not name the caller. */
   readonly caller: ReplayedCaller | null;
-  /** Something had to be guessed. */
+  /** A part of the call was guessed. */
   readonly approximate: boolean;
   readonly policyAgeMs: number;
   readonly outage: boolean;
 }
 
-/** Who is known today, for what an entry leaves open. */
+/** The present agents, roles and keys, for information that an entry lacks. */
 export interface Known {
   readonly agentNames: ReadonlySet<string>;
   readonly roles: ReadonlyMap<string, ReplayedCaller['role']>;
-  /** Keys that fix the tier of whoever calls with them. */
+  /** Keys that pin the tier of their callers. */
   readonly pinningKeys: ReadonlySet<string>;
 }
 
@@ -70,19 +71,19 @@ export function replayedCall(entry: ReplayedEntry, known: Known): ReplayedCall {
     sub,
     code: isReasonCode(code) ? code : decision === 'allow' ? 'allowed' : null,
     caller,
-    // What would have been asked after these two is not in the entry.
+    // For these two codes, the entry does not contain the checks that would have followed.
     approximate: approximate || code === 'agent_unknown' || code === 'outage',
     policyAgeMs: typeof fields['policyAgeMs'] === 'number' ? fields['policyAgeMs'] : 0,
     outage: fields['outage'] === true,
   };
 }
 
-/** Of each text, and of the chain above the caller. */
+/** Maximum length of each text, and of the chain above the caller. */
 const max = { characters: 512, hops: 64 } as const;
 
 function textOf(value: unknown): string {
   if (typeof value !== 'string' || value.length <= max.characters) return typeof value === 'string' ? value : '';
-  // Not half of a character, and no reference to the whole text.
+  // Does not cut a surrogate pair, and keeps no reference to the whole text.
   return ownText(value.slice(0, max.characters).replace(/[\uD800-\uDBFF]$/, ''));
 }
 
@@ -98,7 +99,7 @@ interface Found {
 function callerOf({ sub, agentName, fields }: ReplayedEntry, known: Known): Found {
   const origin = textOf(fields['originSub']) || sub;
   const role = isRole(fields['role']) ? fields['role'] : known.roles.get(origin);
-  // A delegated call of an unknown origin: nobody whose documents could be read.
+  // A delegated call of unknown origin. There is no subject whose documents could be read.
   if (role === undefined || origin === '' || (origin === sub && sub.startsWith('agent:'))) return { caller: null, approximate: true };
   const tier = tierOf(fields);
   const keyId = textOf(fields['keyId']);
@@ -120,7 +121,7 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: Known): Foun
       registered: known.agentNames.has(name),
     }),
   );
-  // A claimed chain has one client and tier; of one we saw, an entry names those of its last hop only.
+  // A claimed chain has one client and one tier. For an observed chain, an entry names only those of its last hop.
   const certain = type !== null && type.tier === tier && isRole(fields['role']);
   const told = ancestors.length === 0 || (fields['chainClaimed'] === true && !known.pinningKeys.has(keyId));
   return {
@@ -129,13 +130,13 @@ function callerOf({ sub, agentName, fields }: ReplayedEntry, known: Known): Foun
   };
 }
 
-/** Those above the caller. */
+/** The names of the hops above the caller. */
 function chainOf(fields: ReplayedEntry['fields']): readonly string[] {
   const chain = fields['chain'];
   return Array.isArray(chain) ? chain.slice(0, -1).filter((name) => typeof name === 'string') : [];
 }
 
-/** What a claimed chain's hops were claimed with; a library's agents have the client of their root. */
+/** The client that was claimed for the hops of a claimed chain. Agents of a library have the client of their root. */
 const chainClient = (fields: ReplayedEntry['fields'], client: string, last: ReplayedHop): string =>
   fields['chainClaimed'] === true ? client : last.client;
 

@@ -1,5 +1,5 @@
-// A workspace's documents for deciding replayed calls. Each is compiled and indexed when a call first asks for it,
-// so that a workspace of ten thousand users costs no more than the few that called.
+// A workspace's documents, to decide replayed calls. Each document is compiled and indexed at its first use. A
+// workspace of ten thousand users then costs no more than the few users who called.
 import { documentKey } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument, type ReplayedPolicy } from '@tollgate/sidecar/decide';
 import { compileDocument, compileSettings } from '../compile/compile.ts';

@@ -1,10 +1,11 @@
-// What a draft would have decided of replayed calls, next to what the documents of today say of them. Both sides are
-// decided by the sidecars' evaluator and count limits of their own over the recorded times, so that what differs is due
-// to the draft alone. Pure; whoever feeds it holds the clock and the time it may take. Calls come oldest first.
+// Compares what a draft would decide for replayed calls with what the present documents decide. Both sides use the
+// sidecars' evaluator and count separate limits over the recorded times, so all differences are due to the draft. Pure;
+// the caller controls the clock and the time limit. Calls must come oldest first.
 //
-// States: `before` and `after` are the two sides, each with callers it has bound and windows it has counted; `groups`
-// gathers what differs and `totals` counts it. Callers and groups are bounded: callers are forgotten and bound anew,
-// groups beyond the bound are counted in the totals only, and said to be cut.
+// State: `before` and `after` are the two sides, each with the callers that it has bound and the windows that it has
+// counted. `groups` collects the differences, and `totals` counts them. Callers and groups are bounded. Callers are
+// forgotten and bound again. Groups above the bound are counted in the totals only, and the result says that groups
+// were cut.
 import type { ReasonCode, Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
@@ -29,7 +30,7 @@ interface Example {
   readonly id: string;
   readonly ts: string;
   readonly sub: string;
-  /** Reasons: of the entry, by the documents of today, by the draft. */
+  /** Reasons: from the entry, from the present documents, and from the draft. */
   readonly recorded: string;
   readonly before: string;
   readonly after: string;
@@ -40,7 +41,7 @@ export interface Group extends Standing {
   readonly agent: string;
   readonly tool: string;
   readonly tier: Tier;
-  /** Where all of its calls are of one. */
+  /** Present if all calls of the group have the same subject. */
   readonly sub?: string;
   readonly count: number;
   readonly examples: readonly Example[];
@@ -48,10 +49,10 @@ export interface Group extends Standing {
 
 export interface Comparison {
   readonly entries: number;
-  /** Refused before policy was asked: so are they by any draft. */
+  /** Refused before policy was evaluated. Any draft would refuse them too. */
   readonly notPolicy: number;
   readonly approximate: number;
-  /** Recorded otherwise than the documents of today decide. */
+  /** Calls whose recorded decision differs from that of the present documents. */
   readonly drift: number;
   readonly newly: Readonly<Record<Change, number>>;
   readonly groups: readonly Group[];
@@ -59,22 +60,22 @@ export interface Comparison {
 }
 
 export interface Simulation {
-  /** Counts the call in the limits of both sides, and nowhere else. */
+  /** Counts the call only in the limits of both sides. */
   warmUp(call: ReplayedCall): void;
   take(call: ReplayedCall): void;
   compare(): Comparison;
 }
 
-/** `characters`: of the keys that are kept, which are as long as the names in the log. */
+/** `characters`: the total length of the stored keys. Keys are as long as the names in the log. */
 const groupsMax = { entries: 10_000, characters: 8 * 1_048_576 };
 const groupsShown = 500;
 const examplesMax = 3;
 const callersMax = { entries: 10_000, characters: 8 * 1_048_576 };
 
-/** Calls, after which windows that nothing is charged to any more are forgotten. */
+/** After this number of calls, windows without charges are removed. */
 const sweepEvery = 10_000;
 
-/** Codes of calls that got as far as documents: any other refusal stands whatever documents say. */
+/** Codes of calls that reached the documents. Any other refusal is independent of documents. */
 const byDocuments: readonly (ReasonCode | null)[] = [
   'allowed',
   'policy_denied',
@@ -85,7 +86,7 @@ const byDocuments: readonly (ReasonCode | null)[] = [
 ];
 
 interface OpenGroup extends Omit<Group, 'sub' | 'count' | 'examples'> {
-  /** Null once there were several. */
+  /** Null if there were several subjects. */
   sub: string | null;
   count: number;
   readonly examples: Example[];
@@ -103,7 +104,7 @@ export function createSimulation(today: ReplayedPolicy, draft: ReplayedPolicy): 
     newly[change] += 1;
     const { reason: from, place: fromPlace } = wordsOf(change, was);
     const { reason: to, place: toPlace } = wordsOf(change, is);
-    // A denial that falls is known by the rule that denies today.
+    // A denial that disappears is identified by the rule that denies at present.
     const { layer, part, document, path } = change === 'allowed' ? fromPlace : toPlace;
     const { agent, tool, tier, sub } = call;
     const key = JSON.stringify([change, agent, tool, tier, document, path]);
@@ -194,7 +195,7 @@ function createSide(policy: ReplayedPolicy): Side {
   };
 }
 
-/** The door that made the call could not take a changed input: where documents redact, it is denied. */
+/** The sidecar could not apply a changed input. If documents require redaction, the call is denied. */
 function unredactable(decision: Decision): Decision {
   if (decision.decision === 'deny' || decision.transform === 'log') return decision;
   return {
@@ -208,7 +209,7 @@ function unredactable(decision: Decision): Decision {
 
 const noneOf = (set: Decision['limits']): Decision['limits'] => ({ ...set, limits: [], found: null });
 
-/** The rule that a change is told by, and the words for it. */
+/** The rule that identifies a change, and its description. */
 function wordsOf(change: Change, { caller, tool, decision }: Weighed): { readonly reason: string; readonly place: Standing } {
   if (change === 'redacted' || change === 'unredacted') {
     const { reason, ...place } = transformStanding(caller, tool);

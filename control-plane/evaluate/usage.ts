@@ -1,5 +1,5 @@
-// What callers have used of their limits, counted from replayed calls as sidecars count them: bound, folded and put into
-// windows by the evaluator itself. Pure.
+// Counts what callers have used of their limits, from replayed calls, in the same way as sidecars count. The evaluator
+// itself does the binding, folding and windows. Pure.
 import { isTier, type Tier } from '@tollgate/proto/contract';
 import {
   type Caller,
@@ -27,13 +27,16 @@ export interface UsedLimit {
 
 export interface UsageCount {
   take(call: ReplayedCall): void;
-  /** Those with the least left first. */
+  /** Sorted by what is left, the least first. */
   usedAt(now: number): readonly UsedLimit[];
-  /** Whether there were more limits than are counted. */
+  /** Whether there were more limits than could be counted. */
   cut(): boolean;
 }
 
-/** Of what is counted, and of calls whose limits are known without looking again. `characters`: of their keys together. */
+/**
+ * Bounds of the counted limits, and of the cache of calls with known limits. `characters`: the total length of their
+ * keys.
+ */
 const max = {
   counted: { entries: 50_000, characters: 32 * 1_048_576 },
   known: { entries: 10_000, characters: 8 * 1_048_576 },
@@ -41,7 +44,7 @@ const max = {
 
 interface UsageFilter {
   readonly sub: string | null;
-  /** Limits that some call of this agent counted in; other agents' calls count there all the same. */
+  /** Selects limits in which some call of this agent counted. Calls of other agents still count in those limits. */
   readonly agent: string | null;
 }
 

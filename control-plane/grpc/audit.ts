@@ -1,11 +1,13 @@
-// The edge of `AuditService`: batches of one sidecar, taken in one after the other and acknowledged after their commit.
+// The edge of `AuditService`. It stores the batches of one sidecar one after the other, and acknowledges them after
+// their commit.
 //
-// States: greeted (credit sent) → idle ⇄ ingesting (later batches queue, bounded by the credit that was given, by their
-// number and by the bytes of their messages: beyond those nothing is read) ⇄ unread (acknowledgements lie unread; nothing is
-// taken in until they are not). A batch that cannot be taken is refused, and its stream goes on with those of other spools. A
-// database that is away, or no room for what waits of its key, ends the stream with UNAVAILABLE: the sidecar keeps what is
-// unacknowledged and comes back. A stream whose key no longer stands is ended with UNAUTHENTICATED, one that sends what is
-// no batch, or more than it may, with INVALID_ARGUMENT.
+// States: greeted (credit sent) → idle ⇄ ingesting (later batches queue; the queue is limited by the granted credit, by
+// the number of batches and by the bytes of their messages; above these limits nothing is read) ⇄ unread (the sidecar
+// has not read the acknowledgements; no batch is stored until it has). A batch that cannot be accepted is refused, and
+// the stream continues with batches of other spools. If the database is not available, or the memory budget of the key
+// is used up, the stream ends with UNAVAILABLE: the sidecar keeps its unacknowledged records and reconnects. If the key
+// is no longer valid, the stream ends with UNAUTHENTICATED. If the sidecar sends an invalid message, or more than its
+// limits, the stream ends with INVALID_ARGUMENT.
 import { hash } from 'node:crypto';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { auditService, type Batch__Output, type ShipRequest__Output, type ShipResponse } from '@tollgate/proto';
@@ -27,26 +29,26 @@ import type { GrpcMetrics } from './metrics.ts';
 import { type KeyWatch, watchKey } from './watch-key.ts';
 
 export interface AuditEdgeDeps extends KeyWatch {
-  /** Commits what is new of a batch. */
+  /** Commits the new records of a batch. */
   readonly ingest: (batch: AuditBatch) => Promise<Ingested>;
   readonly metrics: GrpcMetrics;
 }
 
 /**
- * Twice the most that it was ever granted: that it is less now it may not have heard yet, and once a spool is refused it sends others' in the
- * place of what is still queued of that one.
+ * Twice the maximum credit. It is possible that the sidecar does not yet know of a lower credit. After a spool is
+ * refused, it also sends records of other spools while records of the refused spool are still queued.
  */
 const queuedRecordsMax = 2 * bounds.auditCreditRecords;
-/** A batch to take in, one to come, and some room. */
+/** One batch that is being stored, the next one, and a reserve. */
 const queuedBytesMax = 4 * bounds.auditBatchBytes;
 const queuedBatchesMax = 64;
-/** What a batch and each of its records take as objects, beside the bytes of their message. */
+/** The memory of a batch and of each of its records as objects, in addition to the bytes of their message. */
 const batchBytes = 1_024;
 const recordBytes = 256;
-/** A sidecar ships its own spool and those of processes that died; each costs a row that stays. */
+/** A sidecar ships its own spool and those of processes that died. Each spool costs a permanent row. */
 const spoolsMax = 1_000;
 
-/** `bytes` of its message: what is kept of it may be a view that keeps all of it in memory. */
+/** `bytes` is the size of the whole message. Kept parts can be views that keep the whole message in memory. */
 export type WeighedRequest = ShipRequest__Output & { readonly bytes: number };
 
 export const decodeShipRequest = (encoded: Buffer): WeighedRequest => ({
@@ -58,10 +60,10 @@ interface Queued {
   readonly spoolId: string;
   /** The first sequence. */
   readonly first: number | undefined;
-  /** What of it waits to be taken in. */
+  /** The number of records that wait to be stored. */
   readonly records: number;
   readonly bytes: number;
-  /** Of a batch of bad form nothing else is kept. */
+  /** For a malformed batch, only the problem is kept. */
   readonly content: AuditBatch | { readonly problem: string };
 }
 
@@ -99,7 +101,7 @@ export function serveShip(
   };
   const leaveKey = watchKey({ stillStands, log }, actor, (details) => end(status.UNAUTHENTICATED, details));
 
-  /** Resolves when what was written has left, or the stream has ended. */
+  /** Resolves when the written data was sent, or when the stream has ended. */
   const send = (response: ShipResponse): Promise<void> | void => {
     if (ended || stream.write(response)) return;
     return new Promise((resolve) => {
@@ -109,7 +111,7 @@ export function serveShip(
   };
   const grant = (): Promise<void> | void => {
     const credit = intake.credit;
-    // Small changes are not worth a message.
+    // A small change does not justify a message.
     if (granted !== 0 && credit > granted / 2 && credit < granted * 2) return;
     granted = credit;
     return send({ credit: { records: credit } });
@@ -126,7 +128,7 @@ export function serveShip(
   const take = async (next: Queued): Promise<void> => {
     const { spoolId, records, bytes } = next;
     try {
-      // Whether or not the stream has ended meanwhile: until then it is kept.
+      // The bytes are held until the batch is stored, even if the stream has ended in the meantime.
       const ingested = await judge(next).finally(() => place.give(bytes));
       queued = { records: queued.records - records, bytes: queued.bytes - bytes };
       if ('refused' in ingested) await send({ refused: { spoolId, code: ingested.refused, expected: ingested.expected } });
@@ -184,7 +186,7 @@ export function serveShip(
   stream.on('error', stop);
 }
 
-/** `bytes`: of its message. */
+/** `bytes`: the size of its message. */
 function queuedFrom(batch: Batch__Output, bytes: number, workspaceId: number, deliverer: Deliverer): Queued {
   const { spoolId, records } = batch;
   const problem = batchProblem(batch);

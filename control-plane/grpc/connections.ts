@@ -1,9 +1,10 @@
-// The connections of the gRPC server, so that nobody without a key fills the process with them: how many there may be, how many
-// of those may be strangers, from one network and in all, and for how long one may be of no use.
+// Limits the connections of the gRPC server, so that clients without a key cannot use up the process. Limits: the
+// number of connections, the number of unauthenticated connections from one network and in total, and the time without
+// an authenticated stream.
 //
-// States of one: stranger (no stream of it was let in yet; it holds a seat, and its time runs) → in use (a stream that was let in goes
-// on) ⇄ idle (none does; its time runs) → closed. Whoever's time is over is closed, also where what was written to it lies
-// unread.
+// States of a connection: unauthenticated (no stream was authenticated yet; it holds a seat, and its timer runs) → in
+// use (an authenticated stream is open) ⇄ idle (no authenticated stream is open; its timer runs) → closed. When the
+// timer expires, the connection is closed, even if the client has not read everything that was written to it.
 import type { Socket } from 'node:net';
 import { networkOf } from '../domain/access/network.ts';
 import { createSeats } from '../operations/turns.ts';
@@ -15,21 +16,24 @@ export interface ConnectionBounds {
   readonly all: number;
   readonly strangers: number;
   readonly strangersOfNetwork: number;
-  /** Without a stream that was let in. */
+  /** Time without an authenticated stream. */
   readonly uselessMs: number;
 }
 
-/** A sidecar has three connections, and a workspace may have 10,000 sidecars. */
+/** A sidecar has three connections, and a workspace can have 10,000 sidecars. */
 export const connectionBounds: ConnectionBounds = { all: 50_000, strangers: 2_000, strangersOfNetwork: 1_000, uselessMs: 20_000 };
 
-/** How long it may take to tell the other ends that this server stops. */
+/** Time to notify the clients that this server stops. */
 const endingMs = 500;
 
 export interface Connections {
   readonly port: number;
-  /** A stream of the connection that comes from `peer` was let in; call what this answers when it is over. */
+  /**
+   * Call when a stream of the connection from `peer` was authenticated. Call the returned function when the stream has
+   * ended.
+   */
   letIn(peer: string): () => void;
-  /** Takes no more, and cuts those that have not ended in a moment. */
+  /** Accepts no more connections, and cuts those that have not ended after a moment. */
   close(): void;
 }
 
@@ -43,7 +47,7 @@ interface Connection {
   readonly letIn: () => () => void;
 }
 
-/** `serve` is given each connection that may stay. */
+/** `serve` receives each accepted connection. */
 export async function listenForConnections(
   { metrics, log }: ConnectionDeps,
   { host, port, bounds }: { readonly host: string; readonly port: number; readonly bounds: ConnectionBounds },
@@ -60,7 +64,7 @@ export async function listenForConnections(
   const accept = (socket: Socket): void => {
     const { remoteAddress = '', remotePort = 0 } = socket;
     const peer = peerOf(remoteAddress, remotePort);
-    // The one before it from there is not quite gone.
+    // The earlier connection from the same address is not completely closed yet.
     if (open.has(peer)) return void socket.destroy();
     if (open.size >= bounds.all) return refuse(socket, 'connections');
     const seat = seats.take(networkOf(remoteAddress));
@@ -90,10 +94,10 @@ export async function listenForConnections(
   };
 }
 
-/** As grpc-js names the other end of a stream. */
+/** The name that grpc-js gives to the peer of a stream. */
 const peerOf = (address: string, port: number): string => `${address}:${port}`;
 
-/** Of one connection: for how long it has been of no use. */
+/** Measures how long one connection has had no authenticated stream. */
 function tend(uselessMs: number, leave: () => void, end: (wasOfUse: boolean) => void) {
   let streams = 0;
   let wasOfUse = false;

@@ -1,5 +1,6 @@
-// The transport security of the gRPC server: what it shows and whom it believes may be replaced while it serves. New
-// connections meet the new; those that are there go on with what they began with. Clients must show a certificate.
+// The transport security of the gRPC server. The server certificate and the trusted authorities can be replaced while
+// it runs. New connections use the new ones; existing connections keep the ones with which they began. Clients must
+// show a certificate.
 import { experimental, type ServerCredentials } from '@grpc/grpc-js';
 
 export interface TlsMaterial {
@@ -10,15 +11,15 @@ export interface TlsMaterial {
 }
 
 export interface TlsSource {
-  /** Null: nobody is let in. */
+  /** Null: no client is accepted. */
   readonly current: TlsMaterial | null;
-  /** Answers how to be called no more. */
+  /** Returns a function that removes the listener. */
   onChange(listener: (material: TlsMaterial) => void): () => void;
 }
 
 export function createTlsCredentials(source: TlsSource): ServerCredentials {
   const provider = providerOf(source);
-  // 1.14.7 takes the two for each other; it is one that is both.
+  // grpc-js 1.14.7 confuses the two parameters. One object serves as both.
   return experimental.createCertificateProviderServerCredentials(provider, provider, true);
 }
 
@@ -28,7 +29,7 @@ type IdentityListener = Parameters<experimental.CertificateProvider['addIdentity
 function providerOf(source: TlsSource): experimental.CertificateProvider {
   const forgetCa = new Map<CaListener, () => void>();
   const forgetIdentity = new Map<IdentityListener, () => void>();
-  /** At the next turn: the server hears nothing of what it is told while it adds a listener. */
+  /** Calls the listener in the next turn, because the server ignores calls that are made while it adds a listener. */
   const follow = (tell: (material: TlsMaterial) => void): (() => void) => {
     const { current } = source;
     if (current !== null) process.nextTick(tell, current);

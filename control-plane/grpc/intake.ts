@@ -1,31 +1,32 @@
-// What the audit streams of a process hold between arrival and commit, all together, so that a slow database costs a
-// bounded amount of memory however many sidecars there are: the credit of each is its share, so many streams a workspace
-// and a key may have, and what waits on all of them has room in bytes, of which one key leaves as much to all others as it takes.
+// Limits what the audit streams of a process hold between arrival and commit. A slow database therefore costs a bounded
+// amount of memory, however many sidecars there are. The credit of each stream is its share. The number of streams of a
+// workspace and of a key is limited. All waiting batches have a common memory budget in bytes, and one key must leave
+// as many bytes free for all others as it uses.
 import { bounds, FairRoom } from '@tollgate/proto/contract';
 import type { Actor } from '../domain/access/actor.ts';
 import { createStreamSeats, type SeatBounds, seatBounds } from './stream-seats.ts';
 
 /** The place of one stream. */
 interface IntakePlace {
-  /** Room for what waits to be committed. False: there is none left for this key. */
+  /** Reserves memory for a batch that waits for its commit. False: the budget for this key is used up. */
   take(bytes: number): boolean;
-  /** What was taken and waits no longer; also after `leave`. */
+  /** Returns memory of a batch that no longer waits. Can also be called after `leave`. */
   give(bytes: number): void;
   leave(): void;
 }
 
 export interface Intake {
-  /** A place for a stream; or whose places are all taken. */
+  /** Returns a place for a stream, or whether the key or the workspace has used up its places. */
   open(actor: Pick<Actor, 'workspaceId' | 'keyId'>): IntakePlace | { readonly taken: 'key' | 'workspace' };
-  /** How many records a stream may now have unacknowledged. */
+  /** How many unacknowledged records a stream can have now. */
   readonly credit: number;
 }
 
 interface IntakeBounds extends SeatBounds {
-  /** Records of all streams together, as long as each has its least. */
+  /** Records of all streams together, as long as each stream has its minimum. */
   readonly records: number;
   readonly streamRecordsMin: number;
-  /** Of what waits on all streams. */
+  /** Bytes of waiting batches on all streams. */
   readonly bytes: number;
 }
 

@@ -1,20 +1,20 @@
-// Listens at every address that a name stands for, as grpc-js does by itself, and hands over each connection that comes.
+// Listens on every address of a host name, as grpc-js does, and passes each new connection to `accept`.
 import { lookup } from 'node:dns/promises';
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 
 interface Listening {
   readonly port: number;
-  /** Takes no more; those that are there stay. */
+  /** Accepts no more connections; existing ones stay open. */
   readonly close: () => void;
 }
 
 interface Accepting {
   readonly accept: (socket: Socket) => void;
-  /** Of what comes after the start. */
+  /** Called for errors after the start. */
   readonly failed: (error: Error) => void;
 }
 
-/** Some of the addresses may be none of this machine's; port 0 is the same one for all of them. */
+/** Some of the addresses can be missing on this machine. Port 0 results in the same port for all addresses. */
 export async function listenEverywhere(host: string, port: number, accepting: Accepting): Promise<Listening> {
   const addresses = isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
   const servers: Server[] = [];

@@ -1,4 +1,4 @@
-// What the gRPC edge counts, for `/metrics`.
+// The counters of the gRPC edge, for `/metrics`.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type RefusedCode, refusedCodes } from '@tollgate/proto/contract';
 import { lags } from '../domain/sidecars/sidecar.ts';
@@ -7,28 +7,29 @@ import type { QuotaMetrics } from '../operations/quota/ledger.ts';
 export interface GrpcMetrics {
   connected(): void;
   disconnected(): void;
-  /** Ms since the revision was raised. */
+  /** In ms since the revision was raised. */
   sent(ms: number): void;
   acknowledged(ms: number): void;
   refused(code: string): void;
-  /** Records that the log had not. */
+  /** Records that are new in the log. */
   ingested(records: number): void;
-  /** A batch of which nothing was taken. */
+  /** A batch of which nothing was accepted. */
   batchRefused(code: RefusedCode): void;
-  /** How many streams of leases came, or went. */
+  /** A stream of leases was opened (1) or closed (-1). */
   leaseStreams(change: 1 | -1): void;
-  /** The same of connections. */
+  /** A connection was opened (1) or closed (-1). */
   connections(change: 1 | -1): void;
   connectionRefused(why: ConnectionRefusal): void;
   readonly quota: QuotaMetrics;
 }
 
 /**
- * Too many connections; too many strangers, or too many of them from one network; or one that showed no good key in its time.
+ * Too many connections; too many unauthenticated connections in total, or from one network; or no valid key within the
+ * time limit.
  */
 export type ConnectionRefusal = 'connections' | 'strangers' | 'network' | 'no_key';
 
-/** Sidecars that are connected here, by how many revisions they are behind, counted whenever somebody asks. */
+/** Connected sidecars by how many revisions they are behind. They are counted when the metrics are read. */
 export const exportRoster = (registry: Registry, count: () => ReadonlyMap<string, number>): Gauge<'revisions'> =>
   new Gauge({
     name: 'tollgate_sidecars_by_lag',
@@ -78,7 +79,7 @@ export function createGrpcMetrics(registry: Registry): GrpcMetrics {
     sent: (ms) => sent.observe(ms / 1000),
     acknowledged: (ms) => acks.observe(ms / 1000),
     refused: (code) => {
-      // The code is the sidecar's word: it may not grow our label set.
+      // The sidecar chooses the code. It must not add unlimited labels.
       const known = codes.has(code) || (codes.size < nackCodesMax && /^[a-z_]{1,40}$/.test(code));
       if (known) codes.add(code);
       nacks.inc({ code: known ? code : 'other' });

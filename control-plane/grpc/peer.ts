@@ -1,9 +1,9 @@
-// The client certificate behind a stream. That one of our authorities vouches for it was settled when the connection began;
-// here is settled that it goes with the key, and that no stream outlives it.
+// Checks the client certificate of a stream. The TLS handshake has already verified that one of our authorities signed
+// it. This code checks that the certificate matches the key, and ends a stream when its certificate expires.
 import { status } from '@grpc/grpc-js';
 import { certificateProblem } from '../domain/access/certified.ts';
 
-/** What is asked of a stream of gRPC. */
+/** The part of a gRPC stream that is needed here. */
 interface Peer {
   getAuthContext(): { readonly sslPeerCertificate?: { readonly subjectaltname?: string | undefined; readonly valid_to: string } };
 }
@@ -13,7 +13,7 @@ export interface PeerEnd {
   readonly details: string;
 }
 
-/** Null: it may go on. */
+/** Null: the stream may continue. */
 export function peerProblem(stream: Peer, workspace: string): PeerEnd | null {
   const certificate = stream.getAuthContext().sslPeerCertificate;
   if (certificate === undefined) return { code: status.UNAUTHENTICATED, details: 'the connection has no client certificate' };
@@ -21,11 +21,11 @@ export function peerProblem(stream: Peer, workspace: string): PeerEnd | null {
   return problem === null ? null : { code: status.UNAUTHENTICATED, details: problem };
 }
 
-/** No refusal: whoever connects again, with the certificate that they have by now, is let in. */
+/** This is not a refusal. A client that reconnects with its present certificate is accepted. */
 const expired: PeerEnd = { code: status.UNAVAILABLE, details: 'the client certificate has expired; connect again with another' };
 const timerMaxMs = 2 ** 31 - 1;
 
-/** Calls once it has expired; answers how to be called no more. */
+/** Calls `end` when the certificate has expired. Returns a function that cancels this. */
 export function atExpiry(stream: Peer, wall: () => number, end: (how: PeerEnd) => void): () => void {
   const until = Date.parse(stream.getAuthContext().sslPeerCertificate?.valid_to ?? '');
   const leftMs = Number.isFinite(until) ? until - wall() : 0;

@@ -1,7 +1,8 @@
-// The edge of `PolicyService`: one `SyncStream` a sidecar, from hello to its end.
+// The edge of `PolicyService`: one `SyncStream` for each sidecar, from hello to its end.
 //
 // States: greeted (hello read, followed) → waiting (a push is unanswered; newer revisions replace `next`) ⇄ answered.
-// Sent and acknowledged are tracked apart (`pushes.ts`). A stream whose key no longer stands is ended with UNAUTHENTICATED.
+// Sent and acknowledged revisions are tracked in `pushes.ts`. A stream whose key is no longer valid is ended with
+// UNAUTHENTICATED.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { type Hello__Output, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
 import { bounds, needable, type Needs, type RevisionName } from '@tollgate/proto/contract';
@@ -27,7 +28,7 @@ export interface PolicyEdgeDeps {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** A response, or one that is encoded already: a snapshot is encoded once and written to every stream of its view. */
+/** A response, or one that is already encoded: a snapshot is encoded once and written to every stream of its view. */
 export type Encodable = SyncResponse | { readonly encoded: Buffer };
 
 export type SyncStream = ServerDuplexStream<SyncRequest__Output, Encodable>;
@@ -36,7 +37,7 @@ export const encodeSyncResponse = (response: Encodable): Buffer =>
   'encoded' in response ? response.encoded : policyService.Sync.responseSerialize(response);
 
 interface Sitting {
-  /** Each stream may have a snapshot in flight that it never reads. */
+  /** Limits the streams, because each can have a snapshot in flight that the sidecar never reads. */
   readonly seats: StreamSeats;
 }
 
@@ -54,17 +55,19 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
   let form: SidecarForm = 'process';
   let present: Present | null = null;
   let pushes: Pushes | null = null;
-  /** Of the revision that the key was recognised by, and then of what was offered. */
+  /** The epoch of the revision at which the key was authenticated; later that of the last offered revision. */
   let { epoch } = actor;
   let followedAt = 0;
   let expiresAt: number | null = null;
   let unanswered = 0;
-  /** What the sidecar holds, as it says, and for how many heartbeats there was nothing so new. */
+  /**
+   * The revision that the sidecar reports as held, and for how many heartbeats it was newer than every known revision.
+   */
   let holds: RevisionName | null = null;
   let ahead = 0;
   let ended = false;
 
-  // What was raised before this stream began says nothing about how fast we are.
+  // Revisions that were raised before this stream began are not counted in the latency.
   const sinceRaised = (raisedAt: number): number | null => (raisedAt >= followedAt ? deps.wall() - raisedAt : null);
 
   const end = (code: status, details: string): void => {
@@ -83,11 +86,13 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
   };
   const offer = (published: Published, live: LiveWorkspace): void => {
     if (published.epoch !== epoch) {
-      // Recognised by another copy of the database than is held here; both will be the same in a moment.
+      // The key was authenticated with another copy of the database than the one that is held here. Both will soon be
+      // the same.
       if (pushes?.offered !== true) return end(status.UNAVAILABLE, 'the database was restored; connect again');
       epoch = published.epoch;
     }
-    // Older than what the key was recognised by: it may not hold the key yet, and a newer one follows.
+    // This revision is older than the one at which the key was authenticated, so it can lack the key. A newer one will
+    // follow.
     else if (epoch === actor.epoch && published.revision < actor.revision) return;
     const key = live.keyOf(actor.keyId);
     if (key === undefined || key.hash !== actor.credential.hash || !mayServe(key, form)) {
@@ -109,7 +114,10 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
     const ms = sinceRaised(outcome.raisedAt);
     if (ms !== null) metrics.acknowledged(ms);
   };
-  /** Another control plane may have told it of what is not known here for a moment; for longer, the database went back. */
+  /**
+   * For a moment, the sidecar can know a revision from another control plane that is not known here. If this lasts
+   * longer, the database was set back.
+   */
   const noticeAhead = (): void => {
     const newest = publisher.live(actor.workspaceId);
     const isAhead = newest !== null && holds !== null && holds.epoch === newest.epoch && holds.number > newest.revision;
@@ -157,7 +165,7 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
     metrics.connected();
     log.info({ workspace: actor.slug, sidecar: sidecarId, form: view.form, held: hello.held?.number }, 'sidecar connected');
     followedAt = deps.wall();
-    // Before anything that may take long: who hears it waits for the rest.
+    // The heartbeat is sent first, before steps that can take long. A sidecar that has received it waits for the rest.
     heartbeatNow();
     const follower: Follower = { view, offer, gone: () => end(status.UNAUTHENTICATED, 'the workspace was removed') };
     unfollow = publisher.follow(actor.workspaceId, follower);
@@ -169,7 +177,7 @@ export function serveSync(deps: PolicyEdgeDeps & Sitting, stream: SyncStream, ac
       if (unanswered > bounds.answerMs / bounds.heartbeatMs)
         return end(status.DEADLINE_EXCEEDED, `revision ${pushes?.waitsFor} was not answered within ${bounds.answerMs / 1000} s`);
       noticeAhead();
-      // A sidecar that does not read gets no more to read; it notices the silence.
+      // A sidecar that does not read gets no more messages. It notices the missing heartbeats.
       if (stream.writableNeedDrain) return;
       if (deps.wall() >= moveAt) stream.write({ move: {} });
       heartbeatNow();

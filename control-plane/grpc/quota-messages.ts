@@ -1,9 +1,9 @@
-// Messages of `QuotaService` to and from the plain values that the ledger knows. What is missing becomes a text that the
-// form refuses, so that one place says what is wrong.
+// Converts messages of `QuotaService` to and from the plain values of the ledger. A missing value becomes a text that
+// the form check rejects, so that one place reports all problems.
 import { type Answer, type Ask__Output, counterFrom, counterOf, type LeaseResponse } from '@tollgate/proto';
 import { type QuotaAnswer, type QuotaAsk, type QuotaCounter, type QuotaResult, unreachable } from '@tollgate/proto/contract';
 
-/** Null where a message lacks what no ask can be without. */
+/** Null if a message lacks a value that each ask must have. */
 export function asksFrom(asks: readonly Ask__Output[]): readonly QuotaAsk[] | null {
   const read = asks.map(askFrom);
   return read.every((ask) => ask !== null) ? read : null;
@@ -15,7 +15,7 @@ function askFrom({ counter, number, waiting, onlySettles, revision, max, made, s
   return { counter: counted, number, waiting, onlySettles, revision, max: max ?? null, made: made ?? null, settled };
 }
 
-/** Whoever asked knows what its run is of. */
+/** The asker knows the subject and key of its run, so they are not sent back. */
 const named = (counter: QuotaCounter): QuotaCounter => (counter.kind === 'run' ? { ...counter, of: null } : counter);
 
 export const recallOf = (counters: readonly QuotaCounter[]): LeaseResponse => ({

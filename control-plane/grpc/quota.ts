@@ -1,9 +1,9 @@
-// The edge of `QuotaService`: asks of one sidecar, answered one message after the other.
+// The edge of `QuotaService`: answers the asks of one sidecar, one message after the other.
 //
-// States: opened → greeted (its holder is known, recalls are heard) ⇄ answering (nothing is read until the answer is
-// written and has left). A message of bad form, or one that cannot be true, ends the stream with INVALID_ARGUMENT and
-// changes nothing; a database that is away ends it with UNAVAILABLE, and a key that no longer stands with
-// UNAUTHENTICATED. So many streams a workspace and a key, and no more.
+// States: opened → greeted (its holder is known, recalls are forwarded) ⇄ answering (nothing is read until the answer
+// is written and sent). A malformed message, or one that cannot be true, ends the stream with INVALID_ARGUMENT and
+// changes nothing. If the database is not available, the stream ends with UNAVAILABLE. If the key is no longer valid,
+// it ends with UNAUTHENTICATED. The number of streams of a workspace and of a key is limited.
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Metadata, type ServerDuplexStream, status } from '@grpc/grpc-js';
@@ -59,7 +59,7 @@ export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEd
   const leaveKey = watchKey({ stillStands, log }, actor, (details) => end(status.UNAUTHENTICATED, details));
   metrics.leaseStreams(1);
 
-  // A sidecar that does not read is not told: a recall is only a hint.
+  // A sidecar that does not read gets no recall, because a recall is only a hint.
   const recall: OnRecall = (counters) => {
     if (!ended && !stream.writableNeedDrain) stream.write(recallOf(counters));
   };
@@ -67,7 +67,7 @@ export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEd
     const asks = message.asks == null ? null : asksFrom(message.asks.asks);
     if (asks === null) return end(status.INVALID_ARGUMENT, 'a message holds asks, each with a counter and a revision');
     const response = answersOf(await open.ask(asks));
-    // Who does not read is not read from either.
+    // If the sidecar does not read the answer, its next messages are not read.
     if (!ended && !stream.write(response)) await once(stream, 'drain', { signal: gone.signal });
   };
   const take = async (open: QuotaLink, message: LeaseRequest__Output): Promise<void> => {
@@ -98,7 +98,7 @@ export function serveLease({ ledger, seats, stillStands, metrics, log }: QuotaEd
       if (length !== holderBytes) return end(status.INVALID_ARGUMENT, `hello.holder_secret must be ${holderBytes} bytes, is ${length}`);
       const { workspaceId, keyId } = actor;
       link = ledger.open({ workspaceId, keyId, onlySub: onlySubOf(actor), holder: hash('sha256', hello.holderSecret) }, recall);
-      // So that the sidecar knows that its asks will be read, before it has any.
+      // Tells the sidecar that its asks will be read, before it sends the first one.
       stream.sendMetadata(new Metadata());
     } catch (error) {
       const { code, details } = grpcStatusOf(error);

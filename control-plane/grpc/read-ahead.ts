@@ -1,7 +1,8 @@
-// A stream of Node that is paused reads on until sixteen messages wait in it. Of messages of 2 MB that is much, and none of it is counted.
+// A paused stream of Node continues to read until sixteen messages wait in it. With messages of 2 MB this is much
+// memory, and it is not counted.
 import type { Readable } from 'node:stream';
 
-/** From now on what is paused reads nothing more, but for one message that it may have begun to read before. */
+/** From now on, a paused stream reads nothing more, except one message whose reading had already begun. */
 export function readOnlyWhileFlowing(stream: Pick<Readable, '_read' | 'isPaused' | 'on'>): void {
   const read = stream._read.bind(stream);
   let isDue = false;

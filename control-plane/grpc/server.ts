@@ -1,5 +1,5 @@
-// The gRPC server: every stream is authenticated by its key before a message of it is read, and where there is TLS, by the
-// client's certificate as well.
+// The gRPC server. It authenticates every stream by its key before it reads a message, and with TLS also by the
+// client's certificate.
 import { type handleBidiStreamingCall, logVerbosity, Server, ServerCredentials, setLogVerbosity, status } from '@grpc/grpc-js';
 import {
   auditService,
@@ -26,14 +26,14 @@ import { shareLooks } from './shared-looks.ts';
 import { createStreamSeats } from './stream-seats.ts';
 
 interface Deps extends PolicyEdgeDeps, AuditEdgeDeps, QuotaEdgeDeps {
-  /** Throws a refusal where the header is no good key. */
+  /** Throws a refusal if the header contains no valid key. */
   readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
   readonly log: PolicyEdgeDeps['log'];
 }
 
 export interface GrpcTls {
   readonly source: TlsSource;
-  /** How old a connection may become, and how long its streams may take to end. */
+  /** The maximum age of a connection, and how long its streams can take to end after that. */
   readonly connectionMs: number;
   readonly graceMs: number;
 }
@@ -46,7 +46,10 @@ interface Listening {
   readonly bounds?: ConnectionBounds;
 }
 
-/** A sidecar has one on each of its connections; who has more, such as a proxy, opens another. */
+/**
+ * A sidecar has one stream on each of its connections. A client with more streams, such as a proxy, must open another
+ * connection.
+ */
 const streamsOfConnection = 100;
 
 export interface GrpcServer {
@@ -59,7 +62,7 @@ export async function startGrpcServer(
   { host, port, tls = null, bounds: ofConnections = connectionBounds }: Listening,
 ): Promise<GrpcServer> {
   const deps = { ...given, isTls: tls !== null, letIn: (peer: string) => connections.letIn(peer) };
-  // What it would print, it throws as well.
+  // grpc-js also throws everything that it would print.
   setLogVerbosity(logVerbosity.NONE);
   const intake = createIntake();
   const seats = createStreamSeats();
@@ -94,7 +97,7 @@ export async function startGrpcServer(
       ),
     },
   );
-  // By listeners of our own: those of grpc-js take every connection that comes.
+  // Uses our own listeners, because those of grpc-js accept every connection.
   const injector = server.createConnectionInjector(tls === null ? ServerCredentials.createInsecure() : createTlsCredentials(tls.source));
   const connections: Connections = await listenForConnections(given, { host, port, bounds: ofConnections }, (socket) =>
     injector.injectConnection(socket),
@@ -108,7 +111,9 @@ export async function startGrpcServer(
   };
 }
 
-/** Streams live as long as sidecars do, so they are not waited for: what is unacknowledged stays with the sidecar. */
+/**
+ * Does not wait for streams, because they are open as long as sidecars run. Unacknowledged records stay in the sidecar.
+ */
 function closeServer(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.tryShutdown(() => resolve());
@@ -122,13 +127,13 @@ function authenticated<Request, Response>(
   serve: (stream: Parameters<handleBidiStreamingCall<Request, Response>>[0], actor: Actor) => void,
 ): handleBidiStreamingCall<Request, Response> {
   return (stream) => {
-    // Nothing is read before the key is known to be good.
+    // Nothing is read before the key is authenticated.
     stream.pause();
     readOnlyWhileFlowing(stream);
     const [header] = stream.metadata.get('authorization');
     authenticate(typeof header === 'string' ? header : undefined)
       .then((actor) => {
-        // It has said so already, and will not again.
+        // The stream has already emitted its end events and will not emit them again.
         if (stream.cancelled || stream.destroyed) return;
         if (!mayServe(actor, 'library')) {
           const details = 'the key lacks the scope sidecar.sync, or for a library sidecar.library';

@@ -1,4 +1,4 @@
-// Whether a key still stands is asked once for all streams that it opened, however many they are.
+// Checks once whether a key is still valid, for all streams that the key has opened.
 import type { Actor } from '../domain/access/actor.ts';
 
 type StillStands = (actor: Actor) => Promise<Actor | null>;
@@ -8,12 +8,12 @@ interface Look {
   readonly answer: Promise<Actor | null>;
 }
 
-/** An answer serves so long; it adds to how long a revoked key goes on. */
+/** How long an answer is reused. It adds to the time until a revocation takes effect. */
 const servesMs = 1_000;
-/** Of keys. More, and some are asked for again. */
+/** Maximum number of keys. Above it, some keys are queried again. */
 const looksMax = 10_000;
 
-/** `now` in ms, from any beginning. */
+/** `now` is in ms, from any start point. */
 export function shareLooks(stillStands: StillStands, now: () => number): StillStands {
   const looks = new Map<string, Look>();
   return (actor) => {

@@ -1,10 +1,10 @@
-// How many streams of one service a control plane keeps open: so many of a workspace, and of these so many of one key, so that one key
-// leaves places to the others.
+// Limits the number of open streams of one service in a control plane: for each workspace, and within it for each key.
+// One key therefore leaves places for the others.
 import type { Actor } from '../domain/access/actor.ts';
 import { createSeats } from '../operations/turns.ts';
 
 export interface StreamSeats {
-  /** How to leave it; or whose seats are all taken. */
+  /** Returns a function that frees the seat, or whether the key or the workspace has used up its seats. */
   take(actor: Pick<Actor, 'workspaceId' | 'keyId'>): { readonly leave: () => void } | { readonly taken: 'key' | 'workspace' };
 }
 
@@ -13,7 +13,7 @@ export interface SeatBounds {
   readonly ofKey: number;
 }
 
-/** Of each service. A fleet shares one key, and for a moment it is there twice, when its streams move. */
+/** For each service. A fleet shares one key. For a moment it needs twice the seats, when its streams move. */
 export const seatBounds: SeatBounds = { ofWorkspace: 10_000, ofKey: 5_000 };
 
 export function createStreamSeats({ ofWorkspace, ofKey }: SeatBounds = seatBounds): StreamSeats {

@@ -1,18 +1,19 @@
-// A stream ends soon after the key that opened it is revoked, rotated, narrowed or expired, whatever else it waits for.
+// Ends a stream soon after the key that opened it is revoked, rotated, narrowed or expired, whatever the stream waits
+// for.
 import type { Actor } from '../domain/access/actor.ts';
 import { mayServe, onlySubOf } from '../domain/sidecars/forms.ts';
 import { loggable } from '../loggable.ts';
 
 export interface KeyWatch {
-  /** Null where the key that opened the stream is worth nothing any more. */
+  /** Null if the key that opened the stream is no longer valid. */
   readonly stillStands: (actor: Actor) => Promise<Actor | null>;
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** A revoked key is felt within five seconds: this, and what the database may take to answer. */
+/** A revocation takes effect within five seconds: this interval, and the time for the database to answer. */
 const lookMs = 2_500;
 
-/** `onFallen` is told why, in words for the one who called, until the returned function is called. */
+/** `onFallen` is called with the reason, in words for the caller, until the returned function is called. */
 export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen: (details: string) => void): () => void {
   const look = async (): Promise<void> => {
     try {
@@ -21,7 +22,8 @@ export function watchKey({ stillStands, log }: KeyWatch, actor: Actor, onFallen:
       else if (!mayServe(now, 'library') || onlySubOf(now) !== onlySubOf(actor))
         onFallen('this key may do less, or more, than it could; connect again');
     } catch (error) {
-      // A database that is away takes nothing in and grants nothing; the next look will tell.
+      // A database that is not available stores nothing and grants nothing. The next check will show the state of the
+      // key.
       log.warn({ err: loggable(error), workspace: actor.slug }, 'whether a key still stands could not be read');
     }
   };

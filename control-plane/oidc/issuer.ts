@@ -1,7 +1,7 @@
-// An OpenID Connect issuer, over the network: code flow with PKCE, state and nonce, and tokens held against the issuer's
-// own keys. Discovered when first needed, and again after it failed.
+// An OpenID Connect issuer, over the network: code flow with PKCE, state and nonce. Tokens are verified with the
+// issuer's own keys. Discovery runs at the first use, and again after a failure.
 //
-// States: unknown → discovering (whoever asks meanwhile waits for the same answer) → known, or unknown again.
+// States: unknown → discovering (calls in the meantime wait for the same answer) → known, or unknown again.
 import { AppError, isLoopback } from '@tollgate/proto/contract';
 import * as oidc from 'openid-client';
 import { forbidden } from '../domain/refusal.ts';
@@ -12,9 +12,9 @@ export interface IssuerSettings {
   readonly clientId: string;
   /** Null for a public client. */
   readonly clientSecret: string | null;
-  /** Where the issuer sends browsers back to. */
+  /** The URL to which the issuer sends browsers back. */
   readonly redirectUri: string;
-  /** For each answer of the issuer. */
+  /** Timeout for each answer of the issuer. */
   readonly timeoutMs?: number;
 }
 
@@ -65,7 +65,7 @@ function discover({ issuer, clientId, clientSecret, timeoutMs = 5_000 }: IssuerS
   });
 }
 
-/** As the issuer says it wants the secret; by header where it says nothing, which is the protocol's default. */
+/** Sends the secret in the way that the issuer requests. The default is by header, as the protocol defines. */
 function bySecret(secret: string): oidc.ClientAuth {
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
   return (server, client, body, headers) => {
@@ -75,7 +75,7 @@ function bySecret(secret: string): oidc.ClientAuth {
   };
 }
 
-/** Plain http goes to this machine only, whatever endpoints an issuer names. */
+/** Permits plain http only to this machine, whatever endpoints an issuer names. */
 const fetchSafely: oidc.CustomFetch = (url, options) => {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'https:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
@@ -83,7 +83,7 @@ const fetchSafely: oidc.CustomFetch = (url, options) => {
   return fetch(url, { ...options, body: options.body ?? null, signal: options.signal ?? null });
 };
 
-/** By the token, and by what the issuer adds to it where the token holds no e-mail. */
+/** Reads the identity from the token. If the token has no e-mail, it asks the issuer's userinfo endpoint. */
 async function identityOf(
   configured: oidc.Configuration,
   tokens: oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers,
@@ -95,7 +95,7 @@ async function identityOf(
   return identityFrom(asks ? await oidc.fetchUserInfo(configured, tokens.access_token, sub) : claims);
 }
 
-/** What came does not prove who it was; everything else that fails is the issuer's or the network's fault. */
+/** Codes for an answer that does not prove the identity. All other failures are due to the issuer or the network. */
 const unproven: ReadonlySet<string> = new Set([
   'OAUTH_INVALID_RESPONSE',
   'OAUTH_JWT_CLAIM_COMPARISON_FAILED',

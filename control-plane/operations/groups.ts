@@ -1,20 +1,25 @@
-// Work that costs the same for one or for many: what comes for a key while work of that key is under way waits together
-// and is done as one group, so nobody waits where nothing is under way. Keys take turns, a group each.
+// Groups work that costs the same for one input or for many. While work of a key is running, new inputs of that key
+// wait together and then run as one group. If no work of a key is running, an input starts without waiting for more
+// inputs. Keys take turns, one group each.
 //
-// States of a lane, which a key has while somebody waits: in turn (a group is being done, others may come) → waiting for
-// a turn → in turn … → gone. A group that fails for a reason of its own is taken apart: each goes on alone, in the same order
-// and before whoever came later, so that one that is wrong fails nobody else.
+// States of a lane, which exists for a key while inputs of it are waiting: in turn (a group is running, new inputs can
+// arrive) → waiting for a turn → in turn … → deleted. If a group fails for a reason that does not concern all of it, it
+// is split: each input runs alone, in the same order and before later inputs. One wrong input then does not make other
+// inputs fail.
 import { inTurns } from './turns.ts';
 
 export interface Grouping<A, R> {
   readonly keyOf: (input: A) => unknown;
-  /** Groups, over all keys. */
+  /** Maximum number of groups at the same time, over all keys. */
   readonly atOnce: number;
-  /** What it returns is asked of one after the other: does this one still fit? The first comes along whatever it says. */
+  /**
+   * Returns a function that is called for one input after the other: does this input still fit into the group? The
+   * first input is always included, whatever the result.
+   */
   readonly openGroup: () => (input: A) => boolean;
-  /** All or none of them; an answer for each, in their order. */
+  /** Processes all inputs or none. Returns one result for each input, in the same order. */
   readonly run: (inputs: readonly A[]) => Promise<readonly R[]>;
-  /** A reason for which each of them would fail alone, too. */
+  /** Whether each input would also fail alone for this reason. */
   readonly failsAll: (reason: unknown) => boolean;
 }
 

@@ -1,8 +1,9 @@
-// What every operation has in common. An operation is one verb: it may be asked for by who `access` lets, and knows its
-// own action, so that an edge can refuse before it reads a body. A write is one transaction: the revision is raised
-// (which also keeps other writes of the workspace out), the change is made, and an admin event says who made it. Only
-// `writeOperation` leaves a revision and an admin event; `readOperation` and `previewOperation` change nothing, and `effectOperation`
-// changes what has no revision (runs, tool servers beyond us), or asks a write for the rest.
+// The common part of all operations. An operation is one verb. Only actors that `access` permits can use it. It knows
+// its own action, so an edge can refuse before it reads a body. A write is one transaction: it raises the revision
+// (this also locks out other writes of the workspace), makes the change, and writes an admin event that names the
+// actor. Only `writeOperation` leaves a revision and an admin event. `readOperation` and `previewOperation` change
+// nothing. `effectOperation` changes what has no revision (runs, tool servers outside of this system), or calls a write
+// for the rest.
 import { AppError, type Needs } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import type { PolicyDefaults } from '../compile/state.ts';
@@ -24,27 +25,32 @@ import type { Notary } from './audit/notary.ts';
 
 export interface Deps {
   readonly pool: pg.Pool;
-  /** For reads that may be slow: however many there are, `pool` has connections for all else. */
+  /** For reads that can be slow. However many of them run, `pool` keeps its connections for everything else. */
   readonly readingPool: pg.Pool;
-  /** Tells live streams that there is more. */
+  /** Notifies live streams of new entries. */
   readonly heads: HeadWatch;
   readonly clock: () => Date;
   readonly random: RandomBytes;
   readonly defaults: PolicyDefaults;
-  /** What it takes to understand policy. */
+  /** The capabilities that are needed to understand a policy. */
   readonly needs: Needs;
-  /** The models that agents may run on. */
+  /** The models on which agents can run. */
   readonly catalogue: ModelCatalogue;
-  /** How far we go for tool servers. */
+  /** Which tool servers may be reached. */
   readonly reach: Reach;
   readonly discover: Discover;
-  /** Encrypts tenants' secrets, and the key of our authority; null while the operator has given no key for that. */
+  /**
+   * Encrypts secrets of tenants and the key of our authority. Null if the operator has not configured a key for that.
+   */
   readonly sealer: Sealer | null;
-  /** By which sidecars check this control plane, as PEM. Throws a refusal where there are none, or none at hand. */
+  /**
+   * The authorities, as PEM, that sidecars use to verify this control plane. Throws a refusal if there are none, or if
+   * they are temporarily not available.
+   */
   readonly authorities: () => Promise<string>;
   /** Signs checkpoints of the audit log. */
   readonly notary: Notary;
-  /** What a user's runs may cost in a UTC day, in µ¢. */
+  /** What the runs of one user may cost in a UTC day, in µ¢. */
   readonly dailyCap: number;
 }
 
@@ -53,30 +59,30 @@ export interface Operation<I, R> {
   (deps: Deps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
 }
 
-/** How something was asked for, besides what. */
+/** The conditions of a call, in addition to its input. */
 interface Circumstances {
-  /** A write holds only while nothing that it changes was changed after this revision. */
+  /** The write succeeds only if its targets are unchanged since this revision. */
   readonly ifMatch?: number | null;
-  /** Whoever asked accepts that sidecars of an older version deny what the write is about. */
+  /** The caller accepts that sidecars of an older version deny the calls that the write concerns. */
   readonly force?: boolean;
-  /** Whoever asked has gone, or this program is stopping. */
+  /** Aborted when the caller has disconnected or this program is stopping. */
   readonly signal?: AbortSignal;
 }
 
-/** What a write has at hand. */
+/** The context of a write. */
 export interface Write {
   readonly client: pg.PoolClient;
   readonly deps: Deps;
   readonly actor: Actor;
   readonly workspaceId: number;
   readonly now: Date;
-  /** The revision this write makes. */
+  /** The revision that this write creates. */
   readonly revision: number;
-  /** As `Circumstances` says. */
+  /** See `Circumstances`. */
   readonly force: boolean;
 }
 
-/** For the history of what it writes. */
+/** The author's data for the history of what the write changes. */
 export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>): Authorship => ({
   revision,
   sub: actor.sub,
@@ -85,10 +91,10 @@ export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'a
 
 interface Written<R> {
   readonly result: R;
-  /** What was changed, e.g. `agent/<id>`; one event for each. */
+  /** What was changed, e.g. `agent/<id>`. Each target gets one event. */
   readonly target: string | readonly string[];
   readonly detail?: Readonly<Record<string, unknown>>;
-  /** False: it changed nothing. It leaves no trace, and no new revision. */
+  /** False: the write changed nothing. It leaves no event and no new revision. */
   readonly kept?: boolean;
 }
 
@@ -106,7 +112,10 @@ function checkedOperation<I, R>(
 /** Changes nothing, here or elsewhere. */
 export const readOperation = checkedOperation;
 
-/** Does something that no revision tells of: here to rows without one, or beyond us, or by a write of its own. */
+/**
+ * Has an effect that no revision records: on rows here without a revision, on external systems, or through a separate
+ * write.
+ */
 export const effectOperation = checkedOperation;
 
 export function writeOperation<I, R extends object>(
@@ -130,7 +139,7 @@ export function writeOperation<I, R extends object>(
   });
 }
 
-/** What the write would answer, by a transaction that can write nothing. Its revision is the present one. */
+/** Returns what the write would answer, from a read-only transaction. The revision in the result is the present one. */
 export function previewOperation<I, R extends object>(
   action: Action,
   run: (write: Write, input: I) => Promise<Written<R>>,
@@ -160,7 +169,8 @@ async function requireUnchanged(
   targets: readonly string[],
   { since, present }: Span,
 ): Promise<void> {
-  // Nobody has read what is yet to be: it was another workspace's, or the database is an older copy of itself.
+  // A caller cannot have read a future revision. The revision is from another workspace, or the database was restored
+  // to an older state.
   if (since > present) {
     throw new AppError({
       code: 'stale_revision',
@@ -175,7 +185,9 @@ async function requireUnchanged(
   });
 }
 
-/** Who asks, as the writes before this one left them: they may have been removed or demoted while this one waited. */
+/**
+ * Reads the actor in the state that earlier writes left. It may have been removed or demoted while this write waited.
+ */
 async function stillActor(client: pg.PoolClient, asker: Actor, now: Date): Promise<Actor> {
   const actor = await findActor(client, asker.credential, now);
   if (actor === null) throw unauthenticated('the API key or session was revoked or has expired');

@@ -1,13 +1,13 @@
-// Who may go on at once: `inTurns` and `inTurnsByKey` let a few through while the others wait, first come first served;
-// `createSeats` lets nobody wait.
+// Limits how much runs at the same time. `inTurns` and `inTurnsByKey` let a few calls run while the others wait, in
+// order of arrival. `createSeats` never makes a caller wait: it refuses.
 
-/** How many may wait, and what the next one is told; without, all may. */
+/** How many calls may wait, and the error for the next one. Without a queue, any number may wait. */
 interface Queue {
   readonly waitingMax: number;
   readonly full: () => Error;
 }
 
-/** `run` as it is, but never more than `max` of it at the same time. */
+/** Wraps `run`: at most `max` calls run at the same time. */
 export function inTurns<A extends readonly unknown[], R>(
   max: number,
   run: (...args: A) => Promise<R>,
@@ -23,14 +23,14 @@ export function inTurns<A extends readonly unknown[], R>(
       return await run(...args);
     } finally {
       const next = waiting.shift();
-      // A turn is handed on, so that nobody comes in between.
+      // The turn passes directly to the next call in the queue. A new call cannot take it.
       if (next === undefined) running -= 1;
       else next();
     }
   };
 }
 
-/** `run` as it is, but for each key one at a time. Forgets a key when nobody waits for it. */
+/** Wraps `run`: for each key, one call runs at a time. A key is deleted when no call uses it. */
 export function inTurnsByKey<A, R>(keyOf: (input: A) => unknown, run: (input: A) => Promise<R>): (input: A) => Promise<R> {
   const lanes = new Map<unknown, { readonly enter: (input: A) => Promise<R>; users: number }>();
   return async (input) => {
@@ -47,9 +47,9 @@ export function inTurnsByKey<A, R>(keyOf: (input: A) => unknown, run: (input: A)
   };
 }
 
-/** Places to sit, so many for each key and so many in all. */
+/** A limited number of seats for each key and in total. */
 export interface Seats<K> {
-  /** How to leave it, or who has taken all that there are. */
+  /** Returns a function that frees the seat, or whether the key or all keys together have used up the seats. */
   take(key: K): { readonly leave: () => void } | { readonly taken: 'by the key' | 'by all' };
 }
 

@@ -1,25 +1,26 @@
-// A collector over OTLP/HTTP: one POST, and what its answer means. A redirect is followed nowhere, since the headers would
-// go along; nothing of them, of a body or of an address' query is in what is said of a failure.
+// A collector over OTLP/HTTP: sends one POST and interprets the answer. Redirects are not followed, because the headers
+// would be sent along. Messages about failures contain nothing from the headers, from a body, or from the query of an
+// address.
 import { STATUS_CODES } from 'node:http';
 import { Agent, type Dispatcher, request } from 'undici';
 import type { ExportFailure } from '../domain/audit/exported.ts';
 
 export interface CollectorSettings {
-  /** Where logs are posted. */
+  /** The URL to which logs are posted. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** For a whole answer. */
+  /** Timeout for a whole answer. */
   readonly answerMs: number;
 }
 
 type Answer =
   | { readonly kind: 'taken'; readonly rejected: number; readonly why: string }
-  /** Smaller ones may be taken. */
+  /** Smaller requests may be accepted. */
   | { readonly kind: 'too large' }
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
 
 export interface Collector {
-  /** Rejects where it is aborted. */
+  /** Rejects if it is aborted. */
   post(body: string, signal: AbortSignal): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -27,15 +28,15 @@ export interface Collector {
 const answerBytesMax = 64 * 1024;
 const connectMs = 10_000;
 const wordsMax = 200;
-/** Shorter ones are `Basic` and the like. */
+/** Shorter texts are words such as `Basic`. */
 const secretMin = 7;
 
-/** `wall`: ms since 1970, for what a collector says by a date. */
+/** `wall`: ms since 1970, for dates in answers of a collector. */
 export function createCollector({ endpoint, headers, answerMs }: CollectorSettings, wall: () => number): Collector {
   const secrets = Object.values(headers)
     .flatMap((value) => [value, ...value.split(' ')])
     .filter(({ length }) => length >= secretMin);
-  // A collector may repeat what it was shown.
+  // A collector can repeat the headers in its answer.
   const withoutSecrets = (text: string): string => secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text);
   const agent = new Agent({ connect: { timeout: Math.min(connectMs, answerMs) } });
   return {
@@ -74,9 +75,9 @@ function failureFrom(error: unknown, lateMs: number | null): ExportFailure {
   return { kind: 'unreachable', reason: `the collector could not be reached (${code})`, ...nothing };
 }
 
-/** Null: it is longer than what a collector has to say, and was not read to its end. */
+/** Null: the body is longer than the answer of a collector, and was not read to its end. */
 async function textOf(body: Dispatcher.ResponseData['body']): Promise<string | null> {
-  // Where it is left before its end, nobody else would hear of that.
+  // If the body is abandoned before its end, no other listener receives its error.
   body.on('error', () => undefined);
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -102,7 +103,7 @@ function answerFrom({ statusCode, headers }: Answered, body: string | null, wall
     },
   });
   if (statusCode >= 200 && statusCode < 300) {
-    // What no collector says comes from some other server, which has kept nothing.
+    // Such an answer does not come from a collector but from another server, which has stored nothing.
     if (body === null) return failed('refused', `, and more than ${answerBytesMax / 1024} KiB: it is none`);
     const type = String(headers['content-type'] ?? '');
     return isForPeople(type, body) ? failed('refused', `, and ${type.slice(0, wordsMax)}: it is none`) : { kind: 'taken', ...partIn(body) };
@@ -112,10 +113,10 @@ function answerFrom({ statusCode, headers }: Answered, body: string | null, wall
   return failed(statusCode >= 502 && statusCode <= 504 ? 'unavailable' : 'refused');
 }
 
-/** What the collector of OpenTelemetry says beyond its `max_request_body_size`, instead of 413. */
+/** The message of the OpenTelemetry Collector for requests above its `max_request_body_size`, instead of 413. */
 const tooLarge = /\brequest body too large\b/i;
 
-/** A page, or words such as `ok` of a place where health is asked for. */
+/** A web page, or text such as `ok` of a health endpoint. */
 const isForPeople = (type: string, body: string): boolean =>
   /^text\/html\b/i.test(type) || (/^text\//i.test(type) && body.trim() !== '' && parse(body) === null);
 
@@ -130,7 +131,7 @@ const wordsIn = (body: string): string => shortened(parse(body)?.['message']);
 
 const shortened = (value: unknown): string => (typeof value === 'string' ? value.replaceAll(/[^\x21-\x7e]+/g, ' ').slice(0, wordsMax) : '');
 
-/** Null: it is no JSON. */
+/** Null: the body is not JSON. */
 function parse(body: string): Readonly<Record<string, unknown>> | null {
   try {
     return { ...Object(JSON.parse(body)) };
@@ -139,7 +140,7 @@ function parse(body: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Seconds, or a date. */
+/** The header is a number of seconds, or a date. */
 function retryAfterIn(header: string | string[] | undefined, wall: () => number): number | null {
   if (typeof header !== 'string') return null;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;

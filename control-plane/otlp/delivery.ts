@@ -1,12 +1,13 @@
-// A page of items, in as many requests as the collector wants it in: bounded by what is reasonable, and halved where it
-// says that one is too large. A single record that is too large goes without its payloads, and says so.
+// Sends a page of items in as many requests as the collector needs. Requests have a maximum size, and are halved if the
+// collector reports that one is too large. A single record that is too large is sent without its payloads, and is
+// marked.
 import type { Deliver, Delivered, ExportedItem, ExportedLog } from '../domain/audit/exported.ts';
 import type { Collector } from './collector.ts';
 import { recordOf, requestOf } from './records.ts';
 
 const recordsMax = 1_000;
 const bytesMaxStandard = 4 * 1_048_576;
-/** What a collector is not asked to take less than. */
+/** The size of a request is never reduced below this limit. */
 const bytesMaxLeast = 64 * 1024;
 
 interface Part {
@@ -14,7 +15,7 @@ interface Part {
   readonly records: readonly string[];
 }
 
-/** Remembers how much the collector takes at once, as long as this process lives. */
+/** Remembers the accepted request size of the collector for the lifetime of this process. */
 export function createDelivery(collector: Pick<Collector, 'post'>): Deliver {
   let bytesMax = bytesMaxStandard;
 
@@ -48,7 +49,7 @@ async function sendBriefly(
   return { kind: 'failed', failure: { kind: 'refused', reason, words: '', retryAfterMs: null } };
 }
 
-/** One after the other, until one fails. */
+/** Sends one part after the other, until one fails. */
 async function sendAll(parts: readonly Part[], send: (part: Part) => Promise<Delivered>): Promise<Delivered> {
   let rejected = 0;
   let why = '';

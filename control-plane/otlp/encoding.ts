@@ -1,6 +1,6 @@
-// Parts of a record in the JSON encoding of OTLP. Pure.
+// Encodes parts of a record in the JSON encoding of OTLP. Pure.
 
-/** What is null or undefined is left out. */
+/** Null and undefined values are left out. */
 export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export function attributesText(attributes: Attributes): string {
@@ -23,7 +23,7 @@ export const nanosOf = (instant: string): string => {
   return Number.isFinite(ms) && ms > 0 ? `${ms}000000` : '0';
 };
 
-/** Where an entry says which trace its call was part of. */
+/** The trace of the call, if the entry contains it. */
 export function traceText({ traceId, spanId }: Readonly<Record<string, unknown>>): string {
   const isId = (value: unknown, digits: number): value is string =>
     typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value) && !/^0+$/.test(value);

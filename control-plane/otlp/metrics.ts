@@ -1,5 +1,5 @@
-// What is to be seen of the export of audit entries, for `/metrics`. Every control plane shows how far behind it is, by the
-// database they share; what was sent and what failed is of this process.
+// Metrics of the export of audit entries, for `/metrics`. Every control plane shows how far the export is behind, from
+// the common database. Sent records and failures are those of this process.
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 interface Watched {

@@ -1,6 +1,6 @@
-// Items of an audit log as log records of OTLP, in the JSON encoding of the protocol: integers of 64 bits as text, trace ids
-// in hex. The body of an entry is its canonical JSON, over which its digest was made; so who has the records of a log has
-// all that its chain is checked by. Only what the audit log holds is in them. Pure.
+// Converts items of an audit log to log records of OTLP, in the JSON encoding of the protocol: 64-bit integers as text,
+// trace ids in hex. The body of an entry is its canonical JSON, from which its digest was computed. The records of a
+// log are therefore sufficient to verify its chain. They contain only what the audit log contains. Pure.
 import { hash } from 'node:crypto';
 import { canonicalOf } from '../chain/canonical.ts';
 import { canonicalGap } from '../chain/link.ts';
@@ -9,7 +9,7 @@ import { type Attributes, attributesText, nanosOf, traceText } from './encoding.
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** By the names and numbers of OTLP. */
+/** Names and numbers that OTLP defines. */
 const severities = { info: [9, 'INFO'], warn: [13, 'WARN'], error: [17, 'ERROR'] } as const;
 
 interface Shown {
@@ -23,7 +23,7 @@ interface Shown {
   readonly trace?: Fields;
 }
 
-/** `isBrief`: without what may be large, for a collector that takes no more. */
+/** `isBrief`: without large parts, for a collector that does not accept the full record. */
 export function recordOf(log: ExportedLog, item: ExportedItem, isBrief = false): string {
   const shown = shownOf(log, item, isBrief);
   const [number, text] = severities[shown.severity];
@@ -35,7 +35,7 @@ export function recordOf(log: ExportedLog, item: ExportedItem, isBrief = false):
   );
 }
 
-/** A request's body of such records. */
+/** The body of a request with such records. */
 export function requestOf(log: ExportedLog, records: readonly string[]): string {
   const resource = attributesText({ 'service.name': 'tollgate-audit', 'tollgate.workspace': log.workspace });
   return (
@@ -45,7 +45,7 @@ export function requestOf(log: ExportedLog, records: readonly string[]): string 
 }
 
 function shownOf(log: ExportedLog, item: ExportedItem, isBrief: boolean): Shown {
-  // A restored log may have another item at the place.
+  // A restored log can have another item at the same position.
   const uid = `${log.origin}/${item.position}/${item.kind === 'missing' ? item.first : item.digest.slice(0, 16)}`;
   switch (item.kind) {
     case 'entry':
@@ -76,14 +76,14 @@ function shownOf(log: ExportedLog, item: ExportedItem, isBrief: boolean): Shown 
 
 type Entry = Extract<ExportedItem, { kind: 'entry' }>;
 
-/** What is longer is in the body. A cut may fall between the two halves of a character. */
+/** Maximum length; the full text is in the body. The cut can split a surrogate pair. */
 const textMax = 512;
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : undefined;
 const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? { ...value } : {});
 
-/** Names of OpenTelemetry where it has one for what is meant, ours otherwise. */
+/** Uses names of OpenTelemetry if there is one for the value, and our own names otherwise. */
 function shownEntry({ ts, entry }: Entry, isBrief: boolean): Shown {
   const rule = fieldsOf(entry['rule']);
   const outcome = fieldsOf(entry['outcome']);
@@ -122,11 +122,11 @@ function shownEntry({ ts, entry }: Entry, isBrief: boolean): Shown {
   };
 }
 
-/** What is longer is replaced by its digest, and of what sidecars say beyond what they should not all is kept. */
+/** Longer values are replaced by their digest. Unknown fields from sidecars are limited in number and key length. */
 const brief = { valueMax: 600, keyMax: 64, fieldsMax: 100 };
 const payloads = new Set(['input', 'output', 'raw']);
 
-/** With the digest of its canonical JSON in the place of each payload, and of whatever else is long. */
+/** Replaces each payload, and each other long value, by the digest of its canonical JSON. */
 const briefly = (entry: Fields): Fields =>
   Object.fromEntries(
     Object.entries(entry)

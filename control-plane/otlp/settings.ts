@@ -1,8 +1,8 @@
-// Where audit entries are exported to, from what the environment says. Pure.
+// Parses the settings of the export of audit entries from the environment. Pure.
 import { isLoopback } from '@tollgate/proto/contract';
 import type { CollectorSettings } from './collector.ts';
 
-/** The protocol's, and what would break a request. */
+/** Headers that the protocol sets, and headers that would break a request. */
 const taken = new Set(['content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'host', 'connection', 'accept']);
 const answerMs = 30_000;
 
@@ -19,7 +19,7 @@ export const isPlaintextBeyond = (endpoint: string): boolean => {
   return protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''));
 };
 
-/** `name=value` separated by commas, values percent-encoded, as `OTEL_EXPORTER_OTLP_HEADERS` has them. */
+/** `name=value` pairs separated by commas, with percent-encoded values, as in `OTEL_EXPORTER_OTLP_HEADERS`. */
 export function headersProblem(value: string): string | null {
   const parsed = parsePairs(value);
   if (parsed === null)
@@ -30,7 +30,7 @@ export function headersProblem(value: string): string | null {
 
 export const collectorFrom = (endpoint: string, headers: string | null): CollectorSettings => {
   const url = new URL(endpoint);
-  // As in every other exporter's base address, logs have their place there.
+  // A base address gets the standard path for logs, as in other exporters.
   if (url.pathname === '/') url.pathname = '/v1/logs';
   return { endpoint: url.href, headers: Object.fromEntries(parsePairs(headers ?? '') ?? []), answerMs };
 };

@@ -1,15 +1,15 @@
-// Which entries were touched after which revision, as far back as is held. More than is told costs a sidecar bytes; less would cost it
-// its hash, and then the whole.
+// Records which entries were touched after which revision, for a limited number of revisions. Additional keys only cost
+// the sidecar bytes. A missing key would result in a wrong hash, and the whole snapshot would have to be sent.
 import type { Touched } from '../compile/state.ts';
 
 export interface ChangeLog {
-  /** What was touched after that revision; null where that is not known any more. */
+  /** The keys that were touched after that revision; null if this is no longer known. */
   keysAfter(revision: number): ReadonlySet<string> | null;
-  /** In the order of revisions, none before what is there. */
+  /** The keys must be in the order of revisions, and not before those that are already added. */
   add(touched: readonly Touched[]): void;
 }
 
-/** More keys than these make no delta that anybody would want. */
+/** A delta with more keys than this is not useful. */
 const standardKeysMax = 20_000;
 
 export function createChangeLog(since: number, initial: readonly Touched[], keysMax = standardKeysMax): ChangeLog {
@@ -17,7 +17,7 @@ export function createChangeLog(since: number, initial: readonly Touched[], keys
   let log: Touched[] = [];
   const add = (touched: readonly Touched[]): void => {
     for (const one of touched) log.push(one);
-    // Seldom, so that it costs little each time.
+    // This runs rarely, so the cost for each call is small.
     if (log.length <= 2 * keysMax) return;
     from = log[log.length - keysMax - 1]?.revision ?? from;
     log = log.slice(firstAfter(log, from));
@@ -29,7 +29,7 @@ export function createChangeLog(since: number, initial: readonly Touched[], keys
   };
 }
 
-/** The place of the first that was touched after that revision. */
+/** The index of the first key that was touched after that revision. */
 function firstAfter(log: readonly Touched[], revision: number): number {
   let low = 0;
   let high = log.length;

@@ -1,10 +1,12 @@
-// The bytes of what is encoded for views, of all workspaces together: 200 views of one large policy would take all memory of a process.
-// What was encoded first is dropped first, and is encoded again at the next request.
+// Limits the encoded bytes of views, of all workspaces together. Without it, 200 views of one large policy would use
+// all memory of a process. The oldest encoded data is evicted first, and is encoded again at the next request.
 
 export interface EncodedRoom {
-  /** What `owner` holds now. Beyond the maximum others drop theirs, the longest unchanged first. */
+  /**
+   * Sets the bytes that `owner` holds now. Above the maximum, other owners are evicted, the longest unchanged first.
+   */
   keep(owner: EncodedOwner, bytes: number): void;
-  /** `owner` holds nothing any more. */
+  /** `owner` no longer holds anything. */
   drop(owner: EncodedOwner): void;
 }
 

@@ -1,17 +1,21 @@
-// Entries of one workspace by their keys, with the hash and the size of all of them: a change costs what it changes.
+// The entries of one workspace by their keys, with the hash and the size of all of them. The cost of a change depends
+// only on the changed entries.
 import { snapshotHash, snapshotHashAfter } from '@tollgate/proto/contract';
 import type { SnapshotEntry } from '../compile/compile.ts';
 
 export interface EntrySet {
   readonly entries: ReadonlyMap<string, SnapshotEntry>;
   readonly hash: Buffer;
-  /** On the wire, roughly. */
+  /** Approximate size on the wire. */
   readonly bytes: number;
-  /** What of these keys there is now: those of them that are not among the entries are no more. Answers the keys that differ from before. */
+  /**
+   * Sets the present entries for these keys. Keys without an entry in `entries` are removed. Returns the keys whose
+   * value has changed.
+   */
   replace(keys: Iterable<string>, entries: readonly SnapshotEntry[]): readonly string[];
 }
 
-/** Of an entry's and its fields' headers. */
+/** Size of the headers of an entry and its fields. */
 const headBytes = 8;
 
 export const wireBytes = ({ key, value }: SnapshotEntry): number => headBytes + key.length + value.length;

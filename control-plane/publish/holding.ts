@@ -1,5 +1,6 @@
-// One workspace as the publisher holds it, at its newest revision: what it was compiled from, its entries, and what changed lately. A
-// revision is read as what it touched, and only that is compiled; what is held equals a full compile all the same.
+// One workspace as the publisher holds it, at its newest revision: the state from which it was compiled, its entries,
+// and its recent changes. For a new revision, only the touched entries are read and compiled. The result is the same as
+// that of a full compile.
 import { documentKey } from '@tollgate/proto/contract';
 import { compileParts, isPinned, serverEntry, settingsEntry } from '../compile/compile.ts';
 import type { PolicyDefaults, Touched, WorkspaceKey, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../compile/state.ts';
@@ -9,7 +10,10 @@ import type { PolicyDocument, StoredDocument } from '../domain/policies/policy.t
 import { type ChangeLog, createChangeLog } from './change-log.ts';
 import { createEntrySet, type EntrySet } from './entry-set.ts';
 
-/** What the newest revision was compiled from. It goes on: whoever keeps it sees the next revision as soon as that is offered. */
+/**
+ * The state from which the newest revision was compiled. It is live: a holder of it sees the next revision as soon as
+ * that is offered.
+ */
 export interface LiveWorkspace {
   readonly workspace: string;
   readonly epoch: string;
@@ -20,7 +24,7 @@ export interface LiveWorkspace {
   /** By `documentKey`. */
   documentOf(key: string): PolicyDocument | undefined;
   agentOf(id: string): Agent | undefined;
-  /** A key that stands. */
+  /** Finds a valid key. */
   keyOf(id: string): WorkspaceKey | undefined;
   hasMember(uid: string): boolean;
 }
@@ -29,7 +33,7 @@ type Parts = Readonly<Record<ViewPart | 'serversForLibrary', Omit<EntrySet, 'rep
 
 export interface Holding extends LiveWorkspace {
   readonly parts: Parts;
-  /** What was touched after that revision; null where that is not known any more. */
+  /** The keys that were touched after that revision; null if this is no longer known. */
   keysAfter(revision: number): ReturnType<ChangeLog['keysAfter']>;
   change(read: Extract<WorkspaceRead, { readonly kind: 'changes' }>): void;
 }
@@ -49,7 +53,7 @@ export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: 
     servers: createEntrySet(),
     serversForLibrary: createEntrySet(),
   };
-  /** The workspace's document alone: no other bears on settings and servers. */
+  /** Only the workspace's document, because no other document affects settings and servers. */
   const settingDocuments = (): WorkspaceState['documents'] => [documents.get('workspace')].flatMap((stored) => stored ?? []);
   let pinned = false;
 
@@ -57,12 +61,12 @@ export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: 
     now = state;
     const of = touchedOf(touched);
     replaceIn(documents, of('document/'), state.documents, ({ id }) => documentKey(id));
-    // Those that are new come last.
+    // New entries come last.
     agents.replace(of('agent/'), state.agents.toReversed(), ({ id }) => id);
     replaceIn(keys, of('key/'), state.keys, ({ id }) => id);
     servers.replace(of('server/'), state.servers, ({ name }) => name);
   };
-  /** Answers the keys of entries that are others than before. */
+  /** Returns the keys of entries that have changed. */
   const compile = (state: WorkspaceState, touched: ReadonlySet<string>): readonly string[] => {
     const setting = { ...state, documents: settingDocuments() };
     const wasPinned = pinned;
@@ -127,19 +131,19 @@ export function holdWorkspace({ state: whole, touched: earlier, touchedSince }: 
       const seen = new Set(touched.flatMap((one) => withDependents(one, [])).map(({ key }) => key));
       keep(state, seen);
       const changed = compile(state, seen);
-      // Where revisions were leapt over, something may be as it was before them and was not between: whoever holds one of those
-      // needs to be told of it too.
+      // If revisions were skipped, an entry can be equal to its state before them but different in between. A sidecar
+      // that holds one of the skipped revisions needs this entry too.
       const between = state.revision > before + 1 ? all.filter(({ revision }) => revision > before) : [];
       log.add([...between, ...changed.map((key) => ({ key, revision: state.revision }))]);
     },
   };
 }
 
-/** With what is compiled from it besides. */
+/** The touched key, with the keys of everything else that is compiled from it. */
 const withDependents = (one: Touched, servers: readonly string[]): readonly Touched[] =>
   one.key === 'document/workspace' ? [one.key, 'settings', ...servers].map((key) => ({ ...one, key })) : [one];
 
-/** The names behind a prefix. */
+/** Returns the names after a prefix. */
 const touchedOf =
   (touched: ReadonlySet<string>) =>
   (prefix: string): readonly string[] =>
@@ -160,7 +164,7 @@ function replaceIn<T>(map: Map<string, T>, touched: readonly string[], rows: rea
   for (const [key, row] of now) map.set(key, row);
 }
 
-/** Rows in the order they came, as lists that are made when somebody asks. */
+/** Rows in the order in which they were added. The lists are created when they are requested. */
 function createTable<T>() {
   const map = new Map<string, T>();
   let list: readonly T[] | null = null;

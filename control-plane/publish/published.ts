@@ -1,4 +1,5 @@
-// A revision as one view has it, on the wire: whole, or as what is different from an earlier one. Encoded when first asked for, once.
+// One view of a revision in its wire format: the whole snapshot, or a delta from an earlier revision. It is encoded
+// once, at the first request.
 import { policyService, type SyncResponse } from '@tollgate/proto';
 import { policyNeeds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import type { View } from '../compile/view.ts';
@@ -11,20 +12,29 @@ export interface Published {
   readonly epoch: string;
   readonly revision: number;
   readonly hash: Buffer;
-  /** When it was raised, ms since 1970. */
+  /** When the revision was raised, in ms since 1970. */
   readonly raisedAt: number;
-  /** A `SyncResponse` with the whole snapshot. Both are for whoever asks before a newer one is offered; later they throw. */
+  /**
+   * A `SyncResponse` with the whole snapshot. `whole` and `delta` can be called until a newer revision is offered;
+   * after that they throw.
+   */
   whole(): Buffer;
-  /** One with the way from that revision to this; null where that is not known, is no way ahead, or is longer than the whole. */
+  /**
+   * A `SyncResponse` with the delta from that revision to this one. Null if the changes are not known, if that revision
+   * is not earlier, or if the delta is larger than the whole snapshot.
+   */
   delta(from: RevisionName): Buffer | null;
-  /** Frees what was encoded. It is not asked again. */
+  /** Frees the encoded data. Do not use this object afterwards. */
   drop(): void;
 }
 
-/** More sidecars than these, each at a revision of its own, and some deltas are encoded again; so it is where all of them are longer than the whole. */
+/**
+ * Maximum number of cached deltas. If more sidecars each have a different revision, some deltas are encoded again. This
+ * also happens if all deltas together are larger than the whole snapshot.
+ */
 const deltasMax = 100;
 
-/** Without a room, all that is encoded stays. */
+/** Without a memory budget, all encoded data is kept. */
 const unbounded: EncodedRoom = { keep: () => undefined, drop: () => undefined };
 
 export function publishView(holding: Holding, view: View, raisedAt: number, needs = policyNeeds, room = unbounded): Published {

@@ -1,9 +1,9 @@
-// Which revision each sidecar should have. One board a workspace holds its newest compiled revision while a sidecar
-// follows it; of a raised revision what it touched is read and compiled once, encoded once for each view, and offered to every
-// follower.
+// Decides which revision each sidecar should have. For each workspace, a board holds the newest compiled revision while
+// a sidecar follows it. For a raised revision, the touched entries are read and compiled once, encoded once for each
+// view, and offered to every follower.
 //
-// States of a board: idle (newest is held), reading (a read is under way), and reading again (a revision was raised
-// meanwhile, so another read follows). A failed read is tried again after a second.
+// States of a board: idle (the newest revision is held), reading (a read is running), and reading again (a revision was
+// raised in the meantime, so another read follows). A failed read is retried after a second.
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Needs, policyNeeds, type RevisionName } from '@tollgate/proto/contract';
 import type { PolicyDefaults, WorkspaceRead } from '../compile/state.ts';
@@ -18,46 +18,49 @@ export type { LiveWorkspace, Published };
 
 export interface Follower {
   readonly view: View;
-  /** The newest revision, and what it was compiled from. Called again for every newer one. */
+  /** Offers the newest revision, and the state from which it was compiled. Called again for every newer one. */
   offer(published: Published, live: LiveWorkspace): void;
-  /** The workspace was removed; nothing more will be offered. */
+  /** The workspace was removed. No more revisions will be offered. */
   gone(): void;
 }
 
 export interface Publisher extends RevisionListener {
   /** Offers the current revision as soon as it is read, then every newer one, until the returned function is called. */
   follow(workspaceId: number, follower: Follower): () => void;
-  /** A workspace that is followed, at the newest revision that is known. */
+  /** A followed workspace, at the newest known revision; otherwise null. */
   live(workspaceId: number): LiveWorkspace | null;
   close(): void;
 }
 
 interface Deps {
-  /** What there is to know for who holds `since`, or nothing. Null where the workspace is gone. */
+  /**
+   * Reads the changes since `since`, or the whole workspace if `since` is null. Returns null if the workspace no longer
+   * exists.
+   */
   readonly read: (workspaceId: number, since: RevisionName | null) => Promise<WorkspaceRead | null>;
   readonly defaults: PolicyDefaults;
   readonly needs?: Needs;
-  /** Of what is encoded for all views; besides it, what is encoded for one. */
+  /** Maximum encoded bytes for all views together. The data of the view that is being encoded can exceed it. */
   readonly encodedBytesMax?: number;
   readonly log: { warn(fields: object, message: string): void };
 }
 
 interface Board {
   readonly followers: Set<Follower>;
-  /** How many there are of each view. */
+  /** The number of followers of each view. */
   readonly followersOf: Map<string, number>;
   holding: Holding | null;
-  /** The revision that is held, by view, as far as anybody asked. */
+  /** The views of the held revision that were requested. */
   readonly views: Map<string, Published>;
   wanted: number;
   raisedAt: number;
-  /** The database was restored: what is held may be of another past. */
+  /** The database was restored. The held state may belong to another history. */
   restored: boolean;
   reading: boolean;
 }
 
 const retryMs = 1_000;
-/** More views of one revision than these, and some are put together again. */
+/** Maximum number of views of one revision. Above it, some views are built again. */
 const viewsMax = 200;
 const standardEncodedBytesMax = 256 * 1_048_576;
 
@@ -96,7 +99,7 @@ export function createPublisher({ read, defaults, needs = policyNeeds, encodedBy
   };
   const isBehind = ({ followers, holding, wanted, restored }: Board): boolean =>
     followers.size > 0 && (holding === null || restored || holding.revision < wanted);
-  /** False where the workspace is gone. */
+  /** False if the workspace no longer exists. */
   const take = async (workspaceId: number, board: Board): Promise<boolean> => {
     const { holding, wanted, restored } = board;
     board.restored = false;
@@ -106,16 +109,17 @@ export function createPublisher({ read, defaults, needs = policyNeeds, encodedBy
         throw error;
       },
     );
-    // It was removed before the watch had seen it.
+    // The workspace was removed before the watch noticed it.
     if (now === null) return false;
     const { epoch, revision } = now.state;
     if (revision < wanted && board.wanted === wanted) {
-      // What was wanted was of the epoch before, unless somebody set the database back without telling.
+      // The wanted revision belonged to the epoch before, except if the database was set back without `tollgate
+      // restore`.
       if (epoch === holding?.epoch)
         log.warn({ workspaceId, revision, wanted }, 'the database went back: after a restore, run `tollgate restore`');
       board.wanted = revision;
     }
-    // Until it is whole again: if it cannot be changed, it is read anew.
+    // Cleared until the new state is complete. If the change fails, the whole workspace is read again.
     board.holding = null;
     dropViews(board);
     if (now.kind === 'changes') holding?.change(now);

@@ -1,5 +1,5 @@
-// What the ledger of leases must know of policy, at the newest revision that this control plane has heard of. The only
-// place where leases and the publisher meet.
+// What the ledger of leases must know of policy, at the newest revision that this control plane has received. This is
+// the only place where leases and the publisher meet.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { compileAgent } from '../compile/compile.ts';
 import type { PolicyDefaults } from '../compile/state.ts';
@@ -10,19 +10,19 @@ import type { LiveWorkspace, Publisher } from './publisher.ts';
 export interface QuotaPolicy {
   readonly revision: RevisionName;
   readonly windowSeconds: number;
-  /** Calls in any window; null where there is no such limit. */
+  /** The maximum number of calls in a window; null if there is no such limit. */
   limitMax(id: string): number | null;
-  /** Tool calls of a run of that agent; null where there is no such agent. */
+  /** The maximum number of tool calls of a run of that agent; null if there is no such agent. */
   capOf(agentId: string): number | null;
-  /** Whether there is such a member, or for `apikey:<id>` such a key. */
+  /** Whether such a member exists, or for `apikey:<id>` such a key. */
   hasSubject(sub: string): boolean;
   hasKey(id: string): boolean;
 }
 
 export interface QuotaPolicyWatch {
-  /** At the newest revision whenever it is asked; null until it was read for the first time. */
+  /** The policy at the newest revision; null until it was read for the first time. */
   readonly current: QuotaPolicy | null;
-  /** Resolves with the first one. */
+  /** Resolves with the first policy. */
   readonly first: Promise<QuotaPolicy>;
   close(): void;
 }
@@ -55,7 +55,7 @@ export function watchQuotaPolicy({ publisher, defaults }: Deps, workspaceId: num
   };
 }
 
-/** What the subject of a service key begins with. */
+/** The prefix of the subject of a service key. */
 const serviceSubject = subjectOf('', null);
 
 function policyOf(live: LiveWorkspace, { windowSeconds }: PolicyDefaults): QuotaPolicy {

@@ -1,4 +1,5 @@
-// What sidecars of one view hold of a workspace, put together from its parts: whatever there is, its hash and its size cost a few sums.
+// The content of a workspace for sidecars of one view, built from its parts. Its hash and its size need only a few
+// additions.
 import { isEntryKnown, type Needs, policyNeeds, snapshotHash, snapshotHashOfParts } from '@tollgate/proto/contract';
 import { byKey, type SnapshotEntry } from '../compile/compile.ts';
 import { keyForLibrary, loweredEntry, ownPeople, seesPeople, type View, viewPartOf } from '../compile/view.ts';
@@ -7,14 +8,14 @@ import type { Holding } from './holding.ts';
 
 export interface ViewParts {
   readonly hash: Buffer;
-  /** On the wire, roughly. */
+  /** Approximate size on the wire. */
   readonly bytes: number;
-  /** All, sorted by key. */
+  /** All entries, sorted by key. */
   entries(): readonly SnapshotEntry[];
-  /** Whether there may be an entry of that key in it. */
+  /** Whether the view can contain an entry with that key. */
   mayHold(key: string): boolean;
   get(key: string): SnapshotEntry | undefined;
-  /** An entry that decides which others are in it. */
+  /** The key of an entry that decides which other entries the view contains. */
   readonly decisive: string | null;
 }
 
@@ -26,7 +27,7 @@ export function viewPartsOf(holding: Holding, view: View, needs = policyNeeds): 
   return lacks.length === 0 ? parts : loweredParts(parts, new Set(lacks), needs);
 }
 
-/** For sidecars of an older version: rare enough to be put together from all entries at each revision. */
+/** For sidecars of an older version. They are rare, so the view is built from all entries at each revision. */
 function loweredParts(parts: ViewParts, lacks: ReadonlySet<string>, needs: Needs): ViewParts {
   const entries = parts.entries().flatMap((entry) => loweredEntry(entry, lacks, needs) ?? []);
   const byName = new Map(entries.map((entry) => [entry.key, entry]));

@@ -1,5 +1,6 @@
-// Whom a key or a session stands for at an instant. Both stand on a member: the one a key acts as, else the one who made
-// it, or the one whom an issuer recognised. Without that member, and without its key, a credential is nothing.
+// Finds the actor of a key or a session at an instant. Both depend on a member: the member that the key acts as, or
+// else the member who made the key, or the member that an issuer recognised. Without that member, and without its key,
+// a credential is invalid.
 import { isRole } from '@tollgate/proto/contract';
 import { scopesOfMember } from '../domain/access/access.ts';
 import type { Actor, Credential } from '../domain/access/actor.ts';
@@ -62,7 +63,10 @@ function actorFromRow(kind: Credential['kind'], row: ActorRow): Actor {
   };
 }
 
-/** Null where nothing of that hash stands at `now`: unknown, revoked, rotated, ended, expired, or its member is gone. */
+/**
+ * Null if no credential with that hash is valid at `now`: it is unknown, revoked, rotated, ended or expired, or its
+ * member no longer exists.
+ */
 export async function findActor(db: Queryable, { kind, hash }: Pick<Credential, 'kind' | 'hash'>, now: Date): Promise<Actor | null> {
   const { rows } = await db.query<ActorRow>(selects[kind], [hash, now]);
   return rows[0] === undefined ? null : actorFromRow(kind, rows[0]);

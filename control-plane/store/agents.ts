@@ -1,4 +1,4 @@
-// Agent profiles.
+// Stores agent profiles.
 import type { Agent, AgentFields } from '../domain/agents/agent.ts';
 import { among } from './row.ts';
 import type { Queryable } from './transaction.ts';
@@ -70,7 +70,7 @@ const agentFromRow = (row: AgentRow): Agent => ({
   updatedAt: row.updated_at,
 });
 
-/** Newest first; of these ids or all. */
+/** Newest first. Lists agents with these ids, or all agents. */
 export async function listAgents(db: Queryable, workspaceId: number, ids: readonly string[] | null = null): Promise<readonly Agent[]> {
   const { rows } = await db.query<AgentRow>(
     `select ${columns} from agent where workspace_id = $1 and ${among('id', '$2')} order by created_at desc, position desc`,
@@ -85,8 +85,8 @@ export async function findAgent(db: Queryable, workspaceId: number, id: string):
 }
 
 /**
- * How many there are, and how much their texts and lists hold together, in bytes. What policy is compiled from counts as JSON, in which
- * it is sent; of the rest only the length is looked up.
+ * The number of agents and the total size of their texts and lists, in bytes. Fields from which policy is compiled
+ * count as JSON, because they are sent in this form. For the other fields only the length is measured.
  */
 export async function measureAgents(db: Queryable, workspaceId: number): Promise<{ readonly count: number; readonly bytes: number }> {
   const lengths = ['to_json(name)::text', 'array_to_json(enabled_tools)::text', 'array_to_json(scopes)::text']

@@ -1,5 +1,5 @@
-// The chain of a workspace as the database holds it: where it stands, its items in their order, what was signed of it, and
-// what is left of it as days go out of retention.
+// Stores the chain of a workspace: its end, its items in order, its checkpoints, and what is kept of it when days go
+// out of retention.
 import type pg from 'pg';
 import { originOf } from '../chain/checkpoint.ts';
 import { type ShownGap, valueBefore } from '../chain/link.ts';
@@ -10,7 +10,7 @@ import type { Queryable } from './transaction.ts';
 
 export interface StoredLog extends ChainEnd {
   readonly origin: string;
-  /** Items before there was a chain. */
+  /** The number of items that were stored before the chain existed. */
   readonly beginsAfter: number;
   /** An export begins after this item. */
   readonly keptAfter: number;
@@ -25,7 +25,7 @@ interface LogRow {
   readonly slug: string;
 }
 
-/** Made where nothing has come in yet. */
+/** Reads the log. It creates the log if no item has arrived yet. */
 export async function openLog(db: Queryable, workspaceId: number): Promise<StoredLog> {
   await db.query('insert into audit_head (workspace_id, ingest) values ($1, 0) on conflict do nothing', [workspaceId]);
   const { rows } = await db.query<LogRow>(
@@ -41,7 +41,10 @@ export async function openLog(db: Queryable, workspaceId: number): Promise<Store
   return { origin, ingest: Number(row.ingest), chain, beginsAfter, keptAfter: Number(row.kept_after) };
 }
 
-/** An entry that did not come in as all others, whose number lies beyond the end of its log, before its first, or before all that is kept. */
+/**
+ * Finds an entry that did not arrive through the normal path: its number is beyond the end of its log, before its first
+ * item, or before everything that is kept.
+ */
 export async function findStray(
   db: Queryable,
   workspaceId: number,
@@ -86,7 +89,7 @@ const checkpointFromRow = (row: CheckpointRow): StoredCheckpoint => ({
   note: row.note,
 });
 
-/** The newest of at most `sizeMax` items. */
+/** The newest checkpoint of at most `sizeMax` items. */
 export async function findCheckpoint(
   db: Queryable,
   workspaceId: number,
@@ -99,7 +102,10 @@ export async function findCheckpoint(
   return rows[0] === undefined ? null : checkpointFromRow(rows[0]);
 }
 
-/** In the place of an older one of the same size; false where that has another value. Leaves the key that signed it, too. */
+/**
+ * Replaces an older checkpoint of the same size. False if the older one has another chain value. Also stores the key
+ * that signed it.
+ */
 export async function writeCheckpoint(
   db: Queryable,
   workspaceId: number,
@@ -129,7 +135,7 @@ interface StoredKey {
   readonly since: Date;
 }
 
-/** Those of all control planes that ever signed, oldest first. */
+/** Keys of all control planes that have signed, oldest first. */
 export async function listKeys(db: Queryable): Promise<readonly StoredKey[]> {
   const { rows } = await db.query<{ public_key: Buffer; since: Date }>(
     'select public_key, since from audit_key order by since, public_key',
@@ -137,7 +143,7 @@ export async function listKeys(db: Queryable): Promise<readonly StoredKey[]> {
   return rows.map((row) => ({ publicKey: row.public_key, since: row.since }));
 }
 
-/** An item of the log. `digest` as it was when the item came in; empty where somebody took it away. */
+/** An item of the log. `digest` is the digest from the arrival of the item; empty if it was removed. */
 export type StoredItem = { readonly ingest: number; readonly digest: string } & (
   | { readonly kind: 'entry'; readonly ts: string; readonly entry: Readonly<Record<string, unknown>> }
   | { readonly kind: 'gap'; readonly gap: ShownGap }
@@ -153,7 +159,7 @@ interface ItemRow extends EntryRow {
 }
 
 const standardItems = 250;
-/** What a page may weigh, as stored; a single item may be more. */
+/** Maximum size of a page, as stored. A single item can be larger. */
 const pageBytesMax = 4 * 1_048_576;
 
 const pageText = (items: number): string => `select * from (
@@ -170,7 +176,7 @@ const pageText = (items: number): string => `select * from (
     ) item order by ingest, kind limit ${items}
   ) page where weight_before < ${pageBytesMax} order by ingest, kind`;
 
-/** Items with `after < ingest <= upTo`, in their order; none: there are no more. */
+/** Items with `after < ingest <= upTo`, in order. An empty list means that there are no more. */
 export async function readItems(
   pool: pg.Pool,
   workspaceId: number,
@@ -178,10 +184,10 @@ export async function readItems(
   items = standardItems,
 ): Promise<readonly StoredItem[]> {
   const rows = await queryPatiently<ItemRow>(pool, { text: pageText(items), values: [workspaceId, after, upTo] });
-  // Where a number is there twice, the next page must not begin between the two.
+  // If a number occurs twice, the next page must not begin between the two items.
   const last = rows.at(-1)?.ingest;
   const whole = rows.length < items || rows[0]?.ingest === last ? rows : rows.filter(({ ingest }) => ingest !== last);
-  // While a day is being dropped, its entries are there, and what will be left of them.
+  // While a day is being dropped, both its entries and their retired rows exist.
   return whole.filter(({ kind, ingest }, at) => kind !== 2 || ingest !== whole[at - 1]?.ingest).map(itemFromRow);
 }
 

@@ -1,4 +1,4 @@
-// Entries into `audit_entry`, by COPY: ten times as fast as inserts.
+// Writes entries into `audit_entry` by COPY, which is ten times as fast as inserts.
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
@@ -19,13 +19,13 @@ export interface NumberedEntry {
 const copyText =
   'copy audit_entry (workspace_id, ts, spool_id, sequence, ingest, received_at, tool, decision, agent_name, sub, session_id, entry, digest) from stdin';
 
-/** Of one workspace. `entries` are taken while the server works on those before. */
+/** Copies entries of one workspace. `entries` is read while the server processes earlier entries. */
 export async function copyEntries(client: pg.PoolClient, workspaceId: number, entries: Iterable<NumberedEntry>): Promise<void> {
   const copy = client.query(Object.assign(copyFrom(copyText), { query_timeout: patienceMs }));
   await pipeline(Readable.from(pieces(workspaceId, entries), { objectMode: false, highWaterMark: 65_536 }), copy);
 }
 
-/** Large enough to be few, small enough that the server begins soon. */
+/** Large enough to keep the number of pieces small, and small enough that the server starts early. */
 const pieceCharacters = 65_536;
 
 function* pieces(workspaceId: number, entries: Iterable<NumberedEntry>): Generator<string> {
@@ -33,7 +33,7 @@ function* pieces(workspaceId: number, entries: Iterable<NumberedEntry>): Generat
   for (const { spoolId, sequence, ingest, receivedAt, entry } of entries) {
     const { ts, tool, decision, agentName, sub, sessionId, rest, digest } = entry;
     const text = `${escapeCopy(tool)}\t${decision}\t${escapeCopy(agentName)}\t${escapeCopy(sub)}\t${escapeCopy(sessionId)}`;
-    // JSON text has no raw control characters.
+    // JSON text contains no raw control characters.
     const json = rest.replaceAll('\\', '\\\\');
     piece += `${workspaceId}\t${ts}\t${spoolId}\t${sequence}\t${ingest}\t${receivedAt}\t${text}\t${json}\t\\\\x${digest}\n`;
     if (piece.length < pieceCharacters) continue;
@@ -45,7 +45,7 @@ function* pieces(workspaceId: number, entries: Iterable<NumberedEntry>): Generat
 
 const copySpecial = /[\\\t\n\r\b\f\v]/;
 
-/** COPY's text format: a tab ends a column, a line feed a row, and a backslash begins an escape. */
+/** Escapes for COPY's text format: a tab ends a column, a line feed ends a row, and a backslash begins an escape. */
 function escapeCopy(text: string): string {
   if (!copySpecial.test(text)) return text;
   return text

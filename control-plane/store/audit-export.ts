@@ -1,6 +1,6 @@
-// The cursors of the export to a collector, one for each workspace, and which control plane sends. A cursor only moves from
-// where its reader found it, so that of two who believe that they send, one is told that it was overtaken. Time is the
-// database's.
+// Stores the cursors of the export to a collector, one for each workspace, and the lease of the control plane that
+// sends. A cursor moves only from the position that its reader found. If two control planes both send, one of them
+// therefore detects the takeover. All times are from the database's clock.
 import type pg from 'pg';
 import { originOf } from '../chain/checkpoint.ts';
 import { queryPatiently } from './patience.ts';
@@ -12,17 +12,17 @@ export interface BehindLog {
   readonly slug: string;
   readonly logId: string;
   readonly origin: string;
-  /** Items so far. */
+  /** The number of items so far. */
   readonly head: number;
   readonly beginsAfter: number;
   readonly keptAfter: number;
-  /** The chain's value after `keptAfter`, where a checkpoint says it. */
+  /** The chain value after `keptAfter` if a checkpoint contains it. */
   readonly keptChain: string | null;
-  /** As stored; null: none. */
+  /** The stored position; null: there is no cursor. */
   readonly stored: number | null;
-  /** Go on after it; null: from the beginning, there is no cursor of this log. */
+  /** Continue after this position. Null: start from the beginning, because there is no cursor of this log. */
   readonly position: number | null;
-  /** The chain's value there. */
+  /** The chain value at that position. */
   readonly chain: string | null;
 }
 
@@ -39,7 +39,7 @@ interface BehindRow {
   readonly chain: string | null;
 }
 
-// A cursor beyond the end is of a log that was rolled back.
+// A cursor beyond the end belongs to a log that was rolled back.
 const isOfLog = `done.log_id = head.log_id and done.position <= head.ingest`;
 
 const exportedUpTo = `coalesce(case when ${isOfLog} then done.position end, 0)`;
@@ -50,7 +50,7 @@ const selectLogs = `select head.workspace_id, slug, head.log_id, ingest, begins_
         where one.workspace_id = head.workspace_id and size = kept_after and kept_after > begins_after) as kept_chain
      from audit_head head join workspace on workspace.id = head.workspace_id left join audit_export done using (workspace_id)`;
 
-/** Those that were served longest ago first. */
+/** The log that was served longest ago comes first. */
 export async function listBehind(db: Queryable, except: readonly number[], limit: number): Promise<readonly BehindLog[]> {
   const { rows } = await db.query<BehindRow>(
     `${selectLogs} where ingest > 0 and (coalesce(done.position, 0) <> ingest or done.log_id <> head.log_id) and head.workspace_id <> all($1)
@@ -60,7 +60,7 @@ export async function listBehind(db: Queryable, except: readonly number[], limit
   return rows.map(behindFromRow);
 }
 
-/** As it is now; null: it is gone. */
+/** Reads the present state of the log; null: it no longer exists. */
 export async function findLog(db: Queryable, { workspaceId, logId }: Pick<BehindLog, 'workspaceId' | 'logId'>): Promise<BehindLog | null> {
   const { rows } = await db.query<BehindRow>(`${selectLogs} where head.workspace_id = $1 and head.log_id = $2`, [workspaceId, logId]);
   return rows[0] === undefined ? null : behindFromRow(rows[0]);
@@ -83,7 +83,7 @@ const behindFromRow = (row: BehindRow): BehindLog => ({
 });
 
 interface Advance {
-  /** As it was read; null: there was none. */
+  /** The position that was read; null: there was no cursor. */
   readonly from: number | null;
   readonly position: number;
   readonly chain: string | null;
@@ -91,7 +91,7 @@ interface Advance {
   readonly rejected: number;
 }
 
-/** False where the cursor is not where it was, or the log is gone. */
+/** False if the cursor has moved, or the log no longer exists. */
 export async function advanceCursor(
   db: Queryable,
   { workspaceId, logId }: Pick<BehindLog, 'workspaceId' | 'logId'>,
@@ -110,7 +110,10 @@ export async function advanceCursor(
   return rowCount === 1;
 }
 
-/** True while `holder` is the one that sends; taken where nobody is, or who was has been silent for so long. */
+/**
+ * Returns true while `holder` holds the lease. The lease can be taken if it is free, or if its holder has not renewed
+ * it for `leaseMs`.
+ */
 export async function takeExportLease(db: Queryable, holder: string, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `insert into audit_export_lease as lease (holder, until) values ($1, clock_timestamp() + $2 * interval '1 millisecond')
@@ -125,7 +128,7 @@ export async function releaseExportLease(db: Queryable, holder: string): Promise
   await db.query('delete from audit_export_lease where holder = $1', [holder]);
 }
 
-/** Whichever control plane it is. */
+/** Whether any control plane exports. */
 export async function isSomebodyExporting(db: Queryable): Promise<boolean> {
   const { rowCount } = await db.query('select from audit_export_lease where until > clock_timestamp()');
   return rowCount === 1;
@@ -133,11 +136,11 @@ export async function isSomebodyExporting(db: Queryable): Promise<boolean> {
 
 export interface ExportLag {
   readonly records: number;
-  /** When the oldest entry that was not sent came in; null: none. */
+  /** When the oldest unsent entry arrived; null: there are no unsent entries. */
   readonly since: Date | null;
 }
 
-/** Of how many workspaces the oldest entry is looked up: of those that wait longest. */
+/** The number of workspaces whose oldest entry is looked up: those that have waited longest. */
 const lookedAt = 20;
 
 export async function readExportLag(pool: pg.Pool): Promise<ExportLag> {
@@ -156,7 +159,7 @@ export async function readExportLag(pool: pg.Pool): Promise<ExportLag> {
   return { records: Number(rows[0]?.records ?? 0), since: rows[0]?.since ?? null };
 }
 
-/** Entries that were decided in this span of time, and have not been sent. */
+/** Whether there are unsent entries that were decided in this span of time. */
 export async function hasUnexported(db: Queryable, from: Date, until: Date): Promise<boolean> {
   const { rows } = await db.query<{ found: boolean }>(
     `select exists (select from audit_head head left join audit_export done using (workspace_id) where exists (
@@ -167,7 +170,7 @@ export async function hasUnexported(db: Queryable, from: Date, until: Date): Pro
   return rows[0]?.found === true;
 }
 
-/** When the oldest gap that has not been sent came in; null: there is none from before `until`. */
+/** When the oldest unsent gap arrived; null: there is no unsent gap before `until`. */
 export async function findUnexportedGap(db: Queryable, until: Date): Promise<Date | null> {
   const { rows } = await db.query<{ at: Date | null }>(
     `select min(received_at) as at from audit_gap gap join audit_head head using (workspace_id) left join audit_export done using (workspace_id)

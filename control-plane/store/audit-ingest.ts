@@ -1,6 +1,6 @@
-// How batches of a workspace's spools become part of its log, within the caller's transaction: the rows of the spools are locked
-// in their order and then that of the chain, so that no two transactions of a workspace overlap, and none waits for one
-// that waits for it. Few round trips: this is the hot path.
+// Stores batches of a workspace's spools in its log, within the caller's transaction. It locks the rows of the spools
+// in order, and then the row of the chain. Transactions of one workspace therefore never overlap, and they cannot
+// deadlock. It uses few round trips, because this is the hot path.
 import type pg from 'pg';
 import { originOf } from '../chain/checkpoint.ts';
 import { valueBefore } from '../chain/link.ts';
@@ -18,26 +18,26 @@ export interface NumberedGap {
   readonly receivedAt: string;
 }
 
-/** Where the workspace's chain stands. */
+/** The end of the workspace's chain. */
 export interface ChainEnd {
-  /** Items so far. */
+  /** The number of items so far. */
   readonly ingest: number;
-  /** The value after them. */
+  /** The chain value after them. */
   readonly chain: string;
 }
 
 export interface LockedSpool {
-  /** Its last sequence that is stored, 0 for a new spool. */
+  /** The last stored sequence of the spool; 0 for a new spool. */
   readonly stored: number;
-  /** The database was put back from a backup since the spool brought anything. */
+  /** The database was restored from a backup after the last batch of the spool. */
   readonly restored: boolean;
-  /** SHA-256 of its secret, in hex; null: none was shown yet. */
+  /** SHA-256 of its secret, in hex; null: the spool has not shown a secret yet. */
   readonly secretHash: string | null;
-  /** The key that it was begun with; null: not known. */
+  /** The key with which the spool was begun; null: unknown. */
   readonly keyId: string | null;
-  /** The only subject that its entries may name; null: any. */
+  /** The only subject that its entries can name; null: any. */
   readonly onlySub: string | null;
-  /** The log says already that something of it came again with other bytes. */
+  /** The log already records that entries of the spool arrived again with different bytes. */
   readonly conflicted: boolean;
 }
 
@@ -47,7 +47,9 @@ export interface LockedWorkspace {
   readonly createdAt: Date;
 }
 
-/** Entries of one spool that follow each other, and SHA-256 of the bytes of each, 32 bytes one after the other. */
+/**
+ * Consecutive entries of one spool. `hashes` contains the SHA-256 of the bytes of each entry, 32 bytes each, in order.
+ */
 export interface SentRun {
   readonly spoolId: string;
   readonly first: number;
@@ -57,7 +59,7 @@ export interface SentRun {
 
 interface LockedLog extends ChainEnd {
   readonly workspace: LockedWorkspace;
-  /** By spool id, each that was asked for. */
+  /** All requested spools, by spool id. */
   readonly spools: ReadonlyMap<string, LockedSpool>;
   readonly missingDays: readonly string[];
 }
@@ -74,7 +76,7 @@ interface LockedRow {
   readonly missing: readonly string[];
 }
 
-// An aggregate on the left side of a join: every spool is locked before the chain is, never one spool after it.
+// The aggregate on the left side of the join makes sure that all spools are locked before the chain, and none after it.
 const lockText = `with stream as materialized (
     select * from audit_stream where workspace_id = $1 and spool_id = any($2::uuid[]) order by spool_id for update),
   head as materialized (
@@ -91,8 +93,8 @@ const beginText = `with head as (insert into audit_head (workspace_id, ingest) v
   select $1, spool_id, 0 from unnest($2::uuid[]) as spool_id order by spool_id on conflict do nothing`;
 
 /**
- * The first thing in its transaction: locks spools and chain until it ends; in the same round trip says which of `days`
- * (`YYYYMMDD`) have no partition.
+ * Must be the first statement of its transaction. Locks spools and chain until the transaction ends. In the same round
+ * trip, it reports which of `days` (`YYYYMMDD`) have no partition.
  */
 export async function lockLog(
   client: pg.PoolClient,
@@ -106,7 +108,8 @@ export async function lockLog(
   };
   const locked = await lock();
   if (locked !== null) return locked;
-  // Who makes a spool that another transaction makes as well waits for that one, which may wait for what is locked here.
+  // If two transactions insert the same spool, one waits for the other, which could wait for a lock of this one.
+  // Therefore the insert runs in a new transaction, before the locks.
   await startOver(client);
   await client.query(patientQuery(beginText, [workspaceId, spoolIds]));
   const begun = await lock();
@@ -114,7 +117,10 @@ export async function lockLog(
   return begun;
 }
 
-/** Lets go of spools that were locked by this transaction and of which nothing was ever taken: who sends such ones leaves nothing behind. */
+/**
+ * Deletes spools that this transaction has locked and from which nothing was accepted. A sender of such batches leaves
+ * no rows behind.
+ */
 export async function deleteUnbegunSpools(client: pg.PoolClient, workspaceId: number, spoolIds: readonly string[]): Promise<void> {
   await client.query(
     patientQuery(
@@ -124,7 +130,7 @@ export async function deleteUnbegunSpools(client: pg.PoolClient, workspaceId: nu
   );
 }
 
-/** Null where one of them has no row yet, or the chain has none. */
+/** Null if one of the spools has no row yet, or the chain has no row. */
 function lockedFromRow(row: LockedRow, spoolIds: readonly string[]): LockedLog | null {
   const spools = new Map(Object.entries(row.spools));
   if (row.ingest === null || !spoolIds.every((id) => spools.has(id))) return null;
@@ -133,7 +139,9 @@ function lockedFromRow(row: LockedRow, spoolIds: readonly string[]): LockedLog |
   return { spools, workspace, ingest: Number(row.ingest), chain, missingDays: row.missing };
 }
 
-/** How the bytes of the last entries of spools were, of these sequences; the spools are locked by this transaction. */
+/**
+ * Reads the hashes of the last entries of spools, for these sequences. The spools must be locked by this transaction.
+ */
 export async function listSent(
   client: pg.PoolClient,
   workspaceId: number,
@@ -150,16 +158,16 @@ export async function listSent(
   return rows.map(({ spool, first, last, hashes }) => ({ spoolId: spool, first: Number(first), last: Number(last), hashes }));
 }
 
-/** What a spool is from now on. */
+/** The new state of a spool. */
 export interface Arrived extends LockedSpool {
   readonly spoolId: string;
   readonly at: Date;
 }
 
-/** Of so many sequences of a spool, its last, it is kept how their bytes were. */
+/** For this number of the last sequences of a spool, the hashes of the bytes are kept. */
 export const sentKept = 4_000;
 
-/** Moves spools, each of which stands there once, and chain on; they were locked by this transaction. */
+/** Updates spools, each of which occurs once, and the chain. They must be locked by this transaction. */
 export async function advanceLog(
   client: pg.PoolClient,
   workspaceId: number,

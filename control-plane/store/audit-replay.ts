@@ -1,5 +1,6 @@
-// Reads the audit log oldest first, page by page, each a short query of its own: nothing is held between two pages. What
-// arrives meanwhile is read where it lies ahead. Inputs are not read.
+// Reads the audit log oldest first, page by page. Each page is a separate short query, and no lock or transaction is
+// held between two pages. Entries that arrive in the meantime are read if they come after the current position. Inputs
+// are not read.
 import type pg from 'pg';
 import type { AuditPosition } from '../domain/audit/audit-query.ts';
 import { isObject } from '../domain/shape.ts';
@@ -11,17 +12,17 @@ import { patienceMs } from './transaction.ts';
 export interface ReplayedPage {
   /** `PreToolUse` entries only. */
   readonly entries: readonly ReplayedEntry[];
-  /** Entries of every kind that were read for it. */
+  /** Entries of all kinds that were read for the page. */
   readonly rows: number;
-  /** Where the next page begins; null: this was the last one. */
+  /** Start of the next page; null: this was the last page. */
   readonly after: AuditPosition | null;
 }
 
 interface Range {
-  /** Included, and so is `until`. */
+  /** Inclusive, as is `until`. */
   readonly since: Date;
   readonly until: Date;
-  /** Only entries after this one, that is, newer. */
+  /** Only entries after this position, that is, newer ones. */
   readonly after: AuditPosition | null;
 }
 
@@ -33,14 +34,17 @@ interface ReplayRow {
   readonly decision: string;
   readonly agent_name: string;
   readonly sub: string;
-  /** JSON; null of an entry of another kind. */
+  /** JSON; null for an entry of another kind. */
   readonly fields: string | null;
-  /** Rows that would be in the page, were it not for their size. */
+  /** Rows that would be in the page without the size limit. */
   readonly found: number;
 }
 
 const pageRows = 1_000;
-/** What a page may hold as JSON; a single entry may be more. An entry is compressed in the table, so its size there says too little. */
+/**
+ * Maximum size of a page as JSON; a single entry can be larger. Entries are compressed in the table, so their size
+ * there is too small to use.
+ */
 const pageBytesMax = 4 * 1_048_576;
 const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
 
@@ -86,13 +90,13 @@ function entryFromRow(row: ReplayRow, fields: ReplayedEntry['fields']): Replayed
   return { id: `${spoolId}-${sequence}`, ts, tool, decision: rowIs(isDecision, decision), agentName, sub, fields };
 }
 
-/** A run as far as its entries tell: calls of one key, subject, session and chain of agents. */
+/** A run as its entries show it: calls of one key, subject, session and chain of agents. */
 interface ReplayedRun {
   readonly sessionId: string;
   readonly agentId: string;
   readonly sub: string;
   readonly attempts: number;
-  /** The first of the entries that were read. */
+  /** The time of the first of the entries that were read. */
   readonly since: Date;
 }
 
@@ -107,15 +111,15 @@ interface RunRow {
 }
 
 interface RunQuestion {
-  /** Runs with an entry since then. */
+  /** Runs with an entry since this time. */
   readonly active: Date;
-  /** Attempts since then are counted. */
+  /** Attempts since this time are counted. */
   readonly counted: Date;
   /** Codes of calls that count as attempts. */
   readonly attempts: readonly string[];
   readonly sub: string | null;
   readonly agent: string | null;
-  /** Of sessions and of entries. */
+  /** The maximum number of sessions and of entries. */
   readonly max: { readonly sessions: number; readonly entries: number };
 }
 
@@ -127,7 +131,7 @@ export interface ReplayedRuns {
 
 const origin = `coalesce(entry->>'originSub', sub)`;
 
-/** Runs that were active lately, the latest first. */
+/** Runs that were active recently, the latest first. */
 export async function readRuns(pool: pg.Pool, workspaceId: number, question: RunQuestion, timeoutMs: number): Promise<ReplayedRuns> {
   const { active, counted, attempts, sub, agent, max } = question;
   const recent = await queryPatiently<{ session_id: string; read: number }>(
@@ -171,7 +175,7 @@ export async function readRuns(pool: pg.Pool, workspaceId: number, question: Run
   };
 }
 
-/** When the newest of the newest entries arrived: how far what is recorded reaches. */
+/** The latest arrival among the newest 1000 entries. It shows up to what time the log is filled. */
 export async function readNewestReceived(pool: pg.Pool, workspaceId: number): Promise<Date | null> {
   const rows = await queryPatiently<{ received_at: Date | null }>(pool, {
     text: `select max(received_at) as received_at from (

@@ -1,10 +1,10 @@
-// What goes out of retention leaves as much as the chain needs: exports begin at a checkpoint before all that is kept, and
-// of what was dropped after it its time and digest stay.
+// Removes what is out of retention and keeps what the chain needs: exports begin at a checkpoint before everything that
+// is kept. For items after that checkpoint that were dropped, the time and the digest are kept.
 import type pg from 'pg';
 import { retireDayText } from './partitions.ts';
 import { patientQuery, type Queryable } from './transaction.ts';
 
-/** By workspace id, as JSON: the items that each log holds. */
+/** The number of items of each log, by workspace id, as JSON. */
 export async function readHeadsAsJson(db: Queryable): Promise<string> {
   const { rows } = await db.query<{ heads: string }>(
     `select coalesce(jsonb_object_agg(workspace_id, ingest), '{}')::text as heads from audit_head`,
@@ -12,18 +12,21 @@ export async function readHeadsAsJson(db: Queryable): Promise<string> {
   return rows[0]?.heads ?? '{}';
 }
 
-/** Waits at most so long for a day of many late entries. */
+/** Maximum time for a day with many late entries. */
 const retireMs = 10 * 60_000;
 
-/** Beforehand, while everybody goes on: nearly all of it. `beyond`: only items after these, by workspace. */
+/**
+ * Retires nearly all entries of a day in advance, while other work continues. `beyond`: only items after these numbers,
+ * by workspace.
+ */
 export async function retireDay(client: pg.PoolClient, day: string, beyond = '{}'): Promise<void> {
   await client.query(`set local statement_timeout = ${retireMs}`);
   await client.query(patientQuery(retireDayText(day), [beyond], retireMs));
 }
 
 /**
- * Lets each log's exports begin at the newest checkpoint that was made before `instant` and before all that is kept from
- * `keptFrom` on.
+ * Moves the start of each log's exports to the newest checkpoint that was made before `instant` and before everything
+ * that is kept from `keptFrom` on.
  */
 export async function advanceKeptAfter(db: Queryable, instant: Date, keptFrom: Date): Promise<void> {
   await db.query(
@@ -43,7 +46,10 @@ export async function advanceKeptAfter(db: Queryable, instant: Date, keptFrom: D
   );
 }
 
-/** What lies before the place where exports begin; gaps and spools not before they are out of retention themselves. */
+/**
+ * Deletes everything before the start of exports. Gaps and spools are deleted only when they are out of retention
+ * themselves.
+ */
 export async function deleteBeforeKept(db: Queryable, instant: Date): Promise<void> {
   const before = 'using audit_head head where head.workspace_id = one.workspace_id and';
   await db.query(patientQuery(`delete from audit_retired one ${before} one.ingest <= kept_after`, []));
@@ -51,7 +57,9 @@ export async function deleteBeforeKept(db: Queryable, instant: Date): Promise<vo
   await db.query(patientQuery(`delete from audit_gap one ${before} coalesce(one.ingest, 0) <= kept_after and received_at < $1`, [instant]));
 }
 
-/** Spools that have brought nothing since: whatever they might still bring would be taken for new. */
+/**
+ * Deletes spools that have sent nothing since `instant`. If such a spool sent records later, they would count as new.
+ */
 export async function deleteSpoolsBefore(db: Queryable, instant: Date): Promise<void> {
   await db.query(
     patientQuery(

@@ -1,4 +1,4 @@
-// Reads the audit log: newest first by when things were decided, and in the order in which they came in.
+// Reads the audit log: newest first by the time of the decision, or in the order of arrival.
 import type pg from 'pg';
 import type { AuditFilters, AuditPosition, AuditQuery } from '../domain/audit/audit-query.ts';
 import { isObject } from '../domain/shape.ts';
@@ -6,7 +6,7 @@ import { rowIs } from './row.ts';
 import { queryPatiently } from './patience.ts';
 import type { Queryable } from './transaction.ts';
 
-/** An entry as the API shows it, and where it stands. */
+/** An entry as the API shows it, and its position. */
 export interface ReadEntry {
   readonly position: AuditPosition;
   readonly entry: Readonly<Record<string, unknown>>;
@@ -25,13 +25,13 @@ export interface EntryRow {
   readonly entry: unknown;
 }
 
-/** An entry and its place in the ingest sequence. */
+/** An entry and its number in the ingest sequence. */
 interface IngestedEntry {
   readonly ingest: number;
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
-/** What is asked of the ingest sequence: `after < ingest <= upTo`. */
+/** A range of the ingest sequence: `after < ingest <= upTo`. */
 export interface IngestRange {
   readonly after: number;
   readonly upTo: number;
@@ -44,13 +44,16 @@ export interface IngestRange {
 
 export interface IngestPage {
   readonly entries: readonly IngestedEntry[];
-  /** Nothing up to here is missing from `entries`; the next page goes on after it. */
+  /** `entries` contains everything up to this number. The next page continues after it. */
   readonly reached: number;
 }
 
-/** Rows that one page holds; and rows it looks at to find them, so that a rare tool does not make one query of the whole log. */
+/**
+ * The number of rows in one page, and the number of rows that are examined to find them. The second limit prevents a
+ * query over the whole log for a rare tool.
+ */
 const pageRows = { held: 500, lookedAt: 2000 };
-/** What a page may weigh, as stored; a single entry may be more. */
+/** Maximum size of a page, as stored; a single entry can be larger. */
 const pageBytesMax = 4 * 1_048_576;
 
 const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
@@ -62,7 +65,7 @@ const columnOf: Readonly<Record<keyof AuditFilters, string>> = {
 };
 export const shown = 'ts, spool_id, sequence, received_at, tool, decision, agent_name, sub, session_id, entry';
 
-/** Collects the values of a statement; answers the place of each. */
+/** Collects the values of a statement and returns the placeholder of each. */
 function createParameters() {
   const values: unknown[] = [];
   return { values, place: (value: unknown): string => `$${values.push(value)}` };
@@ -76,13 +79,13 @@ const filterConditions = (filters: AuditFilters, place: Place): readonly string[
     return value === undefined ? [] : [`${column} = ${place(value)}`];
   });
 
-/** At most `limit + 1` entries, so that the caller sees whether more follow. */
+/** Returns at most `limit + 1` entries, so that the caller sees whether more follow. */
 export async function readAudit(pool: pg.Pool, workspaceId: number, query: AuditQuery): Promise<readonly ReadEntry[]> {
   const { values, place } = createParameters();
   const conditions = [`workspace_id = ${place(workspaceId)}`, `ts >= ${place(query.since)}`, ...filterConditions(query.filters, place)];
   if (query.after !== null) {
     const { ts, spoolId, sequence } = query.after;
-    // The first condition is implied; it lets partitions be left out.
+    // The first condition follows from the second. It lets PostgreSQL skip partitions.
     const at = place(ts);
     conditions.push(`ts <= ${at}`, `(ts, spool_id, sequence) < (${at}, ${place(spoolId)}, ${place(sequence)})`);
   }
@@ -92,12 +95,14 @@ export async function readAudit(pool: pg.Pool, workspaceId: number, query: Audit
   return rows.map((row) => ({ position: positionOf(row), entry: entryFromRow(row) }));
 }
 
-/** The ingest number of the workspace's newest entry; 0 before the first. Whatever is up to it has been committed. */
+/**
+ * The ingest number of the workspace's newest entry; 0 before the first. All entries up to this number are committed.
+ */
 export async function readHead(db: Queryable, workspaceId: number): Promise<number> {
   return (await readHeads(db, [workspaceId])).get(workspaceId) ?? 0;
 }
 
-/** Those of several workspaces; one without entries is absent. */
+/** The heads of several workspaces. A workspace without entries is absent. */
 export async function readHeads(db: Queryable, workspaceIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const { rows } = await db.query<{ workspace_id: string; ingest: string }>(
     'select workspace_id, ingest from audit_head where workspace_id = any($1)',
@@ -117,24 +122,25 @@ export async function readIngested(pool: pg.Pool, workspaceId: number, range: In
   return { entries, reached: scanned === null ? range.upTo : Number(scanned) };
 }
 
-/** `ingest` is null in the one row of a page without entries. */
+/** `ingest` is null in the only row of a page without entries. */
 interface IngestedRow extends EntryRow {
   readonly ingest: string | null;
-  /** Null where there is nothing more in the range. */
+  /** Null if the range has no more rows. */
   readonly scanned: string | null;
-  /** Rows that would be in the page, were it not for their weight. */
+  /** Rows that would be in the page without the size limit. */
   readonly matching: string;
 }
 
 /**
- * Looks at a bounded number of rows by the index on (workspace_id, ingest), whatever the filters, and says how far it
- * came. Numbers that are gone with their day cost nothing.
+ * Examines a limited number of rows by the index on (workspace_id, ingest), whatever the filters, and reports how far
+ * it got. Numbers that were dropped with their day cost nothing.
  */
 export function ingestedQuery(workspaceId: number, { after, upTo, since, until, filters }: IngestRange) {
   const { values, place } = createParameters();
   const within = [`workspace_id = ${place(workspaceId)}`, `ingest > ${place(after)}`, `ingest <= ${place(upTo)}`];
   const wanted = [...filterConditions(filters, place)];
-  // Whole days leave partitions out and drop no row of the others: what is dropped is looked at, and counted.
+  // Bounds at whole days let PostgreSQL skip partitions, and drop no row of the other partitions. The exact bounds are
+  // applied later, so that dropped rows are examined and counted.
   if (since !== null) {
     within.push(`ts >= ${place(startOfDay(since))}`);
     wanted.push(`ts >= ${place(since)}`);
@@ -166,7 +172,7 @@ const spoolIdOf = (row: EntryRow): string => row.spool_id.replaceAll('-', '');
 
 const positionOf = (row: EntryRow): AuditPosition => ({ ts: row.ts, spoolId: spoolIdOf(row), sequence: Number(row.sequence) });
 
-/** As every answer shows it. */
+/** The form of an entry in every answer. */
 export const entryFromRow = (row: EntryRow): Readonly<Record<string, unknown>> => ({
   ...rowIs(isObject, row.entry),
   id: `${spoolIdOf(row)}-${row.sequence}`,

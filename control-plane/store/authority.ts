@@ -1,4 +1,5 @@
-// The authorities that vouch for control planes and sidecars. Their keys are sealed before they come here.
+// Stores the authorities that sign certificates of control planes and sidecars. Their keys are already sealed when they
+// arrive here.
 import type pg from 'pg';
 import type { Queryable } from './transaction.ts';
 
@@ -10,7 +11,10 @@ export interface StoredAuthority {
   readonly madeAt: string;
 }
 
-/** Any number; who may add one holds it until their transaction ends, and the others wait. */
+/**
+ * An arbitrary number. A process that may add an authority holds this lock until its transaction ends, and other
+ * processes wait.
+ */
 const authorityLock = 7_605_522;
 
 export async function lockAuthorities(client: pg.PoolClient): Promise<void> {
@@ -37,13 +41,13 @@ export async function insertAuthority(
   ]);
 }
 
-/** False where somebody else has replaced it. */
+/** False if another process has replaced the key. */
 export async function updateSealedKey(db: Queryable, { sealedKey }: StoredAuthority, anew: Uint8Array): Promise<boolean> {
   const { rowCount } = await db.query('update authority set sealed_key = $2 where sealed_key = $1', [sealedKey, anew]);
   return rowCount === 1;
 }
 
-/** By both clocks: one that is ahead removes nothing that others live by. */
+/** Compares with both clocks. A clock that is ahead must not delete authorities that are still used. */
 export async function deleteExpiredAuthorities(db: Queryable, now: Date): Promise<void> {
   await db.query('delete from authority where expires_at < least($1, now())', [now]);
 }

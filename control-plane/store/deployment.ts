@@ -1,24 +1,27 @@
-// The one row that says what this database is.
+// The single row that describes this database.
 import type pg from 'pg';
 import type { Queryable } from './transaction.ts';
 
 export interface Deployment {
-  /** Random; changes when a database is restored. */
+  /** Random. It changes when a database is restored. */
   readonly epoch: string;
-  /** The one it began with: what is on disk for this database goes by it. */
+  /** The first epoch of the database. Names of files for this database use it. */
   readonly firstEpoch: string;
   readonly ownerKeyHash: string;
-  /** Capabilities that programs must have to work on it. */
+  /** Capabilities that programs must have to work on the database. */
   readonly needs: readonly string[];
 }
 
-/** For a database of any version, or of somebody else. */
+/** Works on a database of any version, and on a database of another program. */
 export async function hasTable(db: Queryable, name: 'deployment' | 'run_instance'): Promise<boolean> {
   const { rows } = await db.query<{ there: boolean }>('select to_regclass($1) is not null as there', [name]);
   return rows[0]?.there === true;
 }
 
-/** Any number; who starts, or writes what not every program understands, holds it until its transaction ends, and the others wait. */
+/**
+ * An arbitrary number. A process that starts, or that writes what not every program understands, holds this lock until
+ * its transaction ends. The others wait.
+ */
 const startLock = 7_605_511;
 
 export async function lockStart(client: pg.PoolClient): Promise<void> {
@@ -46,7 +49,7 @@ export async function updateEpoch(db: Queryable, epoch: string): Promise<void> {
   await db.query('update deployment set first_epoch = coalesce(first_epoch, epoch), epoch = $1', [epoch]);
 }
 
-/** From now on programs without these capabilities do not start on this database. */
+/** From now on, programs without these capabilities do not start on this database. */
 export async function raiseNeeds(db: Queryable, needs: readonly string[]): Promise<void> {
   await db.query(
     `update deployment set needs = array(select distinct unnest(needs || $1::text[]) order by 1) where not needs @> $1::text[]`,

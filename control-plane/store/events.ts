@@ -1,12 +1,14 @@
-// Admin events: who changed what, when. Written in the transaction of the change itself.
+// Admin events: what was changed, by which actor, and when. They are written in the transaction of the change itself.
 import { isObject } from '../domain/shape.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
-/** Counted within the workspace: from a sequence that all share, each would see how busy the others are. */
+/**
+ * Counted within the workspace. A sequence that all workspaces share would show each of them how active the others are.
+ */
 export interface EventPosition {
   readonly revision: number;
-  /** Among those of the revision, from 1. */
+  /** The position among the events of the revision, from 1. */
   readonly position: number;
 }
 
@@ -25,7 +27,7 @@ interface NewEvents extends Omit<AdminEvent, 'position' | 'target'> {
   readonly targets: readonly string[];
 }
 
-/** One for each target. */
+/** Inserts one event for each target. */
 export async function insertEvents(db: Queryable, workspaceId: number, events: NewEvents): Promise<void> {
   const { at, sub, keyId, action, targets, revision, detail } = events;
   await db.query(
@@ -50,7 +52,7 @@ export async function findChangedSince(
   return rows[0] === undefined ? null : { target: rows[0].target, revision: Number(rows[0].revision) };
 }
 
-/** Newest first; `before`: only events before that one. */
+/** Newest first. `before`: only events before that one. */
 export async function listEvents(
   db: Queryable,
   workspaceId: number,

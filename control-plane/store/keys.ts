@@ -1,4 +1,4 @@
-// Keys. Only hashes are here.
+// Stores keys. Only their hashes are stored.
 import { isRole, isTier, roles } from '@tollgate/proto/contract';
 import type { WorkspaceKey } from '../compile/state.ts';
 import type { ApiKey, FreshSecret, KeyPins } from '../domain/access/key.ts';
@@ -65,7 +65,7 @@ export async function insertKey(db: Queryable, workspaceId: number, key: ApiKey,
   );
 }
 
-/** `by`: the member who is shown the new secret. */
+/** `by`: the member who receives the new secret. */
 export async function replaceSecret(db: Queryable, workspaceId: number, id: string, secret: FreshSecret, by: string): Promise<void> {
   await db.query('update api_key set hash = $3, last4 = $4, secret_by = $5 where workspace_id = $1 and id = $2', [
     workspaceId,
@@ -84,16 +84,19 @@ export async function revokeKey(db: Queryable, workspaceId: number, id: string, 
   await db.query('update api_key set revoked_at = $3 where workspace_id = $1 and id = $2 and revoked_at is null', [workspaceId, id, at]);
 }
 
-/** Keeps the key as it is until the transaction ends; false where no key that is not revoked has this hash. */
+/** Locks the key against changes until the transaction ends. False if no unrevoked key has this hash. */
 export async function holdKey(db: Queryable, hash: string): Promise<boolean> {
   const { rowCount } = await db.query('select 1 from api_key where hash = $1 and revoked_at is null for share', [hash]);
   return rowCount === 1;
 }
 
-/** A key that the member ($2) leaves nothing of: it acts as them, has its role from them, or they were shown its secret. */
+/**
+ * Conditions for a key that ends with the member ($2): it acts as the member, its role depends on the member, or the
+ * member was shown its secret.
+ */
 export const isOfMember = '(coalesce(uid, made_by) = $2 or secret_by = $2)';
 
-/** All keys of the member, so that none wakes up when the uid returns. */
+/** Revokes all keys of the member, so that none becomes valid again if the uid is used again. */
 export async function revokeKeysOf(db: Queryable, workspaceId: number, uid: string, at: Date): Promise<void> {
   await db.query(`update api_key set revoked_at = $3 where workspace_id = $1 and ${isOfMember} and revoked_at is null`, [
     workspaceId,
@@ -103,8 +106,8 @@ export async function revokeKeysOf(db: Queryable, workspaceId: number, uid: stri
 }
 
 /**
- * The keys that stand on the member and whose secret was shown to somebody who is below them, or a member no more: they
- * may have kept it. Answers their ids.
+ * Revokes the keys that depend on the member and whose secret was shown to a person with a lower role, or to a person
+ * who is no longer a member. That person may have kept the secret. Returns the ids.
  */
 export async function revokeKeysFromBelow(db: Queryable, workspaceId: number, uid: string, at: Date): Promise<readonly string[]> {
   const { rows } = await db.query<{ id: string }>(
@@ -118,10 +121,16 @@ export async function revokeKeysFromBelow(db: Queryable, workspaceId: number, ui
   return rows.map(({ id }) => id);
 }
 
-/** A key stands on its member: the one it acts as, else the one who made it. Without that member it is nothing. */
+/**
+ * A key depends on its member: the member that it acts as, or else the member who made it. Without that member, the key
+ * is invalid.
+ */
 const standing = `api_key k join member m on m.workspace_id = k.workspace_id and m.uid = coalesce(k.uid, k.made_by)`;
 
-/** For the compiler: every key that is not revoked and whose member is still one; of these ids or all. */
+/**
+ * For the compiler: all keys that are not revoked and whose member still exists. Lists keys with these ids, or all
+ * keys.
+ */
 export async function listStandingKeys(
   db: Queryable,
   workspaceId: number,

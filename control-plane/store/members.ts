@@ -1,4 +1,4 @@
-// The members of a workspace.
+// Stores the members of a workspace.
 import { isRole } from '@tollgate/proto/contract';
 import type { Member } from '../domain/access/member.ts';
 import type { Identity } from '../domain/access/sign-in.ts';
@@ -21,7 +21,7 @@ const memberFromRow = (row: MemberRow): Member => ({
   createdAt: row.created_at,
 });
 
-/** Of these uids or all. */
+/** Lists members with these uids, or all members. */
 export async function listMembers(db: Queryable, workspaceId: number, uids: readonly string[] | null = null): Promise<readonly Member[]> {
   const { rows } = await db.query<MemberRow>(
     `select ${columns} from member where workspace_id = $1 and ${among('uid', '$2')} order by uid`,
@@ -35,10 +35,13 @@ export async function findMember(db: Queryable, workspaceId: number, uid: string
   return rows[0] === undefined ? null : memberFromRow(rows[0]);
 }
 
-// In "C" only ASCII folds: no other letter becomes one of an address that somebody else has.
+// The collation "C" folds only ASCII letters. No other letter can then become a letter of another person's address.
 const sameEmail = (parameter: string): string => `lower(email collate "C") = lower(${parameter}::text collate "C")`;
 
-/** Every member whose uid is the identity's `sub`, or whose e-mail is its; they stay members until the transaction ends. */
+/**
+ * Finds all members whose uid is the identity's `sub`, or whose e-mail is the identity's e-mail. They cannot be removed
+ * until the transaction ends.
+ */
 export async function findMembersOf(db: Queryable, workspaceId: number, { sub, email }: Identity): Promise<readonly Member[]> {
   const { rows } = await db.query<MemberRow>(
     `select ${columns} from member where workspace_id = $1 and (uid = $2 or ${sameEmail('$3')}) for share`,
@@ -47,7 +50,7 @@ export async function findMembersOf(db: Queryable, workspaceId: number, { sub, e
   return rows.map(memberFromRow);
 }
 
-/** By another member than `uid`. */
+/** Whether a member other than `uid` has the e-mail. */
 export async function isEmailTaken(db: Queryable, workspaceId: number, uid: string, email: string): Promise<boolean> {
   const { rowCount } = await db.query(`select 1 from member where workspace_id = $1 and uid <> $2 and ${sameEmail('$3')} limit 1`, [
     workspaceId,

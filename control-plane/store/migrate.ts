@@ -1,33 +1,36 @@
-// Brings a database to the schema of this version: migrations/*.sql, in the order of their
-// numbers, in one transaction. Quiet. When two processes migrate at once, the second waits and
-// finds nothing left to do. The version before serves on meanwhile, and may start again on the
-// newer schema. Called at start-up and by the tests.
+// Migrates a database to the schema of this version: migrations/*.sql, in the order of their numbers, in one
+// transaction, without log output. If two processes migrate at the same time, the second waits and finds nothing to do.
+// Processes of the previous version keep running during the migration, and can start again on the newer schema. It is
+// called at start-up and by the tests.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runner } from 'node-pg-migrate';
 import { Client, type PoolConfig } from 'pg';
 
-/** From the package's root, since dist/ holds no SQL. */
+/** Resolved from the package's root, because dist/ contains no SQL. */
 const folder = () => join(createRequire(import.meta.url).resolve('@tollgate/control-plane/package.json'), '../store/migrations');
 
 const lockNotAvailable = '55P03';
 /**
- * A change of a table waits for those who read it, as a backup does, and all others wait behind it: it gives way before their own
- * patience (pool.ts) ends.
+ * A schema change waits for readers of the table, such as a backup, and all other queries wait behind it. Therefore it
+ * stops waiting before the timeout of those queries (`pool.ts`) ends.
  */
 const lockMs = 700;
 const againMs = 1_000;
-/** Some minutes, as an update may take. */
+/** Enough for some minutes, the possible time of an update. */
 const triesMax = 150;
-/** The runner's own, so that versions without this constant wait for it too; the session that holds it already is given it again. */
+/**
+ * The lock number of the migration runner, so that versions without this constant also wait for it. The session that
+ * already holds the lock can take it again.
+ */
 const lockValue = 7_241_865_325_823_964;
 
 export async function migrate(connection: PoolConfig, signal?: AbortSignal): Promise<void> {
   const client = new Client(connection);
   await client.connect();
   try {
-    // However long another process takes: what is bounded is how long the tables are waited for.
+    // The wait for another process has no limit. Only the wait for the tables is limited.
     await client.query('select pg_advisory_lock($1)', [lockValue]);
     await client.query(`set lock_timeout = ${lockMs}`);
     for (let tries = 1; (await run(client)) === 'in use'; tries += 1) {

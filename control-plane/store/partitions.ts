@@ -1,10 +1,11 @@
-// The day partitions of `audit_entry` (UTC). Made ahead by a chore, and on the spot by a batch whose entries are older
-// than any; dropped whole when their day is out of retention. Safe when two replicas do it at once.
+// The day partitions of `audit_entry` (UTC). A periodic job creates them in advance. A batch whose entries are older
+// than all partitions creates them immediately. A partition is dropped whole when its day is out of retention. Safe
+// when two replicas do it at the same time.
 import type pg from 'pg';
 import { patientQuery, type Queryable } from './transaction.ts';
 
 const dayMs = 24 * 3_600_000;
-/** Any number: held until the transaction ends by whoever makes or drops partitions. */
+/** An arbitrary number. A process that creates or drops partitions holds this lock until its transaction ends. */
 const partitionLock = 7_605_512;
 const analyseLock = 7_605_513;
 const dropLock = 7_605_514;
@@ -12,34 +13,37 @@ const dropLock = 7_605_514;
 /** `20260625`, for the UTC day of an instant. */
 export const dayOf = (instant: Date): string => instant.toISOString().slice(0, 10).replaceAll('-', '');
 
-/** Of the UTC day of an instant. */
+/** Start of the UTC day of an instant. */
 export const startOfDay = (instant: Date): Date => startOf(dayOf(instant));
 
-/** Of a day, `YYYYMMDD`. */
+/** Start of a day, given as `YYYYMMDD`. */
 export const startOf = (day: string): Date => new Date(`${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6, 8)}T00:00:00Z`);
 const nameOf = (day: string): string => `audit_entry_${day}`;
 
-/** From the day of `from` to that of `to`, both included. */
+/** All days from the day of `from` to the day of `to`, both inclusive. */
 export function daysBetween(from: Date, to: Date): readonly string[] {
   const days: string[] = [];
   for (let at = startOf(dayOf(from)).getTime(); at <= to.getTime(); at += dayMs) days.push(dayOf(new Date(at)));
   return days;
 }
 
-/** Makes those of the days that are missing, in the caller's transaction. */
+/** Creates the missing days, in the caller's transaction. */
 export async function ensureDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
   await makeDays(client, await missingDays(client, days));
 }
 
-/** For days that were missing a moment ago. */
+/** Creates days that were missing at the last check. */
 export async function makeDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
   if (days.length === 0) return;
   await client.query(patientQuery('select pg_advisory_xact_lock($1)', [partitionLock]));
-  // Another replica may have made them while we waited.
+  // Another replica may have created them while this one waited.
   for (const day of await missingDays(client, days)) await createPartition(client, day);
 }
 
-/** Which days of a text[] parameter have no partition. By pg_class: `to_regclass` would answer from a cache that may not have heard of what others just committed. */
+/**
+ * SQL: the days of a text[] parameter that have no partition. It uses pg_class, because `to_regclass` answers from a
+ * cache that can lack recent commits of others.
+ */
 export const selectMissing = (parameter: string): string =>
   `select day from unnest(${parameter}::text[]) as day
    where not exists (select from pg_class where relname = '${nameOf('')}' || day and pg_table_is_visible(oid)) order by day`;
@@ -49,7 +53,7 @@ async function missingDays(client: pg.PoolClient, days: readonly string[]): Prom
   return rows.map(({ day }) => day);
 }
 
-/** Attached after it is made: `partition of` would lock the whole table against every reader. */
+/** The partition is attached after it is created, because `partition of` would lock the whole table for all readers. */
 async function createPartition(client: pg.PoolClient, day: string): Promise<void> {
   const from = startOf(day);
   const to = new Date(from.getTime() + dayMs);
@@ -68,13 +72,13 @@ export async function listDaysBefore(db: Queryable, instant: Date): Promise<read
 const selectDays = `select right(relname, 8) as day, relname, oid, reltuples
   from pg_class where oid in (select inhrelid from pg_inherits where inhparent = 'audit_entry'::regclass)`;
 
-/** Nobody else drops a day until the transaction ends; false where this one has gone already. */
+/** Prevents other processes from dropping a day until the transaction ends. False if this day is already dropped. */
 export async function lockDropping(client: pg.PoolClient, day: string): Promise<boolean> {
   await client.query('select pg_advisory_xact_lock($1)', [dropLock]);
   return (await missingDays(client, [day])).length === 0;
 }
 
-/** Keeps everybody from the log, too. */
+/** Also locks the whole log for all readers and writers. */
 export async function lockDay(client: pg.PoolClient, day: string): Promise<boolean> {
   if (!(await lockDropping(client, day))) return false;
   await client.query('select pg_advisory_xact_lock($1)', [partitionLock]);
@@ -86,17 +90,20 @@ export async function dropDay(client: pg.PoolClient, day: string): Promise<void>
   await client.query(`drop table ${nameOf(day)}`);
 }
 
-/** What is left of a day's entries, save those before the place where exports begin. */
+/** SQL: keeps the remains of a day's entries, except those before the start of exports. */
 export const retireDayText = (day: string): string =>
   `insert into audit_retired (workspace_id, ingest, ts, digest)
    select workspace_id, entry.ingest, ts, digest from ${nameOf(day)} entry join audit_head head using (workspace_id)
    where entry.ingest > greatest(head.kept_after, coalesce(($1::jsonb ->> workspace_id::text)::bigint, 0)) and digest is not null
    on conflict do nothing`;
 
-/** Until then a scan of it costs nothing. */
+/** Below this size, a scan is cheap without statistics. */
 const analysedBytesMin = 1_048_576;
 
-/** Analyses days that have grown large, and those that have ended with changes; returns them. One control plane at a time. */
+/**
+ * Analyses days that have grown large, and days that have ended with changes. Returns them. One control plane at a time
+ * does this.
+ */
 export async function analyseDays(client: pg.PoolClient, now: Date): Promise<readonly string[]> {
   const { rows: turn } = await client.query<{ mine: boolean }>('select pg_try_advisory_xact_lock($1) as mine', [analyseLock]);
   if (turn[0]?.mine !== true) return [];
@@ -112,6 +119,9 @@ export async function analyseDays(client: pg.PoolClient, now: Date): Promise<rea
   return rows.map(({ day }) => day);
 }
 
-/** A day went while a batch of it was taken in: there was a partition when it looked, and none for its rows. */
+/**
+ * A day was dropped while a batch with its entries was stored: the partition existed at the check, but not at the
+ * insert.
+ */
 export const isDayGone = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === '23514' && error.message.startsWith('no partition of relation');

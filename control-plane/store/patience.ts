@@ -1,11 +1,12 @@
-// Reads that may take longer than the pool allows, while somebody waits. They are given up as soon as the database does
-// not answer anybody else either, as one that is frozen: nobody waits for that until patience ends.
+// Runs reads that can take longer than the pool allows. A read is cancelled as soon as the database does not answer any
+// other connection either, for example because it is frozen. The caller then does not wait until the timeout.
 //
-// At most as many are under way as a control plane has connections of REST; a further one is refused at once, since who
-// sends requests on one connection without waiting for answers could make any number.
+// The number of reads is limited to the number of REST connections of a control plane. A further read is refused
+// immediately, because a client that sends requests on one connection without waiting for answers could start any
+// number.
 //
-// States of the ear that a pool has: idle (nobody reads patiently, nothing runs) and listening (one probing connection
-// every `probeEveryMs`, however many read). A probe without an answer ends every read of that moment.
+// States of the probe of a pool: idle (no read is running, no probe runs) and probing (one test connection each
+// `probeEveryMs`, however many reads run). A probe without an answer ends all reads that were running when it started.
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '@tollgate/proto/contract';
 import pg from 'pg';
@@ -13,10 +14,10 @@ import { patienceMs, patientQuery } from './transaction.ts';
 
 const probeEveryMs = 500;
 const probeMs = 700;
-/** Of one pool. */
+/** The limit for one pool. */
 const readersMax = 10_000;
 
-/** One query; its rows. */
+/** Runs one query and returns its rows. */
 export function queryPatiently<R extends pg.QueryResultRow>(
   pool: pg.Pool,
   { text, values }: { readonly text: string; readonly values: readonly unknown[] },
@@ -25,7 +26,7 @@ export function queryPatiently<R extends pg.QueryResultRow>(
   return readPatiently(pool, async (client) => (await client.query<R>(patientQuery(text, values, timeoutMs))).rows);
 }
 
-/** Lends `read` a connection, which is closed if anything fails. */
+/** Gives `read` a connection. The connection is closed if anything fails. */
 export async function readPatiently<T>(pool: pg.Pool, read: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const ear = earOf(pool);
   return ear.unlessSilent(async (silence) => {
@@ -48,7 +49,7 @@ export async function readPatiently<T>(pool: pg.Pool, read: (client: pg.PoolClie
 }
 
 interface Ear {
-  /** `run` is told by the signal, whose reason is the probe's failure. */
+  /** The signal is aborted with the failure of the probe as its reason. */
   unlessSilent<T>(run: (silence: AbortSignal) => Promise<T>): Promise<T>;
 }
 
@@ -97,7 +98,7 @@ const tooMany = (): AppError =>
     retryAfterSeconds: 1,
   });
 
-/** By a connection of its own: that the pool has none left says nothing about the database, and a refusal is an answer. */
+/** Uses a separate connection. A full pool says nothing about the database, and a refused connection is an answer. */
 async function probe(options: pg.ClientConfig): Promise<Error | null> {
   const client = new pg.Client({ ...options, connectionTimeoutMillis: probeMs });
   client.on('error', ignore);
@@ -111,7 +112,7 @@ async function probe(options: pg.ClientConfig): Promise<Error | null> {
   }
 }
 
-/** What becomes of `work` after the silence is nobody's affair. */
+/** After the abort, the result of `work` is ignored. */
 function orSilence<T>(silence: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const give = (): void => reject(silence.reason);

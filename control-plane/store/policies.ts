@@ -1,4 +1,4 @@
-// Policy documents. Each write keeps in policy_history what it left; `policy-history.ts` reads that.
+// Stores policy documents. Each write also stores the new document in policy_history, which `policy-history.ts` reads.
 import { type DocumentId, isRole, type Layer, type Part } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from '../domain/policies/policy.ts';
 import { isObject } from '../domain/shape.ts';
@@ -59,7 +59,7 @@ export async function readDocument(db: Queryable, workspaceId: number, id: Docum
   return rows[0] === undefined ? null : rowIs(isDocument, rows[0].document);
 }
 
-/** In a fixed order; of one layer or of all. */
+/** In a fixed order. Lists one layer or all. */
 export async function listDocuments(db: Queryable, workspaceId: number, layer: Layer | null = null): Promise<readonly StoredDocument[]> {
   const { rows } = await db.query<DocumentRow>(
     'select layer, key, part, document from policy_document where workspace_id = $1 and layer = coalesce($2, layer) order by layer, key, part',
@@ -68,7 +68,7 @@ export async function listDocuments(db: Queryable, workspaceId: number, layer: L
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
-/** Those of these keys (`documentKey`) that there are. */
+/** The existing documents among these keys (`documentKey`). */
 export async function findDocuments(db: Queryable, workspaceId: number, keys: readonly string[]): Promise<readonly StoredDocument[]> {
   const { rows } = await db.query<DocumentRow>(
     `select layer, key, part, document from policy_document
@@ -85,7 +85,7 @@ const columnsOf = (rows: readonly Omit<DocumentRow, 'document'>[]): readonly (re
   rows.map(({ part }) => part),
 ];
 
-/** Of a `documentKey`. The part of a user's document has no colon. */
+/** Parses a `documentKey`. The part of a user's document contains no colon. */
 function rowKeyFromText(text: string): Omit<DocumentRow, 'document'> {
   const [, layer = '', rest = ''] = /^([^:]*):?(.*)$/s.exec(text) ?? [];
   if (layer !== 'user') return { layer, key: rest, part: '' };
@@ -93,7 +93,7 @@ function rowKeyFromText(text: string): Omit<DocumentRow, 'document'> {
   return { layer, key: rest.slice(0, end), part: rest.slice(end + 1) };
 }
 
-/** Those that hold an explicit exception anywhere. */
+/** Documents that contain an explicit exception in any place. */
 export async function listOverridingDocuments(db: Queryable, workspaceId: number): Promise<readonly StoredDocument[]> {
   const { rows } = await db.query<DocumentRow>(
     `select layer, key, part, document from policy_document
@@ -103,7 +103,7 @@ export async function listOverridingDocuments(db: Queryable, workspaceId: number
   return rows.map((row) => ({ id: idFromRow(row), document: rowIs(isDocument, row.document) }));
 }
 
-/** Which write it is, for the history. */
+/** Identifies the write, for the history. */
 export interface Authorship {
   readonly revision: number;
   readonly sub: string;
@@ -114,7 +114,7 @@ export function writeDocument(db: Queryable, workspaceId: number, written: Store
   return writeDocuments(db, workspaceId, [written], by);
 }
 
-/** Whether there was one; only then there is something to remember. */
+/** Whether the document existed. Only then is the deletion recorded. */
 export async function deleteDocument(db: Queryable, workspaceId: number, id: DocumentId, by: Authorship): Promise<boolean> {
   if ((await readDocument(db, workspaceId, id)) === null) return false;
   await writeDocuments(db, workspaceId, [{ id, document: null }], by);
@@ -123,11 +123,11 @@ export async function deleteDocument(db: Queryable, workspaceId: number, id: Doc
 
 interface WrittenDocument {
   readonly id: DocumentId;
-  /** Null: it is removed. */
+  /** Null: the document is removed. */
   readonly document: PolicyDocument | null;
 }
 
-/** So many in one statement that it stays far below the time a query has. */
+/** Small enough that one statement stays far below the query timeout. */
 const documentsInStatement = 1_000;
 
 export async function writeDocuments(
@@ -140,7 +140,7 @@ export async function writeDocuments(
     await writeAtOnce(db, workspaceId, documents.slice(at, at + documentsInStatement), by);
 }
 
-/** With their history. */
+/** Writes the documents and their history. */
 async function writeAtOnce(
   db: Queryable,
   workspaceId: number,

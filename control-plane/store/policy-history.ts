@@ -1,4 +1,4 @@
-// What each revision made of policy documents: for whoever looks back, and for going back.
+// The history of policy documents by revision, for reading and for rollback.
 import type { DocumentId } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from '../domain/policies/policy.ts';
 import type { HistoryQuery } from '../domain/policies/policy-history.ts';
@@ -23,7 +23,7 @@ interface PastWrite {
   readonly at: Date;
   readonly sub: string;
   readonly id: DocumentId;
-  /** Null: there was none. */
+  /** Null: the document did not exist. */
   readonly before: PolicyDocument | null;
   readonly after: PolicyDocument | null;
 }
@@ -36,10 +36,10 @@ interface HistoryRow extends DocumentRow {
   readonly found: string;
 }
 
-/** What the documents of a page may weigh as text; a single write may be more. */
+/** Maximum size of the documents of a page as text; a single write can be larger. */
 const pageBytesMax = 4 * 1_048_576;
 
-/** Newest first, in pages that `limit` and their weight end. */
+/** Newest first. A page ends at `limit` or at its maximum size. */
 export async function listHistory(
   db: Queryable,
   workspaceId: number,

@@ -1,5 +1,5 @@
-// The pool of connections. Its waits add up to less than two seconds for a request, so that a database that is down,
-// frozen or locked is answered with 503 in time.
+// The pool of connections. The timeouts of one request add up to less than two seconds, so that a request is answered
+// with 503 in time if the database is down, frozen or locked.
 import pg from 'pg';
 
 interface PoolLog {
@@ -10,13 +10,13 @@ const connectTimeoutMs = 700;
 const queryTimeoutMs = 1200;
 
 export const poolMax = {
-  /** For who must not wait: authentication, writes, short reads. */
+  /** For work that must not wait: authentication, writes, short reads. */
   standard: 20,
-  /** For reads that may be slow, apart, so that however many there are the others go on. */
+  /** For reads that can be slow. It is a separate pool, so that slow reads do not block other work. */
   reading: 6,
 } as const;
 
-/** `log` hears of connections that broke while idle. */
+/** `log` receives connections that broke while idle. */
 export function createPool(connection: pg.PoolConfig, log: PoolLog, max: number = poolMax.standard): pg.Pool {
   const pool = new pg.Pool({
     connectionTimeoutMillis: connectTimeoutMs,
@@ -28,9 +28,10 @@ export function createPool(connection: pg.PoolConfig, log: PoolLog, max: number 
     max,
     ...connection,
   });
-  // One that is ended in the moment of its making says so before anybody who asked for it can listen, and its next query fails.
+  // A connection that is closed while it is created emits an error before its user can listen. The next query on it
+  // fails anyway.
   pool.on('connect', (client) => void client.on('error', () => undefined));
-  // Its message only: the error drags the whole client along, credentials and all.
+  // Logs only the message, because the error contains the whole client with its credentials.
   pool.on('error', (error) => log.warn({ reason: error.message }, 'an idle connection to PostgreSQL broke'));
   return pool;
 }

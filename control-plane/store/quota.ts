@@ -1,22 +1,23 @@
-// The ledger's rows. Who answers asks locks theirs in the order of their keys, so that nobody waits in a circle.
+// Stores the rows of the ledger. A process that answers asks locks its rows in the order of their keys, which prevents
+// deadlocks.
 import type pg from 'pg';
 import type { CounterState } from '../domain/quota/ledger.ts';
 import type { Queryable } from './transaction.ts';
 
-/** Heard by the `watch-revisions.ts` of every replica: whose grants are wanted back. A hint, never the truth. */
+/** Received by `watch-revisions.ts` of every replica: the holders whose grants are recalled. This is only a hint. */
 export const recallChannel = 'tollgate_recall';
-/** PostgreSQL takes 8,000 bytes. */
+/** PostgreSQL accepts less than 8,000 bytes. */
 export const recallBytesMax = 7_900;
 
 interface LockedCounter {
   readonly key: string;
-  /** Null: of a row that was just made. */
+  /** Null for a row that was just created. */
   readonly state: CounterState | null;
 }
 
 export interface LockedCounters {
   readonly rows: readonly LockedCounter[];
-  /** Of the database, ms since 1970, read after whoever asks had asked. */
+  /** Time of the database in ms since 1970, read after the ask was sent. */
   readonly nowMs: number;
 }
 
@@ -24,7 +25,7 @@ interface Row extends LockedCounter {
   readonly now_ms: string;
 }
 
-/** Those of the keys that have a row, locked until the transaction ends. */
+/** Locks the existing rows of these keys until the transaction ends. */
 export async function lockCounters(client: pg.PoolClient, workspaceId: number, keys: readonly string[]): Promise<LockedCounters> {
   const { rows } = await client.query<Row>(
     `select key, state, floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
@@ -34,7 +35,10 @@ export async function lockCounters(client: pg.PoolClient, workspaceId: number, k
   return { rows, nowMs: Math.max(0, ...rows.map(({ now_ms: ms }) => Number(ms))) };
 }
 
-/** Rows for counters that have none, each with the id of the key in whose share it is, or null, where there is such a workspace. */
+/**
+ * Inserts rows for counters that have none, if the workspace exists. Each row has the id of the key whose share it
+ * counts for, or null.
+ */
 export async function insertCounters(
   db: Queryable,
   workspaceId: number,
@@ -49,13 +53,13 @@ export async function insertCounters(
   );
 }
 
-/** A key of API, in its workspace. */
+/** An API key in its workspace. */
 export interface KeyPlace {
   readonly workspaceId: number;
   readonly keyId: string;
 }
 
-/** Those that have asked for as many counters as they may have, or more. */
+/** Keys that have created `max` counters or more. */
 export async function listCrowdedKeys(db: Queryable, max: number): Promise<readonly (KeyPlace & { readonly counters: number })[]> {
   const { rows } = await db.query<{ workspace: string; key: string; counters: string }>(
     `select workspace_id as workspace, key_id as key, count(*) as counters from quota_counter
@@ -66,8 +70,8 @@ export async function listCrowdedKeys(db: Queryable, max: number): Promise<reado
 }
 
 /**
- * Removes at most so many of the counters in a key's share, longest unused first; of those with a grant, and of those that would be kept
- * for longer than `spareMs`, none. Answers how many went.
+ * Deletes at most `limit` of the counters in a key's share, the longest unused first. Counters with a grant, and
+ * counters that would be kept for longer than `spareMs`, are not deleted. Returns the number of deleted rows.
  */
 export async function deleteUnusedCounters(
   db: Queryable,
@@ -92,7 +96,7 @@ export interface WrittenCounter {
   readonly keptUntilMs: number;
 }
 
-/** Of rows that are locked. */
+/** The rows must be locked. */
 export async function writeCounters(client: pg.PoolClient, workspaceId: number, counters: readonly WrittenCounter[]): Promise<void> {
   await client.query(
     `update quota_counter set state = written.state, kept_until = to_timestamp(written.kept_until_ms / 1000.0)
@@ -107,7 +111,10 @@ export async function writeCounters(client: pg.PoolClient, workspaceId: number, 
   );
 }
 
-/** Removes at most so many rows of which nothing counts any more, and answers how many. Waits for nobody who uses one. */
+/**
+ * Deletes at most `limit` rows that no longer count anything, and returns their number. It skips rows that others have
+ * locked.
+ */
 export async function deleteSpentCounters(db: Queryable, limit: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from quota_counter using (
@@ -118,7 +125,7 @@ export async function deleteSpentCounters(db: Queryable, limit: number): Promise
   return rowCount ?? 0;
 }
 
-/** Tells every replica. */
+/** Notifies all replicas. */
 export async function notifyRecalls(db: Queryable, payloads: readonly string[]): Promise<void> {
   await db.query('select pg_notify($1, payload) from unnest($2::text[]) as payload', [recallChannel, payloads]);
 }

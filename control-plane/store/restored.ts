@@ -1,17 +1,17 @@
-// What a restored copy of a database must forget, or know of itself.
+// Resets what a restored copy of a database must not use, and marks it as restored.
 import type { Queryable } from './transaction.ts';
 
 export interface Restored {
   readonly workspaces: number;
-  /** Spools of sidecars that may have brought more than the copy holds. */
+  /** Spools of sidecars that may have sent more than the copy contains. */
   readonly spools: number;
-  /** Shared limits whose counts were of the time of the copy. */
+  /** Shared limits whose counts were from the time of the copy. */
   readonly counters: number;
 }
 
 /**
- * Grants that were made since the copy was taken are unknown to it, and live for two seconds at most: their counters begin anew.
- * What a spool brought since then is a gap of its own kind.
+ * Grants that were made after the copy was taken are unknown to it. They expire after two seconds at most, so their
+ * counters start again from zero. What a spool sent after the copy is recorded as a gap of its own kind.
  */
 export async function markRestored(db: Queryable): Promise<Restored> {
   const { rows } = await db.query<{ workspaces: string; spools: string; counters: string }>(

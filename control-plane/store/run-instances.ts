@@ -1,5 +1,5 @@
-// The control planes that run agents, by their heartbeats: who lives, whose runs must stop, and whose were left behind. Time is the
-// database's, which all of them share.
+// The control planes that run agents, by their heartbeats: which are live, which runs must stop, and which runs were
+// abandoned. All times are from the database's clock, which all of them share.
 import { capabilities } from '@tollgate/proto/contract';
 import type { RunHalt, RunRef } from '../domain/runs/run.ts';
 import type { Queryable } from './transaction.ts';
@@ -14,7 +14,7 @@ export async function beat(db: Queryable, instance: string): Promise<void> {
   );
 }
 
-/** How many of those that live lack one of the capabilities. */
+/** The number of live instances that lack one of the capabilities. */
 export async function countLackingInstances(db: Queryable, needs: readonly string[], silenceMs: number): Promise<number> {
   const { rows } = await db.query<{ count: string }>(
     `select count(*) from run_instance where ${isLive('$2')} and not capabilities @> $1::text[]`,
@@ -27,13 +27,13 @@ export async function deleteInstance(db: Queryable, instance: string): Promise<v
   await db.query('delete from run_instance where id = $1', [instance]);
 }
 
-/** When each was heard of last, by the database's clock. */
+/** The last heartbeat of each instance, by the database's clock. */
 export async function listHeartbeats(db: Queryable): Promise<ReadonlyMap<string, number>> {
   const { rows } = await db.query<{ id: string; heartbeat_at: Date }>('select id, heartbeat_at from run_instance');
   return new Map(rows.map((row) => [row.id, row.heartbeat_at.getTime()]));
 }
 
-/** Those of the runs that must stop. One that is gone with its workspace has ended. */
+/** The runs that must stop. A run that was deleted with its workspace counts as ended. */
 export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise<readonly (RunRef & { readonly why: RunHalt })[]> {
   if (runs.length === 0) return [];
   const { rows } = await db.query<{ workspace_id: string; id: string; cancelled: boolean }>(
@@ -46,7 +46,7 @@ export async function findHalts(db: Queryable, runs: readonly RunRef[]): Promise
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id, why: row.cancelled ? 'cancelled' : 'ended' }));
 }
 
-/** Runs that go on as far as is written, while nobody has heard of their control plane for so long. */
+/** Runs that are recorded as running while their control plane has sent no heartbeat for `silenceMs`. */
 export async function findOrphans(db: Queryable, silenceMs: number, limit: number): Promise<readonly RunRef[]> {
   const { rows } = await db.query<{ workspace_id: string; id: string }>(
     `select workspace_id, id from run where status = 'running'
@@ -56,7 +56,7 @@ export async function findOrphans(db: Queryable, silenceMs: number, limit: numbe
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id }));
 }
 
-/** Those that go on as far as is written. */
+/** Runs of the instance that are recorded as running. */
 export async function findRunsOf(db: Queryable, instance: string): Promise<readonly RunRef[]> {
   const { rows } = await db.query<{ workspace_id: string; id: string }>(
     "select workspace_id, id from run where status = 'running' and instance = $1",
@@ -65,7 +65,7 @@ export async function findRunsOf(db: Queryable, instance: string): Promise<reado
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), id: row.id }));
 }
 
-/** Whether one run is such an orphan, once it is locked. */
+/** Whether one run is an orphan. It is called after the run is locked. */
 export async function isOrphan(db: Queryable, { workspaceId, id }: RunRef, silenceMs: number): Promise<boolean> {
   const { rows } = await db.query(
     `select 1 from run where workspace_id = $1 and id = $2 and status = 'running'
@@ -75,7 +75,7 @@ export async function isOrphan(db: Queryable, { workspaceId, id }: RunRef, silen
   return rows.length > 0;
 }
 
-/** Forgets who has been silent for so long, and has no runs. */
+/** Deletes instances that have sent no heartbeat for `silenceMs` and have no running runs. */
 export async function deleteSilentInstances(db: Queryable, silenceMs: number): Promise<void> {
   await db.query(
     `delete from run_instance where not (${isLive('$1')})

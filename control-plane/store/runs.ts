@@ -1,4 +1,4 @@
-// Runs: their life from begin to end, and how they are read. What they cost is in spend.ts.
+// Stores runs: their begin, progress and end, and the queries on them. Their cost is in `spend.ts`.
 import type { Run, RunPosition, RunRef, RunStatus, RunSummary, ToldProgress } from '../domain/runs/run.ts';
 import { isRunStatus } from '../domain/runs/run.ts';
 import { rowIs } from './row.ts';
@@ -30,7 +30,7 @@ interface RunRow extends SummaryRow {
   readonly error: string | null;
 }
 
-/** Without what may be large. */
+/** The columns without the potentially large values. */
 const columns = `id, agent_id, agent_name, model, sub, lineage, status, stop_reason, started_at, ended_at, cancel_requested_at,
   prompt_tokens, completion_tokens, tool_calls, rounds, spent`;
 
@@ -68,7 +68,7 @@ export async function findRun(db: Queryable, workspaceId: number, id: string): P
 interface RunsWanted {
   readonly limit: number;
   readonly before: RunPosition | null;
-  /** Whose; null: everybody's. */
+  /** The subject of the runs; null: all subjects. */
   readonly sub: string | null;
 }
 
@@ -88,7 +88,7 @@ export async function listRuns(
   return rows.map(summaryFromRow);
 }
 
-/** Who pays for a run, and through which. Neither changes. */
+/** The subject that pays for a run, and the runs above it. Neither changes. */
 export interface RunOwner {
   readonly sub: string;
   readonly lineage: readonly string[];
@@ -119,7 +119,10 @@ export async function insertRun(db: Queryable, workspaceId: number, run: StoredR
   );
 }
 
-/** Why the run is over. `transcript` is JSON. It is undefined, and counts are null, where nobody knows more than was told before the end. */
+/**
+ * The end of a run. `transcript` is JSON. If nothing is known beyond the stored progress, `transcript` is undefined and
+ * the counts are null.
+ */
 export interface StoredEnd {
   readonly status: Exclude<RunStatus, 'running'>;
   readonly stopReason: string | null;
@@ -133,10 +136,10 @@ export interface StoredEnd {
   readonly at: Date;
 }
 
-/** The first thing that is told of a run is a round. */
+/** SQL: the stored value if progress was stored. The first stored progress of a run is after its first round. */
 const ifTold = (column: string): string => `case when rounds > 0 then ${column} end`;
 
-/** Call with the run locked, and running. */
+/** Call while the run is locked and running. */
 export async function updateRunEnd(db: Queryable, workspaceId: number, id: string, end: StoredEnd): Promise<void> {
   const { status, stopReason, output, error, promptTokens, completionTokens, toolCalls, rounds, transcript, at } = end;
   await db.query(
@@ -162,7 +165,7 @@ export async function updateRunEnd(db: Queryable, workspaceId: number, id: strin
   );
 }
 
-/** Of a run that goes on; another one stays as it is. */
+/** Updates a running run. A run that is not running does not change. */
 export async function updateRunProgress(db: Queryable, { workspaceId, id }: RunRef, progress: ToldProgress): Promise<void> {
   const { rounds, toolCalls, promptTokens, completionTokens, transcript } = progress;
   await db.query(
@@ -172,7 +175,7 @@ export async function updateRunProgress(db: Queryable, { workspaceId, id }: RunR
   );
 }
 
-/** Removes at most `limit` runs, of every workspace, that ended before; answers how many. */
+/** Removes at most `limit` runs of all workspaces that ended before `instant`. Returns how many were removed. */
 export async function deleteRunsEndedBefore(db: Queryable, instant: Date, limit: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from run using (
@@ -183,7 +186,7 @@ export async function deleteRunsEndedBefore(db: Queryable, instant: Date, limit:
   return rowCount ?? 0;
 }
 
-/** What a run cost that ended so, at that instant; null where it did not. */
+/** The cost of a run that ended with this status at this instant; null if it did not. */
 export async function findRunEnd(
   db: Queryable,
   workspaceId: number,
@@ -197,7 +200,7 @@ export async function findRunEnd(
   return rows[0] === undefined ? null : { spent: Number(rows[0].spent) };
 }
 
-/** Marks a run that goes on; another one stays as it is. */
+/** Marks a running run. A run that is not running does not change. */
 export async function requestCancel(db: Queryable, workspaceId: number, id: string, at: Date): Promise<void> {
   await db.query(
     `update run set cancel_requested_at = coalesce(cancel_requested_at, $3) where workspace_id = $1 and id = $2 and status = 'running'`,

@@ -1,4 +1,5 @@
-// The sealed secrets of tool servers, of all workspaces: read a page at a time, and replaced where nobody has changed them since.
+// The sealed secrets of tool servers of all workspaces. They are read page by page, and replaced only if they have not
+// changed in the meantime.
 import type pg from 'pg';
 import type { Target } from '../domain/tool-servers/tool-server.ts';
 import { targetFromRow } from './tool-servers.ts';
@@ -21,7 +22,7 @@ interface SealedRow {
   readonly sealed: Buffer;
 }
 
-/** The first ones beyond `after`, in a lasting order; of `null` from the beginning. */
+/** The first servers after `after`, in a stable order; null: from the beginning. */
 export async function listSealedServers(
   db: Queryable,
   after: Pick<SealedServer, 'workspaceId' | 'name'> | null,
@@ -33,13 +34,14 @@ export async function listSealedServers(
   return rows.map((row) => ({ workspaceId: Number(row.workspace_id), name: row.name, target: targetFromRow(row), sealed: row.sealed }));
 }
 
-/** How many were still as they were read; the others are left alone. */
+/** Returns how many rows were still unchanged. Changed rows are not modified. */
 export async function updateSealedServers(
   client: pg.PoolClient,
   changes: readonly (SealedServer & { readonly anew: Uint8Array })[],
 ): Promise<number> {
   const workspaceIds = changes.map(({ workspaceId }) => workspaceId);
-  // As every write does first, so that neither writes nor others who seal anew are met half-way.
+  // Every write locks the workspace first. The same order here prevents deadlocks with writes and with other processes
+  // that seal again.
   await client.query('select from workspace where id = any($1::bigint[]) order by id for no key update', [workspaceIds]);
   const { rowCount } = await client.query(
     `update tool_server set sealed = changed.anew

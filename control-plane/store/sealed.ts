@@ -1,18 +1,20 @@
-// Secrets of tenants, encrypted under the operator's keys before they reach the database. The first key seals, each of them opens, so that
-// one can follow another. What is sealed for one place cannot be opened in another: the place is authenticated along with it.
+// Encrypts secrets of tenants with the operator's keys before they reach the database. The first key seals, and each
+// key can decrypt, so that keys can be replaced. A secret that is sealed for one context cannot be decrypted for
+// another, because the context is authenticated together with the secret.
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { RandomBytes } from '../domain/access/key.ts';
 
 export interface Sealer {
-  /** How many keys it opens by. */
+  /** The number of keys with which it can decrypt. */
   readonly keys: number;
   /** `nonce ‖ tag ‖ ciphertext`. */
   seal(text: string, place: string): Uint8Array;
-  /** Null where it was sealed under none of the keys or for another place, or was changed since. */
+  /** Null if the secret was not sealed with one of the keys, was sealed for another context, or was changed. */
   open(sealed: Uint8Array, place: string): string | null;
   /**
-   * The same under the first key, itself where that is what sealed it. Its nonce stays: all control planes come to the same bytes, and
-   * who goes by the nonce sees no change. No key meets a nonce with two texts by that. Null as of `open`.
+   * Seals the same text with the first key. If the first key has already sealed it, the input is returned. The nonce
+   * stays the same: all control planes compute the same bytes, and code that compares nonces sees no change. No key
+   * uses one nonce for two different texts. Null under the same conditions as `open`.
    */
   reseal(sealed: Uint8Array, place: string): Uint8Array | null;
 }
@@ -22,7 +24,7 @@ const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** `operatorKeys`: those of `TOLLGATE_SECRET_KEY`, one at least. */
+/** `operatorKeys` are the keys of `TOLLGATE_SECRET_KEY`, at least one. */
 export function createSealer(operatorKeys: readonly string[], random: RandomBytes): Sealer {
   const keys = operatorKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'tollgate sealed secrets', keyBytes)));
   const [first, ...older] = keys;
@@ -51,7 +53,7 @@ function encrypt(key: Uint8Array, { text, place, nonce }: Sealing): Uint8Array {
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
 }
 
-/** By the first key that fits. */
+/** Decrypts with the first key that fits. */
 function decrypt(keys: readonly Uint8Array[], sealed: Uint8Array, place: string): string | null {
   const nonce = sealed.subarray(0, nonceBytes);
   const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes);
@@ -61,7 +63,7 @@ function decrypt(keys: readonly Uint8Array[], sealed: Uint8Array, place: string)
     try {
       return Buffer.concat([decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()]).toString('utf8');
     } catch {
-      // Another key, or nobody's.
+      // It was sealed with another key, or with an unknown key.
     }
   }
   return null;

@@ -1,4 +1,4 @@
-// Console sessions. What one stands for is in actors.ts.
+// Stores console sessions. `actors.ts` finds the actor of a session.
 import { sessionsMax } from '../domain/access/session.ts';
 import { isOfMember } from './keys.ts';
 import type { Queryable } from './transaction.ts';
@@ -6,13 +6,13 @@ import type { Queryable } from './transaction.ts';
 export interface NewSession {
   readonly id: string;
   readonly hash: string;
-  /** What it stands on. */
+  /** The key or member on which the session depends. */
   readonly on: { readonly keyId: string } | { readonly uid: string };
   readonly expiresAt: Date;
   readonly createdAt: Date;
 }
 
-/** Ends the oldest ones of the same key or member, beyond the most there may be. */
+/** Deletes the oldest sessions of the same key or member if their number would exceed the maximum. */
 export async function insertSession(db: Queryable, workspaceId: number, session: NewSession): Promise<void> {
   const { id, hash, on, expiresAt, createdAt } = session;
   const [keyId, uid] = 'keyId' in on ? [on.keyId, null] : [null, on.uid];
@@ -36,17 +36,20 @@ export async function deleteSession(db: Queryable, hash: string): Promise<void> 
   await db.query('delete from session where hash = $1', [hash]);
 }
 
-/** Call after the key was changed: a session that was made meanwhile waits for the key, and is seen here. */
+/**
+ * Call after the key was changed. A session that is created at the same time waits for the key's lock, and is therefore
+ * visible here.
+ */
 export async function deleteSessionsOfKey(db: Queryable, workspaceId: number, keyId: string): Promise<void> {
   await db.query('delete from session where workspace_id = $1 and key_id = $2', [workspaceId, keyId]);
 }
 
-/** Those that an issuer opened. Call after the member was changed. */
+/** Deletes sessions that an issuer opened. Call after the member was changed. */
 export async function deleteSessionsOnMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
   await db.query('delete from session where workspace_id = $1 and uid = $2', [workspaceId, uid]);
 }
 
-/** Those that stand on the member, and those on their keys. Call after the keys were revoked. */
+/** Deletes sessions of the member and sessions of the member's keys. Call after the keys were revoked. */
 export async function deleteSessionsOfMember(db: Queryable, workspaceId: number, uid: string): Promise<void> {
   await db.query(
     `delete from session where workspace_id = $1 and (uid = $2 or key_id in

@@ -1,11 +1,11 @@
-// The sidecars of a workspace, as the control planes that they follow write them down. Time is the database's where control planes
-// must agree on it.
+// The sidecars of a workspace, as recorded by the control planes to which they are connected. Where control planes must
+// agree on a time, it is the database's time.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { type ListedSidecar, presence, type SidecarPosition, type SidecarSeen } from '../domain/sidecars/sidecar.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
 
-/** Its columns in the order of `valuesOf`, with their types. */
+/** The columns in the order of `valuesOf`, with their types. */
 const columns = [
   ['workspace_id', 'bigint'],
   ['key_id', 'text'],
@@ -14,7 +14,7 @@ const columns = [
   ['sidecar_id', 'text'],
   ['form', 'text'],
   ['control_plane', 'text'],
-  // As JSON: an array of arrays is no list of lists.
+  // As JSON, because `unnest` flattens an array of arrays.
   ['capabilities', 'jsonb'],
   ['connected_at', 'timestamptz'],
   ['left_at', 'timestamptz'],
@@ -61,7 +61,8 @@ const valuesOf = ({ held, lastNack, status, ...seen }: SidecarSeen): readonly un
 
 const names = columns.map(([name]) => name).join(', ');
 const arrays = columns.map(([, type], at) => `$${at + 1}::${type}[]`).join(', ');
-// What the same start of a sidecar said on an earlier stream is still the last that it said.
+// From this column on, a value from an earlier stream of the same start is kept if the new one is null, because it is
+// still the last value that the sidecar sent.
 const firstSaid = columns.findIndex(([name]) => name === 'nack_code');
 const updates = columns
   .map(([name], at) => `${name} = ${at >= firstSaid ? `coalesce(excluded.${name}, s.${name})` : `excluded.${name}`}`)
@@ -71,8 +72,8 @@ const isThere = (believedMs: string): string =>
   `(left_at is null and seen_at > clock_timestamp() - ${believedMs} * interval '1 millisecond')`;
 
 /**
- * All of them in one statement; those of workspaces that are gone are left out. One that has left its stream says nothing of a newer
- * one, which another control plane may have written down meanwhile.
+ * Writes all sidecars in one statement. Sidecars of deleted workspaces are left out. A stream that has ended does not
+ * overwrite a newer stream, which another control plane may have recorded in the meantime.
  */
 export async function upsertSidecars(db: Queryable, sidecars: readonly SidecarSeen[]): Promise<void> {
   if (sidecars.length === 0) return;
@@ -88,7 +89,7 @@ export async function upsertSidecars(db: Queryable, sidecars: readonly SidecarSe
   );
 }
 
-/** Of those that are not there any more, only so many of the latest stay. */
+/** Keeps only the latest `kept` rows of sidecars that are no longer connected. */
 export async function deleteGoneSidecars(db: Queryable, workspaceId: number, kept: number): Promise<void> {
   await db.query(
     `delete from sidecar where workspace_id = $1 and not ${isThere('$3')} and (key_id, boot_id) in
@@ -97,12 +98,12 @@ export async function deleteGoneSidecars(db: Queryable, workspaceId: number, kep
   );
 }
 
-/** Also of those whose control plane died before it could say that they left. */
+/** Also deletes sidecars whose control plane died before it could record that they left. */
 export async function deleteSidecarsUnseen(db: Queryable, days: number): Promise<void> {
   await db.query("delete from sidecar where seen_at < clock_timestamp() - $1 * interval '1 day'", [days]);
 }
 
-/** Those that are connected and lack one of the capabilities, by name. */
+/** The names of connected sidecars that lack one of the capabilities, sorted. */
 export async function listLackingSidecars(db: Queryable, workspaceId: number, needs: readonly string[]): Promise<readonly string[]> {
   const { rows } = await db.query<{ sidecar_id: string }>(
     `select distinct sidecar_id from sidecar where workspace_id = $1 and ${isThere('$3')} and not capabilities ?& $2::text[] order by 1`,
@@ -139,21 +140,21 @@ interface SidecarRow {
 }
 
 export interface SidecarList {
-  /** Of the workspace. */
+  /** The newest revision of the workspace. */
   readonly newest: RevisionName;
   readonly sidecars: readonly ListedSidecar[];
 }
 
 interface SidecarsWanted {
   readonly limit: number;
-  /** Only those that stand behind it. */
+  /** Only sidecars after this position. */
   readonly after: SidecarPosition | null;
 }
 
-/** As `SidecarPosition` says. */
+/** The order that `SidecarPosition` defines. */
 const order = 'not s.connected, s.sidecar_id, -extract(epoch from s.connected_at), s.boot_id, s.key_id';
 
-/** How far behind each is goes by when the revision after its own was made. */
+/** The time by which a sidecar is behind starts when the revision after its own was created. */
 export async function listSidecars(db: Queryable, workspaceId: number, { limit, after }: SidecarsWanted): Promise<SidecarList> {
   const { rows: newest } = await db.query<{ epoch: string; revision: string }>(
     'select deployment.epoch, workspace.revision from workspace cross join deployment where workspace.id = $1',

@@ -1,8 +1,11 @@
-// Sign-ins under way. Each is taken once.
+// Stores sign-ins that have begun. Each can be used only once.
 import { type SignIn, signInsMax } from '../domain/access/sign-in.ts';
 import type { Queryable } from './transaction.ts';
 
-/** Forgets the oldest ones beyond the most that are kept: nobody can keep others from signing in by beginning many. */
+/**
+ * Deletes the oldest sign-ins above the maximum. Therefore no client can stop others from signing in by starting many
+ * sign-ins.
+ */
 export async function insertSignIn(db: Queryable, signIn: SignIn): Promise<void> {
   const { stateHash, browserHash, workspace, verifier, nonce, returnTo, expiresAt } = signIn;
   await db.query('delete from sign_in where state_hash in (select state_hash from sign_in order by expires_at desc offset $1)', [
@@ -15,7 +18,7 @@ export async function insertSignIn(db: Queryable, signIn: SignIn): Promise<void>
   );
 }
 
-/** Null where there is none such of that browser, or it was taken. */
+/** Null if that browser has no such sign-in, or if it was already used. */
 export async function takeSignIn(
   db: Queryable,
   { stateHash, browserHash }: Pick<SignIn, 'stateHash' | 'browserHash'>,

@@ -1,5 +1,5 @@
-// Money of runs, in µ¢: days, budgets and what is put aside. Whoever changes any of it has locked the day first, and then
-// the runs from the root on, so that no two wait for each other.
+// Stores the money of runs, in µ¢: days, budgets and reservations. A process that changes any of them locks the day
+// first, and then the runs from the root down. This order prevents deadlocks.
 import { isRunStatus, type RunStatus } from '../domain/runs/run.ts';
 import { rowIs } from './row.ts';
 import type { Queryable } from './transaction.ts';
@@ -23,7 +23,7 @@ interface SpendRow {
 
 const spendFromRow = (row: SpendRow): Spend => ({ settled: Number(row.settled), reserved: Number(row.reserved) });
 
-/** What the day has cost, as of the lock; it begins with nothing. */
+/** Locks the day and returns its spending. A new day begins with zero. */
 export async function lockDay(db: Queryable, { workspaceId, sub, day }: DayRef): Promise<Spend> {
   const values = [workspaceId, sub, day];
   const lock = 'select settled, reserved from spend where workspace_id = $1 and sub = $2 and day = $3 for update';
@@ -35,7 +35,7 @@ export async function lockDay(db: Queryable, { workspaceId, sub, day }: DayRef):
   return spendFromRow(rows[0]);
 }
 
-/** Without a lock. */
+/** Reads without a lock. */
 export async function readDay(db: Queryable, { workspaceId, sub, day }: DayRef): Promise<Spend> {
   const { rows } = await db.query<SpendRow>('select settled, reserved from spend where workspace_id = $1 and sub = $2 and day = $3', [
     workspaceId,
@@ -45,7 +45,7 @@ export async function readDay(db: Queryable, { workspaceId, sub, day }: DayRef):
   return rows[0] === undefined ? { settled: 0, reserved: 0 } : spendFromRow(rows[0]);
 }
 
-/** Who spent or put aside something that day, the most first. */
+/** The subjects with spending or reservations on that day, the highest first. */
 export async function listSpend(
   db: Queryable,
   { workspaceId, day, sub }: { readonly workspaceId: number; readonly day: string; readonly sub: string | null },
@@ -68,7 +68,7 @@ export interface RunBudget {
   readonly reserved: number;
 }
 
-/** From the root on; one that is gone is absent. */
+/** Ordered from the root down. A deleted run is absent. */
 export async function lockRuns(db: Queryable, workspaceId: number, lineage: readonly string[]): Promise<readonly RunBudget[]> {
   const { rows } = await db.query<{ id: string; status: string; budget: string; spent: string; reserved: string }>(
     `select id, status, budget, spent, reserved from run where workspace_id = $1 and id = any($2)
@@ -109,7 +109,7 @@ const reservationFromRow = (workspaceId: number, row: ReservationRow): Reservati
   amount: Number(row.amount),
 });
 
-/** Null once it is settled. */
+/** Null when it is settled. */
 export async function findReservation(db: Queryable, workspaceId: number, id: string): Promise<Reservation | null> {
   const { rows } = await db.query<ReservationRow>(
     `select ${reservationColumns} from spend_reservation where workspace_id = $1 and id = $2`,
@@ -118,7 +118,7 @@ export async function findReservation(db: Queryable, workspaceId: number, id: st
   return rows[0] === undefined ? null : reservationFromRow(workspaceId, rows[0]);
 }
 
-/** All that a run has open. */
+/** All open reservations of a run. */
 export async function listReservations(db: Queryable, workspaceId: number, runId: string): Promise<readonly Reservation[]> {
   const { rows } = await db.query<ReservationRow>(
     `select ${reservationColumns} from spend_reservation where workspace_id = $1 and run_id = $2 order by day, id`,
@@ -138,13 +138,13 @@ export async function insertReservation(db: Queryable, { workspaceId, id, runId,
   ]);
 }
 
-/** False where it was settled before. */
+/** False if it was already settled. */
 export async function deleteReservation(db: Queryable, workspaceId: number, id: string): Promise<boolean> {
   const { rowCount } = await db.query('delete from spend_reservation where workspace_id = $1 and id = $2', [workspaceId, id]);
   return rowCount === 1;
 }
 
-/** Moves a day and the runs of a lineage by so much. */
+/** Adds the amounts to a day and to the runs of a lineage. */
 export async function moveSpend(
   db: Queryable,
   { workspaceId, sub, day }: DayRef,

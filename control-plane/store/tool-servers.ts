@@ -1,4 +1,4 @@
-// Tool servers. Their secrets are sealed before they come here.
+// Stores tool servers. Their secrets are already sealed when they arrive here.
 import { wildcardPrefix } from '@tollgate/proto/contract';
 import type { WorkspaceServer } from '../compile/state.ts';
 import { isObject } from '../domain/shape.ts';
@@ -30,24 +30,24 @@ interface ToolServerRow extends RegisteredRow {
   readonly tools: unknown;
 }
 
-/** Without its tools, which may be large. */
+/** The columns without the tools, which can be large. */
 const columns = 'name, url, program, args, secret_names, scopes, admitted, revision, discovered_at, created_at';
 
 /**
- * Which definition it is: it stays when the server is asked for its tools again, or what is sealed is sealed under another key, and no
- * other has it. The nonce stands for all that is sealed.
+ * SQL: identifies the definition. The value does not change when the server is asked for its tools again, or when the
+ * secrets are sealed with another key. No other definition has the same value. The nonce represents all sealed secrets.
  */
 const definition = `encode(sha256(convert_to(
   json_build_array(url, program, args, secret_names, encode(substring(sealed for 12), 'hex'))::text, 'UTF8')), 'hex') as definition`;
 
-// Both pass `domain/` before they are written.
+// Both values pass checks in `domain/` before they are written.
 const areListedTools = (value: unknown): value is ListedToolServer['tools'] => Array.isArray(value) && value.every(isObject);
 const areTools = (value: unknown): value is readonly (Omit<DiscoveredTool, 'digest'> & Partial<DiscoveredTool>)[] =>
   Array.isArray(value) && value.every(isObject);
 const areAdmitted = (value: unknown): value is RegisteredToolServer['admitted'] => Array.isArray(value) && value.every(Array.isArray);
 const areScopes = (value: unknown): value is ToolScopes => Array.isArray(value) && value.every(Array.isArray);
 
-/** Those that were discovered before digests were kept have none. */
+/** Tools that were discovered before digests were stored have no digest. */
 const toolsFromRow = (tools: unknown): readonly DiscoveredTool[] =>
   rowIs(areTools, tools).map(({ digest = null, ...tool }) => ({ ...tool, digest }));
 
@@ -72,7 +72,7 @@ const registeredFromRow = (row: RegisteredRow): RegisteredToolServer => ({
   createdAt: row.created_at,
 });
 
-/** By name; of their tools without the schemas. */
+/** Sorted by name. The tools are listed without their schemas. */
 export async function listToolServers(db: Queryable, workspaceId: number): Promise<readonly ListedToolServer[]> {
   const { rows } = await db.query<ToolServerRow>(
     `select ${columns}, (
@@ -93,7 +93,10 @@ export async function findToolServer(db: Queryable, workspaceId: number, name: s
   return rows[0] === undefined ? null : { ...registeredFromRow(rows[0]), tools: toolsFromRow(rows[0].tools) };
 }
 
-/** With its sealed secrets, in one read: the secrets of one definition never go to the address of another. */
+/**
+ * Reads the server together with its sealed secrets. A separate read could send the secrets of one definition to the
+ * address of another.
+ */
 export async function findSealedToolServer(
   db: Queryable,
   workspaceId: number,
@@ -106,7 +109,10 @@ export async function findSealedToolServer(
   return rows[0] === undefined ? null : { server: registeredFromRow(rows[0]), sealed: rows[0].sealed };
 }
 
-/** Those whose tools some key of a list such as `enabledTools` may name, with all their tools and their sealed secrets, by name. */
+/**
+ * The servers whose tools a key of a list such as `enabledTools` can match, with all their tools and their sealed
+ * secrets, sorted by name.
+ */
 export async function listSealedToolServers(
   db: Queryable,
   workspaceId: number,
@@ -137,7 +143,10 @@ export async function countToolServers(db: Queryable, workspaceId: number): Prom
   return Number(rows[0]?.count);
 }
 
-/** As policy holds them: where they are, what their tools ask of an agent, and what of them was admitted; of these names or all. */
+/**
+ * The servers as policy uses them: their address, the scopes that their tools require, and the admitted definitions.
+ * Lists servers with these names, or all servers.
+ */
 export async function listWorkspaceServers(
   db: Queryable,
   workspaceId: number,
@@ -184,7 +193,7 @@ function placeOf(target: Target) {
     : { url: null, program: target.program, args: target.args, secretNames: target.env };
 }
 
-/** What a server's tools are now, and which of them are admitted. */
+/** Stores the present tools of a server, and which of them are admitted. */
 export async function updateTools(
   db: Queryable,
   workspaceId: number,
@@ -211,7 +220,7 @@ export async function updateAdmitted(
   ]);
 }
 
-/** False where there is none of that name. */
+/** False if no server has that name. */
 export async function deleteToolServer(db: Queryable, workspaceId: number, name: string): Promise<boolean> {
   const { rowCount } = await db.query('delete from tool_server where workspace_id = $1 and name = $2', [workspaceId, name]);
   return rowCount === 1;

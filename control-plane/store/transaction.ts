@@ -1,10 +1,13 @@
-// Where SQL runs. Everything in store/ takes a `Queryable` first; operations decide what stands in one transaction.
+// Runs SQL. All functions in store/ take a `Queryable` as the first parameter. Operations decide which calls share one
+// transaction.
 import { AppError } from '@tollgate/proto/contract';
 import pg from 'pg';
 
 export type Queryable = Pick<pg.Pool, 'query'> | Pick<pg.PoolClient, 'query'>;
 
-/** `patient`: for work that nobody looks at while it waits for locks; its slow queries are `patientQuery`s. */
+/**
+ * `patient` is for background work, which may wait long for locks. Its slow queries must be made with `patientQuery`.
+ */
 type Kind = 'write' | 'read' | 'patient';
 
 export const beginRead = 'begin isolation level repeatable read, read only';
@@ -15,22 +18,22 @@ const begin: Readonly<Record<Kind, string>> = {
 };
 export const patienceMs = 20_000;
 
-/** Lets go of all that a patient transaction has locked, and undoes what it did; it goes on as if it had just begun. */
+/** Rolls back a patient transaction, which releases all its locks, and begins a new one on the same connection. */
 export const startOver = async (client: pg.PoolClient): Promise<void> => void (await client.query(`rollback; ${begin.patient}`));
 
-/** A query that may take longer than the pool allows. pg reads `query_timeout`; its types do not know it. */
+/** A query that can take longer than the pool allows. pg reads `query_timeout`, but its types do not declare it. */
 export function patientQuery(text: string, values: readonly unknown[], queryTimeoutMs = patienceMs): pg.QueryConfig {
   const config = { text, values: [...values], query_timeout: queryTimeoutMs };
   return config;
 }
 
-/** `client`, all of whose queries may take longer than the pool allows. */
+/** Wraps `client`: all its queries can take longer than the pool allows. */
 export const patiently = (client: pg.PoolClient): Queryable => {
   const query = (text: string, values: readonly unknown[] = []) => client.query(patientQuery(text, values));
   return { query } as unknown as Queryable;
 };
 
-/** What `run` did stays where `kept` says so of its result; otherwise it is as if it had not been. */
+/** Commits the work of `run` if `kept` returns true for its result. Otherwise rolls it back. */
 export async function inTransaction<T>(
   pool: pg.Pool,
   run: (client: pg.PoolClient) => Promise<T>,
@@ -38,7 +41,8 @@ export async function inTransaction<T>(
   kept: (result: T) => boolean = () => true,
 ): Promise<T> {
   const client = await pool.connect();
-  // A connection that breaks between two queries says so by an event; the next query fails and is where we hear of it.
+  // A connection that breaks between two queries emits an error event. The event is ignored, because the next query
+  // fails and reports the error.
   client.on('error', ignore);
   try {
     await client.query(begin[kind]);
@@ -52,7 +56,7 @@ export async function inTransaction<T>(
   }
 }
 
-/** Rolls back where the connection still answers; otherwise closes it, and the server rolls back. */
+/** Rolls back if the connection still answers. Otherwise closes the connection, and the server rolls back. */
 async function abandon(client: pg.PoolClient, reason: unknown): Promise<void> {
   const answers = reason instanceof AppError || reason instanceof pg.DatabaseError;
   const rolledBack =

@@ -1,16 +1,16 @@
-// Which failures of PostgreSQL mean "not now": the same request may succeed later without a change.
+// Determines which failures of PostgreSQL are temporary: the same request can succeed later without a change.
 import pg from 'pg';
 
-/** By SQLSTATE, or its first characters for a whole class: it serves nobody now. */
+/** SQLSTATE codes, or the first characters of a whole class. The database serves no client at this time. */
 const awayStates = ['08', '57P', '53', '58', '25006'];
-/** It serves others, and this one was in their way, or they in its. */
+/** The database serves other clients. This transaction was in conflict with another one. */
 const crossedStates = ['40001', '40P01', '55P03', '57014'];
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ENOENT',
   'EPIPE',
-  // The queue of a Unix socket is full: nobody accepts.
+  // The queue of a Unix socket is full, because the server does not accept connections.
   'EAGAIN',
   'ETIMEDOUT',
   'EHOSTUNREACH',
@@ -19,23 +19,23 @@ const networkCodes = new Set([
   'EAI_AGAIN',
   'EACCES',
 ]);
-/** What pg says without a code. */
+/** Messages of pg that have no code. */
 const sayings =
   /^(?:timeout expired|timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client has encountered a connection error|Client was closed)/;
 
-/** By SQLSTATE: what answers, and takes nothing. */
+/** By SQLSTATE: the database answers but accepts no writes. */
 const words: Readonly<Record<string, string>> = {
   '53100': 'the database has no room left on its disk',
   '25006': 'the database only reads, and takes nothing in',
 };
 
-/** Of what is unavailable, for whoever asked. */
+/** The message for the caller about an unavailable database. */
 export const unavailableWords = (reason: unknown): string =>
   (reason instanceof pg.DatabaseError ? words[reason.code ?? ''] : undefined) ?? 'the database cannot be reached';
 
 export const isUnavailable = (reason: unknown): boolean => meets(reason, [...awayStates, ...crossedStates]);
 
-/** Whoever asks now is told the same, whatever they ask. */
+/** Whether every other request would fail in the same way now. */
 export const isAway = (reason: unknown): boolean => meets(reason, awayStates);
 
 function meets(reason: unknown, states: readonly string[]): boolean {

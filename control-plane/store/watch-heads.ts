@@ -1,15 +1,18 @@
-// Tells live streams that a workspace's log has grown: one query every `pollMs` for all streams of this process on all
-// workspaces, and none while nobody waits. Not by NOTIFY: taking entries in is a hot path, and a NOTIFY in it would make
-// every commit wait for a lock of the whole server.
+// Notifies live streams that a workspace's log has grown. It uses one query each `pollMs` for all streams of this
+// process on all workspaces, and no query while no stream waits. It does not use NOTIFY, because storing entries is a
+// hot path, and NOTIFY would make every commit wait for a server-wide lock.
 //
-// States: resting (nobody waits, no timer), polling (a timer, or a query under way) and closed (for good).
+// States: resting (no stream waits, no timer), polling (a timer or a query is pending) and closed (final).
 import { readHeads } from './audit.ts';
 import type { Queryable } from './transaction.ts';
 
 export interface HeadWatch {
-  /** The head once it is beyond `ingest`; null when it is not within `ms`, or when the signal comes first. */
+  /**
+   * Resolves with the head when it is beyond `ingest`; with null if that does not happen within `ms`, or if the signal
+   * is aborted first.
+   */
   waitBeyond(place: { readonly workspaceId: number; readonly ingest: number }, ms: number, signal: AbortSignal): Promise<number | null>;
-  /** Who waits is told null, and nothing is asked any more. */
+  /** Resolves all waiting calls with null, and stops the queries. */
   close(): void;
 }
 
@@ -28,13 +31,13 @@ export function watchHeads(db: Queryable, pollMs = standardPollMs): HeadWatch {
   let turn: NodeJS.Timeout | undefined;
 
   const poll = async (): Promise<void> => {
-    // A stream that came back for more within the last turn keeps the beat; without any, it ends.
+    // A stream that waits again before the next poll keeps the polling active. If no stream waits, the polling ends.
     if (waiters.size === 0) {
       polling = false;
       return;
     }
     const workspaceIds = [...new Set([...waiters].map(({ workspaceId }) => workspaceId))];
-    // A database that is away is for the streams to notice: they ask it whether their key still stands.
+    // A failure of the database is ignored here. The streams notice it when they check their key.
     const heads = await readHeads(db, workspaceIds).catch(() => new Map<number, number>());
     for (const { workspaceId, ingest, settle } of waiters) {
       const head = heads.get(workspaceId) ?? 0;

@@ -1,8 +1,10 @@
-// Hears of raised revisions: NOTIFY wakes at once, and a poll of the table once a second is the truth, so that a lost
-// connection or a lost notification costs a second and nothing more. The poll never waits for the listener. It also sees that the
-// database was restored: then revisions may be lower than before, and all are told anew.
+// Receives raised revisions. NOTIFY arrives immediately. A poll of the table once a second is the reliable source, so a
+// lost connection or notification delays a revision by one second only. The poll never waits for the listener. The poll
+// also detects that the database was restored. Then revisions can be lower than before, and all of them are reported
+// again.
 //
-// States: listening (a connection of its own, checked once a second) and deaf (it broke; tried anew once a second).
+// States: listening (on a separate connection, checked once a second) and not listening (the connection broke; it is
+// tried again once a second).
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { loggable, reasonOf } from '../loggable.ts';
@@ -15,7 +17,7 @@ interface WatchDeps {
 }
 
 export interface RevisionWatch {
-  /** Why no notification would be heard; null while listening. */
+  /** Why no notification would be received; null while listening. */
   readonly problem: string | null;
   close(): Promise<void>;
 }
@@ -30,15 +32,21 @@ interface RevisionRow {
 }
 
 export interface RevisionListener {
-  /** A workspace's newest revision, and when it was raised (ms since 1970); in one epoch never an older one after a newer one. */
+  /**
+   * A workspace's newest revision, and when it was raised (ms since 1970). Within one epoch, an older revision never
+   * follows a newer one.
+   */
   raised(workspaceId: number, revision: number, raisedAt: number): void;
-  /** The workspace is no more. */
+  /** The workspace was deleted. */
   removed(workspaceId: number): void;
-  /** The database has another epoch: what is known of any revision is of another past. */
+  /** The database has another epoch. All known revisions belong to the history before the restore. */
   restored(): void;
 }
 
-/** What the same connection listens to besides, by channel. Nothing tells what was said while it was deaf. */
+/**
+ * Handlers for other channels on the same connection, by channel. Messages that were sent while it was not listening
+ * are lost.
+ */
 export type Heard = Readonly<Record<string, (payload: string) => void>>;
 
 export function watchRevisions({ pool, connection, log }: WatchDeps, told: RevisionListener, heard: Heard = {}): RevisionWatch {
@@ -90,7 +98,7 @@ export function watchRevisions({ pool, connection, log }: WatchDeps, told: Revis
       await client.connect();
       await client.query([revisionChannel, ...Object.keys(heard)].map((channel) => `listen ${channel}`).join('; '));
     } catch (error) {
-      // It may be connected all the same, only too late.
+      // The connection may be established after all, but too late.
       void client.end().catch(() => undefined);
       throw error;
     }

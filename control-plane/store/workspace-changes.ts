@@ -1,4 +1,5 @@
-// Which entries each revision may have changed. Triggers write it (migration 0018), in the transaction of the change itself.
+// Reads which entries each revision may have changed. Triggers write this (migration 0018), in the transaction of the
+// change itself.
 import type { Touched } from '../compile/state.ts';
 import { patientQuery, type Queryable } from './transaction.ts';
 
@@ -9,12 +10,12 @@ interface TouchedRow {
 
 const touchedFromRow = ({ revision, key }: TouchedRow): Touched => ({ revision: Number(revision), key });
 
-/** More than these are no shorter to read than the whole. */
+/** Above this number, it is not cheaper than to read the whole workspace. */
 const touchedMax = 10_000;
 
 /**
- * At that revision or later, in their order; null: too many. At that revision too: what somebody wrote without raising it came after it
- * was read.
+ * Keys that were touched at that revision or later, in order; null: too many. That revision itself is included, because
+ * a write that does not raise the revision can come after the revision was read.
  */
 export async function listTouched(db: Queryable, workspaceId: number, revision: number): Promise<readonly Touched[] | null> {
   const { rows } = await db.query<TouchedRow>(
@@ -24,7 +25,10 @@ export async function listTouched(db: Queryable, workspaceId: number, revision: 
   return rows.length > touchedMax ? null : rows.map(touchedFromRow);
 }
 
-/** The latest, for whoever holds an earlier revision than this process has seen: all that was touched after `touchedSince`. */
+/**
+ * The latest touched keys, for sidecars that hold an earlier revision than this process has seen. Contains all keys
+ * that were touched after `touchedSince`.
+ */
 export async function listLately(
   db: Queryable,
   workspaceId: number,
@@ -35,12 +39,15 @@ export async function listLately(
     [workspaceId, known, touchedMax],
   );
   const touched = rows.map(touchedFromRow).toReversed();
-  // Of the earliest of too many there may be more.
+  // If there are too many, the earliest revision may be incomplete, so it is left out.
   const cut = rows.length < touchedMax ? known : (touched[0]?.revision ?? known);
   return { touchedSince: cut, touched: touched.filter(({ revision }) => revision > cut) };
 }
 
-/** Forgets what was touched before the last `revisions` of a workspace, and all but the last `keys` of a very busy one. */
+/**
+ * Deletes records that are older than the last `revisions` of a workspace. For a workspace with many changes, only the
+ * last `keys` records are kept.
+ */
 export async function deleteOldChanges(
   db: Queryable,
   workspaceId: number,

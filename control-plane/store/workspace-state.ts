@@ -1,4 +1,4 @@
-// A workspace as the compiler takes it, all at one revision.
+// Reads a workspace in the form that the compiler uses, all at one revision.
 import type { RevisionName } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import type { Touched, WorkspaceRead, WorkspaceState } from '../compile/state.ts';
@@ -14,8 +14,8 @@ import { listLately, listTouched } from './workspace-changes.ts';
 import { findWorkspace } from './workspaces.ts';
 
 /**
- * One read-only transaction, so that all parts are of the same revision; with patience, since a workspace may be large.
- * Null where the workspace is gone.
+ * Uses one read-only transaction, so that all parts are from the same revision. It has the longer timeout, because a
+ * workspace can be large. Null if the workspace no longer exists.
  */
 export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<WorkspaceState | null> {
   return readPatiently(pool, async (client) => {
@@ -26,14 +26,17 @@ export function readWorkspaceState(pool: pg.Pool, workspaceId: number): Promise<
   });
 }
 
-/** The same within a transaction that holds the workspace's row, where nothing else can write. */
+/** Reads the same within a transaction that holds the lock on the workspace's row. No other process can write then. */
 export async function collectWorkspaceState(db: Queryable, workspaceId: number): Promise<WorkspaceState> {
   const state = await findState(db, workspaceId);
   if (state === null) throw new Error('a workspace whose row is held is gone');
   return state;
 }
 
-/** What there is to know for who holds `since`, or nothing, read in the same way. Null where the workspace is gone. */
+/**
+ * Reads the changes since `since`, or the whole workspace, in the same way. `since`: null if nothing is known. Null if
+ * the workspace no longer exists.
+ */
 export function readWorkspace(pool: pg.Pool, workspaceId: number, since: RevisionName | null): Promise<WorkspaceRead | null> {
   return readPatiently(pool, async (client) => {
     await client.query(beginRead);
@@ -79,7 +82,7 @@ const findAll = async (db: Queryable, workspaceId: number): Promise<Omit<Workspa
   servers: await listWorkspaceServers(db, workspaceId),
 });
 
-/** Of each kind what was touched, and no query for a kind of which nothing was. */
+/** Reads the touched entries of each kind. Makes no query for a kind without touched entries. */
 async function findParts(db: Queryable, workspaceId: number, touched: readonly Touched[]): Promise<Omit<WorkspaceState, keyof Head>> {
   const of = <T>(prefix: string, find: (names: readonly string[]) => Promise<readonly T[]>): Promise<readonly T[]> => {
     const names = touched.filter(({ key }) => key.startsWith(prefix)).map(({ key }) => key.slice(prefix.length));

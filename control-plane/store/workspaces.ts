@@ -1,14 +1,14 @@
-// Workspaces. All else in the store belongs to one.
+// Stores workspaces. All other data in the store belongs to a workspace.
 import { patientQuery, type Queryable } from './transaction.ts';
 
 export interface Workspace {
   readonly id: number;
   readonly slug: string;
-  /** 32 hex digits that are never used again, where the slug may be. */
+  /** 32 hex digits that are never reused. The slug can be reused. */
   readonly randomId: string;
   readonly revision: number;
   readonly frozen: boolean;
-  /** Whoever holds this revision, or a later one, can be told what changed since (`workspace-changes.ts`). */
+  /** For this revision and later ones, the changes since then are known (`workspace-changes.ts`). */
   readonly changesFrom: number;
   readonly createdAt: Date;
 }
@@ -35,14 +35,17 @@ const workspaceFromRow = (row: WorkspaceRow): Workspace => ({
   createdAt: row.created_at,
 });
 
-/** Its id, or null where the slug is taken. It begins where one that had the slug before may have ended, so that its revisions are others. */
+/**
+ * Returns the id, or null if the slug is taken. The revision starts at the highest revision of removed workspaces, so
+ * that revisions of an earlier workspace with the same slug never occur again.
+ */
 export async function insertWorkspace(db: Queryable, slug: string, createdAt: Date): Promise<number | null> {
   const { rows } = await db.query<{ id: string }>(
     'insert into workspace (slug, created_at) values ($1, $2) on conflict do nothing returning id',
     [slug, createdAt],
   );
   if (rows[0] === undefined) return null;
-  // A statement of its own: the one before may have waited for a removal, and does not see it.
+  // A separate statement, because the statement above may have waited for a removal and then does not see its result.
   await db.query(
     `update workspace set revision = removed_revision, changes_from = removed_revision from deployment where workspace.id = $1`,
     [rows[0].id],
@@ -71,16 +74,16 @@ export async function setFrozen(db: Queryable, id: number, frozen: boolean): Pro
 
 const deleteTimeoutMs = 10 * 60_000;
 
-/** Removes it with everything in it; false where there is none of that slug. */
+/** Deletes the workspace with everything in it. False if no workspace has that slug. */
 export async function deleteWorkspace(db: Queryable, slug: string): Promise<boolean> {
   await db.query('set local statement_timeout = 0');
   const { rows } = await db.query<{ id: string; revision: string }>(
     patientQuery('delete from workspace where slug = $1 returning id, revision', [slug], deleteTimeoutMs),
   );
   if (rows[0] === undefined) return false;
-  // Entries have no foreign key, for the sake of speed.
+  // Entries have no foreign key, for performance.
   await db.query(patientQuery('delete from audit_entry where workspace_id = $1', [rows[0].id], deleteTimeoutMs));
-  // Last, so that its row is not held for long.
+  // Last, so that the row is locked for a short time only.
   await db.query('update deployment set removed_revision = greatest(removed_revision, $1)', [rows[0].revision]);
   return true;
 }

@@ -1,15 +1,20 @@
-// Who may do what. A key's scopes bound the key, the member's role bounds the human behind it; both must permit.
-// The only table of this kind: operations ask it, and edges ask it through the operation.
+// Defines which actor can do what. The scopes limit a key, and the role limits the member behind it. Both must permit
+// the action. This is the only table of this kind: operations check it, and edges check it through the operation.
 import { hasScope, type Role, roles, type Scope } from '@tollgate/proto/contract';
 import type { Actor } from './actor.ts';
 import { forbidden } from '../refusal.ts';
 
 interface Access {
   readonly scope: Scope;
-  /** Another one that suffices in its place, and of a key that names it, not by `*`, reaches what is others' too. */
+  /**
+   * An alternative scope that is also sufficient. If a key names this scope explicitly (not through `*`), it also gives
+   * access to what belongs to others.
+   */
   readonly or?: Scope;
   readonly roles: readonly Role[];
-  /** Who may do it to another member or to what is theirs, where a member may do it to themselves only. */
+  /**
+   * Roles that can do the action for other members or on their data. All other members can do it only for themselves.
+   */
   readonly others?: readonly Role[];
 }
 
@@ -23,8 +28,8 @@ const access = {
   'agent.patch': { scope: 'agents.write', roles: anybody },
   'agent.delete': { scope: 'agents.write', roles: anybody },
   'run.start': { scope: 'agents.write', roles: anybody },
-  // What was said in a run is as private as its entries in the audit, and whom somebody lets read those may read it. A key with
-  // `*` says nothing of the kind: most have it.
+  // The content of a run is as private as its entries in the audit log. A key that explicitly names the audit scope can
+  // read it. A `*` is not sufficient, because most keys have it.
   'run.read': { scope: 'agents.read', or: 'admin.audit.read', roles: anybody, others: leads },
   'run.cancel': { scope: 'agents.write', roles: anybody, others: leads },
 
@@ -68,10 +73,10 @@ const access = {
   'tool-server.write': { scope: 'policies.write', roles: leads },
 
   'sidecar.read': { scope: 'policies.read', roles: leads },
-  // No secret; a sidecar's own key suffices.
+  // The authorities are not secret, so a sidecar's own key is sufficient.
   'authority.read': { scope: 'policies.read', or: 'sidecar.library', roles: anybody },
 
-  // The scope alone suffices for the audit, whatever the role.
+  // The scope is sufficient for the audit, whatever the role.
   'audit.read': { scope: 'admin.audit.read', roles: anybody },
   'usage.read': { scope: 'admin.audit.read', roles: anybody },
   'event.read': { scope: 'admin.audit.read', roles: leads },
@@ -80,8 +85,8 @@ const access = {
 export type Action = keyof typeof access;
 
 /**
- * What a session that stands on a member may do, where no key bounds it: everything that the role may, save that the
- * audit is for the sessions of owners and admins.
+ * The scopes of a session that depends on a member and not on a key: everything that the role permits. The only
+ * exception is the audit, which is for sessions of owners and admins.
  */
 export function scopesOfMember(role: Role): readonly string[] {
   if (isLead(role)) return ['*'];
@@ -92,7 +97,7 @@ export function scopesOfMember(role: Role): readonly string[] {
 
 const listed = (some: readonly Role[]): string => some.join(' or ');
 
-/** Throws `forbidden`, in words that name what is missing. */
+/** Throws `forbidden` with a message that names what is missing. */
 export function requireAccess(actor: Actor, action: Action): void {
   const needed: Access = access[action];
   if (![needed.scope, needed.or].some((scope) => scope !== undefined && hasScope(actor.scopes, scope)))
@@ -100,14 +105,16 @@ export function requireAccess(actor: Actor, action: Action): void {
   if (!needed.roles.includes(actor.role)) throw forbidden(`only ${listed(needed.roles)} may do this`);
 }
 
-/** For what a member may do about themselves, and only some about others. */
+/** For actions that a member can do for themselves, and only some roles can do for others. */
 export function requireAccessTo(actor: Actor, action: Action, uid: string): void {
   const { others }: Access = access[action];
   if (actor.uid === uid || others === undefined || others.includes(actor.role)) return;
   throw forbidden(`only ${listed(others)} may do this for another member`);
 }
 
-/** Whether it may be done to what is others' too; otherwise only to what is the actor's own. */
+/**
+ * Whether the action also applies to what belongs to others. Otherwise it applies only to what belongs to the actor.
+ */
 export function reachesOthers({ role, scopes }: Pick<Actor, 'role' | 'scopes'>, action: Action): boolean {
   const { others, or }: Access = access[action];
   return others === undefined || others.includes(role) || (or !== undefined && scopes.includes(or));
@@ -115,9 +122,9 @@ export function reachesOthers({ role, scopes }: Pick<Actor, 'role' | 'scopes'>, 
 
 export const isLead = (role: Role): boolean => leads.some((one) => one === role);
 
-/** Whether `role` is at most `limit`; owners are above admins, admins above members. */
+/** Whether `role` is at most `limit`. Owners are above admins, and admins are above members. */
 export const isAtMost = (role: Role, limit: Role): boolean => roles.indexOf(role) >= roles.indexOf(limit);
 
-/** Nobody gives what they lack: the first scope that `giver` has not, or null. */
+/** An actor cannot give scopes that it lacks. Returns the first scope that `giver` lacks, or null. */
 export const lackingScope = (giver: readonly string[], given: readonly string[]): string | null =>
   given.find((scope) => !giver.includes('*') && !giver.includes(scope)) ?? null;

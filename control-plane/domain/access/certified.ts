@@ -1,5 +1,5 @@
-// Whom a client's certificate names: a URI among its alternative names. Pure.
-//   tollgate://workspace/<slug>/key/<key id>             who asked for it with a key
+// Reads from a client's certificate whom it names: a URI among its alternative names. Pure.
+//   tollgate://workspace/<slug>/key/<key id>             for a client that used a key
 //   tollgate://cluster/ns/<namespace>/sa/<service account>/pod/<name>
 import { isSlug } from '@tollgate/proto/contract';
 
@@ -9,10 +9,10 @@ export type Certified =
 
 const scheme = 'tollgate://';
 const keyForm = /^tollgate:\/\/workspace\/([a-z0-9-]{1,40})\/key\/([A-Za-z0-9_-]{1,80})$/;
-/** DNS labels and subdomains, as Kubernetes names things. */
+/** DNS labels and subdomains, as in names of Kubernetes. */
 const podForm = /^tollgate:\/\/cluster\/ns\/([a-z0-9-]{1,63})\/sa\/([a-z0-9.-]{1,253})\/pod\/([a-z0-9.-]{1,253})$/;
 
-/** Throws where a part is no name. */
+/** Throws if a part is not a valid name. */
 export function uriOf(certified: Certified): string {
   const uri =
     certified.kind === 'key'
@@ -31,11 +31,11 @@ export function parseUri(uri: string): Certified | null {
 }
 
 /**
- * Why a key of this workspace may not be used with a certificate of these names, as Node shows them (`URI:…, DNS:…`); null: it may.
- * One that names nothing of ours, as those of other issuers, may be used with any key.
+ * Why a key of this workspace must not be used with a certificate of these names, in Node's format (`URI:…, DNS:…`);
+ * null: it can be used. A certificate without a name of ours, such as those of other issuers, can be used with any key.
  */
 export function certificateProblem(alternativeNames: string, workspace: string): string | null {
-  // Node puts quotes around a name that could be taken for several.
+  // Node puts quotes around a name that could be read as several names.
   const ours = [...alternativeNames.matchAll(/tollgate:\/\/[^",\s]*/g)].map(([uri]) => parseUri(uri));
   if (ours.includes(null)) return 'the client certificate has a name that is none of ours';
   const others = ours.some((one) => one?.kind === 'key' && one.workspace !== workspace);

@@ -1,5 +1,5 @@
-// What bounds a key besides its scopes, its pins and its expiry, also bounds the keys that it issues and rotates: nobody
-// gives what they lack. Asked by the operations on keys.
+// The pins and the expiry of a key also limit the keys that it issues and rotates, because a key cannot give
+// permissions that it lacks. The operations on keys check this.
 import type { KeyPins } from './key.ts';
 
 export interface KeyBounds {
@@ -8,7 +8,7 @@ export interface KeyBounds {
   readonly expiresAt: Date | null;
 }
 
-/** What `asked` leaves open, as `giver` has it. */
+/** Fills values that are missing in `asked` with those of `giver`. */
 export const inheritBounds = ({ pins, expiresAt }: KeyBounds, asked: KeyBounds): KeyBounds => ({
   pins: {
     tier: asked.pins.tier ?? pins.tier,
@@ -20,7 +20,7 @@ export const inheritBounds = ({ pins, expiresAt }: KeyBounds, asked: KeyBounds):
 
 const pinNames = ['tier', 'agent', 'client'] as const satisfies readonly (keyof KeyPins)[];
 
-/** The bound of `giver` that `given` would leave, in words; or null. */
+/** The bound of `giver` that `given` would exceed, in words; or null. */
 export function brokenBound(giver: KeyBounds, given: KeyBounds): string | null {
   const pin = pinNames.find((name) => giver.pins[name] !== null && given.pins[name] !== giver.pins[name]);
   if (pin !== undefined) return `its pin of ${pin} to ${JSON.stringify(giver.pins[pin])}`;

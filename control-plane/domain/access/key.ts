@@ -1,4 +1,4 @@
-// Keys: how one is made and what is known of it afterwards. The key itself is shown once and never stored.
+// Keys: how a key is made, and what is stored of it. The key itself is shown once and never stored.
 import { hashKey, nameProblem, type Tier } from '@tollgate/proto/contract';
 import { type Problem, problem } from '../shape.ts';
 
@@ -8,7 +8,7 @@ export interface KeyPins {
   readonly client: string | null;
 }
 
-/** A pin that no call can have would make a key that opens nothing. */
+/** A pin that no call can match would make a useless key. */
 export function checkPins({ agent, client }: Pick<KeyPins, 'agent' | 'client'>): readonly Problem[] {
   const wrongAgent = agent === null ? null : nameProblem(agent);
   const wrongClient = client === null ? null : (nameProblem(client) ?? (client.includes('::') ? 'must hold no "::"' : null));
@@ -20,7 +20,7 @@ export interface ApiKey {
   readonly name: string;
   readonly last4: string;
   readonly scopes: readonly string[];
-  /** The member it acts as; null for a service key. */
+  /** The member that it acts as; null for a service key. */
   readonly uid: string | null;
   readonly madeBy: string;
   readonly pins: KeyPins;
@@ -29,7 +29,7 @@ export interface ApiKey {
   readonly createdAt: Date;
 }
 
-/** As many random bytes as asked for. */
+/** Returns the requested number of random bytes. */
 export type RandomBytes = (size: number) => Uint8Array;
 
 export interface FreshSecret {
@@ -43,7 +43,7 @@ const secretLength = 40;
 const idLength = 20;
 const idForm = /^[A-Za-z0-9]{20}$/;
 
-/** Each character equally likely: bytes past the last whole multiple of the alphabet are thrown away. */
+/** Each character is equally likely: bytes above the last whole multiple of the alphabet are discarded. */
 function randomText(random: RandomBytes, length: number): string {
   const limit = 256 - (256 % letters.length);
   let text = '';
@@ -55,7 +55,7 @@ function randomText(random: RandomBytes, length: number): string {
   return text;
 }
 
-/** Whether a text may be an id of ours at all: what may not is not looked for. */
+/** Whether a text has the form of an id. Texts without this form are not looked up. */
 export const isId = (text: string): boolean => idForm.test(text);
 
 export const makeId = (random: RandomBytes): string => randomText(random, idLength);
@@ -66,10 +66,10 @@ export function makeSecret(random: RandomBytes, slug: string): FreshSecret {
 
 export const secretOf = (key: string): FreshSecret => ({ key, hash: hashKey(key), last4: key.slice(-4) });
 
-/** Who a key acts as. */
+/** The subject that a key acts as. */
 export const subjectOf = (id: string, uid: string | null): string => uid ?? `apikey:${id}`;
 
-/** An owner's own, of all scopes and without an end. */
+/** A personal key of an owner, with all scopes and without expiry. */
 export const ownersKey = (
   id: string,
   name: string,

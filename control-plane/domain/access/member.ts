@@ -1,4 +1,4 @@
-// The people of a workspace.
+// The members of a workspace.
 import { isUid, type Role } from '@tollgate/proto/contract';
 import type { Problem } from '../shape.ts';
 
@@ -14,10 +14,10 @@ const emailLengthMax = 320;
 
 const uidForm = '1 to 128 of A-Z a-z 0-9 _ . @ | -';
 
-/** No segment of a path can be `.` or `..`, and no key of a JSON body that we take `__proto__`. */
+/** A segment of a path cannot be `.` or `..`, and a key of an accepted JSON body cannot be `__proto__`. */
 const unusable: ReadonlySet<string> = new Set(['__proto__', '.', '..']);
 
-/** What keeps a uid from being a member's, in words that follow its place; null when nothing does. */
+/** Why a uid is not permitted, in words that follow its place; null if it is permitted. */
 export function uidProblem(uid: string): string | null {
   if (!isUid(uid)) return `must be ${uidForm}`;
   return unusable.has(uid) ? `must not be ${[...unusable].join(', ')}: neither a path nor a document could name it` : null;

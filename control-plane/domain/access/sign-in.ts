@@ -1,24 +1,27 @@
-// Signing in with an OpenID Connect issuer: what an issuer is asked, and what of its answers matters to us.
+// Signs in with an OpenID Connect issuer: what is requested from an issuer, and which parts of its answers are used.
 import { isUid } from '@tollgate/proto/contract';
 import type { RandomBytes } from './key.ts';
 import { checkEmail } from './member.ts';
 import { hashToken, makeToken } from './session.ts';
 
 export const signInMs = 10 * 60_000;
-/** That are kept at once, of all workspaces: whoever reaches the port may begin one. The oldest goes when another begins. */
+/**
+ * The maximum number of stored sign-ins, of all workspaces, because every client that reaches the port can begin one.
+ * The oldest is deleted when another one begins.
+ */
 export const signInsMax = 10_000;
 
-/** What only the browser, the issuer and we know of one sign-in. */
+/** Secrets of one sign-in, which only the browser, the issuer and this program know. */
 export interface SignInSecrets {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE. */
+  /** The verifier of PKCE. */
   readonly verifier: string;
-  /** In a cookie: who comes back is who went. */
+  /** Stored in a cookie. It proves that the returning browser is the one that began the sign-in. */
   readonly browser: string;
 }
 
-/** A sign-in under way, as it is stored until the browser comes back. */
+/** A pending sign-in, as it is stored until the browser returns. */
 export interface SignIn {
   readonly stateHash: string;
   readonly browserHash: string;
@@ -30,15 +33,15 @@ export interface SignIn {
   readonly expiresAt: Date;
 }
 
-/** Whom the issuer says it was, as far as a member of ours could be that. */
+/** The identity that the issuer confirms, as far as it can match a member. */
 export interface Identity {
-  /** Null where it can be nobody's uid. */
+  /** Null if it cannot be a uid. */
   readonly sub: string | null;
-  /** Null unless the issuer has verified it, and it is one. */
+  /** Null if the issuer has not verified it, or if it is not an e-mail address. */
   readonly email: string | null;
 }
 
-/** `claims`: as the issuer made them; they may hold anything. */
+/** `claims` come from the issuer and can contain anything. */
 export function identityFrom({ sub, email, email_verified: verified }: Readonly<Record<string, unknown>>): Identity {
   return {
     sub: typeof sub === 'string' && isUid(sub) ? sub : null,
@@ -46,11 +49,11 @@ export function identityFrom({ sub, email, email_verified: verified }: Readonly<
   };
 }
 
-/** Throws `upstream_failed` where the issuer does not answer as it should. */
+/** Throws `upstream_failed` if the issuer does not answer as expected. */
 export interface Issuer {
-  /** Where the browser goes to sign in. */
+  /** The URL where the browser signs in. */
   authorizationUrl(secrets: SignInSecrets): Promise<URL>;
-  /** `answer`: the query with which the browser came back. Throws `forbidden` where it does not prove who it was. */
+  /** `answer`: the query with which the browser returned. Throws `forbidden` if it does not prove the identity. */
   identify(
     answer: URLSearchParams,
     expected: { readonly state: string; readonly nonce: string; readonly verifier: string },
@@ -69,8 +72,8 @@ export const signInOf = (
   rest: Pick<SignIn, 'workspace' | 'returnTo' | 'expiresAt'>,
 ): SignIn => ({ stateHash: hashToken(state), browserHash: hashToken(browser), verifier, nonce, ...rest });
 
-/** Printable ASCII, since browsers drop control characters and read a backslash as a slash. */
+/** Printable ASCII, because browsers drop control characters and read a backslash as a slash. */
 const localPathForm = /^\/(?!\/)[!-[\]-~]{0,2047}$/;
 
-/** Whether a browser that follows it stays on this origin. */
+/** Whether a browser that follows the path stays on this origin. */
 export const isLocalPath = (text: string): boolean => localPathForm.test(text);

@@ -1,9 +1,10 @@
-// Agent profiles: their fields, what a create, a PUT and a PATCH may say of each, and how a profile is shown.
+// Agent profiles: their fields, the rules for each field in a create, a PUT and a PATCH, and the form in which a
+// profile is shown.
 import { bounds, childPath, nameProblem } from '@tollgate/proto/contract';
 import { isObject, type JsonSchema, type Problem } from '../shape.ts';
 import type { Checked } from '../refusal.ts';
 
-/** What a caller may write. */
+/** The fields that a caller can write. */
 export interface AgentFields {
   readonly name: string;
   readonly model: string;
@@ -20,7 +21,7 @@ export interface AgentFields {
   readonly canDelegate: boolean;
   /** Null: unset. */
   readonly maxDelegationDepth: number | null;
-  /** Ours: every call and run of a suspended agent is denied. */
+  /** Specific to this product: every call and run of a suspended agent is denied. */
   readonly suspended: boolean;
 }
 
@@ -30,7 +31,7 @@ export interface Agent extends AgentFields {
   readonly updatedAt: Date;
 }
 
-/** Of one workspace: each control plane with a follower of it holds all of its agents. */
+/** For one workspace. Each control plane with a follower of the workspace holds all of its agents in memory. */
 export const agentBounds = { inWorkspace: 10_000, bytesInWorkspace: 32 * 1_048_576 } as const;
 
 const agentDefaults = {
@@ -51,11 +52,11 @@ const agentDefaults = {
 
 type Test = (value: unknown) => string | null;
 
-/** `type` binds everywhere; `bound` on PATCH only, and is asked only of what has the type. */
+/** `type` always applies. `bound` applies to PATCH only, and is checked only for values of the right type. */
 interface FieldRule {
   readonly type: Test;
   readonly bound: Test;
-  /** The two in JSON Schema: what `type` says, and what `bound` adds. */
+  /** Both tests in JSON Schema: the part of `type`, and what `bound` adds. */
   readonly schema: { readonly type: JsonSchema; readonly bound: JsonSchema };
   readonly description: string;
 }
@@ -98,7 +99,7 @@ const flag = (description: string): FieldRule => ({
   description,
 });
 
-/** What PATCH allows, and what a run is held to. */
+/** The bounds of PATCH, which also apply to each run. */
 export const capBounds = {
   maxToolCalls: { min: 1, max: 10_000 },
   maxBudgetCents: { min: 0, max: 1_000_000 },
@@ -125,7 +126,7 @@ const orNull = ({ type, bound, schema, description }: FieldRule): FieldRule => (
 
 const rules: Readonly<Record<keyof AgentFields, FieldRule>> = {
   name: filled(nameProblem, 'appears on every audit entry of the agent'),
-  // Which are recognised, the catalogue says.
+  // The catalogue defines which models are recognised.
   model: filled(free, 'what the agent runs on; `GET /api/v1/models` lists'),
   systemPrompt: text(100_000, 'the instructions of the agent'),
   description: text(10_000, 'notes'),
@@ -158,7 +159,7 @@ const withDefaults = (properties: Readonly<Record<string, JsonSchema>>): Readonl
 const instant = { type: 'string', format: 'date-time', readOnly: true };
 const { maxDelegationDepth: depth, ...always } = schemaOf(false);
 
-/** What the API document says of an agent. */
+/** The schemas of an agent in the API document. */
 export const agentSchemas = {
   create: { type: 'object', required: ['name', 'model'], properties: withDefaults(schemaOf(false)) },
   update: { type: 'object', properties: schemaOf(false) },
@@ -182,7 +183,7 @@ const isField = (key: string): key is keyof AgentFields => Object.hasOwn(rules, 
 
 const problemsOf = (path: string, message: string | null): readonly Problem[] => (message === null ? [] : [{ path, message }]);
 
-/** A create: unknown and read-only fields are ignored, absent ones take their defaults. */
+/** For a create: unknown and read-only fields are ignored, and absent fields get their defaults. */
 export function checkNewAgent(body: unknown): Checked<AgentFields> {
   const checked = checkAgentUpdate(body);
   const missing = ['name', 'model'].flatMap((key) =>
@@ -193,12 +194,12 @@ export function checkNewAgent(body: unknown): Checked<AgentFields> {
   return name === undefined || model === undefined ? { problems: missing } : { value: { ...agentDefaults, ...checked.value, name, model } };
 }
 
-/** A PUT: each present field is written, unknown and read-only ones are ignored. */
+/** For a PUT: each present field is written, and unknown and read-only fields are ignored. */
 export function checkAgentUpdate(body: unknown): Checked<Partial<AgentFields>> {
   return checkFields(body, (key, value) => (isField(key) ? rules[key].type(value) : null));
 }
 
-/** A PATCH, the validated path: nothing unknown, everything within its bounds, the model a recognised one. */
+/** For a PATCH, the validated path: no unknown field, every value within its bounds, and a recognised model. */
 export function checkAgentPatch(body: unknown, recognises: (model: string) => boolean): Checked<Partial<AgentFields>> {
   return checkFields(body, (key, value) => {
     if (!isField(key)) return `is not a writable field; there are ${fieldNames.join(', ')}`;
@@ -214,11 +215,11 @@ function checkFields(body: unknown, check: (key: string, value: unknown) => stri
     problemsOf(childPath('', key.slice(0, bounds.nameLength)), check(key, value)),
   );
   if (problems.length > 0) return { problems };
-  // Every field that is left has passed the test of its type.
+  // Every remaining field has passed the test of its type.
   return { value: Object.fromEntries(Object.entries(body).filter(([key]) => isField(key))) };
 }
 
-/** A profile as the API shows it: an unset depth is absent. */
+/** A profile as the API shows it. An unset depth is absent. */
 export function profileOf({ maxDelegationDepth, createdAt, updatedAt, ...agent }: Agent): Record<string, unknown> {
   return {
     ...agent,

@@ -1,5 +1,6 @@
-// All models that agents may run on here: those of the price data and the demo, and those that the operator's own endpoints serve. A
-// model of an endpoint is known by its full name only, `provider/name`; its price there goes before the one of the price data.
+// The catalogue of all models on which agents can run here: those of the price data and the demo, and those that the
+// operator's own endpoints serve. A model of an endpoint is known only by its full name, `provider/name`. Its price
+// there takes precedence over the price data.
 import { listModels, type PricedModel, type ServedModel, servedBy } from './models.ts';
 import type { ConfiguredModel, ModelEndpoint } from './model-endpoints.ts';
 import { dearestRatesOf, type Rates, ratesFromPrice, ratesOf } from './rates.ts';
@@ -8,11 +9,11 @@ export interface ModelCatalogue {
   recognises(name: string): boolean;
   /** Null for a name that is not recognised. */
   find(name: string): ServedModel | null;
-  /** By id, with what they cost at `at`. */
+  /** Sorted by id, with prices at `at`. */
   list(at: Date): readonly PricedModel[];
-  /** What a recognised model's tokens cost at `at`; null for a name that is not recognised. */
+  /** The price of a recognised model's tokens at `at`; null for a name that is not recognised. */
   ratesOf(name: string, at: Date): Rates | null;
-  /** The most they cost from `at` on, while a run lasts. */
+  /** The highest price from `at` on, within the maximum duration of a run. */
   dearestRatesOf(name: string, at: Date): Rates | null;
 }
 

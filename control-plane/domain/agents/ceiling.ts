@@ -1,12 +1,12 @@
-// How far a member may go with an agent. What owners and admins require of agents (scopes, delegation) would bind nobody if whoever may
-// write agents could give them all of it. Pure.
+// Limits what a member can set in an agent. Without it, the requirements of owners and admins for agents (scopes,
+// delegation) would have no effect, because every person who can write agents could give them everything. Pure.
 import { bounds, nameProblem, namesTool } from '@tollgate/proto/contract';
 import { described, fields, integer, list, oneOf, type Problem, type Shape, text } from '../shape.ts';
 import { type AgentFields, capBounds } from './agent.ts';
 
-/** Of the workspace; what it does not name is free, but for `scopes` and `canDelegate`. */
+/** The ceiling of the workspace. A field that it does not name is not limited, except `scopes` and `canDelegate`. */
 export interface AgentCeiling {
-  /** As in an agent: an ending `*` for all that begin so. */
+  /** As in an agent: a final `*` matches all names with that prefix. */
   readonly enabledTools?: readonly string[];
   readonly scopes?: readonly string[];
   readonly canDelegate?: boolean;
@@ -31,7 +31,10 @@ export const agentCeiling = described(
   }),
 );
 
-/** Every field that a member's write would bring above the ceiling, with both. `before`: the agent as it is, or null for a new one. */
+/**
+ * Lists every field that a member's write would set above the ceiling, with both values. `before`: the agent before the
+ * write, or null for a new one.
+ */
 export function aboveCeiling(before: AgentFields | null, after: AgentFields, ceiling: AgentCeiling): readonly Problem[] {
   const free = { scopes: before?.scopes ?? [], canDelegate: before?.canDelegate ?? false };
   return [
@@ -68,7 +71,7 @@ function aboveCap(
   return [{ path: field, message: `may be set to at most ${most} by a member, is ${after[field]}` }];
 }
 
-/** In whatever order, and however often. */
+/** Compares as sets: order and duplicates do not matter. */
 const isSame = (a: readonly string[] | undefined, b: readonly string[]): boolean =>
   a !== undefined && b.every((name) => a.includes(name)) && a.every((name) => b.includes(name));
 

@@ -1,18 +1,18 @@
-// OpenAI-compatible endpoints as the operator names them, in `TOLLGATE_MODEL_ENDPOINTS`. A key is never among them: an endpoint says
-// which variable of the environment holds its.
+// OpenAI-compatible endpoints that the operator configures in `TOLLGATE_MODEL_ENDPOINTS`. They never contain a key. An
+// endpoint names the environment variable that holds its key.
 import { isLoopback } from '@tollgate/proto/contract';
 import { isObject } from '../shape.ts';
 import type { Price } from './models.ts';
 
 export interface ModelEndpoint {
-  /** Of the catalogue, whose models it serves then, or a new one. */
+  /** A provider of the catalogue, whose models the endpoint then serves, or a new provider. */
   readonly provider: string;
   readonly baseUrl: string;
-  /** Null: it asks for no key. */
+  /** Null: the endpoint needs no key. */
   readonly keyVariable: string | null;
-  /** The longest reply that its models can give; null: what is known of each by its name. */
+  /** The longest reply of its models; null: the known value of each model by its name. */
   readonly maxOutputTokens: number | null;
-  /** Besides those of the catalogue. */
+  /** In addition to the models of the catalogue. */
   readonly models: readonly ConfiguredModel[];
 }
 
@@ -26,7 +26,7 @@ type Fields = Readonly<Record<string, { readonly test: Test; readonly required?:
 
 const endpointsMax = 50;
 const modelsMax = 500;
-/** They speak their own protocols, and have variables of their own. */
+/** These providers use their own protocols, and have separate variables. */
 const builtIn = ['anthropic', 'demo', 'openai'];
 
 const isText =
@@ -48,13 +48,13 @@ const modelFields: Fields = {
 const endpointFields: Fields = {
   provider: { test: isText(/^[a-z0-9][a-z0-9-]{0,39}$/), required: true },
   baseUrl: { test: (value) => typeof value === 'string', required: true },
-  // What has our prefix is a variable of ours, or a mistake.
+  // A variable with our prefix is one of this program, or a mistake.
   keyVariable: { test: isText(/^(?!TOLLGATE_)[A-Za-z_][A-Za-z0-9_]{0,99}$/) },
   maxOutputTokens: { test: isCount },
   models: { test: (value) => Array.isArray(value) && value.length <= modelsMax },
 };
 
-/** Why the text is no list of endpoints, or null. It names places and never values. */
+/** Why the text is not a valid list of endpoints, or null. It names places and never values. */
 export function modelEndpointsProblem(text: string): string | null {
   const list = parsed(text);
   if (!Array.isArray(list) || list.length > endpointsMax) return `must be a JSON list of at most ${endpointsMax} endpoints`;
@@ -67,10 +67,10 @@ export function modelEndpointsProblem(text: string): string | null {
   return twice === undefined ? null : `names ${twice} twice`;
 }
 
-/** Of a text without a problem. */
+/** Parses a text without a problem. */
 export function parseModelEndpoints(text: string | null): readonly ModelEndpoint[] {
   if (text === null || modelEndpointsProblem(text) !== null) return [];
-  // It has passed the test of every field.
+  // The text has passed the test of every field.
   const list = parsed(text) as readonly (Partial<ModelEndpoint> & Pick<ModelEndpoint, 'provider' | 'baseUrl'>)[];
   return list.map(({ provider, baseUrl, keyVariable = null, maxOutputTokens = null, models = [] }) => ({
     provider,
@@ -81,7 +81,7 @@ export function parseModelEndpoints(text: string | null): readonly ModelEndpoint
   }));
 }
 
-/** A key is sent over TLS, or stays on this machine. */
+/** A key is sent only over TLS, or only within this machine. */
 export function baseUrlProblem(text: string, keyed: boolean): string | null {
   const form = `must be a URL of ${keyed ? 'https, or of http on loopback' : 'http or https'}, without user, password, query and fragment`;
   if (!URL.canParse(text)) return form;

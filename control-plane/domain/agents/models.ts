@@ -1,16 +1,16 @@
-// The models that agents may run on, with their prices. Data: a model is recognised by `provider/name`, by its name alone
-// where only one provider has it, and by either with the date of a release behind it. Prices are those of the package
-// that `package.json` pins; nothing is fetched.
+// The models on which agents can run, with their prices. Data: a model is recognised by `provider/name`, by its name
+// alone if only one provider has it, and by either form with a release date appended. Prices are those of the package
+// version that `package.json` pins. Nothing is fetched.
 import { calcPrice, findProvider, type ModelInfo, type ModelPrice } from '@pydantic/genai-prices';
 
 export interface Price {
   readonly inputCentsPerMillionTokens: number;
   readonly outputCentsPerMillionTokens: number;
-  /** Absent: input read from a cache costs what other input costs. */
+  /** Absent: input that is read from a cache has the normal input price. */
   readonly cachedInputCentsPerMillionTokens?: number;
-  /** Absent: input written to a cache costs what other input costs. */
+  /** Absent: input that is written to a cache has the normal input price. */
   readonly cacheWriteCentsPerMillionTokens?: number;
-  /** What is said here is the lowest tier, now: a long input costs more, or another hour another price. */
+  /** The prices here are those of the lowest tier at this time. A long input costs more, or prices differ by hour. */
   readonly tiered?: true;
 }
 
@@ -18,9 +18,9 @@ interface Model {
   /** `provider/name`. */
   readonly id: string;
   readonly provider: string;
-  /** By which the provider, and the price data, know it. */
+  /** The name that the provider and the price data use. */
   readonly name: string;
-  /** What it is recognised by besides, each also with the provider in front. */
+  /** Other names by which it is recognised, each also with the provider as a prefix. */
   readonly aliases: readonly string[];
   /** In tokens. */
   readonly contextWindow?: number;
@@ -33,13 +33,14 @@ export type ServedModel = Pick<Model, 'id' | 'provider' | 'name'>;
 
 interface Source {
   readonly provider: string;
-  /** The provider in the price data. */
+  /** The provider's id in the price data. */
   readonly dataId: string;
-  /** Names of others' models that it resells. */
+  /** Matches names of other providers' models that it resells. */
   readonly resells?: RegExp;
 }
 
-// Those who make models. Who only hosts others' models is reached as an OpenAI-compatible endpoint.
+// Providers that make models. A provider that only hosts models of others is configured as an OpenAI-compatible
+// endpoint.
 const sources: readonly Source[] = [
   { provider: 'anthropic', dataId: 'anthropic' },
   { provider: 'openai', dataId: 'openai' },
@@ -51,20 +52,20 @@ const sources: readonly Source[] = [
   { provider: 'moonshotai', dataId: 'moonshotai' },
 ];
 
-/** A deterministic model that needs no network, and is free; known by its full name only. */
+/** A deterministic model that needs no network and is free. It is known by its full name only. */
 export const demoModel = 'demo/echo';
 
-/** Such a model hears, speaks, draws, embeds, judges or completes text, and holds no conversation. */
+/** Matches models without conversation: they process audio or images, or embed, judge or complete text. */
 const noConversation =
   /audio|davinci|embed|image|live|moderation|ocr|realtime|safeguard|transcribe|tts|turbo-instruct|voice|voxtral|whisper|^(?:ada|babbage|curie)$/;
 const plainName = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
 const released = /^(?:[a-z]+\/)?[a-z0-9.-]+-(?:\d{8}|\d{4}-\d{2}-\d{2})$/;
-/** Which model a name means does not depend on the day, only its price does. */
+/** The date does not affect which model a name means, only its price. */
 const someDay = new Date('2100-01-01T00:00:00Z');
 
 const quote = (dataId: string, name: string, at: Date) => calcPrice({}, name, { providerId: dataId, timestamp: at });
 
-/** The names that a model's data spells out. */
+/** The names that a model's data lists explicitly. */
 function spelledNames({ id, match }: ModelInfo): readonly string[] {
   const alternatives = 'or' in match ? match.or : [match];
   const equal = alternatives.flatMap((one) => ('equals' in one ? [one.equals] : []));
@@ -73,7 +74,7 @@ function spelledNames({ id, match }: ModelInfo): readonly string[] {
 
 function modelsOf({ provider, dataId, resells }: Source): readonly Model[] {
   return (findProvider({ providerId: dataId })?.models ?? []).flatMap((data) => {
-    // Some entries of the data stand for names that lead elsewhere.
+    // Some names in the data resolve to another model.
     const aliases = spelledNames(data).filter((name) => quote(dataId, name, someDay)?.model.id === data.id);
     const [name] = aliases;
     if (name === undefined || noConversation.test(data.id) || resells?.test(data.id) === true) return [];
@@ -91,7 +92,7 @@ function modelsOf({ provider, dataId, resells }: Source): readonly Model[] {
   });
 }
 
-/** Null where the data has no price for text. */
+/** Null if the data has no price for text. */
 function priceFrom(dataId: string, name: string, at: Date): Price | null {
   const quoted = quote(dataId, name, at);
   const price = quoted?.model_price ?? {};
@@ -109,7 +110,9 @@ function priceFrom(dataId: string, name: string, at: Date): Price | null {
   };
 }
 
-/** From dollars, at the lowest tier. Rounded to a millionth of a cent, which takes off what binary fractions add. */
+/**
+ * Converts dollars, at the lowest tier. Rounded to a millionth of a cent, which removes the error of binary fractions.
+ */
 const centsOf = (price: ModelPrice[string]): number | null =>
   price === undefined ? null : Math.round((typeof price === 'number' ? price : price.base) * 1e8) / 1e6;
 
@@ -126,7 +129,7 @@ interface Catalogue {
   readonly byName: ReadonlyMap<string, Model>;
 }
 
-/** Made when it is first asked for, so that whoever imports this does not wait for it. */
+/** Created at the first use, so that an import does not wait for it. */
 let made: Catalogue | null = null;
 
 function catalogue(): Catalogue {
@@ -139,7 +142,7 @@ function makeCatalogue(): Catalogue {
   return { models, byName: new Map(models.flatMap((model) => namesOf(model).map((name) => [name, model] as const))) };
 }
 
-/** Sorted by id. A name that several providers have is nobody's alias. */
+/** Sorted by id. A name that several providers have is not an alias of any model. */
 function catalogueOf(all: readonly Model[]): readonly Model[] {
   const counts = new Map<string, number>();
   for (const alias of all.flatMap(({ aliases }) => aliases)) counts.set(alias, (counts.get(alias) ?? 0) + 1);
@@ -157,7 +160,7 @@ function findModel(name: string): Model | null {
   return catalogue().byName.get(name) ?? (released.test(name) ? findReleased(name) : null);
 }
 
-/** `claude-haiku-4-5-20251001`: the price data says of which model that is a release. */
+/** For a name such as `claude-haiku-4-5-20251001`. The price data defines of which model it is a release. */
 function findReleased(text: string): Model | null {
   const [name = '', provider = null] = text.split('/').reverse();
   const found = sources
@@ -168,7 +171,10 @@ function findReleased(text: string): Model | null {
 
 export const isRecognisedModel = (name: string): boolean => findModel(name) !== null;
 
-/** Which model a name means, and what its provider is to be asked for: a release, or another name of it, as it was written. */
+/**
+ * Returns the model that a name means, and the name for requests to the provider: a release or another name, as it was
+ * written.
+ */
 export function servedBy(name: string): ServedModel | null {
   const model = findModel(name);
   if (model === null) return null;
@@ -176,7 +182,7 @@ export function servedBy(name: string): ServedModel | null {
   return { id, provider, name: name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name };
 }
 
-/** What a recognised model costs at `at`; null for a name that is not recognised. */
+/** The price of a recognised model at `at`; null for a name that is not recognised. */
 export function priceOf(name: string, at: Date): Price | null {
   const model = findModel(name);
   if (model === null) return null;
@@ -184,7 +190,10 @@ export function priceOf(name: string, at: Date): Price | null {
   return source === undefined ? free : priceFrom(source.dataId, model.name, at);
 }
 
-/** The price data of this moment, in dollars; `hourly`: another hour has other prices. Null for what has none: the demo, an unknown name. */
+/**
+ * The price data at that time, in dollars. `hourly`: prices differ by hour. Null for a model without price data: the
+ * demo, or an unknown name.
+ */
 export function quoteOf(name: string, at: Date): { readonly prices: ModelPrice; readonly hourly: boolean } | null {
   const model = findModel(name);
   const source = sources.find(({ provider }) => provider === model?.provider);
@@ -192,11 +201,11 @@ export function quoteOf(name: string, at: Date): { readonly prices: ModelPrice; 
   return quoted === null ? null : { prices: quoted.model_price, hourly: dependsOnHour(quoted.model) };
 }
 
-/** Where prices depend on the hour, they change at whole and half hours. */
+/** Prices that depend on the hour change at whole and half hours. */
 export const pricesLastMs = 30 * 60_000;
 let listed: { readonly from: number; readonly models: readonly PricedModel[] } | null = null;
 
-/** All models by id, with what they cost at `at`. */
+/** All models sorted by id, with prices at `at`. */
 export function listModels(at: Date): readonly PricedModel[] {
   const from = Math.floor(at.getTime() / pricesLastMs) * pricesLastMs;
   if (listed?.from !== from) listed = { from, models: priceAll(new Date(from)) };

@@ -1,12 +1,12 @@
-// What a model's tokens cost, with all tiers and hours: for reserving what a call may cost, and for settling what it did. The
-// catalogue's `Price` says less, for people.
+// The prices of a model's tokens, with all tiers and hours. They are used to reserve the possible cost of a call and to
+// settle its real cost. The catalogue's `Price` is a shorter form for people.
 import type { ModelPrice } from '@pydantic/genai-prices';
 import { type Price, priceOf, pricesLastMs, quoteOf } from './models.ts';
 
-/** µ¢ a token. */
+/** In µ¢ for each token. */
 export interface Rate {
   readonly base: number;
-  /** Ascending; each for the whole of a request whose input has more tokens. */
+  /** Ascending. A tier applies to a whole request whose input has more tokens than `above`. */
   readonly tiers: readonly { readonly above: number; readonly rate: number }[];
 }
 
@@ -17,7 +17,7 @@ export interface Rates {
   readonly output: Rate;
 }
 
-/** What a recognised model's tokens cost at `at`; null for a name that is not recognised. */
+/** The price of a recognised model's tokens at `at`; null for a name that is not recognised. */
 export function ratesOf(name: string, at: Date): Rates | null {
   const quoted = quoteOf(name, at);
   if (quoted !== null) return ratesFromData(quoted.prices);
@@ -25,10 +25,10 @@ export function ratesOf(name: string, at: Date): Rates | null {
   return price === null ? null : ratesFromPrice(price);
 }
 
-/** No run is longer: a call that begins now is billed within it. */
+/** No run lasts longer. A call that begins now is billed within this time. */
 const ahead = Array.from({ length: 49 }, (_, turn) => turn * pricesLastMs);
 
-/** The most they cost from `at` on, while a run lasts. */
+/** The highest price from `at` on, within the maximum duration of a run. */
 export function dearestRatesOf(name: string, at: Date): Rates | null {
   if (quoteOf(name, at)?.hourly !== true) return ratesOf(name, at);
   return ahead
@@ -36,7 +36,7 @@ export function dearestRatesOf(name: string, at: Date): Rates | null {
     .reduce<Rates | null>((most, rates) => (most === null ? rates : dearerOf(most, rates)), null);
 }
 
-/** Of a model that is not in the price data. */
+/** For a model that is not in the price data. */
 export function ratesFromPrice(price: Price): Rates {
   const { inputCentsPerMillionTokens: input, outputCentsPerMillionTokens: output } = price;
   return {
@@ -47,7 +47,7 @@ export function ratesFromPrice(price: Price): Rates {
   };
 }
 
-/** Recognised models have prices of input and output. */
+/** Recognised models have prices for input and output. */
 function ratesFromData(prices: ModelPrice): Rates {
   const input = rateFrom(prices['input_mtok']) ?? flat(0);
   return {
@@ -60,7 +60,7 @@ function ratesFromData(prices: ModelPrice): Rates {
 
 const flat = (base: number): Rate => ({ base, tiers: [] });
 
-/** Dollars a million tokens are hundreds of µ¢ a token. Rounded to take off what binary fractions add. */
+/** Dollars per million tokens, times 100, are µ¢ per token. Rounded to remove the error of binary fractions. */
 const rateOf = (dollars: number): number => Math.round(dollars * 1e8) / 1e6;
 
 function rateFrom(price: ModelPrice[string]): Rate | null {

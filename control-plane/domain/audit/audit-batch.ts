@@ -1,7 +1,10 @@
-// A batch of one spool, as a sidecar ships it, and the one place that says which form it must have. Pure.
+// A batch of one spool, as a sidecar ships it, and the only place that defines its form. Pure.
 import { bounds, type RefusedCode } from '@tollgate/proto/contract';
 
-/** One record of a spool: an entry as bytes of JSON; or why that one, and those up to `last`, could not be read back. */
+/**
+ * One record of a spool: an entry as bytes of JSON; or the reason why this record, and those up to `last`, could not be
+ * read.
+ */
 export interface ShippedRecord {
   readonly sequence: number;
   readonly content: { readonly entry: Uint8Array } | { readonly lost: string; readonly last: number };
@@ -9,32 +12,34 @@ export interface ShippedRecord {
 
 export const lastOf = ({ sequence, content }: ShippedRecord): number => ('entry' in content ? sequence : content.last);
 
-/** Whose key a batch came with. */
+/** The key that delivered a batch. */
 export interface Deliverer {
   readonly keyId: string;
-  /** The only subject that entries of its spools may name; null: any. */
+  /** The only subject that entries of its spools can name; null: any. */
   readonly onlySub: string | null;
 }
 
-/** Of good form: `batchProblem` found nothing. */
+/** Valid form: `batchProblem` found no problem. */
 export interface AuditBatch {
   /** From the credential, never from a message. */
   readonly workspaceId: number;
-  /** 32 hex digits, made with the spool. */
+  /** 32 hex digits, created with the spool. */
   readonly spoolId: string;
   /** SHA-256 of the spool's secret, in hex. */
   readonly secretHash: string;
-  /** The workspace that the spool was begun for, by its random id; null: its sidecar did not know it. */
+  /** The random id of the workspace for which the spool was begun; null: its sidecar did not know it. */
   readonly begunFor: string | null;
   readonly deliverer: Deliverer;
-  /** At least one; their sequences follow each other without holes. */
+  /** At least one record; the sequences are consecutive without holes. */
   readonly records: readonly ShippedRecord[];
 }
 
-/** What came of a batch: everything of its spool up to the sequence is committed, or nothing of the batch was taken. */
+/**
+ * The result of a batch: everything of its spool up to the sequence is committed, or no part of the batch was accepted.
+ */
 export type Ingested = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
 
-/** As it comes in, where nothing is known of it. */
+/** The batch as it arrives, before any check. */
 interface Claimed {
   readonly spoolId: string;
   readonly spoolSecret: Uint8Array;
@@ -49,25 +54,25 @@ interface ClaimedRecord {
   readonly lost?: { readonly last: number; readonly reason: string } | null;
 }
 
-/** What a batch takes in memory: a reason for a loss may be as long as an entry. */
+/** The memory of a batch. The reason of a loss can be as long as an entry. */
 const sizeOf = (records: readonly ClaimedRecord[]): number =>
   records.reduce((sum, { entry, lost }) => sum + (entry?.length ?? 0) + (lost?.reason.length ?? 0), 0);
 
 const idForm = /^[0-9a-f]{32}$/;
 const secretBytes = 32;
-/** No spool comes so far. */
+/** No spool reaches this number. */
 const lostMax = 1_000_000_000;
 
-/** Without one, there is nothing that a refusal could name. */
+/** Without a valid id, a refusal could not name the spool. */
 export const isSpoolId = (text: string): boolean => idForm.test(text);
 
-/** What is wrong with the form of a batch, but for the spool's id; null: nothing. */
+/** What is wrong with the form of a batch, except the spool's id; null: nothing. */
 export function batchProblem({ spoolSecret, workspaceId, records }: Claimed): string | null {
   if (spoolSecret.length !== secretBytes) return `batch.spool_secret must be ${secretBytes} bytes, is ${spoolSecret.length}`;
   if (workspaceId !== '' && !idForm.test(workspaceId)) return 'batch.workspace_id must be empty or 32 hex digits';
   if (records.length === 0 || records.length > bounds.auditBatchRecords) return `a batch holds 1 to ${bounds.auditBatchRecords} records`;
   if (!followEachOther(records)) return 'records must follow each other without holes, each with an entry or a loss';
-  // A single record may be larger: it is taken in mended, or it would hold up its spool for good.
+  // A single record can be larger. It is repaired and accepted; otherwise it would block its spool permanently.
   const isTooLarge = records.length > 1 && sizeOf(records) > bounds.auditBatchBytes;
   return isTooLarge ? `a batch of more than one record holds at most ${bounds.auditBatchBytes} bytes` : null;
 }

@@ -1,5 +1,5 @@
-// What becomes of a record that a sidecar ships. Every record becomes an entry that the store can take: what is wrong
-// with it is mended and named in `mended`, so that one bad record never holds up its batch. Pure.
+// Converts a record that a sidecar ships into an entry. Every record becomes an entry that can be stored. Wrong parts
+// are repaired and named in `mended`, so that one bad record never blocks its batch. Pure.
 import { isUtf8 } from 'node:buffer';
 import { bounds, tiers } from '@tollgate/proto/contract';
 import { canonicalOf, writeTwice } from '../../chain/canonical.ts';
@@ -7,7 +7,7 @@ import { digestOf } from '../../chain/link.ts';
 import { cleanJson, cleanText, depthMax, isCleanText } from '../clean-json.ts';
 import { isObject } from '../shape.ts';
 
-/** An entry as the store keeps it: what is queried in fields of its own, all else in `rest`. */
+/** An entry as it is stored: searchable values in separate fields, all others in `rest`. */
 export interface StoredEntry {
   /** ISO 8601 with milliseconds, UTC. */
   readonly ts: string;
@@ -16,29 +16,29 @@ export interface StoredEntry {
   readonly agentName: string;
   readonly sub: string;
   readonly sessionId: string;
-  /** JSON text of an object, free of NUL and unpaired surrogates. */
+  /** JSON text of an object, without NUL and unpaired surrogates. */
   readonly rest: string;
-  /** Of the whole entry, as every answer shows it. */
+  /** The digest of the whole entry, as every answer shows it. */
   readonly digest: string;
 }
 
-/** What we say of a record. */
+/** The values that the control plane adds to a record. */
 export interface Arrival {
-  /** Its place in the log. */
+  /** Its number in the log. */
   readonly ingest: number;
   readonly receivedAt: string;
   readonly id: string;
-  /** The key that its spool was begun with; null: not known. */
+  /** The key with which its spool was begun; null: unknown. */
   readonly recordedBy: string | null;
-  /** The key that it came with. */
+  /** The key that delivered it. */
   readonly deliveredBy: string;
-  /** The only subject that it may name; null: any. */
+  /** The only subject that it can name; null: any. */
   readonly onlySub: string | null;
 }
 
-/** Longest text in a field of its own; an index takes no more than 2,700 bytes. */
+/** Longest text in a separate field. An index accepts at most 2,700 bytes. */
 const textMax = 512;
-/** Older than this is a clock that was never set, not a sidecar that was away. */
+/** An older time means that the clock was never set. It does not mean that the sidecar was away. */
 const entryPastMs = 366 * 24 * 3_600_000;
 const rawMax = 4096;
 
@@ -46,7 +46,10 @@ const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{
 
 type Fields = Map<string, unknown>;
 
-/** Fields that the API promises a type for, with what stands in where it is wrong. Those of `StoredEntry` see below. */
+/**
+ * Fields for which the API guarantees a type, with the value that replaces a wrong one. For the fields of
+ * `StoredEntry`, see below.
+ */
 const promised: readonly (readonly [string, (value: unknown) => boolean, unknown])[] = [
   ['hookEvent', (value) => value === 'PreToolUse' || value === 'PostToolUse', 'PreToolUse'],
   ['decisionReason', (value) => typeof value === 'string', ''],
@@ -57,19 +60,19 @@ const promised: readonly (readonly [string, (value: unknown) => boolean, unknown
   ['depth', Number.isInteger, 0],
 ];
 
-/** Ours to say, not a sidecar's. */
+/** Fields that only the control plane sets, never a sidecar. */
 const ours = ['id', 'receivedAt', 'mended', 'recordedBy', 'deliveredBy', 'subClaimed'] as const;
-/** What is not in `rest`. */
+/** Fields that are not in `rest`. */
 const apart = new Set(['id', 'receivedAt', 'ts', 'tool', 'decision', 'agentName', 'sub', 'sessionId']);
 
-/** A record as far as it takes to know on which day its entry lies. */
+/** A record, parsed only as far as is needed to know the day of its entry. */
 export interface OpenedRecord {
   readonly text: string;
-  /** What of the bytes was no UTF-8 is U+FFFD in the text. */
+  /** Bytes that are not valid UTF-8 are U+FFFD in the text. */
   readonly isUtf8: boolean;
-  /** Undefined: it is no JSON. */
+  /** Undefined: the text is not JSON. */
   readonly value: unknown;
-  /** A time that cannot be right is the time of arrival. */
+  /** An impossible time is replaced by the time of arrival. */
   readonly time: Date;
   readonly isTimeRight: boolean;
 }
@@ -84,7 +87,7 @@ export function openRecord(bytes: Uint8Array, now: Date): OpenedRecord {
 export const entryFromRecord = (opened: OpenedRecord, arrival: Arrival): StoredEntry =>
   soundEntry(opened, arrival) ?? mendedEntry(opened, arrival);
 
-/** An entry that needs no mending, as nearly all are, with as little work as that takes; null for any other. */
+/** Converts an entry that needs no repair, which is nearly every entry, with minimal work. Null for any other entry. */
 function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry | null {
   const { ingest, id, receivedAt, recordedBy, deliveredBy, onlySub } = arrival;
   if (!isUtf8 || !isTimeRight || !isObject(value) || !isCleanText(text)) return null;
@@ -132,7 +135,7 @@ function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, a
   return { ...taken, rest, digest: digestOf(ingest, canonicalOf(shown) ?? '') };
 }
 
-/** The entry's own fields; of what is no entry, what could be read of it. */
+/** The entry's own fields. If the record is not an entry, what could be read of it. */
 function fieldsOf(text: string, value: unknown, mended: Set<string>): Fields {
   const clean = cleanJson(value, mended);
   if (isObject(clean)) return new Map(Object.entries(clean));
@@ -156,7 +159,7 @@ function parse(text: string): unknown {
 const isShortText = (value: unknown): value is string => typeof value === 'string' && value.length <= textMax;
 const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
 
-/** Null for a time that cannot be right. */
+/** Null for an impossible time. */
 function timeOf(value: unknown, now: Date): Date | null {
   const time = typeof value === 'string' && isTime.test(value) ? Date.parse(value) : Number.NaN;
   return time >= now.getTime() - entryPastMs && time <= now.getTime() + bounds.auditFutureMs ? new Date(time) : null;
@@ -167,17 +170,17 @@ function takeText(fields: Fields, key: string, mended: Set<string>): string {
   fields.delete(key);
   if (isShortText(value)) return value;
   mended.add(key);
-  // A cut may fall between the two halves of a character.
+  // The cut can split a surrogate pair.
   return typeof value === 'string' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : '';
 }
 
-/** Of a call that was handed on, the subject is an agent, and who it is for stands beside it. */
+/** For a delegated call, the subject is an agent, and `originSub` names for whom it acts. */
 const isAgent = (sub: string): boolean => sub.startsWith('agent:');
 
 const speaksFor = (onlySub: string, sub: string, originSub: unknown): boolean =>
   originSub === undefined ? sub === onlySub : originSub === onlySub && (sub === onlySub || isAgent(sub));
 
-/** Whom the spool's key may not name stays readable as `subClaimed`. */
+/** A subject that the spool's key must not name is kept in `subClaimed`. */
 function boundSub(fields: Fields, onlySub: string | null, mended: Set<string>): string {
   const sub = takeText(fields, 'sub', mended);
   const origin = fields.get('originSub');
@@ -196,14 +199,17 @@ function takeDecision(fields: Fields, mended: Set<string>): 'allow' | 'deny' {
   return 'deny';
 }
 
-/** A time that cannot be right stays readable as `tsClaimed`. */
+/** An impossible time is kept in `tsClaimed`. */
 function markTime(fields: Fields, mended: Set<string>): void {
   mended.add('ts');
   const claimed = fields.get('ts');
   if (typeof claimed === 'string') fields.set('tsClaimed', claimed.slice(0, 64).replace(/\p{Cs}$/u, ''));
 }
 
-/** JSON of what is left. Too large: without the input, then without everything that the API makes no promise of. */
+/**
+ * JSON of the remaining fields. If it is too large, first the input is removed, and then everything except the fields
+ * that the API guarantees.
+ */
 function restOf(fields: Fields, mended: Set<string>, keys: Pick<Arrival, 'recordedBy' | 'deliveredBy'>): string {
   const write = (): string =>
     JSON.stringify({ ...Object.fromEntries(fields), ...keys, ...(mended.size > 0 ? { mended: [...mended].sort() } : {}) });
@@ -219,16 +225,16 @@ function restOf(fields: Fields, mended: Set<string>, keys: Pick<Arrival, 'record
   return write();
 }
 
-// No character takes more than three bytes.
+// No UTF-16 code unit needs more than three bytes.
 const fitsEntry = (text: string): boolean =>
   (text.length * 3 <= bounds.auditEntryBytes || Buffer.byteLength(text) <= bounds.auditEntryBytes) && digitsIn(text) <= digitsMax;
 
-/** Four times what an entry may be, which no numbers of real data reach. */
+/** Four times the maximum size of an entry. Numbers of real data never reach it. */
 const digitsMax = 4 * bounds.auditEntryBytes;
 
-/** PostgreSQL keeps 1e+308 in a few bytes, and gives it back with all its zeros. */
+/** Counts digits in expanded form: PostgreSQL stores 1e+308 in a few bytes, and returns it with all its zeros. */
 function digitsIn(text: string): number {
-  // 324 digits take seven characters at least.
+  // A number of 324 digits needs at least seven characters.
   if (text.length * 50 <= digitsMax) return 0;
   let digits = 0;
   for (const [, exponent] of text.matchAll(/\de[+-](\d{1,3})/g)) digits += Number(exponent);

@@ -1,10 +1,10 @@
-// The questions of `GET …/audit`, of its stream and its export, read from their query strings as they came, and the
-// cursor that carries the first from page to page.
+// Parses the query strings of `GET …/audit`, of its stream and of its export, and the cursor that carries the query
+// from page to page.
 import { instantWords, isInstant, parseInstant } from '../instant.ts';
 import type { Problem } from '../shape.ts';
 import type { Checked } from '../refusal.ts';
 
-/** The position of an entry in "newest first". */
+/** The position of an entry in the order "newest first". */
 export interface AuditPosition {
   readonly ts: Date;
   readonly spoolId: string;
@@ -23,14 +23,14 @@ export interface AuditQuery {
   readonly since: Date;
   readonly limit: number;
   readonly filters: AuditFilters;
-  /** Only entries after this one, that is, older. */
+  /** Only entries after this position, that is, older ones. */
   readonly after: AuditPosition | null;
 }
 
-/** What the live stream shows, and where it goes on. */
+/** The filters of the live stream, and where it continues. */
 export interface TailQuery {
   readonly filters: AuditFilters;
-  /** The last entry the client has; null: only what arrives from now on. */
+  /** The last entry that the client has; null: only entries that arrive from now on. */
   readonly after: number | null;
 }
 
@@ -49,7 +49,7 @@ const limits = { standard: 200, max: 1000 };
 const filterNames = ['tool', 'decision', 'agent', 'sub', 'session'] as const;
 export const lastEventIdWords = 'must be the id of an event of this stream';
 
-/** A number out of range is clamped; anything else that is wrong is a problem. */
+/** A number out of range is clamped. Everything else that is wrong is a problem. */
 export function parseAuditQuery(query: Parameters, now: Date): Checked<AuditQuery> {
   const reader = createReader(query, ['since', 'limit', 'cursor', ...filterNames]);
   const cursor = reader.read('cursor', parseCursor, 'must be the `next` of an earlier answer');
@@ -58,7 +58,7 @@ export function parseAuditQuery(query: Parameters, now: Date): Checked<AuditQuer
   return reader.checked({ since, limit, filters: readFilters(reader), after: cursor?.position ?? null });
 }
 
-/** `lastEventId`: the header as it came. */
+/** `lastEventId`: the unchanged header. */
 export function parseTailQuery(query: Parameters, lastEventId: unknown): Checked<TailQuery> {
   const reader = createReader(query, filterNames);
   const after = reader.readRaw('Last-Event-ID', lastEventId, parseIngest, lastEventIdWords);
@@ -74,15 +74,15 @@ export function parseExportQuery(query: Parameters): Checked<ExportQuery> {
 }
 
 interface Reader {
-  /** The parameter's value; null where it is absent, or wrong and noted. */
+  /** The parameter's value; null if it is absent, or if it is wrong and a problem was recorded. */
   read<T>(name: string, parse: (text: string) => T | null, message: string): T | null;
-  /** The same for what stands elsewhere than in the query string. */
+  /** The same for a value from outside the query string. */
   readRaw<T>(name: string, raw: unknown, parse: (text: string) => T | null, message: string): T | null;
   note(name: string, message: string): void;
   checked<T>(value: T): Checked<T>;
 }
 
-/** Of a query string's values as they came: a text, or a list of them where the name was repeated. */
+/** Reads the unparsed values of a query string: a text, or a list of texts if the name was repeated. */
 function createReader(query: Parameters, known: readonly string[]): Reader {
   const problems: Problem[] = [];
   const note = (path: string, message: string): void => void problems.push({ path, message });
@@ -117,7 +117,7 @@ function readFilters(reader: Reader): AuditFilters {
 
 const decisionOf = (text: string): string | null => (text === 'allow' || text === 'deny' ? text : null);
 
-// PostgreSQL takes no NUL.
+// PostgreSQL does not accept NUL.
 const filterText = (text: string): string | null => (text.includes('\0') ? null : text);
 
 export function parseLimit(text: string): number | null {
@@ -125,12 +125,12 @@ export function parseLimit(text: string): number | null {
   return Math.min(Math.max(Number(text), 1), limits.max);
 }
 
-/** A place in the ingest sequence; 0 is before the first entry. */
+/** A number in the ingest sequence; 0 is before the first entry. */
 const parseIngest = (text: string): number | null => (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null);
 
 interface Cursor {
   readonly position: AuditPosition;
-  /** The `since` of the first page, so that a default one does not move along with the clock. */
+  /** The `since` of the first page, so that a default value does not move with the clock. */
   readonly since: Date;
 }
 

@@ -1,49 +1,49 @@
-// Items of a workspace's log on their way to somebody else's store, and how they may fare there.
+// Items of a workspace's log for an external store, and the possible results of the export.
 import type { ShownGap } from '../../chain/link.ts';
 
 export interface ExportedLog {
-  /** Its slug. */
+  /** The slug of the workspace. */
   readonly workspace: string;
-  /** The log's own name: a workspace that was made anew has another one. */
+  /** The log's own name. A workspace that was created again with the same slug has another one. */
   readonly origin: string;
 }
 
-/** Each position of a log is that of one item, or lies within one that is missing. */
+/** Each position of a log belongs to one item, or is inside the range of a missing item. */
 export type ExportedItem = {
   readonly position: number;
-  /** The chain's value after this item; null where that is not known. */
+  /** The chain value after this item; null if it is unknown. */
   readonly chain: string | null;
 } & (
   | { readonly kind: 'entry'; readonly digest: string; readonly ts: string; readonly entry: Readonly<Record<string, unknown>> }
   /** Records of a sidecar that never arrived. */
   | { readonly kind: 'gap'; readonly digest: string; readonly gap: ShownGap }
-  /** An entry that went out of retention before it was sent: what is left of it. */
+  /** What remains of an entry that went out of retention before it was sent. */
   | { readonly kind: 'retired'; readonly digest: string; readonly ts: string }
-  /** From `first` on nothing is in the database any more. */
+  /** Items from `first` up to `position` are no longer in the database. */
   | { readonly kind: 'missing'; readonly first: number; readonly noticedAt: string }
 );
 
-/** Of how many items nothing was sent but that they are gone. */
+/** The number of items of which only the loss was sent. */
 export const lostIn = (item: ExportedItem): number =>
   item.kind === 'retired' ? 1 : item.kind === 'missing' ? item.position - item.first + 1 : 0;
 
-/** `refused` will come again however often one asks, until somebody changes something; all others may pass. */
+/** `refused` repeats with every retry until the configuration is changed. All other failures can be temporary. */
 export type FailureKind = 'unreachable' | 'timeout' | 'throttled' | 'unavailable' | 'refused';
 
 export interface ExportFailure {
   readonly kind: FailureKind;
-  /** For everybody; holds nothing of what was sent, and nothing that the collector says. */
+  /** For all readers. It contains nothing of what was sent, and nothing of the collector's answer. */
   readonly reason: string;
-  /** What the collector says of it, for the log; empty: nothing. */
+  /** The collector's message, for the log; empty: none. */
   readonly words: string;
-  /** What the collector asked for. */
+  /** The wait that the collector asked for. */
   readonly retryAfterMs: number | null;
 }
 
 export type Delivered =
-  /** All of it was taken but for `rejected` records, which nobody may send again. */
+  /** Everything was accepted, except `rejected` records, which must not be sent again. */
   | { readonly kind: 'taken'; readonly rejected: number; readonly why: string }
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
 
-/** Answers when the last of the items was taken, or the first was not. Rejects where it is aborted. */
+/** Resolves when the last item was accepted, or the first failure occurred. Rejects if it is aborted. */
 export type Deliver = (log: ExportedLog, items: readonly ExportedItem[], signal: AbortSignal) => Promise<Delivered>;

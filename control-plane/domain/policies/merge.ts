@@ -1,8 +1,8 @@
 // JSON Merge Patch, RFC 7396: objects merge, `null` removes, everything else replaces. Names such as `__proto__` and
-// `constructor` are keys like any other, so objects are rebuilt from their entries instead of assigned to.
+// `constructor` are normal keys. Therefore objects are built from their entries and never assigned to.
 import { isObject } from '../shape.ts';
 
-/** `target` with `patch` applied; neither is changed. */
+/** Returns `target` with `patch` applied. Neither is changed. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const merged = new Map(isObject(target) ? Object.entries(target) : []);

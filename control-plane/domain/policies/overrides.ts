@@ -1,4 +1,5 @@
-// The explicit exceptions that take something back from a document that was just tightened: its writer is told of them.
+// Finds the explicit exceptions that weaken a document which was just made stricter. The writer of the document is
+// notified of them.
 import { type DocumentId, documentKey, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { pathOf, placesOf, rulesByPath } from './places.ts';
 import { enforcedOf, type StoredDocument } from './policy.ts';
@@ -13,17 +14,18 @@ export interface LooseningOverride {
   readonly rule: Rule;
 }
 
-/** Whether there may be anything that it tightened, by what it says or by what it says no more. */
+/** Whether the change can have made a rule stricter, by what the document contains or by what was removed from it. */
 export const tightens = (change: DocumentChange): boolean => tightenedIn(change).length > 0 || needsBroader([change]);
 
-/** Whether broader documents must be known to say what `changes` tightened. */
+/** Whether broader documents are needed to determine what `changes` made stricter. */
 export const needsBroader = (changes: readonly DocumentChange[]): boolean => endedExceptions(changes).length > 0;
 
 /**
- * Every override of a more specific document that loosens, for some call, a field that one of `changes` has tightened,
- * by what it says or by what it says no more. `all`: every document after the changes; those without an override may be
- * left out unless `needsBroader`. Linear in the size of the documents, since both may be large, save where exceptions
- * were taken away: there in what they were made from.
+ * Every override of a more specific document that loosens, for some call, a field which one of `changes` made stricter,
+ * by what it contains or by what was removed. `all`: every document after the changes. Documents without an override
+ * can be left out, except if `needsBroader` is true. The time is linear in the size of the documents, because both
+ * inputs can be large. If exceptions were removed, the time also depends on the documents from which they were
+ * exceptions.
  */
 export function looseningOverrides(all: readonly StoredDocument[], changes: readonly DocumentChange[]): readonly LooseningOverride[] {
   const within = changes.flatMap(tightenedIn);
@@ -46,7 +48,7 @@ const isSelf = (id: DocumentId): boolean => id.layer === 'user' && id.part === '
 
 const tightenedIn = (change: DocumentChange): readonly PlaceOf[] => [...tightenedPlaces(change), ...restoredWithin(change)];
 
-/** The fields that are stricter now than what stood at their place, each as a place of its own. */
+/** The fields that are stricter now than before at the same place, each as a separate place. */
 function tightenedPlaces({ id, before, after }: DocumentChange): readonly PlaceOf[] {
   const old = rulesByPath(enforcedOf(before));
   return placesOf(enforcedOf(after)).flatMap((place) => {

@@ -1,4 +1,4 @@
-// The places of a document at which a rule stands, for whoever compares two documents place by place.
+// The places of a document that have a rule, to compare two documents place by place.
 import { isTier, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from './policy.ts';
 
@@ -10,7 +10,7 @@ export interface Place {
   readonly rule: Rule;
 }
 
-/** Every place of the document, without tiers that are inert. */
+/** Every place of the document, without unknown tiers, which have no effect. */
 export function placesOf(document: PolicyDocument): readonly Place[] {
   const keyed = (section: 'tools' | 'agentTypes'): readonly Place[] =>
     Object.entries(document[section] ?? {}).flatMap(([key, rules]) => tiersOf(section, key, rules));

@@ -1,18 +1,19 @@
-// What differs between the stored documents of the organisation and wanted ones: by document, and by the places in it.
+// The differences between the stored documents of the organisation and the wanted ones: by document, and by the places
+// in it.
 import { isDeepStrictEqual } from 'node:util';
 import { childPath, type DocumentId, documentKey, hosts, keyedPath, layers } from '@tollgate/proto/contract';
 import type { PolicyDocument, StoredDocument } from './policy.ts';
 import { isOfSet, type WantedDocuments } from './policy-set.ts';
 import { isObject } from '../shape.ts';
 
-/** null: not set. */
+/** Null: not set. */
 export interface DocumentChange {
   readonly id: DocumentId;
   readonly before: PolicyDocument | null;
   readonly after: PolicyDocument | null;
 }
 
-/** What must be written so that `stored` is as wanted: broad to specific, then by name. */
+/** The changes that make `stored` equal to the wanted documents. Sorted from broad to specific, then by name. */
 export function diffDocuments(
   stored: readonly StoredDocument[],
   { layers: wanted, documents }: WantedDocuments,
@@ -25,7 +26,7 @@ export function diffDocuments(
     .filter((change) => changedPaths(change.before ?? undefined, change.after ?? undefined).length > 0);
 }
 
-/** A place with another value than before; absent on the side where there is none. */
+/** A place whose value has changed. A side without a value is absent. */
 export interface ChangedPath {
   readonly path: string;
   readonly before?: unknown;
@@ -49,21 +50,21 @@ export const shownChange = (change: DocumentChange): ShownChange => ({
   paths: changedPaths(change.before ?? undefined, change.after ?? undefined),
 });
 
-/** Value by value; undefined: there is none. */
+/** Compares value by value; undefined: there is no value. */
 function changedPaths(before: unknown, after: unknown, path = ''): readonly ChangedPath[] {
   const keys = new Set([before, after].flatMap((side) => (isObject(side) ? Object.keys(side) : [])));
   const isBranch = [before, after].every((side) => side === undefined || isObject(side));
   if (isBranch && keys.size > 0) {
     return [...keys].flatMap((key) => changedPaths(valueAt(before, key), valueAt(after, key), pathTo(path, key)));
   }
-  // A list is one value: what is sent replaces it whole.
+  // A list is one value, because a new list replaces it completely.
   if (isDeepStrictEqual(before, after)) return [];
   return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }];
 }
 
 const valueAt = (side: unknown, key: string): unknown => (isObject(side) && Object.hasOwn(side, key) ? side[key] : undefined);
 
-/** As problems, reasons and entries write it: names of tools and agent types always stand in brackets. */
+/** The same form as in problems, reasons and entries: names of tools and agent types are always in brackets. */
 const pathTo = (path: string, key: string): string => (namedBy.has(path) ? keyedPath(path, key) : childPath(path, key));
 const namedBy: ReadonlySet<string> = new Set([
   'tools',

@@ -1,10 +1,10 @@
-// The question of `GET …/policyHistory`, read from its query string, and the cursor that carries it from page to page.
+// Parses the query string of `GET …/policyHistory`, and the cursor that carries the query from page to page.
 import { type DocumentId, documentKey, isRole, isUid, parseAgentType } from '@tollgate/proto/contract';
 import { parseLimit } from '../audit/audit-query.ts';
 import type { Checked } from '../refusal.ts';
 import type { Problem } from '../shape.ts';
 
-/** The position of a write in "newest first". */
+/** The position of a write in the order "newest first". */
 export interface HistoryPosition {
   readonly revision: number;
   readonly id: DocumentId;
@@ -12,9 +12,9 @@ export interface HistoryPosition {
 
 export interface HistoryQuery {
   readonly limit: number;
-  /** Only of this document; null: of all. */
+  /** Only writes of this document; null: of all documents. */
   readonly document: DocumentId | null;
-  /** Only writes after this one, that is, older. */
+  /** Only writes after this position, that is, older ones. */
   readonly after: HistoryPosition | null;
 }
 
@@ -56,7 +56,7 @@ function parsePosition(cursor: string): HistoryPosition | null {
   return revision === undefined || id === null ? null : { revision: Number(revision), id };
 }
 
-/** The other way round than `documentKey`; null where it names no document that there can be. */
+/** The inverse of `documentKey`; null if the text cannot name a document. */
 function parseDocumentKey(text: string): DocumentId | null {
   if (text === 'workspace') return { layer: 'workspace' };
   const [, layer, name = ''] = /^(role|agent-type|user):(.*)$/su.exec(text) ?? [];

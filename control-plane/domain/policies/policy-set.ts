@@ -1,5 +1,5 @@
-// The organisation's policy documents as one set: what is exported, kept as a file, and applied again. Members' own parts
-// are theirs and not in it. A section that is present is the whole of that section; `{}` and null mean: not set.
+// The organisation's policy documents as one set, which can be exported, kept as a file, and applied again. Members'
+// own parts are not included. A section that is present describes the whole section; `{}` and null mean: not set.
 import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
 import { uidProblem } from '../access/member.ts';
 import { checkDocument, type PolicyDocument, type StoredDocument } from './policy.ts';
@@ -8,7 +8,7 @@ import { isObject, type Problem, problem } from '../shape.ts';
 
 type Documents = Readonly<Record<string, PolicyDocument>>;
 
-/** As it is exported. What is applied may lack sections, and may hold null for a document. */
+/** The exported form. A set to apply can lack sections, and can contain null for a document. */
 export interface PolicySet {
   readonly workspacePolicy: PolicyDocument;
   readonly rolePolicies: Documents;
@@ -17,18 +17,18 @@ export interface PolicySet {
   readonly userPolicies: Documents;
 }
 
-/** How the documents of some layers shall be. */
+/** The wanted state of the documents of some layers. */
 export interface WantedDocuments {
-  /** Whose documents these are; those of other layers stay as they are. */
+  /** The layers of these documents. Documents of other layers do not change. */
   readonly layers: readonly Layer[];
-  /** All that are set. */
+  /** All documents that are set. */
   readonly documents: readonly StoredDocument[];
 }
 
 interface Section {
   readonly name: 'rolePolicies' | 'agentTypePolicies' | 'userPolicies';
   readonly layer: Layer;
-  /** Or what keeps the key from naming a document, in words. */
+  /** Returns the document's id, or a message why the key does not name a document. */
   readonly idOf: (key: string) => DocumentId | string;
 }
 
@@ -54,7 +54,7 @@ const sections: readonly Section[] = [
 ];
 const sectionNames = ['workspacePolicy', ...sections.map(({ name }) => name)];
 
-/** Beside the sections; `revision` so that an export can be sent back as it is. */
+/** Other permitted fields. `revision` is accepted so that an export can be sent back unchanged. */
 const others = ['revision', 'dryRun'];
 
 export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
@@ -69,7 +69,7 @@ export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
   };
 }
 
-/** What shall be applied, or every problem of every document with its place. */
+/** Returns the documents to apply, or every problem of every document with its place. */
 export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
   const { workspacePolicy, revision, dryRun = false } = body;
   const strangers = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
@@ -119,15 +119,15 @@ function parseDocument(id: DocumentId, value: unknown, place: string): Parsed {
   return { problems, documents: isSet(value) ? [{ id, document: value }] : [] };
 }
 
-/** What is wrong today with documents that were right when they were written, each with its place in the set. */
+/** The present problems of documents that were valid when they were written, each with its place in the set. */
 export function checkDocuments(documents: readonly StoredDocument[]): readonly Problem[] {
   return documents.flatMap(({ id, document }) => checkDocument(id.layer, 'organisation', document, placeOf(id)));
 }
 
-/** A document without a word says nothing, and is as good as none. */
+/** An empty document is equal to no document. */
 const isSet = (document: object): boolean => Object.keys(document).length > 0;
 
-/** Whether it is in a set: the organisation's, and not empty. */
+/** Whether the document belongs to a set: it is the organisation's and not empty. */
 export const isOfSet = ({ id, document }: StoredDocument): boolean => isSet(document) && !(id.layer === 'user' && id.part === 'self');
 
 function nameOf(id: DocumentId): string {

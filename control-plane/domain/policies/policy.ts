@@ -1,22 +1,22 @@
-// What a policy document may hold. Every write goes through `checkDocument` after it is merged; what it lets through,
-// the compiler and every sidecar can take.
+// Defines what a policy document can contain. Every write passes `checkDocument` after the merge. The compiler and
+// every sidecar can process everything that passes.
 import { bounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
 import { type AgentCeiling, agentCeiling } from '../agents/ceiling.ts';
 import { type RedactionDocument, redaction } from './redaction.ts';
 import { type ToolNamesDocument, toolNames } from './tool-names.ts';
 import { described, entries, fields, integer, type JsonSchema, oneOf, type Problem, problem, type Shape } from '../shape.ts';
 
-/** By tier; other keys are accepted, returned and inert. */
+/** By tier. Other keys are accepted and returned, and have no effect. */
 export type TierRulesDocument = Readonly<Record<string, Rule>>;
 
-/** A policy document as stored and returned: what was sent, merged. */
+/** A policy document as stored and returned: the merged content of the writes. */
 export interface PolicyDocument {
   readonly mode?: 'enforce' | 'audit' | 'audit-only';
   readonly defaults?: TierRulesDocument;
   readonly tools?: Readonly<Record<string, TierRulesDocument>>;
   /** Only in user documents. */
   readonly agentTypes?: Readonly<Record<string, TierRulesDocument>>;
-  /** Only in the workspace document, as are those that follow. */
+  /** Only in the workspace document, as are the fields below. */
   readonly unknownAgents?: 'allow' | 'deny';
   readonly auditUnavailable?: 'allow' | 'deny';
   readonly outage?: {
@@ -37,7 +37,7 @@ export interface StoredDocument {
 
 const nothing: PolicyDocument = {};
 
-/** What it says with effect: nothing in audit mode, and nothing where there is none. */
+/** The part of the document that is enforced: nothing in audit mode, and nothing if there is no document. */
 export const enforcedOf = (document: PolicyDocument | null): PolicyDocument =>
   document === null || (document.mode !== undefined && document.mode !== 'enforce') ? nothing : document;
 
@@ -48,7 +48,7 @@ const rule = (part: Part): Shape =>
     permission: oneOf('allow', 'deny'),
     rateLimit: described('calls in any window; 0 allows none', integer(0, 2_147_483_647)),
     transform: oneOf('log', 'redact'),
-    // A member cannot make an exception for themselves.
+    // Members cannot make exceptions for themselves.
     override: part === 'self' ? forLeads : oneOf(true),
   });
 
@@ -119,10 +119,13 @@ const organisationShapes: Readonly<Record<DocumentKind, Shape>> = {
 };
 const selfShape = shapeOf('user', 'self');
 
-/** What an owner or admin may write there. */
+/** The schema for owners and admins. */
 export const documentSchema = (kind: DocumentKind): JsonSchema => organisationShapes[kind].schema;
 
-/** Every problem of a document with its place, which begins at `at`; none means it may be stored. */
+/**
+ * Every problem of a document with its place, which begins with `at`. An empty list means that the document can be
+ * stored.
+ */
 export function checkDocument(kind: DocumentKind, part: Part, value: unknown, at = ''): readonly Problem[] {
   const shape = part === 'self' ? selfShape : organisationShapes[kind];
   const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');

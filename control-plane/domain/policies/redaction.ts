@@ -1,5 +1,5 @@
-// The section `redaction` of the workspace document: what its writer may say, and the question of a preview, which may
-// bring a draft of it. What it lets through, every sidecar takes.
+// The section `redaction` of the workspace document: its permitted content, and the input of a preview, which can
+// contain a draft of the section. Every sidecar accepts everything that passes this check.
 import {
   bounds,
   canonicalJson,
@@ -16,10 +16,10 @@ import { ownPatternProblem } from '@tollgate/sidecar/redact';
 import type { Checked } from '../refusal.ts';
 import { described, entries, fields, isObject, list, oneOf, type Problem, problem, record, type Shape, text } from '../shape.ts';
 
-/** As stored and returned: what was sent, merged. */
+/** As stored and returned: the merged content of the writes. */
 export interface RedactionDocument {
   readonly kinds?: Readonly<Record<string, boolean>>;
-  /** RE2, by the name of the kind that is found by it. */
+  /** RE2 patterns, by the name of the kind that they find. */
   readonly patterns?: Readonly<Record<string, string>>;
   /** SHA-256 in hex. */
   readonly allow?: readonly string[];
@@ -49,7 +49,7 @@ const digest: Shape = {
   schema: { type: 'string', pattern: digestForm.source },
 };
 
-/** Of the section's own patterns: an exception may name them too. */
+/** `patterns`: the section's own patterns, which an exception can also name. */
 const kindIn = (patterns: ReadonlySet<string>): Shape => ({
   check: (value, path) => {
     if (typeof value !== 'string') return problem(path, 'must be a string');
@@ -59,7 +59,7 @@ const kindIn = (patterns: ReadonlySet<string>): Shape => ({
   schema: { type: 'string', description: 'a kind that is built in, or one of `patterns`' },
 });
 
-/** As a name it would hold for no tool, though whoever writes `crm*` means many. */
+/** As a literal name it would match no tool, but a person who writes `crm*` means many. */
 const lostWildcard = (key: string): string | null =>
   key.endsWith('*') && wildcardPrefix(key) === null ? 'ends in * and is no wildcard: one ends in .* _* /* :* or -*' : null;
 
@@ -102,9 +102,9 @@ const patternsOf = (value: unknown): ReadonlySet<string> =>
 
 export interface PreviewQuestion {
   readonly value: unknown;
-  /** Whose exceptions hold; absent: nobody's. */
+  /** The tool whose exceptions apply; absent: no exceptions. */
   readonly tool?: string;
-  /** A draft of the section; absent: as stored. */
+  /** A draft of the section; absent: the stored one. */
   readonly redaction?: RedactionDocument;
 }
 
@@ -136,5 +136,5 @@ export function parsePreview(body: unknown): Checked<PreviewQuestion> {
   return { value: body };
 }
 
-/** `preview` has checked it. */
+/** `preview` has checked the body. */
 const isPreview = (body: unknown): body is PreviewQuestion => isObject(body);

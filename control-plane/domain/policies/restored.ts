@@ -1,5 +1,5 @@
-// What a write tightened by taking something away: a looser rule that is gone gives way to what speaks in its place, in
-// its own document or, where it was an explicit exception, in broader ones.
+// Finds rules that became stricter because a write removed something: when a looser rule is removed, another rule
+// applies in its place, in the same document or, after the end of an explicit exception, in broader documents.
 import { type DocumentId, layers, type Rule, rulePath, type Tier } from '@tollgate/proto/contract';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
 import { enforcedOf, type StoredDocument } from './policy.ts';
@@ -9,7 +9,7 @@ import { type PlaceOf, prefixesOf } from './tightened.ts';
 type Field = 'permission' | 'rateLimit' | 'transform';
 export const fields: readonly Field[] = ['permission', 'rateLimit', 'transform'];
 
-/** Whether `a` holds back more than `b` says. */
+/** Whether `a` is stricter than `b` in this field. */
 export function isStricter(field: Field, a: Rule, b: Rule): boolean {
   switch (field) {
     case 'permission':
@@ -21,7 +21,7 @@ export function isStricter(field: Field, a: Rule, b: Rule): boolean {
   }
 }
 
-/** A field of a place that was taken away, and what the document says there now. */
+/** A removed field of a place, and the rule of the document that applies there now. */
 interface Taken {
   readonly id: DocumentId;
   readonly place: Place;
@@ -29,7 +29,7 @@ interface Taken {
   readonly now: Rule | null;
 }
 
-/** Only of documents that were enforced: the others held nothing back and let nothing through. */
+/** Only for enforced documents. Other documents neither restrict nor permit anything. */
 function takenFrom({ id, before, after }: DocumentChange): readonly Taken[] {
   if (id.layer === 'user' && id.part === 'self') return [];
   const rules = rulesByPath(enforcedOf(after));
@@ -38,7 +38,7 @@ function takenFrom({ id, before, after }: DocumentChange): readonly Taken[] {
   );
 }
 
-/** The rule that says something of the field for the tools of the place: its own, the longest wildcard, the default. */
+/** The rule that defines the field for the tools of the place: its own rule, the longest wildcard, or the default. */
 function speaking(rules: ReadonlyMap<string, Rule>, place: Place, field: Field): Rule | null {
   const { section, key, tier } = place;
   const wider =
@@ -57,22 +57,22 @@ function speaking(rules: ReadonlyMap<string, Rule>, place: Place, field: Field):
   return null;
 }
 
-/** The same document speaks more strictly where the rule was. */
+/** Places where a stricter rule of the same document now applies instead of the removed one. */
 export const restoredWithin = (change: DocumentChange): readonly PlaceOf[] =>
   takenFrom(change).flatMap(({ id, place, field, now }) =>
     now !== null && isStricter(field, now, place.rule) ? [{ ...place, id, rule: only(field, now) }] : [],
   );
 
-/** Exceptions from broader documents that are none any more. */
+/** Exceptions from broader documents that have ended. */
 export const endedExceptions = (changes: readonly DocumentChange[]): readonly Taken[] =>
   changes.flatMap(takenFrom).filter(({ place, now }) => place.rule.override === true && now?.override !== true);
 
-/** Where a broader document speaks again, for those for whom the exception was made. */
+/** Places where a broader document applies again, for the subjects of the ended exception. */
 export function restoredBroader(all: readonly StoredDocument[], ended: readonly Taken[]): readonly PlaceOf[] {
   const broader = all.flatMap(({ id, document }) => placesOf(enforcedOf(document)).map((place) => ({ ...place, id })));
   const speakers = byReach(broader, (one) => one);
   const exceptions = byReach(ended, ({ place }) => place);
-  // Of two rules that meet, one speaks for all tools of the other.
+  // If two rules overlap, one of them applies to all tools of the other.
   return [
     ...ended.flatMap((one) => reaching(speakers, one.place).flatMap((speaker) => restored(one, speaker, one.place))),
     ...broader.flatMap((speaker) => reaching(exceptions, speaker).flatMap((one) => restored(one, speaker, speaker))),
@@ -104,7 +104,7 @@ function byReach<T>(all: readonly T[], placeOf: (one: T) => Place): ByReach<T> {
   return found;
 }
 
-/** Those that speak for every tool of the place. */
+/** The items whose rule applies to every tool of the place. */
 function reaching<T>(index: ByReach<T>, place: Place): readonly T[] {
   const tool = toolOf(place);
   const tools = tool === null ? [null] : [...new Set([null, ...prefixesOf(tool).map((prefix) => `${prefix}*`), tool])];

@@ -1,5 +1,6 @@
-// Whether what a member writes about themselves is looser, anywhere, than what the organisation says there. Checked
-// field by field where it is written; rules that become looser later are harmless, because `self` only tightens.
+// Checks whether a member's own part is looser, in any place, than what the organisation sets there. It is checked
+// field by field at the write. If rules of the organisation change later, this is harmless, because `self` only makes
+// rules stricter.
 import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import { documentsFor, type Fold, foldDocuments, type Index } from '@tollgate/sidecar/decide';
 import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
@@ -7,17 +8,17 @@ import type { PolicyDocument } from './policy.ts';
 import type { Problem } from '../shape.ts';
 
 interface SelfEdit {
-  /** The workspace as it stands. */
+  /** The present state of the workspace. */
   readonly index: Index;
   readonly uid: string;
   readonly before: PolicyDocument | null;
   readonly after: PolicyDocument;
 }
 
-// No document can name it, so only defaults and wildcards speak for it.
+// No document can name it, so only defaults and wildcards apply to it.
 const unnamed = '\u0000';
 
-/** The places where `after` sets a field looser than the enforced fold of workspace, role and organisation. */
+/** The places where `after` sets a field looser than the enforced combination of workspace, role and organisation. */
 export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly Problem[] {
   const role = index.members.get(uid)?.role;
   if (role === undefined) return [{ path: 'document', message: `${JSON.stringify(uid)} is not a member` }];
@@ -30,7 +31,7 @@ export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly 
   });
 }
 
-/** A tool for which this very place speaks. */
+/** A tool to which exactly this place applies. */
 function probe({ section, key }: Place): string {
   if (section !== 'tools' || key === null) return unnamed;
   const prefix = wildcardPrefix(key);

@@ -1,5 +1,5 @@
-// The question of `POST …/admin/simulate`: a draft of the organisation's documents, and the range of recorded calls to
-// decide again by it.
+// Parses the body of `POST …/admin/simulate`: a draft of the organisation's documents, and the range of recorded calls
+// to decide again with it.
 import { instantWords, parseInstant } from '../instant.ts';
 import type { StoredDocument } from './policy.ts';
 import { parsePolicySet, type WantedDocuments } from './policy-set.ts';
@@ -8,17 +8,17 @@ import { type Problem, problem } from '../shape.ts';
 
 export interface SimulationQuestion {
   readonly wanted: WantedDocuments;
-  /** Both included. */
+  /** Both inclusive. */
   readonly since: Date;
   readonly until: Date;
-  /** How many entries of the range are decided again at most. */
+  /** The maximum number of entries of the range to decide again. */
   readonly limit: number;
 }
 
 const dayMs = 24 * 3_600_000;
 export const simulationLimits = { standard: 100_000, max: 1_000_000 } as const;
 
-/** A number out of range is clamped; everything else that is wrong is a problem. */
+/** A number out of range is clamped. Everything else that is wrong is a problem. */
 export function parseSimulation(body: Readonly<Record<string, unknown>>, now: Date): Checked<SimulationQuestion> {
   const { since, until, limit = simulationLimits.standard, ...sections } = body;
   const from = instantOf(since, new Date(now.getTime() - dayMs));
@@ -40,7 +40,10 @@ function instantOf(value: unknown, otherwise: Date): Date | null {
   return typeof value === 'string' ? parseInstant(value) : null;
 }
 
-/** The documents as they would be: a layer that the draft has is the draft's, save what members wrote of themselves. */
+/**
+ * The documents after the draft. If the draft contains a layer, it replaces the layer, except the parts that members
+ * wrote about themselves.
+ */
 export const draftedDocuments = (stored: readonly StoredDocument[], { layers, documents }: WantedDocuments): readonly StoredDocument[] => [
   ...stored.filter(({ id }) => !layers.includes(id.layer) || (id.layer === 'user' && id.part === 'self')),
   ...documents,

@@ -1,32 +1,35 @@
-// What a write tightened, so that it is found at once which of it a rule of a more specific document meets. Two rules
-// meet where some tool is spoken for by both.
+// An index of what a write made stricter, to find quickly which parts overlap with a rule of a more specific document.
+// Two rules overlap if both apply to some tool.
 import { type DocumentId, documentKey, type Layer, layers, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
 import type { Place } from './places.ts';
 
 export interface PlaceOf extends Place {
   readonly id: DocumentId;
-  /** Only for those of whom this document speaks; absent: for all. */
+  /** Only for the subjects of this document; absent: for all. */
   readonly owner?: DocumentId;
 }
 
-/** The strictest of what was tightened in one layer for one tier, by the tools of which it speaks. */
+/** The strictest rules of what was made stricter in one layer for one tier, by the tools to which they apply. */
 interface Tightened {
-  /** All of it. */
+  /** All rules together. */
   all: Rule;
-  /** What stands under no tool. */
+  /** Rules that are not in the section of a tool. */
   anyTool: Rule;
   /** By tool name or wildcard. */
   readonly byKey: Map<string, Rule>;
-  /** By the prefix of a wildcard that an override has: what stands under names that begin so. */
+  /** By the prefix of a wildcard that an override has: rules for names with that prefix. */
   readonly byPrefix: Map<string, Rule>;
 }
 
 export type TightenedIndex = ReadonlyMap<string, Tightened>;
 
-/** `of`: whose document it is for, or a layer: all who have one there; empty: everybody. */
+/**
+ * `of`: the key of the document for whose subjects it applies; or a layer, for all subjects with a document in it;
+ * empty: for all subjects.
+ */
 const indexKey = (layer: Layer, tier: string, of: string): string => `${layer}/${tier}/${of}`;
 
-/** `prefixes`: of the wildcards that will be asked for. */
+/** `prefixes`: the prefixes of the wildcards that will be looked up. */
 export function indexTightened(places: readonly PlaceOf[], prefixes: ReadonlySet<string>): TightenedIndex {
   const index = new Map<string, Tightened>();
   for (const place of places.flatMap(inEachIndex)) {
@@ -50,9 +53,9 @@ function inEachIndex({ id, owner, ...place }: PlaceOf): readonly (Place & { read
   return owners.map((of) => ({ ...place, at: indexKey(id.layer, place.tier, of) }));
 }
 
-/** What was tightened in broader layers for some tool of which the place speaks too. */
+/** What was made stricter in broader layers, for tools to which the place also applies. */
 export function tightenedFor(index: TightenedIndex, { id, section, key, tier }: PlaceOf): readonly Rule[] {
-  // Of two documents of one layer none speaks for whom the other does.
+  // Two documents of one layer never apply to the same subject.
   const owners = ['', ...layers.filter((layer) => layer !== id.layer), documentKey(id)];
   const broader = layers.slice(0, layers.indexOf(id.layer));
   return broader
@@ -74,5 +77,5 @@ const strictest = (a: Rule, b: Rule): Rule => ({
   ...(a.transform === 'redact' || b.transform === 'redact' ? { transform: 'redact' } : {}),
 });
 
-/** Those that a wildcard could have. */
+/** The prefixes that a matching wildcard can have. */
 export const prefixesOf = (key: string): readonly string[] => [...key.matchAll(/[._/:-]/g)].map(({ index }) => key.slice(0, index + 1));

@@ -1,4 +1,4 @@
-// The section `toolNames` of the workspace document: what a coding agent calls a tool, with the name that rules know.
+// The section `toolNames` of the workspace document: maps the tool names of a coding agent to the names that rules use.
 import {
   bounds,
   broughtNameProblem,
@@ -11,7 +11,7 @@ import {
 } from '@tollgate/proto/contract';
 import { described, entries, fields, isObject, type Problem, problem, type Shape, text } from '../shape.ts';
 
-/** As stored and returned: what was sent, merged. Names, or wildcards on both sides. */
+/** As stored and returned: the merged content of the writes. Names, or wildcards on both sides. */
 export type ToolNamesDocument = Readonly<Partial<Record<HostName, Readonly<Record<string, string>>>>>;
 
 const name = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
@@ -35,7 +35,7 @@ export const toolNames: Shape = {
   schema: section.schema,
 };
 
-/** A wildcard stands for many names, and cannot be brought to one. */
+/** A wildcard matches many names and cannot be mapped to a single name. */
 function pairProblems(value: unknown, path: string): readonly Problem[] {
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([host, table]) =>

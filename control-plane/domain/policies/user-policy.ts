@@ -1,4 +1,5 @@
-// The user layer has two authors: the member (`self`) and the organisation. This is what they see of each other.
+// The user layer has two authors: the member (`self`) and the organisation. This module defines what each author sees
+// of the other part.
 import { isDeepStrictEqual } from 'node:util';
 import type { Rule } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from './policy.ts';
@@ -11,7 +12,9 @@ export interface UserPolicyView extends PolicyDocument {
 
 type Places = Readonly<Record<string, TierRulesDocument>>;
 
-/** What GET shows: at each place that either part names the stricter of both, and the two parts as written. */
+/**
+ * The result of GET: for each place that one of the parts names, the stricter of both, and the two parts as written.
+ */
 export function mergedUserView(organisation: PolicyDocument | null, self: PolicyDocument | null): UserPolicyView | Record<string, never> {
   if (organisation === null && self === null) return {};
   const parts = { ...(organisation === null ? {} : { organisation }), ...(self === null ? {} : { self }) };
@@ -26,7 +29,7 @@ export function mergedUserView(organisation: PolicyDocument | null, self: Policy
   };
 }
 
-/** `patch` without the `parts` that GET showed: they are read, not written. Other ones are refused. */
+/** Removes the `parts` that GET has shown from `patch`, because they are read-only. Changed `parts` are refused. */
 export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument {
   if (!Object.hasOwn(patch, 'parts')) return patch;
   const { parts, ...rest }: Readonly<Record<string, unknown>> = { ...patch };
@@ -36,9 +39,9 @@ export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument
 }
 
 /**
- * `patch` without what `view` shows there and `own` says nothing else of: a client may send back what GET showed, with
- * what it wants changed. `own` is the writer's part, or null where the whole was sent back: then nothing that was shown
- * is of its sender.
+ * Removes from `patch` the values that `view` shows, except if `own` has a different value there. A client can
+ * therefore send back the result of GET with its changes. `own` is the writer's part. It is null if the whole document
+ * was sent back; then no shown value counts as written by the sender.
  */
 export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unknown {
   if (!isObject(patch) || !isObject(view)) return patch;
@@ -56,13 +59,13 @@ export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unk
 function mergedMode(organisation: PolicyDocument | null, self: PolicyDocument | null): Pick<PolicyDocument, 'mode'> {
   const modes = [organisation, self].flatMap((document) => (document === null ? [] : [document.mode]));
   if (modes.includes('enforce')) return { mode: 'enforce' };
-  // Absent means enforce too, and is shown as it stands.
+  // An absent mode also means enforce, and is shown as absent.
   const shown = modes.includes(undefined) ? undefined : modes[0];
   return shown === undefined ? {} : { mode: shown };
 }
 
 const present = <K extends string, V extends object>(key: K, value: V): { readonly [P in K]?: V } =>
-  // One computed key gives an index signature; the key is known here.
+  // One computed key has the type of an index signature, but here the key is known.
   Object.keys(value).length === 0 ? {} : ({ [key]: value } as { readonly [P in K]?: V });
 
 function merged<V>(

@@ -1,15 +1,19 @@
-// The form that a message of asks must have, in one place. What passes it may still be a lie; the ledger tells.
+// The only place that checks the form of a message of asks. A message that passes can still be false; the ledger
+// detects this.
 import { bounds, type QuotaAsk, type QuotaCounter, quotaCounterKey, runIdOf, type SettledGrant } from '@tollgate/proto/contract';
 
 /** `<document key> <path>`, with a name in quotes. */
 const limitIdLength = 2_000;
-/** As many as a door takes. */
+/** The same limit as for incoming calls of sidecars. */
 const agentsMax = 64;
 const countMax = 4_294_967_295;
-/** In one message. A sidecar sends less than 44,000, since it cuts its messages at 1 MiB and counts 24 bytes for each. */
+/**
+ * In one message. A sidecar sends less than 44,000, because it splits its messages at 1 MiB and counts 24 bytes for
+ * each use.
+ */
 const usesMax = 50_000;
 
-/** What is wrong with it; null: nothing. */
+/** What is wrong with the message; null: nothing. */
 export function asksProblem(asks: readonly QuotaAsk[]): string | null {
   if (asks.length === 0 || asks.length > bounds.leaseAsks) return `a message holds 1 to ${bounds.leaseAsks} asks, not ${asks.length}`;
   for (const [at, ask] of asks.entries()) {
@@ -22,7 +26,7 @@ export function asksProblem(asks: readonly QuotaAsk[]): string | null {
   return counters.size === asks.length ? null : 'a counter stands once in a message';
 }
 
-/** What a message of asks takes in memory, rather more than less. */
+/** The memory of a message of asks, as a high estimate. */
 export function asksBytes(asks: readonly QuotaAsk[]): number {
   const ofAsk = ({ counter, settled }: QuotaAsk): number =>
     askBytes + namesBytes(counter) + settled.length * settledBytes + usesOf(settled) * useBytes;
@@ -63,7 +67,10 @@ function askProblem({ counter, number, waiting, revision, max, made, settled }: 
   return wrong < 0 ? null : `.settled[${wrong}] must name a grant, and at most ${bounds.leaseSettled} uses with an age and a count`;
 }
 
-/** The id is ours to compute: a run is only what it says that it is of. */
+/**
+ * The id must be equal to the value that is computed here. A run is identified only by its stated key, subject, session
+ * and agents.
+ */
 function runProblem({ id, agentId, of }: Extract<QuotaCounter, { readonly kind: 'run' }>): string | null {
   if (of === null) return ' must say its key_id, sub, session_id and agents';
   const { keyId, sub, sessionId, agents } = of;

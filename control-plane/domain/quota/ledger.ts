@@ -1,21 +1,24 @@
-// The ledger of one counter that several sidecars share: who was granted how much, and what of it counts as used.
-// `askLedger` answers one ask; pure, with the time passed in, so that the operation, the tests and the model run the same.
+// The ledger of one counter that several sidecars share: which holder was granted how much, and how much of it counts
+// as used. `askLedger` answers one ask. It is pure and receives the time as a parameter, so that the operation, the
+// tests and the model run the same code.
 //
-// It keeps `charged + outstanding ≤ max` whenever it grants, and from that follows that no window of real time holds more
-// than `max` calls, whatever is lost, late, doubled or swapped on the way:
-// - A grant is *outstanding* from when it is made until it is settled or has expired, whoever heard of it. Its holder
-//   counts its life from when it sent the ask, so it never uses it after `untilMs`.
-// - Settled, its uses become *charges* at their step of one second, never an earlier one than that of the real use; the
-//   rest returns. Expired, all its tokens do, at the step of `untilMs`: less is admitted, never more.
+// Whenever it grants, it keeps `charged + outstanding ≤ max`. From this follows that no window of real time contains
+// more than `max` calls, even if messages are lost, late, duplicated or reordered:
+// - A grant is *outstanding* from its creation until it is settled or has expired, whether its holder received it or
+//   not. The holder counts the lifetime from the time when it sent the ask, so it never uses the grant after `untilMs`.
+// - When a grant is settled, its uses become *charges* at their step of one second, never at an earlier step than the
+//   real use. The rest is returned. When a grant expires, all its tokens become charges at the step of `untilMs`. This
+//   can admit less, but never more.
 // - A charge of step c counts through step c + windowSeconds, as in the sidecar's own windows.
-// - Time never goes back (`seenMs`): while the database's clock lags behind what it was, less is admitted. A clock that is
-//   set ahead takes charges with it; that alone nothing here can see.
-// - Ids never come again, not even in a row that was removed and made anew: they begin at the time, in µs. So who settles
-//   twice, late, or after a removal changes nothing.
+// - Time never goes back (`seenMs`). While the database's clock is behind an earlier value, less is admitted. If the
+//   clock is set ahead, charges end early; the ledger cannot detect this.
+// - Ids are never reused, not even in a row that was deleted and created again, because they start at the time in µs. A
+//   settlement that is repeated, late, or after a deletion therefore changes nothing.
 //
-// A total (the cap of a run) knows no time: its grants live until they are settled, its charges for ever. It may be
-// charged more than was granted, since a sidecar that nobody can answer counts such a run by itself. Who did not hear an
-// answer asks again under the same number and is granted the same again, or it would be outstanding for ever.
+// A total (the cap of a run) does not depend on time: its grants live until they are settled, and its charges are
+// permanent. It can be charged with more than was granted, because a sidecar without a connection counts such a run
+// alone. A holder that did not receive an answer asks again with the same number and receives the same grant again.
+// Otherwise that grant would stay outstanding permanently.
 import { bounds, type QuotaAsk, type QuotaResult } from '@tollgate/proto/contract';
 import { expireGrants, settleGrants } from './settle.ts';
 import { type CounterSettings, type CounterState, type LiveGrant, leaveMs, sumOf } from './state.ts';
@@ -23,7 +26,7 @@ import { type CounterSettings, type CounterState, type LiveGrant, leaveMs, sumOf
 export { type CounterSettings, type CounterState, freshCounter, keptUntilMs, totalSpareMs } from './state.ts';
 
 export interface LedgerAsk extends Pick<QuotaAsk, 'number' | 'waiting' | 'onlySettles' | 'made' | 'settled'> {
-  /** Who asks: SHA-256 of the secret that its process shows, in hex. */
+  /** The holder: SHA-256 of the secret that its process shows, in hex. */
   readonly holder: string;
 }
 
@@ -31,13 +34,13 @@ export type LedgerOutcome =
   | {
       readonly state: CounterState;
       readonly result: QuotaResult;
-      /** Whose grants are wanted back. */
+      /** The holders whose grants are recalled. */
       readonly recall: readonly string[];
     }
-  /** The ask cannot be true; nothing is changed. */
+  /** The ask cannot be true. Nothing is changed. */
   | { readonly lie: string };
 
-/** Nobody can make a row large: who has so many grants that live, or shares the counter with so many, waits. */
+/** Limits the size of a row: a holder with this many live grants, or of a counter with this many, must wait. */
 const grantsMax = { ofHolder: 16, ofCounter: 1_000 };
 
 /** `nowMs`: the database's clock, read after the ask arrived. */
@@ -50,7 +53,7 @@ export function askLedger(before: CounterState, settings: CounterSettings, ask: 
   return grantOf(state, settings, ask, now);
 }
 
-/** What a holder knows was made counts, also where this row was set back by a restore. */
+/** Calls that a holder knows to be made are counted, even if a restore has set this row back. */
 function withMade(state: CounterState, settings: CounterSettings, { made }: LedgerAsk): CounterState {
   if (made === null || settings.kind === 'window' || made <= sumOf(state.charges)) return state;
   return { ...state, charges: [[0, made]] };
@@ -91,15 +94,15 @@ function grantOf(state: CounterState, settings: CounterSettings, { holder, numbe
       recall,
     };
   }
-  // Spread, so that those who wait for one counter do not come back at one time.
+  // The delay is spread, so that sidecars that wait for one counter do not all retry at the same time.
   if (crowded || others.length > 0) return { state, result: { kind: 'later', askAfterMs: 20 + (now % 21) }, recall };
   return { state, result: { kind: 'full', roomAfterMs: roomAfterMs(state, settings, now), shared }, recall };
 }
 
-/** Half of what is left while one sidecar has it to itself; with others, half of its part. */
+/** Half of what is left if one sidecar is alone. With others, half of its share. */
 const fairShare = (left: number, others: number): number => Math.ceil(left / (others === 0 ? 2 : 2 * (others + 1)));
 
-/** Until one more would fit, if nobody uses any and all that is granted is used. */
+/** The time until one more call would fit, if no one makes more calls and all granted tokens are used. */
 function roomAfterMs({ charges, grants }: CounterState, settings: CounterSettings, now: number): number | null {
   if (settings.kind === 'total' || settings.max === 0) return null;
   const granted = grants.map(({ untilMs, tokens }) => [Math.floor((untilMs ?? now) / 1000), tokens] as const);

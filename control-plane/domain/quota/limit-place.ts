@@ -1,11 +1,11 @@
-// Which rule a limit's id names: `<document key> <path>`, as a sidecar's fold makes it. Found by look-ups, however many
-// rules there are.
+// Finds the rule that a limit's id names: `<document key> <path>`, as a sidecar builds it. It uses look-ups, so the
+// number of rules does not matter.
 import { isTier, type Rule, rulePath } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '../policies/policy.ts';
 
-/** Calls in any window; null where policy sets no such limit. `find` takes a document's key. */
+/** The maximum number of calls in a window; null if policy sets no such limit. `find` receives a document's key. */
 export function limitMaxOf(id: string, find: (documentKey: string) => PolicyDocument | undefined): number | null {
-  // Names may hold blanks, also in a document's key: the first split under which such a rule stands is the one.
+  // Names can contain blanks, also in a document's key. The first split at which such a rule exists is used.
   for (let at = id.indexOf(' '); at >= 0; at = id.indexOf(' ', at + 1)) {
     const document = find(id.slice(0, at));
     const rule = document === undefined ? undefined : ruleAt(document, id.slice(at + 1));
@@ -23,7 +23,7 @@ function ruleAt(document: PolicyDocument, path: string): Rule | undefined {
   const [, section, quoted = '', tier = ''] = inPlace.exec(path) ?? [];
   if (section !== 'tools' && section !== 'agentTypes') return undefined;
   const key = unquoted(quoted);
-  // Written as we write it, so that no rule has two counters.
+  // Only our own notation is accepted, so that no rule has two counters.
   if (key === null || rulePath(section, key, tier) !== path) return undefined;
   const places = document[section];
   return ruleOf(places !== undefined && Object.hasOwn(places, key) ? places[key] : undefined, tier);

@@ -1,8 +1,10 @@
-// How grants end: by time, or because their holder gives them back.
+// How grants end: they expire, or their holder returns them.
 import { bounds, type QuotaAsk, type SettledGrant } from '@tollgate/proto/contract';
 import { type Charges, type CounterSettings, type CounterState, type LiveGrant, chargedStep, stepOf } from './state.ts';
 
-/** The counter at `now`: what has expired is charged whole, and what has left every window is forgotten. */
+/**
+ * The counter at `now`: expired grants are charged in full, and charges that are outside of every window are removed.
+ */
 export function expireGrants(state: CounterState, settings: CounterSettings, now: number): CounterState {
   const ended = state.grants.filter(({ untilMs }) => untilMs !== null && untilMs <= now);
   const late: Charges = ended.map(({ untilMs, tokens }) => [stepOf(untilMs ?? now), tokens]);
@@ -19,7 +21,7 @@ interface Settling extends Pick<QuotaAsk, 'settled'> {
   readonly holder: string;
 }
 
-/** Each grant ends once; what was settled before, or has expired, changes nothing. */
+/** Each grant ends once. A settlement of a grant that was settled before, or has expired, changes nothing. */
 export function settleGrants(
   before: CounterState,
   settings: CounterSettings,
@@ -45,7 +47,7 @@ export function settleGrants(
   return { state };
 }
 
-/** At the step of each use or a later one, within the life of the grant. */
+/** At the step of each use or a later one, within the lifetime of the grant. */
 function usesOf({ used }: SettledGrant, { untilMs }: LiveGrant, now: number): Charges {
   if (untilMs === null) return used.map(({ count }) => [0, count]);
   return used.map(({ ageMs, count }) => [stepOf(Math.max(untilMs - bounds.leaseMs, Math.min(now - ageMs, untilMs))), count]);

@@ -1,35 +1,37 @@
-// How much of what is wanted may be spent, where several bounds hold at once: the user's day, the run, and each run above it.
+// How much of a wanted amount can be spent under several bounds at once: the user's day, the run, and each run above
+// it.
 
 /** Amounts in µ¢. */
 export interface Account {
-  /** The user's day, the budget of a run above, the run's own. */
+  /** The user's day, the budget of a run above, or the run's own budget. */
   readonly kind: 'day' | 'ancestor' | 'run';
   readonly cap: number;
   readonly spent: number;
-  /** Put aside and not settled yet. */
+  /** Reserved and not settled yet. */
   readonly reserved: number;
 }
 
 export interface Wanted {
   readonly least: number;
-  /** Less than this is not taken where more may come back from others. Without it: `least`. */
+  /** Less than this is not taken if other reservations may release more. Default: `least`. */
   readonly enough?: number;
   readonly most: number;
 }
 
 export type Grant =
-  /** `shared`: less than `most`, and others have put aside what is missing, and may not spend it. */
+  /** `shared`: less than `most`, because others have reserved the missing amount. They may release it unspent. */
   | { readonly amount: number; readonly shared: boolean }
   | { readonly exhausted: Account['kind'] }
-  /** There is enough, but for what others have put aside and may not spend. */
+  /** The amount would be sufficient without reservations of others, which may be released unspent. */
   | { readonly busy: Account['kind'] };
 
-/** Below 0 where the cap was lowered after it was spent. */
+/** Below 0 if the cap was lowered after it was spent. */
 export const leftOf = ({ cap, spent, reserved }: Account): number => cap - spent - reserved;
 
 /**
- * What remains everywhere, `most` at most. Of the day and of what runs above have, no more than half where others have put some of
- * it aside too, if that is enough: there are more of them. Of several bounds that have too little, the widest is named.
+ * Returns what is left in all accounts, at most `most`. From the day and from runs above, it takes at most half if
+ * others also have reservations there and half is enough, because there are other users of these accounts. If several
+ * bounds have too little, the widest is named.
  */
 export function grantOf(accounts: readonly Account[], { least, enough = least, most }: Wanted): Grant {
   if (least > 0) {
@@ -57,5 +59,5 @@ const widest = (accounts: readonly Account[]): Account['kind'] | undefined =>
 
 const width: Readonly<Record<Account['kind'], number>> = { day: 0, ancestor: 1, run: 2 };
 
-/** What is spent of a reservation: never more than it. */
+/** The spent part of a reservation, at most the whole reservation. */
 export const spentOf = (reserved: number, cost: number): number => Math.min(Math.max(0, cost), reserved);

@@ -1,21 +1,25 @@
-// What a model call may cost and did cost. Reserving is by the dearest rates (domain/agents/rates.ts) and by bytes, since no token is
-// shorter than one; settling by the real rates and tokens. Exact: sums are made in integers, and rounded up once, to a µ¢.
+// The possible and the real cost of a model call. Reservations use the highest rates (`domain/agents/rates.ts`) and
+// bytes, because no token is shorter than one byte. Settlement uses the real rates and tokens. Exact: sums are computed
+// in integers and rounded up once, to a µ¢.
 import type { Rate, Rates } from '../agents/rates.ts';
 
-/** What providers add to a request and bill: frames of messages, and up to 530 tokens of instructions where there are tools. */
+/**
+ * Tokens that providers add to a request and bill: message frames, and up to 530 tokens of instructions if there are
+ * tools.
+ */
 const unseenTokens = 1_000;
 
-/** A reply shorter than this is worth no call, unless the agent needs no more. */
+/** A call is not worthwhile for a shorter reply, except if the agent needs no more. */
 export const outputTokensLeast = 256;
 
 export interface PricedRequest {
-  /** UTF-8 bytes of everything that is sent: system prompt, messages, tools with their schemas. */
+  /** UTF-8 bytes of everything that is sent: system prompt, messages, and tools with their schemas. */
   readonly inputBytes: number;
   /** `dearestRatesOf` of the model. */
   readonly rates: Rates;
 }
 
-/** As the provider counted them; cached and written ones are among the input. */
+/** Tokens as the provider counted them. The input includes the cached and written ones. */
 export interface BilledTokens {
   readonly inputTokens: number;
   readonly cachedInputTokens: number;
@@ -23,12 +27,15 @@ export interface BilledTokens {
   readonly outputTokens: number;
 }
 
-/** In µ¢: for so many tokens of output no call with this request costs more. */
+/** In µ¢. With this many output tokens, no call with this request costs more. */
 export function mostItCanCost({ inputBytes, rates }: PricedRequest, maxOutputTokens: number): number {
   return roundedUp(BigInt(inputBytes + unseenTokens) * dearestInput(rates) + BigInt(maxOutputTokens) * scaled(dearest(rates.output)));
 }
 
-/** How much output `amount` µ¢ pay for besides the input, `wanted` tokens at most; 0 where they do not even pay for the input. */
+/**
+ * The number of output tokens that `amount` µ¢ pay for in addition to the input, at most `wanted`. 0 if the amount is
+ * not enough for the input.
+ */
 export function outputTokensFor(amount: number, { inputBytes, rates }: PricedRequest, wanted: number): number {
   const left = BigInt(amount) * scale - BigInt(inputBytes + unseenTokens) * dearestInput(rates);
   if (left < 0n) return 0;
@@ -36,10 +43,10 @@ export function outputTokensFor(amount: number, { inputBytes, rates }: PricedReq
   return each === 0n ? wanted : Math.min(wanted, Number(left / each));
 }
 
-/** In µ¢, by the tier that the length of the input has reached. */
+/** In µ¢, at the tier that the length of the input has reached. */
 export function costOf(tokens: BilledTokens, rates: Rates): number {
   const { inputTokens, outputTokens } = tokens;
-  // A provider that counts more from its cache than there was is believed in neither.
+  // If a provider reports more cached tokens than input tokens, the excess is ignored.
   const cached = Math.min(tokens.cachedInputTokens, inputTokens);
   const written = Math.min(tokens.cacheWriteTokens, inputTokens - cached);
   const at = (rate: Rate): bigint => scaled(reached(rate, inputTokens));
@@ -61,5 +68,5 @@ const dearest = ({ base, tiers }: Rate): number => Math.max(base, ...tiers.map((
 const dearestInput = ({ input, cachedInput, cacheWrite }: Rates): bigint =>
   scaled(Math.max(dearest(input), dearest(cachedInput), dearest(cacheWrite)));
 
-/** Tiers ascend; the last one that begins below the input's length holds for all of it. */
+/** Tiers ascend. The last tier that starts below the input's length applies to the whole input. */
 const reached = ({ base, tiers }: Rate, inputTokens: number): number => tiers.findLast(({ above }) => inputTokens > above)?.rate ?? base;

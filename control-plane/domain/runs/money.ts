@@ -1,9 +1,9 @@
-// Money of runs: integers of µ¢, a millionth of a cent. A price of so many cents a million tokens is as many µ¢ a token.
+// Money of runs: integers in µ¢, a millionth of a cent. A price of n cents for a million tokens is n µ¢ for each token.
 
 const microcentsPerCent = 1_000_000;
 
-/** `cents` may have up to six decimals. */
+/** `cents` can have up to six decimals. */
 export const microcentsFromCents = (cents: number): number => Math.round(cents * microcentsPerCent);
 
-/** With fractions. */
+/** The result can have fractions. */
 export const centsFromMicrocents = (microcents: number): number => microcents / microcentsPerCent;

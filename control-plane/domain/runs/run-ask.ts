@@ -1,4 +1,4 @@
-// What a run is asked for with: the body of the request. Unknown fields are ignored, as where an agent is created.
+// The request body that starts a run. Unknown fields are ignored, as in the creation of an agent.
 import { keyedPath } from '@tollgate/proto/contract';
 import type { Checked } from '../refusal.ts';
 import { isObject, type JsonSchema, type Problem, problem } from '../shape.ts';

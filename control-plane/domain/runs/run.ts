@@ -1,5 +1,5 @@
-// A run as it is kept, and the states that it may take: running, and then for good one of completed, failed and cancelled. Which
-// of these it becomes is decided once, by whoever ends it first.
+// A run as it is stored, and its states: running, and then permanently one of completed, failed and cancelled. The
+// first process that ends the run decides which one.
 import { isInstant } from '../instant.ts';
 import { centsFromMicrocents } from './money.ts';
 
@@ -15,47 +15,50 @@ export interface RunRef {
 
 export const runKey = ({ workspaceId, id }: RunRef): string => `${workspaceId} ${id}`;
 
-/** Why a run must stop: somebody asked, or it is not running any more as far as the database knows. */
+/** Why a run must stop: its cancellation was requested, or the database records it as not running any more. */
 export type RunHalt = 'cancelled' | 'ended';
 
 export interface RunSummary {
   readonly id: string;
   readonly agentId: string;
-  /** The agent's when the run began. */
+  /** The agent's name when the run began. */
   readonly agentName: string;
   readonly model: string;
-  /** Of the caller that the root run began with; what it spends is theirs. */
+  /** The subject of the caller that started the root run. It pays for the run. */
   readonly sub: string;
-  /** From the root to this one. */
+  /** From the root to this run. */
   readonly lineage: readonly string[];
   readonly status: RunStatus;
-  /** As the API names it; null while it runs, and where it failed. */
+  /** The name in the API; null while the run is running, and if it failed. */
   readonly stopReason: string | null;
   readonly startedAt: Date;
   readonly endedAt: Date | null;
-  /** Somebody asked for its end; it may have come to another one since. */
+  /** When its end was requested. The run may have ended in another way since then. */
   readonly cancelRequestedAt: Date | null;
-  /** Of a run that goes on, or whose control plane died, as of its last round; null where it died before one. So are the three below. */
+  /**
+   * For a running run, or one whose control plane died: the value after its last round; null if it died before the
+   * first one. The same applies to the three fields below.
+   */
   readonly promptTokens: number | null;
   readonly completionTokens: number | null;
-  /** That were allowed. */
+  /** Only calls that were permitted. */
   readonly toolCalls: number | null;
-  /** In which it asked for tools. */
+  /** Rounds in which it asked for tools. */
   readonly rounds: number | null;
-  /** In µ¢, with what the runs below it cost. */
+  /** In µ¢, including the cost of the runs below it. */
   readonly spent: number;
 }
 
-/** How far a run has come. */
+/** The progress of a run. */
 export interface RunProgress {
   readonly rounds: number;
-  /** That were allowed. */
+  /** Only calls that were permitted. */
   readonly toolCalls: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
 
-/** The same with what was said so far, redacted as policy says. */
+/** The progress with the transcript so far, redacted as policy defines. */
 export interface ToldProgress extends RunProgress {
   /** JSON. */
   readonly transcript: unknown;
@@ -65,17 +68,17 @@ export interface Run extends RunSummary {
   readonly request: unknown;
   readonly output: string;
   readonly error: string | null;
-  /** JSON; of a run that goes on, or whose control plane died, as of its last round, and null before that. */
+  /** JSON. For a running run, or one whose control plane died: the state after its last round; null before that. */
   readonly transcript: unknown;
 }
 
-/** The error of a run that was left behind. */
+/** The error of an abandoned run. */
 export const died = 'the control plane that ran it has gone';
 
-/** And of one whose beginning or end its control plane could not record. */
+/** The error of a run whose begin or end its control plane could not record. */
 export const lost = 'the control plane that ran it could not record what became of it';
 
-/** Where a run stands in "newest first". */
+/** The position of a run in the order "newest first". */
 export interface RunPosition {
   readonly startedAt: Date;
   readonly id: string;
@@ -117,7 +120,7 @@ export function shownSummary({ lineage, startedAt, endedAt, ...run }: RunSummary
   };
 }
 
-/** And by itself. */
+/** A run as it is shown alone, with all details. */
 export const shownRun = ({ request, output, error, transcript, ...summary }: Run): Readonly<Record<string, unknown>> => ({
   ...shownSummary(summary),
   request,

@@ -1,4 +1,4 @@
-// What the scopes of a key say of the sidecars that it serves. Pure.
+// Derives from the scopes of a key which sidecars can use it. Pure.
 import { hasScope } from '@tollgate/proto/contract';
 
 export type Form = 'process' | 'library';
@@ -7,10 +7,10 @@ interface Scoped {
   readonly scopes: readonly string[];
 }
 
-/** A process decides for every caller, and holds the hashes of all keys; a library lives inside one agent. */
+/** A process decides for every caller, and holds the hashes of all keys. A library is part of one agent. */
 export const mayServe = ({ scopes }: Scoped, form: Form): boolean =>
   hasScope(scopes, form === 'process' ? 'sidecar.sync' : 'sidecar.library');
 
-/** The only subject that its sidecars may speak for; null: any. */
+/** The only subject for which its sidecars can act; null: any. */
 export const onlySubOf = ({ scopes, sub }: Scoped & { readonly sub: string }): string | null =>
   hasScope(scopes, 'sidecar.sync') || hasScope(scopes, 'govern.impersonate') ? null : sub;

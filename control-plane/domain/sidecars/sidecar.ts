@@ -1,19 +1,22 @@
-// A sidecar as the people who look after it see it, and what it may say of itself: all of it is its own word. Pure.
+// A sidecar as operators see it, and what it can report about itself. All of it is reported by the sidecar and not
+// verified. Pure.
 import { bounds, capabilitiesProblem, nameProblem, ownText, type RevisionName } from '@tollgate/proto/contract';
 import { isInstant } from '../instant.ts';
 
-/** How a sidecar says that it is. Counts are since its process began. */
+/** The status that a sidecar reports. Counts start with its process. */
 export interface SidecarStatus {
-  /** Records on disk that are not acknowledged. */
+  /** Unacknowledged records on disk. */
   readonly spoolRecords: number;
   readonly spoolBytes: number;
-  /** Since the oldest of them was written. */
+  /** The time since the oldest of them was written. */
   readonly spoolAgeMs: number;
-  /** Decisions whose entries could not be written: calls denied for it, or let go on where the workspace allows that. */
+  /**
+   * Decisions whose entries could not be written. Their calls were denied, or continued if the workspace permits that.
+   */
   readonly unrecorded: number;
-  /** Decisions made by a policy older than the outage rule allows. */
+  /** Decisions with a policy that is older than the outage rule permits. */
   readonly outageDecisions: number;
-  /** Spools that the control plane does not take, and what is unacknowledged in them. */
+  /** Spools that the control plane refuses, and their unacknowledged records. */
   readonly refusedSpools: number;
   readonly refusedRecords: number;
   readonly version: string;
@@ -25,7 +28,7 @@ export interface SidecarNack {
   readonly at: Date;
 }
 
-/** One start of a sidecar, on the stream that it was last known by. */
+/** One start of a sidecar, on its last known stream. */
 export interface SidecarSeen {
   readonly workspaceId: number;
   readonly keyId: string;
@@ -33,30 +36,32 @@ export interface SidecarSeen {
   readonly streamId: string;
   readonly sidecarId: string;
   readonly form: 'process' | 'library';
-  /** Which control plane it follows. */
+  /** The control plane to which it is connected. */
   readonly controlPlane: string;
   readonly connectedAt: Date;
-  /** Null: it is connected as far as that control plane knows. */
+  /** Null: it is connected, as far as that control plane knows. */
   readonly leftAt: Date | null;
-  /** What it holds, as it says. */
+  /** The revision that it reports as held. */
   readonly held: RevisionName | null;
   readonly lastNack: SidecarNack | null;
   readonly status: SidecarStatus | null;
-  /** As its hello named them. */
+  /** As in its hello. */
   readonly capabilities: readonly string[];
 }
 
-/** The same, from the database. */
+/** The same, as read from the database. */
 export interface ListedSidecar extends Omit<SidecarSeen, 'workspaceId' | 'streamId' | 'leftAt' | 'capabilities'> {
-  /** Capabilities that something in this database needs: rules that use them are sent to it as denials. */
+  /** Capabilities that this database needs and the sidecar lacks. Rules that use them are sent to it as denials. */
   readonly lacks: readonly string[];
   readonly connected: boolean;
   readonly lastSeen: Date;
-  /** Behind the newest revision; null where it holds nothing, or what this database never made. */
+  /**
+   * How far it is behind the newest revision; null if it holds nothing, or a revision that this database never made.
+   */
   readonly lag: { readonly revisions: number; readonly seconds: number } | null;
 }
 
-/** Where one stands in the list: those that are connected first, by name, of each name the latest first. */
+/** The position of a sidecar in the list: connected ones first, by name, and within a name the latest first. */
 export type SidecarPosition = Pick<ListedSidecar, 'connected' | 'sidecarId' | 'connectedAt' | 'bootId' | 'keyId'>;
 
 export const sidecarCursorOf = ({ connected, sidecarId, connectedAt, bootId, keyId }: SidecarPosition): string =>
@@ -70,9 +75,9 @@ export function parseSidecarCursor(text: string): SidecarPosition | null {
   return { connected: connected === '1', sidecarId, connectedAt: new Date(Number(ms)), bootId, keyId };
 }
 
-/** How often a control plane says of a sidecar that it is still there, and how long it is believed. */
+/** How often a control plane reports that a sidecar is still connected, and how long this report is valid. */
 export const presence = { refreshMs: 15_000, believedMs: 45_000 } as const;
-/** How many of those that have left are kept of a workspace, and for how long. */
+/** How many sidecars that have left are kept for each workspace, and for how long. */
 export const sidecarBounds = { left: 1_000, leftDays: 7 } as const;
 
 const idForm = /^[\w.:-]{1,100}$/;
@@ -84,7 +89,7 @@ export function helloProblem({ sidecarId, bootId, held, heldHash, capabilities }
   const unnamed = capabilitiesProblem(capabilities);
   if (unnamed !== null) return unnamed;
   if (!idForm.test(bootId)) return 'hello.boot_id must be 1 to 100 letters, digits and . _ : -';
-  // It is kept as long as the stream.
+  // The hash is held as long as the stream.
   if (heldHash.length !== 0 && heldHash.length !== hashBytes) return `hello.held_hash must be ${hashBytes} bytes, is ${heldHash.length}`;
   if (held == null) return null;
   if (!idForm.test(held.epoch)) return 'hello.held.epoch must be 1 to 100 letters, digits and . _ : -';
@@ -112,18 +117,18 @@ export function statusProblem(status: SidecarStatus): string | null {
 }
 
 const codeForm = /^[a-z_]{1,40}$/;
-/** The code of a refusal as it may be shown: a word, whatever the sidecar says. */
+/** The code of a refusal in a form that can be shown: a word, whatever the sidecar sends. */
 export const nackCodeOf = (code: string): string => (codeForm.test(code) ? code : 'other');
 const unseemly = /[\p{Cc}\p{Cf}\p{Cs}]/gu;
 
-/** A refusal in words that can be stored and shown. */
+/** A refusal with a message that can be stored and shown. */
 export const nackOf = (code: string, message: string, at: Date): SidecarNack => ({
   code: nackCodeOf(code),
   message: ownText(message.slice(0, bounds.nackMessageLength)).replaceAll(unseemly, '\uFFFD'),
   at,
 });
 
-/** Says no oftener than `bounds.statusMs` how it is; a few that were held up may come at once. */
+/** Whether it sends its status more often than every `bounds.statusMs`. A few delayed messages may arrive at once. */
 export const isTalkative = (statuses: number, elapsedMs: number): boolean => statuses > elapsedMs / bounds.statusMs + burst;
 
 const burst = 5;
@@ -132,8 +137,10 @@ export type Lag = '0' | '1' | '2-9' | '10+' | 'nothing';
 export const lags: readonly Lag[] = ['0', '1', '2-9', '10+', 'nothing'];
 
 /**
- * How far behind, as the metrics tell it. What is of another past is worth nothing: of another epoch, or newer than there is, as after
- * a backup was put back without `tollgate restore`; for a moment also where another control plane has told of more than is known here.
+ * How far a sidecar is behind, as the metrics show it. A revision from another history counts as nothing: one of
+ * another epoch, or one that is newer than the newest revision, for example after a backup was restored without
+ * `tollgate restore`. This can also happen for a moment if another control plane has sent a revision that is not known
+ * here yet.
  */
 export function lagOf(held: RevisionName | null, newest: RevisionName | null): Lag {
   if (held === null) return 'nothing';

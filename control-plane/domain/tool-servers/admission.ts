@@ -1,16 +1,19 @@
-// Which definitions of its tools a server is held to, where the workspace asks for that (`toolDefinitions: "pinned"`):
-// those that an owner or admin has admitted, by registering the server or by saying so afterwards.
+// The definitions that a server's tools must have if the workspace pins them (`toolDefinitions: "pinned"`): those that
+// an owner or admin has admitted, by registering the server or explicitly later.
 import { bounds } from '@tollgate/proto/contract';
 import type { Checked } from '../refusal.ts';
 import { isObject, list, type JsonSchema, type Problem, problem, record, text } from '../shape.ts';
 import { type DiscoveredTool, toolServerBounds } from './tool-server.ts';
 
-/** Digests by tool name without the server's, sorted. */
+/** Digests by tool name without the server's name, sorted. */
 export type Admitted = readonly (readonly [tool: string, digest: string])[];
 
 const byTool = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** All of them, as they are. What was discovered before digests were kept cannot be. */
+/**
+ * Admits all tools with their present definitions. Tools that were discovered before digests were stored cannot be
+ * admitted.
+ */
 export const admissionOf = (tools: readonly DiscoveredTool[]): Admitted =>
   tools.flatMap(({ name, digest }) => (digest === null ? [] : [[name, digest] as const])).toSorted(byTool);
 
@@ -27,10 +30,10 @@ const request = record(
   [],
 );
 
-/** What the API document says of it. */
+/** The schema in the API document. */
 export const admitSchema: JsonSchema = request.schema;
 
-/** The tools that shall be admitted, `<server>.<tool>`; null: all that were discovered. */
+/** The tools to admit, as `<server>.<tool>`; null: all discovered tools. */
 export function parseAdmission(body: unknown): Checked<readonly string[] | null> {
   const problems = request.check(body, '');
   if (problems.length > 0) return { problems };
@@ -38,7 +41,10 @@ export function parseAdmission(body: unknown): Checked<readonly string[] | null>
   return { value: Array.isArray(tools) ? tools.map(String) : null };
 }
 
-/** What is admitted once these are too; tools that the server has no more stay, as they may come back, unless all are meant. */
+/**
+ * The admitted definitions after this request. Tools that the server no longer has are kept, because they can return,
+ * except if all tools are admitted at once.
+ */
 export function admit(
   before: Admitted,
   server: { readonly name: string; readonly tools: readonly DiscoveredTool[] },

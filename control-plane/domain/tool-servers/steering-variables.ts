@@ -1,6 +1,6 @@
-// Variables by which a program that may be started is made to load other code, to run another program, to trust other
-// servers or to send what it says elsewhere. No such list is whole: a program of `TOLLGATE_TOOL_COMMANDS` is code that the
-// operator trusts with whatever else it is told.
+// Variables that can make a started program load other code, run another program, trust other servers or send its data
+// elsewhere. No such list is complete. A program of `TOLLGATE_TOOL_COMMANDS` is code that the operator trusts, whatever
+// other variables it receives.
 
 const groups = {
   'the loader and the C library':
@@ -22,5 +22,5 @@ const forms = Object.values(groups)
   .map((name) => name.replace('*', '.*'));
 const steering = new RegExp(`^(?:${forms.join('|')})$`);
 
-/** `name`: in capitals. */
+/** `name`: in capital letters. */
 export const isSteering = (name: string): boolean => steering.test(name);

@@ -1,4 +1,4 @@
-// What the definition of a tool server may say, as far as that can be told without asking the server.
+// Defines what a tool server's definition can contain, as far as it can be checked without the server.
 import {
   bounds,
   headerNameProblem,
@@ -13,11 +13,11 @@ import { isSteering } from './steering-variables.ts';
 import { described, either, entries, isObject, type JsonSchema, list, type Problem, problem, record, type Shape, text } from '../shape.ts';
 import { agentsServer, type Secrets, type Target, type ToolServerDefinition, toolServerBounds } from './tool-server.ts';
 
-/** What the operator allows. */
+/** The operator's settings. */
 export interface ToolServerRules {
-  /** Plain HTTP, and addresses that are not public. */
+  /** Permits plain HTTP and addresses that are not public. */
   readonly allowPrivate: boolean;
-  /** Programs that may be started. */
+  /** Programs that can be started. */
   readonly commands: readonly string[];
 }
 
@@ -26,7 +26,10 @@ function serverNameProblem(value: string): string | null {
   return value === agentsServer ? `is reserved: \`${agentsServer}.*\` are the agents that a run may hand tasks to` : null;
 }
 
-/** In one case, and no `_` first: what another system reads in any case, or a shell as a function, has no such name. */
+/**
+ * Capital letters only, and no leading `_`. This excludes names that other systems read in any case, and names that a
+ * shell reads as a function.
+ */
 const envName = /^[A-Z][A-Z0-9_]{0,99}$/;
 
 const storable = (value: string): string | null => (/[\0\p{Cs}]/u.test(value) ? 'must hold no NUL and no unpaired surrogate' : null);
@@ -93,10 +96,10 @@ const definitionOf = (rules: ToolServerRules): Shape =>
     ['name'],
   );
 
-/** What the API document says of a definition. */
+/** The schema of a definition in the API document. */
 export const toolServerSchema: JsonSchema = definitionOf({ allowPrivate: false, commands: [] }).schema;
 
-/** Why a server that was registered may not be asked now, or null: the operator may have changed what is allowed. */
+/** Why a registered server must not be called now, or null. The operator may have changed the permitted targets. */
 export function targetProblem(target: Target, rules: ToolServerRules): string | null {
   const [path, wrong] =
     target.kind === 'url'
@@ -105,7 +108,7 @@ export function targetProblem(target: Target, rules: ToolServerRules): string | 
   return wrong === null ? null : `${path} ${wrong}`;
 }
 
-/** Everything that can be said of a definition without asking its server. */
+/** All checks of a definition that are possible without the server. */
 export function checkToolServer(body: unknown, rules: ToolServerRules): Checked<ToolServerDefinition> {
   const problems = [...definitionOf(rules).check(body, ''), ...contradictions(body)];
   if (problems.length > 0 || !isObject(body)) return { problems };
@@ -124,7 +127,7 @@ function contradictions(body: unknown): readonly Problem[] {
   return twice === undefined ? [] : problem('headers', `names ${twice} twice`);
 }
 
-// What follows reads a body that has passed every check above.
+// The functions below read a body that has passed all checks above.
 
 function targetFrom({ url, headers, command }: Readonly<Record<string, unknown>>): Pick<ToolServerDefinition, 'target' | 'secrets'> {
   if (typeof url === 'string') {

@@ -1,19 +1,22 @@
-// Tool servers: MCP servers that a workspace's agents get tools from. What is known of one, and what it may say of its
-// tools. The values of its headers, or of its program's environment, are secrets: they are in `secrets` of a definition
-// and nowhere else.
+// Tool servers: MCP servers that provide tools to a workspace's agents. Defines what is stored of a server, and what it
+// can report about its tools. The values of its headers, or of its program's environment, are secrets. They are only in
+// `secrets` of a definition.
 import { type CompiledTarget, childPath, nameProblem, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
 import { cleanJson } from '../clean-json.ts';
 import { isObject, type JsonSchema, type Problem, problem } from '../shape.ts';
 
-/** The agents that a run may hand tasks to are called as the tools of a server of this name: no other one may have it. */
+/**
+ * The agents to which a run can delegate tasks are called as tools of a server with this name. No other server can have
+ * the name.
+ */
 export const agentsServer = 'agents';
 
 export const toolServerBounds = {
   serversInWorkspace: 100,
   tools: 1_000,
-  /** Of one tool's description and schemas, as JSON. */
+  /** One tool's description and schemas, as JSON. */
   toolBytes: 64 * 1024,
-  /** Of all tools of a server. */
+  /** All tools of a server. */
   toolsBytes: 1_048_576,
   secrets: 32,
   secretLength: 8_192,
@@ -23,12 +26,12 @@ export const toolServerBounds = {
   requiredScopes: 200,
 } as const;
 
-/** Where a server is, with the names of what it is sent besides. */
+/** The address of a server, with the names of the additional values that it is sent. */
 export type Target = CompiledTarget;
 
 export type Secrets = Readonly<Record<string, string>>;
 
-/** By tool name without the server's; tools that are not here require no scope. */
+/** By tool name without the server's name. A tool that is not listed requires no scope. */
 export type ToolScopes = readonly (readonly [tool: string, requiredScopes: readonly string[]])[];
 
 export interface ToolServerDefinition {
@@ -39,16 +42,19 @@ export interface ToolServerDefinition {
   readonly scopes: ToolScopes;
 }
 
-/** As its server describes it. */
+/** A tool as its server describes it. */
 export interface DiscoveredTool {
-  /** Without the server's. */
+  /** Without the server's name. */
   readonly name: string;
   readonly description: string;
   /** JSON Schema of type object. */
   readonly inputSchema: JsonSchema;
-  /** `toolDefinitionDigest` of all that the server says of it; null where it was discovered before digests were kept. */
+  /**
+   * `toolDefinitionDigest` of everything that the server reports about the tool; null if it was discovered before
+   * digests were stored.
+   */
   readonly digest: string | null;
-  /** What it promises of `structuredContent`; absent: nothing. */
+  /** The schema that it promises for `structuredContent`; absent: no promise. */
   readonly outputSchema?: JsonSchema;
 }
 
@@ -56,9 +62,9 @@ export interface RegisteredToolServer {
   readonly name: string;
   readonly target: Target;
   readonly scopes: ToolScopes;
-  /** Digests of the definitions that were admitted, by tool name without the server's, sorted. */
+  /** Digests of the admitted definitions, by tool name without the server's name, sorted. */
   readonly admitted: readonly (readonly [tool: string, digest: string])[];
-  /** That of the last write of it. */
+  /** The revision of its last write. */
   readonly revision: number;
   readonly discoveredAt: Date;
   readonly createdAt: Date;
@@ -68,18 +74,18 @@ export interface ToolServer extends RegisteredToolServer {
   readonly tools: readonly DiscoveredTool[];
 }
 
-/** As it is listed with others: a tool's schema is for who asks for this server. */
+/** A server as it is listed with others. A tool's schema is included only if this server is requested. */
 export interface ListedToolServer extends RegisteredToolServer {
   readonly tools: readonly Pick<DiscoveredTool, 'name' | 'description' | 'digest'>[];
 }
 
-/** Scopes that a definition asks for tools that its server does not have. */
+/** Scopes in a definition for tools that its server does not have. */
 export const undiscovered = ({ scopes }: Pick<ToolServerDefinition, 'scopes'>, tools: readonly DiscoveredTool[]): readonly Problem[] =>
   scopes
     .filter(([tool]) => !tools.some(({ name }) => name === tool))
     .flatMap(([tool]) => problem(childPath('tools', tool), 'is not a tool that the server has'));
 
-/** Tools as a server listed them, or what is wrong with them. */
+/** The tools that a server listed, or what is wrong with them. */
 export function checkTools(
   server: string,
   listed: readonly unknown[],
@@ -116,7 +122,8 @@ function toolFrom(value: unknown): DiscoveredTool | { readonly problem: string }
     return null;
   const promised = isObject(outputSchema) ? { outputSchema } : {};
   try {
-    // Of what the server said, and not of what can be stored of it: sidecars see the former.
+    // The digest is computed from what the server sent, not from the form that can be stored, because sidecars see what
+    // the server sent.
     return { name, description, inputSchema, ...promised, digest: toolDefinitionDigest(value) };
   } catch (error) {
     if (error instanceof NotJson) return { problem: error.message };

@@ -1,4 +1,5 @@
-// Whom a key or a session's cookie stands for. Asked anew for every request, so that what was revoked is dead at once.
+// Finds the actor of a key or of a session cookie. It queries the database for each request, so a revocation takes
+// effect immediately.
 import { hashKey, parseKey } from '@tollgate/proto/contract';
 import type { Actor } from '../../domain/access/actor.ts';
 import { forbidden, unauthenticated } from '../../domain/refusal.ts';
@@ -8,12 +9,12 @@ import type { Deps } from '../operation.ts';
 
 type Asking = Pick<Deps, 'pool' | 'clock'>;
 
-/** What a request shows of who sent it, each as it came. */
+/** The credentials that a request carries, each unchanged. */
 export interface Shown {
   readonly authorization: string | undefined;
   /** The session's token. */
   readonly cookie: string | undefined;
-  /** Of the header `X-CSRF-Token`. */
+  /** The value of the header `X-CSRF-Token`. */
   readonly csrf: string | undefined;
   readonly method: string;
 }
@@ -21,18 +22,21 @@ export interface Shown {
 const bearer = /^Bearer +(\S+) *$/i;
 const changesNothing: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** By key or by cookie; a request with an Authorization header never stands on its cookie. */
+/** Authenticates by key or by cookie. A request with an Authorization header never uses its cookie. */
 export async function authenticateRequest(deps: Asking, { authorization, cookie, csrf, method }: Shown): Promise<Actor> {
   if (authorization !== undefined || cookie === undefined) return authenticate(deps, authorization);
   const actor = isToken(cookie) ? await actorOf(deps, 'session', hashToken(cookie)) : null;
   if (actor === null) throw unauthenticated('the session is unknown or has ended; sign in again');
-  // A browser sends the cookie for any page; only one of ours can read what belongs into the header.
+  // A browser sends the cookie for any page. Only our own pages can read the value for the header.
   if (!changesNothing.has(method) && !isCsrfOf(cookie, csrf ?? ''))
     throw forbidden('a change by cookie needs the header X-CSRF-Token: `csrf` of GET /{workspace}/admin/session');
   return actor;
 }
 
-/** By key only. `authorization`: the header as it came. Throws `unauthenticated`, never saying which of the reasons it was. */
+/**
+ * Authenticates by key only. `authorization` is the unchanged header. Throws `unauthenticated`, which never says which
+ * of the reasons applies.
+ */
 export async function authenticate(deps: Asking, authorization: string | undefined): Promise<Actor> {
   const key = bearer.exec(authorization ?? '')?.[1];
   if (key === undefined) throw unauthenticated('a workspace API key is needed: Authorization: Bearer gsk_<workspace>_<random>');
@@ -41,7 +45,7 @@ export async function authenticate(deps: Asking, authorization: string | undefin
   return actor;
 }
 
-/** Null for whatever is not a key of a workspace at this moment. */
+/** Null if the text is not a valid key of a workspace at this moment. */
 async function actorOfKey(deps: Asking, key: string): Promise<Actor | null> {
   const parsed = parseKey(key);
   if (parsed === null) return null;
@@ -52,7 +56,10 @@ async function actorOfKey(deps: Asking, key: string): Promise<Actor | null> {
 const actorOf = ({ pool, clock }: Asking, kind: Actor['credential']['kind'], hash: string): Promise<Actor | null> =>
   findActor(pool, { kind, hash }, clock());
 
-/** Who was recognised before, as they are now: for what stays open. Null where what they showed stands no more. */
+/**
+ * Reads the current state of an actor that was authenticated before. Used for connections that stay open. Null if its
+ * credential is no longer valid.
+ */
 export const stillStands = ({ pool, clock }: Asking, { credential }: Actor): Promise<Actor | null> => findActor(pool, credential, clock());
 
 /** The slug in a path must be that of the key or session. */

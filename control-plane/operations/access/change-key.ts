@@ -1,4 +1,5 @@
-// Revokes, rotates and narrows keys; sessions that stand on one end with its secret. Keys that stand on an owner are for owners.
+// Revokes, rotates and narrows keys. Sessions that were opened with a key end when its secret ends. Only owners can
+// change keys that belong to an owner.
 import { hasScope, type Scope } from '@tollgate/proto/contract';
 import { isAtMost } from '../../domain/access/access.ts';
 import { type ApiKey, isId, makeSecret } from '../../domain/access/key.ts';
@@ -24,12 +25,12 @@ export const revokeKey = writeOperation('key.revoke', async (write, id: string) 
   return { result: {}, target: `key/${id}` };
 });
 
-/** A new secret for the same key; the old one stops at once. */
+/** Gives the key a new secret. The old secret stops working immediately. */
 export const rotateKey = writeOperation('key.rotate', async (write, id: string) => {
   const { client, deps, actor, workspaceId, now } = write;
   const key = await touchable(write, id);
   if (key.expiresAt !== null && key.expiresAt <= now) throw conflict('the key has expired, and so would its new secret; issue another key');
-  // Whoever rotates a key holds it afterwards.
+  // The member that rotates a key holds it afterwards.
   requireScopes(actor, key.scopes);
   requireBounds(actor, key);
   const secret = makeSecret(deps.random, actor.slug);
@@ -43,7 +44,10 @@ export interface Narrowing {
   readonly scopes: readonly Scope[];
 }
 
-/** Takes scopes away from a key, whose secret stays. What it gives to nobody needs no scope of who asks. */
+/**
+ * Removes scopes from a key. The secret does not change. The caller does not need these scopes, because narrowing gives
+ * no permission to anyone.
+ */
 export const narrowKey = writeOperation('key.narrow', async (write, { id, scopes }: Narrowing) => {
   const key = await touchable(write, id);
   const wider = scopes.find((scope) => !hasScope(key.scopes, scope));

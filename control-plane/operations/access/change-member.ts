@@ -1,6 +1,7 @@
-// Changes and removes members. A workspace always keeps an owner, and only owners touch owners. Who raises a role or
-// changes an e-mail has all that the member could have afterwards (`requireMembership`); no key that somebody below made
-// for the member rises along, and no session that an e-mail may have opened outlives it.
+// Changes and removes members. A workspace always keeps an owner, and only owners can change owners. An actor that
+// raises a role or changes an e-mail must have all permissions that the member could have afterwards
+// (`requireMembership`). Keys for the member that were made by a member of a lower role are revoked when the role
+// rises. A session that was possibly opened through an e-mail ends when the e-mail changes.
 import { documentKey, type Part, parts, type Role } from '@tollgate/proto/contract';
 import { isAtMost } from '../../domain/access/access.ts';
 import { checkEmail, type Member } from '../../domain/access/member.ts';
@@ -53,8 +54,9 @@ async function dropKeysFromBelow({ client, workspaceId, now }: Write, uid: strin
 }
 
 /**
- * Their sessions, the keys that act as them or that they made, for whomever, and both parts of their policy go with them:
- * they may know the secrets of what they made, and the next holder of the uid inherits nothing.
+ * Removes the member together with the member's sessions, the keys that act as the member, the keys that the member
+ * made for anyone, and both parts of the member's policy. A member can know the secrets of the keys that they made, and
+ * the next member with this uid must inherit nothing.
  */
 export const removeMember = writeOperation('member.remove', async (write, uid: string) => {
   const { client, workspaceId, now } = write;

@@ -1,5 +1,6 @@
-// Issues a key. Nobody gives what they lack: its scopes are among the issuer's, its pins and its expiry are within the
-// issuer's, and the member behind it is at most of the issuer's role.
+// Issues a key. An actor cannot give permissions that it lacks: the key's scopes are among the issuer's scopes, its
+// pins and expiry are within the issuer's, and the role of the member behind the key is not higher than the issuer's
+// role.
 import type { Scope, Tier } from '@tollgate/proto/contract';
 import { isAtMost, lackingScope } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
@@ -13,7 +14,7 @@ import { type Write, writeOperation } from '../operation.ts';
 export interface NewKey {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Makes it a personal key of that member. */
+  /** Makes the key a personal key of that member. */
   readonly uid?: string | undefined;
   readonly tier?: Tier | undefined;
   readonly agent?: string | undefined;

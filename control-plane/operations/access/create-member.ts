@@ -1,4 +1,4 @@
-// Adds a member. The one who adds them has all that they could: `requireMembership`.
+// Adds a member. The actor must have all permissions that the new member could have: `requireMembership`.
 import type { Role } from '@tollgate/proto/contract';
 import { checkEmail, checkUid } from '../../domain/access/member.ts';
 import { conflict, refuseIfAny } from '../../domain/refusal.ts';

@@ -3,7 +3,7 @@ import { badRequest } from '../../domain/refusal.ts';
 import { deleteSession } from '../../store/sessions.ts';
 import type { Deps } from '../operation.ts';
 
-/** Its cookie is worth nothing from now on. */
+/** The session's cookie is not valid any more after this call. */
 export async function endSession({ pool }: Pick<Deps, 'pool'>, { credential }: Actor): Promise<void> {
   if (credential.kind !== 'session') throw badRequest('a key is no session: send the cookie alone, or revoke the key');
   await deleteSession(pool, credential.hash);

@@ -1,6 +1,6 @@
-// Nobody gives what they lack, and a member may be given keys, and recognised by an issuer for their e-mail: who makes
-// somebody a member, raises a role or says whose e-mail it is gives all that a session of that member may. Whether an issuer
-// is configured now is not asked: one may be tomorrow.
+// An actor cannot give permissions that it lacks. A member can receive keys, and an issuer can recognise the member by
+// e-mail. Therefore an actor that adds a member, raises a role or sets an e-mail gives all permissions that a session
+// of that member can have. The check applies even if no issuer is configured now, because one can be configured later.
 import type { Role } from '@tollgate/proto/contract';
 import { isAtMost, lackingScope, scopesOfMember } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
@@ -15,7 +15,7 @@ export function requireRole({ role }: Actor, given: Role): void {
   if (!isAtMost(given, role)) throw forbidden(`an ${role} cannot make an ${given}`);
 }
 
-/** Throws `forbidden`, in words that name what the giver lacks. */
+/** Throws `forbidden` with a message that names what the giver lacks. */
 export function requireMembership(actor: Actor, given: Role): void {
   requireRole(actor, given);
   const { kind } = actor.credential;
@@ -25,7 +25,10 @@ export function requireMembership(actor: Actor, given: Role): void {
   if (broken !== null) throw forbidden(`this ${kind} cannot give a member what is outside ${broken}`);
 }
 
-/** Of two members with one e-mail an issuer could not say which signs in. `uid`: whose it shall be. */
+/**
+ * If two members had one e-mail, an issuer could not decide which of them signs in. `uid` is the member that is to have
+ * the e-mail.
+ */
 export async function requireOwnEmail({ client, workspaceId }: Write, uid: string, email: string): Promise<void> {
   if (await isEmailTaken(client, workspaceId, uid, email)) throw conflict('another member has that e-mail already');
 }

@@ -1,5 +1,5 @@
-// Begins console sessions, on a key or on a member. What is opened while its key is revoked or its member removed either
-// waits for that, and is refused, or is ended by it.
+// Opens console sessions, for a key or for a member. If the key is revoked or the member is removed at the same time,
+// the opening either waits for that and is refused, or the new session is ended by it.
 import type pg from 'pg';
 import type { Actor } from '../../domain/access/actor.ts';
 import { makeId } from '../../domain/access/key.ts';
@@ -13,13 +13,13 @@ import type { Deps } from '../operation.ts';
 type SessionDeps = Pick<Deps, 'pool' | 'clock' | 'random'>;
 
 export interface OpenSession {
-  /** For the cookie; nobody else learns it. */
+  /** For the cookie. No other component receives it. */
   readonly token: string;
   readonly csrf: string;
   readonly expiresAt: Date;
 }
 
-/** It has the key's scopes, pins and role, and ends with it. */
+/** The session has the key's scopes, pins and role, and ends with the key. */
 export function openSession(
   deps: SessionDeps,
   { credential, keyId, workspaceId }: Pick<Actor, 'credential' | 'keyId' | 'workspaceId'>,
@@ -31,7 +31,7 @@ export function openSession(
   });
 }
 
-/** In the caller's transaction. */
+/** Runs in the caller's transaction. */
 export async function insertFresh(
   { clock, random }: SessionDeps,
   client: pg.PoolClient,

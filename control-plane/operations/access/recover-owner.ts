@@ -1,5 +1,6 @@
-// A key of all scopes for an owner of a workspace, made without anybody's key: asked for on the command line by who can write to the
-// database, no part of the API. An admin event says that it was made, and control planes that run hear of it as of any write.
+// Creates a key with all scopes for an owner of a workspace, without a key of a member. A person who can write to the
+// database asks for it on the command line; it is not part of the API. An admin event records it, and running control
+// planes are notified as of any other write.
 import { makeId, makeSecret, ownersKey } from '../../domain/access/key.ts';
 import { hasTable } from '../../store/deployment.ts';
 import { insertEvents } from '../../store/events.ts';
@@ -12,15 +13,15 @@ import type { Deps } from '../operation.ts';
 
 export type Recovered =
   | { readonly kind: 'recovered'; readonly id: string; readonly uid: string; readonly key: string }
-  /** Why nothing was done. */
+  /** Nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 const refused = (reason: string): Recovered => ({ kind: 'refused', reason });
 
-/** Who is named in the event: no member's key did it. */
+/** The subject in the event, because no member's key made the change. */
 const operator = 'operator';
 
-/** The owner that was first. */
+/** Creates the key for the oldest owner. */
 export async function recoverOwner(
   { pool, random, clock }: Pick<Deps, 'pool' | 'random' | 'clock'>,
   workspace: string,

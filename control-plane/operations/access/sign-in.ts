@@ -1,5 +1,5 @@
-// Signing in with an issuer: off to it, and back. Nothing is provisioned: who comes back is a member already, or nobody.
-// An attempt is taken once, by the browser that made it.
+// Signs in with an issuer: sends the browser to the issuer, and handles its return. It does not create members: the
+// identity must be that of an existing member. An attempt can be used once, and only by the browser that started it.
 import { AppError } from '@tollgate/proto/contract';
 import { badRequest, forbidden, notFound } from '../../domain/refusal.ts';
 import { hashToken, isToken } from '../../domain/access/session.ts';
@@ -12,11 +12,14 @@ import { insertFresh, type OpenSession } from './open-session.ts';
 import type { Deps } from '../operation.ts';
 
 interface SignInDeps extends Pick<Deps, 'pool' | 'clock' | 'random'> {
-  /** Null while none is configured. */
+  /** Null if no issuer is configured. */
   readonly issuer: Issuer | null;
 }
 
-/** Where the browser goes, and what it keeps in a cookie. The same for a workspace that is none. */
+/**
+ * Returns the URL for the browser and the value for its cookie. The answer has the same form for a workspace that does
+ * not exist.
+ */
 export async function beginSignIn(
   deps: SignInDeps,
   { workspace, returnTo }: { readonly workspace: string; readonly returnTo: string },
@@ -25,7 +28,8 @@ export async function beginSignIn(
   if (!isLocalPath(returnTo)) throw badRequest('return must be a path on this server: one / first, then printable ASCII without \\');
   const secrets = makeSecrets(deps.random);
   const url = await issuer.authorizationUrl(secrets);
-  // Nobody comes back from a workspace that is none: what a stranger chose as the way is not kept.
+  // A sign-in to a workspace that does not exist cannot succeed. The path that an unknown caller chose is therefore not
+  // stored.
   const known = (await findWorkspaceId(deps.pool, workspace)) !== null;
   const expiresAt = new Date(deps.clock().getTime() + signInMs);
   await insertSignIn(deps.pool, signInOf(secrets, { workspace, returnTo: known ? returnTo : '/', expiresAt }));
@@ -38,7 +42,7 @@ interface SignedIn extends OpenSession {
   readonly uid: string;
 }
 
-/** `answer`: the query with which the browser came back; `browser`: what its cookie keeps. */
+/** `answer` is the query with which the browser returned. `browser` is the value of its cookie. */
 export async function finishSignIn(deps: SignInDeps, answer: URLSearchParams, browser: string | undefined): Promise<SignedIn> {
   const issuer = requireIssuer(deps);
   const [state = '', ...more] = answer.getAll('state');
@@ -59,9 +63,10 @@ function openSessionOf(
 ): Promise<{ readonly uid: string; readonly session: OpenSession }> {
   return inTransaction(deps.pool, async (client) => {
     const workspaceId = await findWorkspaceId(client, slug);
-    // Where `sub` is one member's uid and the e-mail another's, one of them would get the other's session: neither does.
+    // If `sub` is the uid of one member and the e-mail belongs to another, one of them would get the other's session.
+    // In this case neither gets a session.
     const [member, ...more] = workspaceId === null ? [] : await findMembersOf(client, workspaceId, identity);
-    // The same words whether there is such a workspace or not.
+    // The message is the same whether the workspace exists or not.
     if (workspaceId === null || member === undefined || more.length > 0)
       throw forbidden('not exactly one member of this workspace is whom you signed in as; ask an owner or admin to make you one');
     const { uid } = member;
@@ -76,7 +81,10 @@ function requireIssuer({ issuer }: SignInDeps): Issuer {
 
 const issuersFault: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable']);
 
-/** What the issuer says instead of a code; only words that are of the protocol's form are said again. */
+/**
+ * Handles the error that the issuer sends instead of a code. The error is repeated only if it has the form that the
+ * protocol defines.
+ */
 function refuseIfRefused(error: string | null): void {
   if (error === null) return;
   const said = /^[a-z_]{1,64}$/.test(error) ? error : 'an error of its own';

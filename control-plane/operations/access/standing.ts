@@ -1,5 +1,5 @@
-// For answers that go on: whether who asked may still have them. A revoked key, an ended session, a member who left or
-// lost the role is felt within `recheckMs` and a query.
+// For long answers: checks whether the caller may still receive them. A revoked key, an ended session, a removed member
+// or a lost role takes effect within `recheckMs` and the time of one query.
 import { type Action, requireAccess } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { unauthenticated } from '../../domain/refusal.ts';
@@ -8,7 +8,7 @@ import type { Deps } from '../operation.ts';
 
 export const recheckMs = 2_000;
 
-/** To be asked before each item; throws the refusal. Costs nothing until the last look is `everyMs` old. */
+/** Call this before each item. It throws the refusal. It does no query until the last check is `everyMs` old. */
 export function createStanding(deps: Pick<Deps, 'pool' | 'clock'>, asker: Actor, action: Action, everyMs = recheckMs): () => Promise<void> {
   let lookedAt = performance.now();
   return async () => {

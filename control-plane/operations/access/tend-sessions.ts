@@ -1,4 +1,5 @@
-// A chore of every control plane: what has expired is worth nothing already, and goes. Safe to run twice at once.
+// Periodic job of every control plane: deletes expired sessions and sign-ins, which are already invalid. Safe when two
+// processes run it at the same time.
 import { deleteExpiredSessions } from '../../store/sessions.ts';
 import { deleteExpiredSignIns } from '../../store/sign-ins.ts';
 import type { Deps } from '../operation.ts';

@@ -1,4 +1,4 @@
 import { readOperation } from '../operation.ts';
 
-/** The catalogue with the prices of this moment; the same for every workspace. */
+/** The catalogue with current prices. It is the same for every workspace. */
 export const listModels = readOperation('agent.read', async ({ catalogue, clock }) => catalogue.list(clock()));

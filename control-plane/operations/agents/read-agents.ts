@@ -5,7 +5,7 @@ import { findAgent, listAgents as listStored } from '../../store/agents.ts';
 import type { Queryable } from '../../store/transaction.ts';
 import { readOperation } from '../operation.ts';
 
-/** Throws `not_found`, in one text for an id of another workspace and for one that never was. */
+/** Throws `not_found`. The message is the same for an id of another workspace and for an id that never existed. */
 export async function requireAgent(db: Queryable, workspaceId: number, id: string): Promise<Agent> {
   const agent = isId(id) ? await findAgent(db, workspaceId, id) : null;
   if (agent === null) throw notFound('there is no such agent');

@@ -1,4 +1,4 @@
-// A member gives an agent no more than the workspace lets members give.
+// A member cannot set fields of an agent above what the workspace permits to members.
 import { isLead } from '../../domain/access/access.ts';
 import type { AgentFields } from '../../domain/agents/agent.ts';
 import { aboveCeiling } from '../../domain/agents/ceiling.ts';
@@ -6,7 +6,7 @@ import { looser } from '../../domain/refusal.ts';
 import { readDocument } from '../../store/policies.ts';
 import type { Write } from '../operation.ts';
 
-/** Throws `forbidden` with each field that is too much and what it may be. `before`: null for a new agent. */
+/** Throws `forbidden` with each field that is too high and its maximum. `before`: null for a new agent. */
 export async function requireCeiling(
   { client, workspaceId, actor }: Pick<Write, 'client' | 'workspaceId' | 'actor'>,
   before: AgentFields | null,

@@ -1,4 +1,5 @@
-// The agents of a workspace have a number and a size together. Asked after a write, in its transaction: what is refused is undone.
+// Limits the number of agents of a workspace and their total size. The check runs after a write, in its transaction, so
+// a refusal rolls the write back.
 import { agentBounds, type AgentFields } from '../../domain/agents/agent.ts';
 import { conflict } from '../../domain/refusal.ts';
 import { measureAgents } from '../../store/agents.ts';
@@ -7,9 +8,9 @@ import type { Write } from '../operation.ts';
 const { inWorkspace, bytesInWorkspace } = agentBounds;
 
 /**
- * Throws `conflict` where the write made them too many or too large. A change that makes its agent no larger always passes: a workspace
- * that holds more than it may, since it was written by an older version, can be brought back within its bounds. `before`: null for a
- * new agent.
+ * Throws `conflict` if the write makes the agents too many or too large. A change that does not make its agent larger
+ * always passes. A workspace that is above its bounds, because an older version wrote it, can therefore be reduced
+ * again. `before`: null for a new agent.
  */
 export async function requireRoom(
   { client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>,
@@ -28,6 +29,6 @@ export async function requireRoom(
   }
 }
 
-/** Of what `measureAgents` measures, and no cap or switch: those can be set wherever the agent was written. */
+/** Measures the same fields as `measureAgents`. Caps and switches are not included, so they can always be changed. */
 const sizeOf = ({ name, model, systemPrompt, description, icon, enabledTools, scopes }: AgentFields): number =>
   Buffer.byteLength(JSON.stringify([name, model, systemPrompt, description, icon, enabledTools, scopes]));

@@ -1,7 +1,7 @@
-// PUT writes what is there and ignores what it does not know; PATCH is the validated path. `suspended` is the brake of
-// owners and admins: a member may send it back as it is, and neither pulls nor releases it. What else a member may give
-// an agent, `domain/agents/ceiling.ts` says. A change to what the agent has already leaves no event, no revision and no
-// new `updatedAt`: events stay for good, and any member may write agents.
+// PUT writes the known fields and ignores unknown ones. PATCH is the validated path. Only owners and admins can change
+// `suspended`; a member may send it back unchanged. `domain/agents/ceiling.ts` defines which other values a member can
+// set. A change to values that the agent already has leaves no event, no revision and no new `updatedAt`, because
+// events are permanent and any member can write agents.
 import { type Action, isLead } from '../../domain/access/access.ts';
 import type { Actor } from '../../domain/access/actor.ts';
 import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../../domain/agents/agent.ts';
@@ -32,7 +32,7 @@ const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<
     return { result: {}, target, detail: { fields: Object.keys(fields) } };
   });
 
-/** As JSON, in which `-0` is `0`: so it is stored. */
+/** Compares as JSON, in which `-0` is `0`, because that is the stored form. */
 const isSame = (before: Agent, after: Agent): boolean => JSON.stringify(before) === JSON.stringify(after);
 
 function requireBrake(actor: Actor, before: Agent, { suspended = before.suspended }: Partial<AgentFields>): void {

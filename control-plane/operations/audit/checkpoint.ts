@@ -1,5 +1,6 @@
-// Checkpoints of a log: made whenever they are asked for, and by a chore where something is new. One is refused where the
-// log does not go on from those before, as one that was rolled back: nothing of ours makes it shrink or change.
+// Makes checkpoints of a log: on each request, and in a periodic job if there are new items. A checkpoint is refused if
+// the log does not continue from the earlier ones, for example after a rollback. Our own code never shrinks or changes
+// the log.
 import { type Checkpoint, logKeyText, signedNote } from '../../chain/checkpoint.ts';
 import { conflict, notFound } from '../../domain/refusal.ts';
 import { findCheckpoint, findStray, listKeys, listUnsigned, openLog, type StoredLog, writeCheckpoint } from '../../store/audit-chain.ts';
@@ -18,7 +19,7 @@ export interface SignedLog {
   readonly note: string;
 }
 
-/** Of everything that has come in by now. */
+/** Signs everything that has arrived so far. */
 export async function signLog({ pool, clock, notary }: SigningDeps, workspaceId: number): Promise<SignedLog> {
   const log = await openLog(pool, workspaceId);
   const { origin, ingest: size, chain } = log;
@@ -29,7 +30,7 @@ export async function signLog({ pool, clock, notary }: SigningDeps, workspaceId:
   const checkpoint = { origin, size, chain, madeAt: madeAt.toISOString(), retentionDays: notary.retentionDays };
   const note = signedNote(checkpoint, notary.publicKey, notary.sign);
   const newest = await findCheckpoint(pool, workspaceId);
-  // Another control plane may have signed more since this log was read.
+  // Another control plane may have signed a larger log since this log was read.
   const isBehind = newest !== null && newest.size > size && newest.size > (await openLog(pool, workspaceId)).ingest;
   if (isBehind || !(await writeCheckpoint(pool, workspaceId, { size, chain, madeAt, note }, notary.publicKey)))
     throw conflict(
@@ -43,7 +44,7 @@ export const makeCheckpoint = effectOperation('audit.read', async (deps, { works
   return shownCheckpoint(checkpoint.size, note);
 });
 
-/** One that was made before, of exactly so many items. */
+/** Reads an earlier checkpoint of exactly `size` items. `size`: null for the newest one. */
 export const readCheckpoint = effectOperation('audit.read', async ({ pool }, { workspaceId }, size: string | null) => {
   const wanted = size === null ? null : sizeFrom('size', size);
   const found = await findCheckpoint(pool, workspaceId, wanted ?? undefined);
@@ -54,7 +55,7 @@ export const readCheckpoint = effectOperation('audit.read', async ({ pool }, { w
 
 const shownCheckpoint = (size: number, note: string) => ({ size, checkpoint: note });
 
-/** By which this log's checkpoints may be signed. */
+/** The keys that can sign checkpoints of this log. */
 export const listLogKeys = effectOperation('audit.read', async ({ pool, clock, notary }, { workspaceId }, _input: null) => {
   const { origin } = await openLog(pool, workspaceId);
   const stored = await listKeys(pool);
@@ -67,10 +68,10 @@ interface TendDeps extends SigningDeps {
   readonly log: { error(fields: object, message: string): void };
 }
 
-/** A chore of every control plane, each minute. Safe to run twice at once. */
+/** Periodic job of every control plane, each minute. Safe when two processes run it at the same time. */
 export async function tendCheckpoints(deps: TendDeps): Promise<void> {
   for (const workspaceId of await listUnsigned(deps.pool)) {
-    // One workspace's log must not keep the others from theirs.
+    // A failure in the log of one workspace must not stop the others.
     await signLog(deps, workspaceId).catch((error: unknown) =>
       deps.log.error({ ...loggable(error), workspaceId }, 'no checkpoint was made'),
     );

@@ -1,6 +1,6 @@
-// The whole log, or the part that is asked for, up to its newest entry at the moment of the request. Read page by page,
-// so that no transaction stays open while a client takes its time. It ends only when it is complete: whatever comes
-// between is thrown, and cuts the answer.
+// Exports the whole log, or the requested part, up to the newest entry at the time of the request. It reads page by
+// page, so that no transaction stays open while a client is slow. The stream ends normally only when it is complete.
+// Any problem is thrown and cuts the answer.
 import type { Actor } from '../../domain/access/actor.ts';
 import { type ExportQuery, parseExportQuery } from '../../domain/audit/audit-query.ts';
 import { accepted } from '../../domain/refusal.ts';
@@ -10,7 +10,7 @@ import { createStanding } from '../access/standing.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** In the order in which entries came in, oldest first. */
+/** In the order in which entries arrived, oldest first. */
 export const exportAudit = readOperation('audit.read', async (deps, actor, parameters: Readonly<Record<string, unknown>>, { signal }) => {
   const query = accepted(parseExportQuery(parameters));
   const upTo = await readHead(deps.pool, actor.workspaceId);
@@ -33,7 +33,7 @@ async function* entriesUpTo(upTo: number, { deps, actor, query, signal }: Export
       signal?.throwIfAborted();
       yield entry;
     }
-    // Also where the filters let nothing through.
+    // This check also runs when the filters match no entry of the page.
     await requireStanding();
     signal?.throwIfAborted();
     after = reached;

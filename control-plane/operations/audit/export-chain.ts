@@ -1,6 +1,6 @@
-// The log as its chain, up to a checkpoint of this moment that ends it: whoever has it can check it offline, and needs of
-// us nothing more. Values are made from the digests that entries came in with, so an entry that was changed in the
-// database since does not fit its own line. Read page by page, as the export of entries is.
+// Exports the log as its chain. The last line is a checkpoint that is made now. The export can be verified offline,
+// without this system. Chain values are computed from the digests that entries had on arrival, so an entry that was
+// changed later in the database does not match its own line. It reads page by page, as the export of entries does.
 import { AppError } from '@tollgate/proto/contract';
 import { canonicalOf } from '../../chain/canonical.ts';
 import { checkpointLine, entryLine, format, gapLine, headingLine, retiredLine } from '../../chain/lines.ts';
@@ -13,11 +13,11 @@ import { createStanding } from '../access/standing.ts';
 import { type SignedLog, signLog } from './checkpoint.ts';
 import { sizeFrom } from './size.ts';
 
-/** Where an export begins. */
+/** The start of an export. */
 interface Base {
   readonly size: number;
   readonly chain: string;
-  /** The checkpoint there, where everything before is out of retention; otherwise empty. */
+  /** The checkpoint at that point if everything before it is out of retention; otherwise empty. */
   readonly checkpoint: string;
 }
 
@@ -28,7 +28,10 @@ interface Export {
   readonly signal: AbortSignal | undefined;
 }
 
-/** `after`: the size of a checkpoint that the asker has; null: all that is kept. Lines without their ends. */
+/**
+ * `after` is the size of a checkpoint that the caller has; null: export everything that is kept. The lines have no line
+ * ending.
+ */
 export const exportChain = effectOperation('audit.read', async (deps, actor, after: string | null, { signal }) => {
   const asked = after === null ? 0 : sizeFrom('after', after);
   const signed = await signLog(deps, actor.workspaceId);
@@ -38,7 +41,7 @@ export const exportChain = effectOperation('audit.read', async (deps, actor, aft
   return linesOf(given, await readBase(given, asked));
 });
 
-/** What is asked for may be out of retention, or before the chain: then it begins where the log does. */
+/** The requested start can be out of retention or before the chain. Then the export begins where the log begins. */
 async function readBase({ deps, actor, signed: { log } }: Export, asked: number): Promise<Base> {
   const { keptAfter, beginsAfter, origin } = log;
   const size = Math.max(asked, keptAfter);
@@ -51,7 +54,7 @@ async function readBase({ deps, actor, signed: { log } }: Export, asked: number)
   return rollTo(size, { size: nearest.size, chain: nearest.chain, checkpoint: isBeginning ? nearest.note : '' }, deps, actor);
 }
 
-/** From a checkpoint on to the place asked for, which need not have one. */
+/** Computes the chain value from a checkpoint up to the requested size, which need not have a checkpoint. */
 async function rollTo(size: number, from: Base, { readingPool }: Deps, { workspaceId }: Actor): Promise<Base> {
   let { size: at, chain } = from;
   while (at < size) {
@@ -72,7 +75,7 @@ async function* linesOf({ deps, actor, signed, signal }: Export, base: Base): As
     for (const item of items) {
       await requireStanding();
       signal?.throwIfAborted();
-      // What somebody took out of the database is missing here, and whoever checks the export sees where.
+      // An item that was removed from the database is missing here. A check of the export shows its place.
       if (item.ingest !== at + 1) await requireKept(deps, actor, at + 1);
       chain = valueAfter(chain, item);
       at = item.ingest;
@@ -85,7 +88,7 @@ async function* linesOf({ deps, actor, signed, signal }: Export, base: Base): As
   yield checkpointLine(note);
 }
 
-/** Retention that went on meanwhile is nobody's tampering. */
+/** An item that went out of retention during the export is not a sign of tampering. */
 async function requireKept({ pool }: Deps, { workspaceId }: Actor, ingest: number): Promise<void> {
   const { keptAfter }: StoredLog = await openLog(pool, workspaceId);
   if (ingest > keptAfter) return;

@@ -1,6 +1,6 @@
-// Takes in batches of sidecars' spools: offsets, rows and the chain's new value in one transaction, so that whatever is
-// delivered twice is there once. What is acknowledged is committed. A commit costs as much for one batch as for many:
-// those of a workspace that come while one is under way are committed together.
+// Stores batches of the sidecars' spools. Offsets, rows and the new chain value are written in one transaction, so that
+// a record that is delivered twice is stored once. An acknowledged record is committed. A commit costs the same for one
+// batch as for many. Therefore batches of a workspace that arrive during a commit are committed together.
 import { bounds } from '@tollgate/proto/contract';
 import type { AuditBatch, Ingested, ShippedRecord } from '../../domain/audit/audit-batch.ts';
 import { openRecord } from '../../domain/audit/audit-entry.ts';
@@ -15,14 +15,14 @@ import { comesAgain, judgeBatches } from './judge-batches.ts';
 import { linkBatches } from './link-batches.ts';
 
 interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
-  /** Told of the records that are in the log now and were not before. */
+  /** Called with the number of records that are newly in the log. */
   readonly committed?: (records: number) => void;
 }
 
-/** More would take connections from everybody else. */
+/** A higher number would take connections from all other work. */
 const atOnce = 4;
 
-/** For all streams of a process. */
+/** One instance for all streams of a process. */
 export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<Ingested> {
   return inGroups({
     keyOf: ({ workspaceId }: AuditBatch) => workspaceId,
@@ -35,7 +35,7 @@ export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<I
 
 const bytesOf = ({ content }: ShippedRecord): number => ('entry' in content ? content.entry.length : content.lost.length);
 
-/** A group is no larger than a batch may be. */
+/** A group is not larger than the maximum size of one batch. */
 function openGroup(): (batch: AuditBatch) => boolean {
   let count = 0;
   let bytes = 0;
@@ -47,8 +47,9 @@ function openGroup(): (batch: AuditBatch) => boolean {
 }
 
 /**
- * Nearly all entries are of a day that is there, so days are looked for when one was not; once more where retention
- * dropped it meanwhile. Only alone: to make a day may take long, or fail.
+ * Nearly all entries belong to a day that has a partition. Therefore missing days are determined only after a commit
+ * failed for a missing day, and once more if retention dropped the day in the meantime. This is done only for a single
+ * batch, because creating a day can take long or fail.
  */
 async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Promise<readonly Ingested[]> {
   const commitWithDays = (error: unknown): Promise<readonly Ingested[]> => {
@@ -70,7 +71,7 @@ const spanOf = (batches: readonly AuditBatch[]): { readonly first: number; reado
   last: Math.max(...batches.map(({ records }) => records.at(-1)?.sequence ?? 0)),
 });
 
-/** All of one workspace, or none; makes those of `findDays` that are missing. */
+/** Commits all batches of one workspace, or none. Creates those days of `findDays` that are missing. */
 async function commitBatches(
   { pool, clock, committed }: IngestDeps,
   batches: readonly AuditBatch[],

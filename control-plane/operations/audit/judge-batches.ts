@@ -1,19 +1,19 @@
-// What of a group of batches is taken, and what is refused: a spool takes records only with its secret, in its workspace, without
-// holes, and never twice with other bytes. Pure.
+// Decides which parts of a group of batches are accepted and which are refused. A spool accepts records only with its
+// secret, in its workspace, without holes, and never a second time with different bytes. Pure.
 import { hash } from 'node:crypto';
 import type { RefusedCode } from '@tollgate/proto/contract';
 import { type AuditBatch, type Ingested, lastOf, type ShippedRecord } from '../../domain/audit/audit-batch.ts';
 import { cleanText } from '../../domain/clean-json.ts';
 import { type Arrived, type LockedSpool, type LockedWorkspace, sentKept, type SentRun } from '../../store/audit-ingest.ts';
 
-/** What of a batch becomes items of the log. */
+/** The part of a batch that becomes items of the log. */
 export interface FreshItems extends Pick<LockedSpool, 'keyId' | 'onlySub'> {
   readonly spoolId: string;
   readonly deliveredBy: string;
   readonly items: readonly Item[];
 }
 
-/** What becomes one item of the log. */
+/** The content of one item of the log. */
 type Item = { readonly sequence: number; readonly bytes: Uint8Array } | Gap;
 
 export interface Gap {
@@ -23,38 +23,40 @@ export interface Gap {
 }
 
 const neverArrived = 'never arrived';
-/** They had come, were acknowledged, and went when the database was put back from a backup of before. */
+/**
+ * These records had arrived and were acknowledged. They were lost when the database was restored from an older backup.
+ */
 const setBack = 'newer than the backup that was restored';
 const cameAgain = 'came again with other bytes, which were refused';
 const reasonMax = 500;
-/** A database may be far behind a spool, but no spool comes so far. */
+/** A database can be far behind a spool, but no spool reaches this distance. */
 const sequencesAheadMax = 1_000_000_000;
 const hashBytes = 32;
 
 interface Judged {
-  /** How many records are new. */
+  /** The number of new records. */
   readonly records: number;
   readonly fresh: readonly FreshItems[];
-  /** For each batch, in their order. */
+  /** One answer for each batch, in the same order. */
   readonly answers: readonly Ingested[];
-  /** Spools of which something changes. */
+  /** Spools whose state changes. */
   readonly arrived: readonly Arrived[];
-  /** How the bytes of new entries were. */
+  /** Hashes of the bytes of new entries. */
   readonly sent: readonly SentRun[];
 }
 
 interface Known {
   readonly workspace: LockedWorkspace;
   readonly spools: ReadonlyMap<string, LockedSpool>;
-  /** Of spools of which something comes again. */
+  /** Of spools of which some records arrive again. */
   readonly sent: readonly SentRun[];
 }
 
-/** Whether something of the batch was there before; then `sent` of its spool is needed. */
+/** Whether a part of the batch arrived before. In this case `sent` of its spool is needed. */
 export const comesAgain = ({ records }: AuditBatch, spool: LockedSpool | undefined): boolean =>
   (records[0]?.sequence ?? 0) <= (spool?.stored ?? 0);
 
-/** Batches of one spool in the order in which they came. */
+/** Batches of one spool must be in the order in which they arrived. */
 export function judgeBatches(batches: readonly AuditBatch[], { workspace, ...known }: Known, receivedAt: Date): Judged {
   const spools = new Map(known.spools);
   const sent = [...known.sent];
@@ -73,7 +75,7 @@ export function judgeBatches(batches: readonly AuditBatch[], { workspace, ...kno
       if (items.length > 0) fresh.push({ spoolId, keyId: next.keyId, onlySub: next.onlySub, deliveredBy: deliverer.keyId, items });
     };
     if (conflict !== null) {
-      // Once: a sidecar comes with it again and again.
+      // Record the conflict once only, because the sidecar sends the batch repeatedly.
       if (!spool.conflicted) arrive({ ...spool, conflicted: true }, [conflict]);
       return { refused: 'conflict', expected: spool.stored + 1 };
     }
@@ -95,18 +97,22 @@ function refusalOf(batch: AuditBatch, spool: LockedSpool, workspace: LockedWorks
   if (spool.secretHash !== null && spool.secretHash !== batch.secretHash) return 'wrong_secret';
   if (!isOfWorkspace(batch, workspace)) return 'other_workspace';
   const first = batch.records[0]?.sequence ?? 0;
-  // Of a spool that is not known, what came before may be out of retention; of one that is, nothing can be missing by itself.
+  // For an unknown spool, earlier records may be out of retention. For a known spool, records cannot be missing without
+  // a cause.
   const ahead = first - spool.stored - 1;
   return (spool.stored > 0 && !spool.restored && ahead > 0) || ahead > sequencesAheadMax ? 'hole' : null;
 }
 
-/** Where the sidecar does not know it: entries from before the workspace are of one that had its slug. */
+/**
+ * Checks that a batch belongs to this workspace. If the sidecar does not know its workspace, entries that are older
+ * than the workspace belong to an earlier workspace with the same slug.
+ */
 function isOfWorkspace({ begunFor, records }: AuditBatch, { randomId, createdAt }: LockedWorkspace): boolean {
   if (begunFor !== null) return begunFor === randomId;
   return !records.some(({ content }) => 'entry' in content && claimedTime(content.entry) < createdAt.getTime());
 }
 
-/** As the entry says it, in ms since 1970, however long ago; NaN where it says none. */
+/** The time that the entry claims, in ms since 1970, however old. NaN if the entry has none. */
 function claimedTime(bytes: Uint8Array): number {
   try {
     return Date.parse(String(Object(JSON.parse(Buffer.from(bytes).toString('utf8'))).ts));
@@ -115,14 +121,17 @@ function claimedTime(bytes: Uint8Array): number {
   }
 }
 
-/** The first batch that is taken says whose the spool is. Who began one that is older than secrets is not known. */
+/**
+ * The first accepted batch determines the owner of the spool. The owner of a spool that is older than secrets is
+ * unknown.
+ */
 const ownedBy = ({ secretHash, deliverer }: AuditBatch, spool: LockedSpool): LockedSpool =>
   spool.secretHash === null
     ? { ...spool, secretHash, keyId: spool.stored === 0 ? deliverer.keyId : null, onlySub: deliverer.onlySub }
-    : // A key that was narrowed since says less in its spools, too.
+    : // If the key was narrowed later, its spools are restricted, too.
       { ...spool, onlySub: spool.onlySub ?? (spool.keyId === deliverer.keyId ? deliverer.onlySub : null) };
 
-/** What of a record comes after `stored`: of a loss, it may be a part. */
+/** The part of a record after `stored`. Of a loss, this can be a part of it. */
 function partBeyond(record: ShippedRecord, stored: number): readonly ShippedRecord[] {
   if (lastOf(record) <= stored) return [];
   return [record.sequence > stored ? record : { ...record, sequence: stored + 1 }];
@@ -130,7 +139,7 @@ function partBeyond(record: ShippedRecord, stored: number): readonly ShippedReco
 
 const hashOf = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer');
 
-/** Entries that follow each other without a loss. */
+/** Groups entries that follow each other without a loss. */
 function runsOf(spoolId: string, records: readonly ShippedRecord[]): readonly SentRun[] {
   const runs: { readonly first: number; readonly hashes: Buffer[] }[] = [];
   for (const { sequence, content } of records) {
@@ -142,7 +151,10 @@ function runsOf(spoolId: string, records: readonly ShippedRecord[]): readonly Se
   return runs.map(({ first, hashes }) => ({ spoolId, first, last: first + hashes.length - 1, hashes: Buffer.concat(hashes) }));
 }
 
-/** The entries that came before with other bytes, from the first to the last of them; null: there are none. */
+/**
+ * The range of the entries that arrived before with different bytes, from the first to the last of them. Null: there
+ * are no such entries.
+ */
 function findConflict({ spoolId, records }: AuditBatch, { stored }: LockedSpool, sent: readonly SentRun[]): Gap | null {
   const runs = sent.filter((run) => run.spoolId === spoolId);
   const differing = records.filter(({ sequence, content }) => {
@@ -161,7 +173,9 @@ function hashAt(runs: readonly SentRun[], sequence: number): Buffer | null {
   return run.hashes.subarray(at, at + hashBytes);
 }
 
-/** In the order of their sequences, with what the sidecar says it lost, and what is missing without a word. */
+/**
+ * In the order of their sequences, including the losses that the sidecar reports and the gaps that it does not report.
+ */
 function itemsOf(stored: number, fresh: readonly ShippedRecord[], missing: string): readonly Item[] {
   const first = fresh[0]?.sequence ?? 0;
   const items: Item[] = first > stored + 1 ? [{ first: stored + 1, last: first - 1, reason: missing }] : [];
@@ -177,7 +191,7 @@ const reasonFrom = (claimed: string): string =>
     .slice(0, reasonMax)
     .replace(/\p{Cs}$/u, '');
 
-/** Losses that follow each other for one reason are one gap. */
+/** Consecutive losses with the same reason become one gap. */
 function addLoss(items: Item[], { first, last, reason }: Gap): void {
   const before = items.at(-1);
   if (before !== undefined && 'reason' in before && before.reason === reason && before.last === first - 1)

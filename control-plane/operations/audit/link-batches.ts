@@ -1,4 +1,4 @@
-// What of a group of batches is new to the log, numbered and linked to the chain, one batch after the other. Pure.
+// Numbers the new items of a group of batches and links them to the chain, one batch after the other. Pure.
 import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap } from '../../chain/link.ts';
 import { entryFromRecord, openRecord } from '../../domain/audit/audit-entry.ts';
 import type { NumberedEntry } from '../../store/audit-copy.ts';
@@ -6,8 +6,8 @@ import type { ChainEnd, NumberedGap } from '../../store/audit-ingest.ts';
 import type { FreshItems, Gap } from './judge-batches.ts';
 
 /**
- * Numbers the items and links them to the chain, after `start`. `entries` is walked once, and opens a record when it comes to
- * it; `gaps` and `end` hold what that has met.
+ * Numbers the items and links them to the chain, after `start`. `entries` can be iterated once, and it opens each
+ * record when it reaches it. `gaps` and `end` contain the results of the items that were iterated so far.
  */
 export function linkBatches(batches: readonly FreshItems[], start: ChainEnd, now: Date) {
   const receivedAt = now.toISOString();

@@ -11,7 +11,7 @@ interface EventQuery {
 
 export const eventIdOf = ({ revision, position }: EventPosition): string => `${revision}.${position}`;
 
-/** Who changed what, newest first. */
+/** Admin events (actor and change), newest first. */
 export const listEvents = readOperation('event.read', async ({ pool }, actor, { limit, before }: EventQuery) => {
   const found = await listStored(pool, actor.workspaceId, limit + 1, before);
   const events = found.slice(0, limit);

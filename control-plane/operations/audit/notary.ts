@@ -1,14 +1,14 @@
-// Who signs checkpoints: an Ed25519 key that lies in a file, outside the database that it vouches for. Each control plane
-// may have its own.
+// Signs checkpoints with an Ed25519 key. The key is in a file, outside the database whose content it certifies. Each
+// control plane can have its own key.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 export interface Notary {
-  /** Raw. */
+  /** Raw bytes. */
   readonly publicKey: Uint8Array;
   readonly sign: (body: string) => Uint8Array;
-  /** How long entries are kept, as checkpoints say it. */
+  /** How long entries are kept, as checkpoints state it. */
   readonly retentionDays: number;
 }
 
@@ -19,14 +19,14 @@ export function createNotary(privateKey: KeyObject, retentionDays: number): Nota
 
 export const newNotaryKey = (): KeyObject => generateKeyPairSync('ed25519').privateKey;
 
-/** Made where it is not there yet, readable by its owner only. */
+/** Creates the key if the file does not exist yet. Only the owner of the file can read it. */
 export function openNotaryKey(path: string): { readonly key: KeyObject } | { readonly problem: string } {
   mkdirSync(dirname(path), { recursive: true });
   const making = `${path}.${randomUUID()}`;
   try {
     if (statSync(path, { throwIfNoEntry: false }) === undefined) {
       writeFileSync(making, newNotaryKey().export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600, flag: 'wx', flush: true });
-      // Unlike a rename it leaves alone what another process made meanwhile.
+      // Unlike a rename, a link does not overwrite a file that another process has created in the meantime.
       linkSync(making, path);
     }
   } catch (error) {
@@ -50,7 +50,7 @@ export function readNotaryKey(path: string): { readonly key: KeyObject } | { rea
   return key?.asymmetricKeyType === 'ed25519' ? { key } : { problem: `${path} must hold an Ed25519 private key as PEM (PKCS #8)` };
 }
 
-/** Or why not. */
+/** Returns the content, or the error code. */
 function contentOf(path: string): Buffer | string {
   try {
     return readFileSync(path);

@@ -3,7 +3,7 @@ import { accepted } from '../../domain/refusal.ts';
 import { readAudit } from '../../store/audit.ts';
 import { readOperation } from '../operation.ts';
 
-/** A page of the log, newest first; `next` is absent on the last one. */
+/** A page of the log, newest first. `next` is absent on the last page. */
 export const queryAudit = readOperation(
   'audit.read',
   async ({ readingPool, clock }, actor, parameters: Readonly<Record<string, unknown>>) => {

@@ -1,6 +1,7 @@
-// What is left of limits and caps, as far as sidecars have told: entries that they still hold are not counted. Limits are
-// counted by the evaluator's own windows over the calls of one window, caps over the attempts of each run that was
-// active within the hour. What runs here have cost is in the ledger, and exact.
+// Reports what is left of limits and caps, as far as sidecars have reported. Entries that sidecars still hold are not
+// counted. Limits are counted by the evaluator's own windows over the calls of one window. Caps are counted over the
+// attempts of each run that was active within the last hour. The cost of runs in this process is in the ledger and is
+// exact.
 import { performance } from 'node:perf_hooks';
 import { compileAgent } from '../../compile/compile.ts';
 import type { WorkspaceState } from '../../compile/state.ts';
@@ -16,7 +17,7 @@ import { readSpend } from '../runs/books/read-spend.ts';
 import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
 
 export interface UsageFilters {
-  /** Of the caller that a call began with. */
+  /** The subject of the caller with which a call began. */
   readonly sub?: string;
   /** The exact name of an agent. */
   readonly agent?: string;
@@ -35,11 +36,11 @@ export interface UsedCap {
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** All of it, and then what there is by then. */
+/** Maximum time of the whole work. After it, the answer contains what was found so far. */
 const workMs = 10_000;
 const max = { entries: 100_000, limits: 1_000, sessions: 1_000, users: 1_000 } as const;
 
-/** A decision that got as far as the caps counts as an attempt. */
+/** A decision that reached the check of the caps counts as an attempt. */
 const attempts = [
   'allowed',
   'policy_denied',
@@ -86,12 +87,12 @@ type Nullable<T> = { readonly [K in keyof T]?: T[K] | null };
 interface Question {
   readonly workspaceId: number;
   readonly now: Date;
-  /** Of the time that the whole answer may take. */
+  /** What is left of the maximum time of the whole answer. */
   readonly leftMs: () => number;
   readonly signal?: AbortSignal;
 }
 
-/** What `read` finds, or `otherwise` where the time is up first. Throws where nobody waits any more. */
+/** Returns the result of `read`, or `otherwise` if the time is up first. Throws if the caller no longer waits. */
 async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T>, otherwise: T): Promise<T> {
   signal?.throwIfAborted();
   if (leftMs() <= 0) return otherwise;
@@ -103,7 +104,7 @@ async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T
   }
 }
 
-/** Whether there were more entries than may be read. */
+/** Whether there were more entries than the maximum. */
 async function countWindow(
   { readingPool, defaults }: Deps,
   { workspaceId, now, leftMs, signal }: Question,
@@ -119,7 +120,7 @@ async function countWindow(
   let read = 0;
   for await (const turn of replayTurns(replay, windowFrom, now)) {
     signal?.throwIfAborted();
-    // More follow, or the turns would have ended.
+    // More entries follow; otherwise the turns would have ended.
     if (leftMs() <= 0 || (turn.rows > 0 && read >= max.entries)) return true;
     read += turn.rows;
     await takeTurn(turn, replay.stopwatch, (entry) => {
@@ -141,7 +142,7 @@ function runsOf(
   return readRuns(readingPool, workspaceId, { active, counted, attempts, ...filters, max }, Math.max(1, leftMs()));
 }
 
-/** Of agents that there are no longer, no caps hold. */
+/** Agents that no longer exist have no caps. */
 function capsOf({ agents }: WorkspaceState, { runs }: ReplayedRuns): readonly UsedCap[] {
   const byId = new Map(agents.map((agent) => [agent.id, agent]));
   return runs.flatMap(({ sessionId, agentId, sub, attempts: toolCalls, since }) => {

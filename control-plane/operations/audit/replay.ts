@@ -1,5 +1,5 @@
-// Replays recorded calls, oldest first, page by page, so that everybody else has their turn: after every few dozen
-// calls, and within those after `turn.ms`.
+// Replays recorded calls, oldest first, page by page. It yields to other work after every few dozen calls, and within
+// those after `turn.ms`.
 import { setImmediate } from 'node:timers/promises';
 import type { AuditPosition } from '../../domain/audit/audit-query.ts';
 import type { ReplayedEntry } from '../../evaluate/replayed-call.ts';
@@ -7,20 +7,20 @@ import type { ReplayedPage } from '../../store/audit-replay.ts';
 
 export interface ReplayDeps {
   readonly read: (since: Date, until: Date, after: AuditPosition | null) => Promise<ReplayedPage>;
-  /** Ms, never goes back. */
+  /** In ms, monotonic. */
   readonly stopwatch: () => number;
 }
 
 export interface Turn {
   readonly entries: readonly ReplayedEntry[];
-  /** Rows that were read since the turn before. */
+  /** Rows that were read since the previous turn. */
   readonly rows: number;
 }
 
-/** How long other requests wait at most, and how many calls are taken before they have their turn anyway. */
+/** The maximum time that other requests wait, and the number of calls after which they get their turn in any case. */
 const turn = { ms: 10, calls: 50 } as const;
 
-/** A page may hold nothing of interest; whether to go on is asked all the same. */
+/** A page can contain no relevant entries. It is yielded in any case, so that the caller can stop. */
 export async function* replayTurns({ read }: ReplayDeps, since: Date, until: Date): AsyncGenerator<Turn> {
   for (let after: AuditPosition | null = null; ; ) {
     const page: ReplayedPage = await read(since, until, after);
@@ -33,7 +33,7 @@ export async function* replayTurns({ read }: ReplayDeps, since: Date, until: Dat
   }
 }
 
-/** False as soon as `take` says so of an entry: it was not taken. */
+/** False as soon as `take` returns false for an entry: that entry was not processed. */
 export async function takeTurn(
   { entries }: Turn,
   stopwatch: ReplayDeps['stopwatch'],

@@ -1,4 +1,4 @@
-// The number of items that a checkpoint covers, as a query string has it.
+// Parses the number of items that a checkpoint covers, from a query string.
 import { badRequest } from '../../domain/refusal.ts';
 
 export function sizeFrom(name: string, text: string): number {

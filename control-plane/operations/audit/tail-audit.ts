@@ -1,8 +1,9 @@
-// The log as it comes in. The order is the ingest sequence, which follows commits without gaps, so an entry that arrives
-// hours late has its turn when it arrives, and a client that names the last one it has misses and repeats nothing.
+// Streams the log as entries arrive. The order is the ingest sequence, which follows commits without gaps. An entry
+// that arrives hours late is therefore sent when it arrives. A client that names its last entry misses nothing and gets
+// nothing twice.
 //
-// States of a stream: behind (entries up to `head` are read page by page, the next one only when the last has been
-// taken) and level (waits for the head to move, and now and then says that it is alive).
+// States of a stream: behind (entries up to `head` are read page by page; the next page is read only when the client
+// has read the last one) and level (waits for the head to move, and sends a keep-alive note from time to time).
 import { AppError } from '@tollgate/proto/contract';
 import type { Actor } from '../../domain/access/actor.ts';
 import { lastEventIdWords, parseTailQuery, type TailQuery } from '../../domain/audit/audit-query.ts';
@@ -11,14 +12,14 @@ import { readHead, readIngested } from '../../store/audit.ts';
 import { type Deps, type Operation, readOperation } from '../operation.ts';
 import { createStanding, recheckMs } from '../access/standing.ts';
 
-/** `ingest`: a client that names it when it comes back goes on right after this item. */
+/** `ingest`: a client that reconnects with this number continues directly after this item. */
 export type TailItem =
   | { readonly kind: 'note'; readonly text: string; readonly ingest: number }
   | { readonly kind: 'entry'; readonly entry: Readonly<Record<string, unknown>>; readonly ingest: number };
 
 export interface TailInput {
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The header as it came. */
+  /** The unchanged header. */
   readonly lastEventId: unknown;
 }
 

@@ -1,8 +1,9 @@
-// A chore of every control plane, at start and then hourly: the partitions of the days to come exist before anybody
-// needs them, and those out of retention go, leaving what the chain needs of them. Safe to run twice at once.
+// Periodic job of every control plane, at start and then each hour. It creates the partitions of the coming days before
+// they are needed. It drops partitions that are out of retention and keeps what the chain needs of them. Safe when two
+// processes run it at the same time.
 //
-// Where entries are exported, those that were not yet are kept longer, up to `exportGraceDays`: a collector that is away for
-// an evening costs nothing, and one that is away for ever does not fill the disk.
+// If entries are exported, entries that were not yet exported are kept longer, up to `exportGraceDays`. A collector
+// that is down for an evening loses nothing, and a collector that never returns does not fill the disk.
 import { bounds } from '@tollgate/proto/contract';
 import { reasonOf } from '../../loggable.ts';
 import { advanceKeptAfter, deleteBeforeKept, deleteSpoolsBefore, readHeadsAsJson, retireDay } from '../../store/audit-retention.ts';
@@ -23,7 +24,7 @@ import { isUnavailable } from '../../store/unavailable.ts';
 import type { Deps } from '../operation.ts';
 
 const dayMs = 24 * 3_600_000;
-/** Entries are taken in up to a year late; a spool that comes back after this is one that was copied. */
+/** Entries are accepted up to a year late. A spool that returns after this time is a copy. */
 const spoolDaysMin = 400;
 export const exportGraceDays = 7;
 
@@ -31,7 +32,9 @@ interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
-/** `isExporting`: by this control plane, now or soon. Returns the days that were dropped, as `YYYYMMDD`. */
+/**
+ * `isExporting`: this control plane exports entries, now or soon. Returns the days that were dropped, as `YYYYMMDD`.
+ */
 export async function tendPartitions(deps: TendDeps, retentionDays: number, isExporting = false): Promise<readonly string[]> {
   const { pool, clock, log } = deps;
   const now = clock();
@@ -42,14 +45,14 @@ export async function tendPartitions(deps: TendDeps, retentionDays: number, isEx
     const keptFrom = isExporting || (await isSomebodyExporting(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
     return await dropDays(pool, keptFrom, now, retentionDays);
   } catch (error) {
-    // Dropping waits for every reader of the log, and gives up soon: there is another hour.
+    // Dropping waits for every reader of the log, and stops after a short time. The job runs again in an hour.
     if (!isUnavailable(error)) throw error;
     log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries out of retention are still there');
     return [];
   }
 }
 
-/** `oldest`, or the instant before it from which on there is something to export, as long as that may wait. */
+/** Returns `oldest`, or the earlier instant of the first unexported item, as long as that item can still wait. */
 async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retentionDays: number): Promise<Date> {
   const atMost = new Date(oldest.getTime() - exportGraceDays * dayMs);
   const fields = { retentionDays, exportGraceDays };
@@ -76,7 +79,10 @@ async function dropDays(pool: Deps['pool'], oldest: Date, now: Date, retentionDa
   return dropped;
 }
 
-/** First what is there, with everybody at work; then, with everybody kept out for a moment, what has come in since. */
+/**
+ * First retires the existing items while other work continues. Then locks the day for a moment and retires what has
+ * arrived since.
+ */
 async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> {
   const heads = await readHeadsAsJson(pool);
   const isThere = await inTransaction(
@@ -97,7 +103,7 @@ async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> 
   });
 }
 
-/** Each minute: statistics of days that have grown or ended, which PostgreSQL's own chores may come late to. */
+/** Each minute: updates statistics of days that have grown or ended. PostgreSQL's own jobs may do this too late. */
 export async function tendStatistics({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<readonly string[]> {
   return inTransaction(pool, (client) => analyseDays(client, clock()), 'patient');
 }

@@ -1,15 +1,18 @@
-// What keeps entries out of the audit log, in the database's own words, for people who look at `/readyz`: sidecars come with
-// a refused batch again and again, and nobody else is told.
+// Remembers why the database rejects entries of the audit log, in the database's own words, for people who read
+// `/readyz`. Sidecars send a refused batch repeatedly and report it nowhere else.
 import type { AuditBatch, Ingested } from '../../domain/audit/audit-batch.ts';
 import { reasonOf } from '../../loggable.ts';
 import { isUnavailable } from '../../store/unavailable.ts';
 
 type Ingest = (batch: AuditBatch) => Promise<Ingested>;
 
-/** Longer than a sidecar waits before it comes again; whoever does not come any more says nothing of now. */
+/**
+ * Longer than a sidecar waits before a retry. If a sidecar no longer retries, its last failure says nothing about the
+ * present.
+ */
 const forgetMs = 120_000;
 
-/** `now`: ms, never goes back. */
+/** `now`: in ms, monotonic. */
 export function watchIngest(take: Ingest, now: () => number) {
   const failed = new Map<number, { readonly reason: string; readonly at: number }>();
   return {
@@ -23,7 +26,7 @@ export function watchIngest(take: Ingest, now: () => number) {
         throw error;
       }
     },
-    /** One line for each reason; empty while all is taken in. */
+    /** One line for each reason; empty while all batches are accepted. */
     problems: (): readonly string[] => {
       for (const [workspaceId, { at }] of failed) if (at + forgetMs < now()) failed.delete(workspaceId);
       return [...new Set([...failed.values()].map(({ reason }) => `entries are not taken in: ${reason}`))];

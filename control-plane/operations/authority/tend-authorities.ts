@@ -1,5 +1,5 @@
-// The authorities that all control planes of a database share: read by each, and a new one added when one is due, by
-// whoever comes first.
+// Reads the authorities that all control planes of a database share. If a new authority is due, the first control plane
+// that notices adds it.
 import {
   aliveAt,
   type Authority,
@@ -24,7 +24,7 @@ import type { Deps } from '../operation.ts';
 
 type Tending = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
 
-/** Those that are alive, the oldest one first, and the one of them that signs now. */
+/** Returns the authorities that are valid now, the oldest first, and the one that signs now. */
 export async function tendAuthorities(
   deps: Tending,
   terms: Terms,
@@ -35,7 +35,7 @@ export async function tendAuthorities(
   return { authorities, signer: opened(deps, signerOf(authorities, { now, terms })) };
 }
 
-/** Unless another control plane has, while this one waited. */
+/** Adds an authority, except if another control plane added one while this one waited. */
 async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
   return inTransaction(pool, async (client) => {
     await lockAuthorities(client);
@@ -58,6 +58,6 @@ function opened({ sealer }: Tending, { certificate, madeAt, sealedKey }: StoredA
   return { certificate, madeAt, key };
 }
 
-/** What its key is sealed for. */
+/** The context for which the authority's key is sealed. */
 export const authorityPlace = (authority: { readonly certificate: string }): string =>
   JSON.stringify(['authority', fingerprint(authority)]);

@@ -1,5 +1,5 @@
-// What a restored copy of a database needs before anybody trusts it: a new epoch, so that its revisions are not taken for those that
-// sidecars have seen. Asked for by who restores it, on the command line; no part of the API.
+// Gives a restored copy of a database a new epoch, so that its revisions are not confused with revisions that sidecars
+// have seen. The person who restores the database starts this on the command line. It is not part of the API.
 import { hasTable, lockStart, readDeployment, updateEpoch } from '../../store/deployment.ts';
 import { markRestored, type Restored } from '../../store/restored.ts';
 import { listHeartbeats } from '../../store/run-instances.ts';
@@ -8,22 +8,22 @@ import type { Deps } from '../operation.ts';
 
 export type Renewed =
   | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: Restored }
-  /** Why nothing was done. */
+  /** Nothing was done, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 interface RenewDeps extends Pick<Deps, 'pool' | 'random'> {
   readonly wait: (ms: number) => Promise<unknown>;
-  /** Brings a copy that an earlier version made to the schema of this one. */
+  /** Migrates a copy that an earlier version wrote to the schema of this version. */
   readonly migrate: () => Promise<void>;
 }
 
 const epochBytes = 16;
-/** Heartbeats come every second. Those of the copy stand still, however new they are. */
+/** Heartbeats are written every second. Heartbeats in the copy do not change, however recent they are. */
 const lookMs = 2_500;
 
-/** `force`: also while control planes run on it; they notice within a second. */
+/** `force`: renew even while control planes run on this database. They notice it within a second. */
 export async function renewEpoch({ pool, random, wait, migrate }: RenewDeps, { force }: { readonly force: boolean }): Promise<Renewed> {
-  // Before anything is written: it may be somebody else's database.
+  // This check comes before any write, because the database may belong to another program.
   if (!(await hasTable(pool, 'deployment'))) return neverRan;
   const live = force ? 0 : await countLive({ pool, wait });
   if (live > 0)

@@ -1,5 +1,6 @@
-// All that is sealed in the database, brought under the first key of TOLLGATE_SECRET_KEY. Safe to run twice at once: who comes second finds
-// nothing to do, and where somebody else has written meanwhile, theirs stays.
+// Seals everything in the database that is sealed with the first key of TOLLGATE_SECRET_KEY. Safe when two processes
+// run it at the same time: the second one finds nothing to do, and if another process has written a row in the
+// meantime, that row is kept.
 import { listAuthorities, lockAuthorities, updateSealedKey } from '../../store/authority.ts';
 import type { Sealer } from '../../store/sealed.ts';
 import { listSealedServers, type SealedServer, updateSealedServers } from '../../store/sealed-servers.ts';
@@ -11,9 +12,9 @@ import { toolServerPlace } from '../tool-servers/tool-server-secrets.ts';
 type Resealing = Pick<Deps, 'pool'> & { readonly sealer: Sealer };
 
 interface Kind {
-  /** How many were sealed anew. */
+  /** How many were sealed again. */
   readonly resealed: number;
-  /** Those that no key opens, in words. */
+  /** The items that no key can decrypt, in words. */
   readonly unopened: readonly string[];
 }
 
@@ -28,7 +29,7 @@ export async function reseal(deps: Resealing): Promise<Resealed> {
   return { authorities: await resealAuthorities(deps), toolServers: await resealToolServers(deps) };
 }
 
-/** A transaction a page. */
+/** One transaction for each page. */
 async function resealToolServers(deps: Resealing): Promise<Kind> {
   let all: Kind = { resealed: 0, unopened: [] };
   let after: SealedServer | null = null;

@@ -1,12 +1,13 @@
-// A chore of every control plane: what was changed so long ago that no sidecar should still hold what was before is forgotten. One that
-// does is sent the whole. Safe to run twice at once. One workspace after the other: writes of each wait for it.
+// Periodic job of every control plane: deletes records of changes that are so old that no sidecar should still need
+// them. A sidecar that does need them receives the whole state. Safe when two processes run it at the same time. It
+// handles one workspace after the other, because writes of a workspace wait for it.
 import { deleteOldChanges } from '../../store/workspace-changes.ts';
 import { listWorkspaces } from '../../store/workspaces.ts';
 import type { Deps } from '../operation.ts';
 
 interface Kept {
   readonly revisions: number;
-  /** Of a workspace where so many changed in fewer revisions. */
+  /** For a workspace where this many keys changed in fewer revisions. */
   readonly keys: number;
 }
 

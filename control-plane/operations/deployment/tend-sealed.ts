@@ -1,6 +1,7 @@
-// A chore of every control plane: what an older key of TOLLGATE_SECRET_KEY sealed is sealed anew by the first one, at the start and each minute
-// while there are several, since a control plane that was told of them earlier may still seal by an older one. It says what it did, when the
-// first key is all that is needed, and what no key opens.
+// Periodic job of every control plane: seals with the first key of TOLLGATE_SECRET_KEY what an older key sealed. It
+// runs at the start, and each minute while there are several keys, because a control plane with an earlier
+// configuration may still seal with an older key. It logs what it did, when only the first key is needed, and what no
+// key can decrypt.
 import type { Deps } from '../operation.ts';
 import { reseal, type Resealed } from './reseal.ts';
 
@@ -9,11 +10,11 @@ interface Log {
   warn(fields: object, message: string): void;
 }
 
-/** The others are only counted. */
+/** Items above this number are counted but not named. */
 const namedMax = 20;
 
 export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'sealer'> & { readonly log: Log }) {
-  /** Null until it has looked. */
+  /** Null until the first check has run. */
   let unopened: readonly string[] | null = null;
 
   const say = ({ toolServers, authorities }: Resealed, keys: number): void => {
@@ -37,7 +38,7 @@ export function createSealTending({ pool, sealer, log }: Pick<Deps, 'pool' | 'se
       const isSettled = sealer?.keys === 1 && unopened?.length === 0;
       if (sealer !== null && !isSettled) say(await reseal({ pool, sealer }), sealer.keys);
     },
-    /** For `/readyz`: how much is sealed that no key opens. */
+    /** For `/readyz`: how many sealed items no key can decrypt. */
     problems: (): readonly string[] =>
       unopened === null || unopened.length === 0
         ? []

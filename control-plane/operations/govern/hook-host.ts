@@ -1,6 +1,6 @@
-// Hooks that are answered by a control plane itself: the key is looked up as for every other request, then the sidecar of
-// its workspace in this process decides, with policy at least as new as the key. What sessions have used of their caps is
-// leased from the ledger as limits are: it is one count for all control planes and sidecars.
+// Answers hooks in the control plane itself. The key is looked up as for every other request. Then the sidecar of its
+// workspace in this process decides, with a policy that is at least as new as the key. The use of session caps is
+// leased from the ledger, as limits are. It is one count for all control planes and sidecars.
 import { AppError, hasScope } from '@tollgate/proto/contract';
 import type { Governing } from '@tollgate/sidecar/embed';
 import {
@@ -30,17 +30,17 @@ interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly governor: Pick<Governor, 'lease'>;
   readonly requestsPerSecond: number;
   readonly decided: HookHost['decided'];
-  /** Of refused requests that stand in no entry. */
+  /** Called for refused requests that no entry records. */
   readonly lost: (refusals: LostRefusals) => void;
   /** Absent: calls are not traced. */
   readonly calls?: HookHost['tracing'];
 }
 
-/** Of all workspaces together: half of it is nearly a tenth of the memory that the chart gives a control plane. */
+/** Of all workspaces together. Half of it is nearly a tenth of the memory that the chart gives to a control plane. */
 const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2 };
 
 export interface ClosingHookHost extends HookHost {
-  /** Writes what is still to be said of requests that were refused: before the governor is closed. */
+  /** Writes the remaining reports about refused requests. Call it before the governor is closed. */
   close(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export function createHookHost({ governor, requestsPerSecond, decided, calls, lo
   };
 }
 
-/** Rejects where no policy is held. */
+/** Rejects if there is no policy. */
 async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): Promise<RefusedKey> {
   const lease = await governor.lease(actor);
   lease.release();
@@ -98,7 +98,7 @@ async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): P
   return { governing, identity: { sub: uid ?? `apikey:${actor.keyId}`, keyId: actor.keyId } };
 }
 
-/** Null for what is no key at this moment; an outage of ours goes through. */
+/** Null if the text is not a valid key at this moment. An outage of the control plane is thrown. */
 function unlessUnknown(reason: unknown): Actor | null {
   if (reason instanceof AppError && reason.code === 'unauthenticated') return null;
   throw reason;

@@ -1,11 +1,13 @@
-// One database lookup for many requests that ask the same question at once. A request that comes while a lookup is running waits for the
-// next lookup, which begins after the request came: a key that was revoked by then is refused, as if each request had its own lookup.
+// Uses one database lookup for many requests that ask the same question at the same time. A request that arrives while
+// a lookup is running waits for the next lookup, which begins after the request arrived. A key that was revoked by then
+// is refused, as if each request had its own lookup.
 //
-// States of a question: running → running, with a next one wanted → running …; removed when it is answered and no request waits.
+// States of a question: running → running, with a next lookup requested → running …; removed when it is answered and no
+// request waits.
 
 interface Asked<Answer> {
   readonly now: Promise<Answer>;
-  /** Begins when `now` has settled. Null: no request has come since `now` began. */
+  /** Begins when `now` has settled. Null: no request has arrived since `now` began. */
   next: Promise<Answer> | null;
 }
 

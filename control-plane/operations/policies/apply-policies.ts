@@ -1,5 +1,5 @@
-// Makes the policy documents as a set says, in one transaction and at one revision, or says what that would change. Both
-// say what `changesOf` says; a dry run does nothing else.
+// Changes the policy documents to those of a set, in one transaction and at one revision, or reports what that would
+// change. Both report the result of `changesOf`; a dry run does nothing else.
 import { documentKey } from '@tollgate/proto/contract';
 import { looseningOverrides } from '../../domain/policies/overrides.ts';
 import { diffDocuments, type DocumentChange, shownChange } from '../../domain/policies/policy-diff.ts';
@@ -19,7 +19,7 @@ export const applyPolicies = effectOperation('policy.apply', async (deps, actor,
 const preview = previewOperation('policy.apply', (write, wanted: WantedDocuments) => previewDocuments(write, wanted));
 const apply = writeOperation('policy.apply', (write, wanted: WantedDocuments) => applyDocuments(write, wanted));
 
-/** `wanted` has been checked. A write that changes nothing leaves no trace. */
+/** `wanted` must already be checked. A write that changes nothing leaves no event and no revision. */
 export async function applyDocuments(write: Write, wanted: WantedDocuments) {
   const { changes, ...said } = await changesOf(write, wanted, false);
   await requireUnderstood(
@@ -35,7 +35,7 @@ export async function applyDocuments(write: Write, wanted: WantedDocuments) {
   return { ...said, kept: changes.length > 0 };
 }
 
-/** The same without a write. */
+/** Returns the same report without a write. */
 export const previewDocuments = (write: Write, wanted: WantedDocuments) => changesOf(write, wanted, true);
 
 async function changesOf({ client, workspaceId }: Write, wanted: WantedDocuments, dryRun: boolean) {

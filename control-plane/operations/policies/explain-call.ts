@@ -4,7 +4,10 @@ import { type ExplainQuestion, explainCall as explainState } from '../../evaluat
 import { readWorkspaceState } from '../../store/workspace-state.ts';
 import { readOperation } from '../operation.ts';
 
-/** Says what would be decided and why. A member may ask about themselves, about the key they ask with, and about roles. */
+/**
+ * Returns what would be decided and why. A member can ask about their own subject, about the key of the request, and
+ * about roles.
+ */
 export const explainCall = readOperation('policy.explain', async ({ pool, defaults }, actor, question: ExplainQuestion) => {
   if (question.sub !== undefined && question.sub !== actor.sub) requireAccessTo(actor, 'policy.explain', question.sub);
   if (question.sub?.startsWith('agent:') === true)

@@ -1,4 +1,4 @@
-// All policy documents of the organisation at one revision, as `apply` takes them.
+// Exports all policy documents of the organisation at one revision, in the form that `apply` accepts.
 import { policySetOf } from '../../domain/policies/policy-set.ts';
 import { unauthenticated } from '../../domain/refusal.ts';
 import { listDocuments } from '../../store/policies.ts';

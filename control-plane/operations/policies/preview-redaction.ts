@@ -4,7 +4,10 @@ import { previewRedaction as previewOf } from '../../evaluate/preview-redaction.
 import { readDocument } from '../../store/policies.ts';
 import { readOperation } from '../operation.ts';
 
-/** Shows what a value becomes, by the stored settings or by a draft of them. Nothing of the value is kept or logged. */
+/**
+ * Shows how redaction changes a value, with the stored settings or with a draft of them. The value is not stored or
+ * logged.
+ */
 export const previewRedaction = readOperation('redaction.preview', async ({ pool }, { workspaceId }, body: unknown) => {
   const question = accepted(parsePreview(body));
   const { redaction = (await readDocument(pool, workspaceId, { layer: 'workspace' }))?.redaction } = question;

@@ -1,4 +1,4 @@
-// Policy documents as they are stored; `{}` where none is set.
+// Reads policy documents as they are stored. The result is `{}` if no document is set.
 import type { DocumentId, Role } from '@tollgate/proto/contract';
 import { requireAccessTo } from '../../domain/access/access.ts';
 import type { PolicyDocument } from '../../domain/policies/policy.ts';

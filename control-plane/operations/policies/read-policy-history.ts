@@ -1,4 +1,4 @@
-// What every write left of a policy document, newest first; members' own parts too.
+// The history of writes to policy documents, newest first, including members' own parts.
 import { documentKey } from '@tollgate/proto/contract';
 import { actionOf } from '../../domain/policies/policy-diff.ts';
 import { cursorOf, type HistoryParameters, parseHistoryQuery } from '../../domain/policies/policy-history.ts';

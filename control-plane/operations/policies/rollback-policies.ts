@@ -1,5 +1,6 @@
-// Brings the organisation's policy documents back to what they were at a revision, as a new one. Keys, members, agents,
-// and what members wrote about themselves stay as they are; to who is no member today nothing is given back.
+// Restores the organisation's policy documents to their state at a revision, as a new revision. Keys, members, agents,
+// and the parts that members wrote about themselves do not change. Documents of people who are not members today are
+// not restored.
 import { documentKey, layers } from '@tollgate/proto/contract';
 import type { StoredDocument } from '../../domain/policies/policy.ts';
 import { checkDocuments, isOfSet, type WantedDocuments } from '../../domain/policies/policy-set.ts';
@@ -31,14 +32,15 @@ async function documentsAt(write: Write, revision: number): Promise<WantedDocume
   const present = write.revision - 1;
   if (revision > present) throw notFound(`there is no revision ${revision} yet; the present one is ${present}`);
   const documents = await membersAsThen(write, await listDocumentsAt(write.client, write.workspaceId, revision));
-  // What was taken then need not be taken today.
+  // A document that was valid then can be invalid today.
   refuseIfAny(checkDocuments(documents));
   return { layers, documents };
 }
 
 /**
- * The next holder of a uid inherits nothing of the one before: nothing is given back to who is no member. What was
- * written ahead for one stays as it is today if it was there then, and goes if it was not.
+ * The next member with a uid must inherit nothing from the previous one. Therefore documents of people who are not
+ * members are not restored. A document that was written in advance for a future member keeps its present content if it
+ * existed at that revision; otherwise it is removed.
  */
 async function membersAsThen({ client, workspaceId }: Write, past: readonly StoredDocument[]): Promise<readonly StoredDocument[]> {
   const uids = new Set((await listMembers(client, workspaceId)).map(({ uid }) => uid));

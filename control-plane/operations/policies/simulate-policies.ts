@@ -1,6 +1,6 @@
-// Decides recorded calls again, by the documents of today and by a draft of them, and says what would differ. It writes
-// nothing and holds nothing: it reads page by page, gives way to other requests every few dozen calls, and stops when
-// whoever asked has gone, the entries it may read are read, or its time is up.
+// Decides recorded calls again, with the present documents and with a draft of them, and reports the differences. It
+// writes nothing and holds no transaction or lock. It reads page by page and yields to other requests every few dozen
+// calls. It stops when the caller has disconnected, when the maximum number of entries is read, or when its time is up.
 import { performance } from 'node:perf_hooks';
 import { AppError } from '@tollgate/proto/contract';
 import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
@@ -21,22 +21,22 @@ import { documentBody } from './write-policy.ts';
 export interface SimulationResult extends Comparison {
   readonly since: string;
   readonly until: string;
-  /** There are more entries in the range than were decided. */
+  /** The range contains more entries than were decided. */
   readonly truncated: boolean;
 }
 
 export type SimulationLine =
   | { readonly progress: { readonly entries: number; readonly until: string } }
   | { readonly result: SimulationResult }
-  /** What stopped it midway, for the edge to put into words. */
+  /** The error that stopped it midway. The edge converts it into a message. */
   | { readonly failure: unknown };
 
 const workMs = 30_000;
 const progress = { entries: 1_000, ms: 250 } as const;
-/** Of one workspace; each takes a part of one core. */
+/** The maximum for one workspace. Each simulation uses a part of one core. */
 const atOnce = 2;
 
-/** All that are asked of the operation that is answered are counted together. */
+/** All calls of one returned operation share one count. */
 export function createSimulatePolicies(): Operation<unknown, AsyncIterable<SimulationLine>> {
   const seats = createSeats<number>({ each: atOnce });
   return readOperation('policy.simulate', async (deps, actor, body: unknown, { signal }) => {
@@ -58,7 +58,7 @@ export function createSimulatePolicies(): Operation<unknown, AsyncIterable<Simul
   });
 }
 
-/** Takes the seat when the first line is asked for, so that who never asks takes none. */
+/** Takes the seat when the first line is requested. A caller that never requests a line uses no seat. */
 async function* seated(
   seats: Seats<number>,
   workspaceId: number,
@@ -80,11 +80,11 @@ async function* seated(
 
 export interface SimulationDeps extends ReplayDeps {
   readonly signal?: AbortSignal;
-  /** Throws where who asked may not any more. */
+  /** Throws if the caller is no longer permitted. */
   readonly requireStanding: () => Promise<void>;
 }
 
-/** Exactly one result or failure ends it; nothing does where the one who asked has gone. */
+/** Ends with exactly one result or one failure. If the caller has disconnected, it ends with neither. */
 export async function* simulate(
   deps: SimulationDeps,
   state: WorkspaceState,
@@ -111,7 +111,8 @@ async function* replayed(
   const draft = replayedPolicyOf(state, draftedDocuments(state.documents, wanted), defaults);
   const simulation = createSimulation(today, draft);
 
-  // A window reaches back from the first call, so the calls of one window before it are counted, and no more than that.
+  // A window extends back from the first call. Therefore the calls of one window before it are counted, and no earlier
+  // calls.
   const warmFrom = new Date(since.getTime() - (defaults.windowSeconds + 1) * 1000);
   const run = { simulation, known, since, limit, entries: 0 };
   const said = { entries: 0, at: stopwatch() };
@@ -127,7 +128,7 @@ async function* replayed(
     Object.assign(said, { entries, at: stopwatch() });
     yield { progress: { entries, until: last.ts.toISOString() } };
   }
-  // Whoever asked may have gone while a page was read.
+  // The caller may have disconnected while a page was read.
   if (signal?.aborted === true) return;
   yield { result: { since: since.toISOString(), until: until.toISOString(), truncated, ...simulation.compare() } };
 }
@@ -140,7 +141,7 @@ interface Run {
   entries: number;
 }
 
-/** False where there are more entries than may be decided. */
+/** False if there are more entries than the limit. */
 function takeEntry(run: Run, entry: ReplayedEntry): boolean {
   const call = replayedCall(entry, run.known);
   if (entry.ts < run.since) {

@@ -1,5 +1,6 @@
-// Whether what a write brings is understood by all who decide with it or by it. Sidecars that are connected may be too old for it, and are
-// denied what they do not understand where the write is forced; control planes of the same database may not.
+// Checks that all components which use a policy understand a write. Connected sidecars can be too old for it. If the
+// write is forced, they deny calls that depend on what they do not understand. Control planes of the same database must
+// understand it.
 import { needsOfRule, needsOfSettings, type Needs } from '@tollgate/proto/contract';
 import type { PolicyDocument, TierRulesDocument } from '../../domain/policies/policy.ts';
 import { conflict } from '../../domain/refusal.ts';
@@ -10,14 +11,14 @@ import type { Write } from '../operation.ts';
 
 type Understanding = Pick<Write, 'client' | 'workspaceId' | 'force'> & { readonly deps: Pick<Write['deps'], 'needs'> };
 
-/** How long a control plane counts that is not heard of. */
+/** How long a control plane without a heartbeat still counts as live. */
 const silenceMs = 30_000;
 const namesMax = 10;
 
-/** What it takes of control planes alone, by the field of a document that no sidecar is sent. */
+/** Capabilities that only control planes need, by the field of a document that is not sent to sidecars. */
 const ownNeeds: Readonly<Record<string, string>> = { agentCeiling: 'agent-ceiling' };
 
-/** Throws a conflict; else the database says from then on what it takes to work with it. */
+/** Throws a conflict. Otherwise it records in the database which capabilities are needed from now on. */
 export async function requireUnderstood(
   { client, workspaceId, force, deps }: Understanding,
   documents: readonly (PolicyDocument | null)[],
@@ -32,7 +33,7 @@ export async function requireUnderstood(
   ]);
   if (needs.length === 0) return;
   const what = `this policy needs ${needs.join(', ')}`;
-  // Who starts meanwhile waits, and sees what is needed then.
+  // A control plane that starts at the same time waits for this lock, and then sees the new needs.
   await lockStart(client);
   const instances = await countLackingInstances(client, needs, silenceMs);
   if (instances > 0)

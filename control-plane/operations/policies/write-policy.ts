@@ -1,5 +1,5 @@
-// Sets and removes the documents of the workspace, of roles and of agent types. A document is checked whole as it would
-// be stored; nothing of an invalid one is stored.
+// Sets and removes the documents of the workspace, of roles and of agent types. The whole document is checked in the
+// form in which it would be stored. An invalid document is not stored, not even in part.
 import { type DocumentId, documentKey, type Role } from '@tollgate/proto/contract';
 import { mergePatch } from '../../domain/policies/merge.ts';
 import { looseningOverrides, needsBroader, tightens } from '../../domain/policies/overrides.ts';
@@ -11,7 +11,7 @@ import { deleteDocument, listDocuments, listOverridingDocuments, readDocument, w
 import { authorship, type Write, writeOperation } from '../operation.ts';
 import { requireUnderstood } from './understood.ts';
 
-/** A body that may be a document: `checkDocument` has the rest to say. */
+/** Checks only that the body is an object. `checkDocument` does the rest of the checks. */
 export function documentBody(body: unknown): PolicyDocument {
   if (!isObject(body)) throw invalid([{ path: 'body', message: 'must be an object' }]);
   return body;
@@ -19,7 +19,7 @@ export function documentBody(body: unknown): PolicyDocument {
 
 type PolicyId = Exclude<DocumentId, { layer: 'user' }>;
 
-/** For the answer to a write that tightened something, once it is written: the exceptions that still loosen it. */
+/** For the answer to a write that made a rule stricter, after the write: the exceptions that still loosen it. */
 export async function overridesLeft({ client, workspaceId }: Pick<Write, 'client' | 'workspaceId'>, change: DocumentChange) {
   if (!tightens(change)) return {};
   const documents = await (needsBroader([change]) ? listDocuments(client, workspaceId) : listOverridingDocuments(client, workspaceId));
@@ -36,7 +36,7 @@ async function store(write: Write, id: PolicyId, before: PolicyDocument | null, 
   return { result: await overridesLeft({ client, workspaceId }, { id, before, after }), target: `policy/${documentKey(id)}` };
 }
 
-/** RFC 7396: what is sent changes, `null` removes. */
+/** RFC 7396: fields that are sent are changed; `null` removes a field. */
 async function merge(write: Write, id: PolicyId, patch: unknown) {
   const before = await readDocument(write.client, write.workspaceId, id);
   return store(write, id, before, mergePatch(before ?? {}, documentBody(patch)));
@@ -53,7 +53,7 @@ async function remove(write: Write, id: PolicyId) {
   return { result: await overridesLeft(write, { id, before, after: null }), target: `policy/${documentKey(id)}` };
 }
 
-/** What a write names, and what it says of it. */
+/** The document that a write names, and the new content. */
 interface PolicyChange<N> {
   readonly name: N;
   readonly body: unknown;

@@ -1,6 +1,7 @@
-// A user's document has two parts with two authors. Owners and admins always write `organisation`, about themselves too;
-// a member writes `self`, and only what is at least as strict as what the organisation says there. What a member writes that changes
-// nothing leaves no history: it stays for good, and any member may write.
+// A user's document has two parts with two authors. Owners and admins always write `organisation`, also about
+// themselves. A member writes `self`, and only values that are at least as strict as those of the organisation in the
+// same place. A write of a member that changes nothing leaves no history, because history is permanent and any member
+// can write.
 import { isDeepStrictEqual } from 'node:util';
 import { type DocumentId, documentKey, type Part } from '@tollgate/proto/contract';
 import { isLead, requireAccessTo } from '../../domain/access/access.ts';
@@ -33,8 +34,8 @@ export const putUserPolicy = writeOperation('user-policy.write', async (write, {
   const part = partOf(actor);
   const view = mergedUserView(parts.organisation, parts.self);
   const written = stripParts(view, documentBody(body));
-  // What an admin writes by itself is theirs, also where the member says the same today; only a document that is sent
-  // back whole, with its `parts`, holds fields that its sender did not write.
+  // A single field that an admin writes belongs to the admin, even if the member has the same value today. Only a
+  // document that is sent back whole, with its `parts`, contains fields that its sender did not write.
   const sentBack = written !== body;
   const patch = sentBack ? stripUnchanged(view, null, written) : part === 'self' ? stripUnchanged(view, parts[part], written) : written;
   const after = documentBody(mergePatch(parts[part] ?? {}, patch));
@@ -59,7 +60,7 @@ async function refuseLooser(
   if (places.length > 0) throw looser(places);
 }
 
-/** A member's reaches what they wrote; an owner's or admin's reaches both parts. */
+/** A member's delete removes what the member wrote. A delete of an owner or admin removes both parts. */
 export const deleteUserPolicy = writeOperation('user-policy.delete', async (write, uid: string) => {
   const { client, actor, workspaceId } = write;
   requireAccessTo(actor, 'user-policy.delete', uid);
@@ -70,7 +71,7 @@ export const deleteUserPolicy = writeOperation('user-policy.delete', async (writ
     const removed = await deleteDocument(client, workspaceId, { layer: 'user', uid, part }, authorship(write));
     kept ||= removed;
   }
-  // What a member writes of themselves neither makes an exception nor ends one.
+  // What members write about themselves neither creates an exception nor ends one.
   const id: DocumentId = { layer: 'user', uid, part: 'organisation' };
   const result = isLead(actor.role) ? await overridesLeft(write, { id, before: parts.organisation, after: null }) : {};
   return { result, target: reached.map((part) => `policy/${documentKey({ layer: 'user', uid, part })}`), kept };

@@ -1,5 +1,6 @@
-// Answers the asks of several messages of one workspace in one short transaction. Each message is taken whole or not at
-// all: one that lies changes nothing, and nothing for the others. What is answered is committed.
+// Answers the asks of several messages of one workspace in one short transaction. Each message is accepted whole or
+// rejected whole. A message with false statements changes nothing, and does not affect the others. Everything that is
+// answered is committed.
 import type { QuotaAnswer, QuotaAsk, QuotaCounter } from '@tollgate/proto/contract';
 import { askLedger, type CounterState, freshCounter, keptUntilMs } from '../../domain/quota/ledger.ts';
 import { unauthenticated } from '../../domain/refusal.ts';
@@ -14,12 +15,12 @@ export interface LeaseMessage {
   /** SHA-256 of the secret that the process shows, in hex. */
   readonly holder: string;
   readonly asker: Asker;
-  /** Its key has as many counters of runs as it may have: none is begun for it. */
+  /** The key already has the maximum number of counters of runs. No new one is created for it. */
   readonly isCrowded: boolean;
-  /** Of good form: `asksProblem` found nothing. */
+  /** Valid form: `asksProblem` found no problem. */
   readonly asks: readonly QuotaAsk[];
   readonly policy: QuotaPolicy;
-  /** Who asked hears the answer, as far as anybody knows. */
+  /** Whether the holder can still receive the answer, as far as this process knows. */
   readonly isHeard: () => boolean;
 }
 
@@ -32,10 +33,10 @@ export type Answered =
   | {
       readonly answers: readonly QuotaAnswer[];
       readonly recalls: readonly Recalled[];
-      /** How many asks were for what who asked may not ask for. */
+      /** How many asks were for counters that the asker is not permitted to use. */
       readonly beyond: number;
     }
-  /** What cannot be true of the message. */
+  /** The statement of the message that cannot be true. */
   | { readonly lie: string };
 
 interface PlannedMessage {
@@ -48,10 +49,10 @@ interface PlannedMessage {
 
 type States = Map<string, CounterState>;
 
-/** The chore may remove a row between our making it and our locking it, once or twice. */
+/** The periodic job can delete a row between its insertion and its lock. This can happen once or twice. */
 const looksMax = 4;
 
-/** An answer for each message, in their order. All are of one workspace. */
+/** Returns one answer for each message, in the same order. All messages must be of one workspace. */
 export async function answerAsks(
   { pool }: Pick<Deps, 'pool'>,
   workspaceId: number,
@@ -64,7 +65,7 @@ export async function answerAsks(
   const counting = plans.flatMap(({ planned }) => planned).filter(({ counts }) => counts);
   if (counting.length === 0) return plans.map((message) => answer(message, new Map(), 0));
   const keys = [...new Set(counting.map(({ key }) => key))];
-  // Who only settles finds its row, or there is nothing to settle.
+  // An ask that only settles needs an existing row. Without a row, there is nothing to settle.
   const needed = new Map(
     plans.flatMap((message) =>
       beginsIn(message).map(({ key, ask }) => [key, ask.counter.kind === 'run' ? message.asker.keyId : null] as const),
@@ -85,7 +86,7 @@ export async function answerAsks(
         return { answered, written };
       },
       'write',
-      // What changes nothing need not wait for the disk.
+      // A transaction that changes nothing need not wait for the disk.
       ({ written }) => written.length > 0,
     );
     if ('answered' in outcome) return outcome.answered;
@@ -94,17 +95,19 @@ export async function answerAsks(
   throw unauthenticated('the workspace of this key is gone');
 }
 
-/** What of a message gets a row, where it has none. */
+/** The asks of a message that get a row if they have none. */
 const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[] =>
   planned.filter(({ instead, ask }) => instead === null && !(isCrowded && ask.counter.kind === 'run'));
 
-/** Where a key has too many counters: some of them go with time. */
+/** The delay when a key has too many counters. Some of them are deleted with time. */
 const crowdedMs = 1_000;
 
-/** Asks the ledger one by one, and keeps in `states` what came of it, unless any of it is a lie. */
+/**
+ * Asks the ledger for one ask after the other, and stores the results in `states`, except if any of the asks is false.
+ */
 function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): Answered {
-  // Its stream may have ended while it waited, as for a database that stood still: what it gives back is taken, and nobody
-  // would use what it would be granted.
+  // The stream of the holder may have ended while the message waited, for example during a stall of the database. Then
+  // the ledger accepts what the holder returns, but grants nothing, because a grant would not be used.
   const settlesAll = !isHeard();
   const changed: States = new Map();
   const answers: QuotaAnswer[] = [];
@@ -136,7 +139,7 @@ function answer({ holder, isHeard, planned }: PlannedMessage, states: States, no
 
 const made = ({ charges }: CounterState): number => charges.reduce((sum, [, count]) => sum + count, 0);
 
-/** That time went on and took charges with it need not be written: the next one sees it as well. */
+/** A change that only removes expired charges need not be written, because the next reader computes it as well. */
 function changesOf(before: States, after: States, planned: readonly PlannedAsk[]): readonly WrittenCounter[] {
   const settings = new Map(planned.map((one) => [one.key, one.settings]));
   return [...after].flatMap(([key, state]) => {

@@ -1,7 +1,8 @@
-// The ledger of leases, for all sidecars of this process: those behind streams and those inside. Messages of one workspace
-// that come while a transaction is under way wait for it together and share the next, so that nobody here waits for a
-// row that somebody here has locked, and one commit serves many. What waits has room in bytes, of which one key leaves as much to all
-// others as it takes; what finds none is refused, and asked again.
+// The ledger of leases for all sidecars of this process: those behind streams and those inside it. Messages of one
+// workspace that arrive during a transaction wait together and share the next one. So no message waits for a row lock
+// of this process, and one commit serves many messages. Waiting messages have a memory budget in bytes. One key must
+// leave as many bytes free for all others as it uses. A message without enough budget is refused, and the sidecar asks
+// again.
 import { AppError, FairRoom, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { badRequest } from '../../domain/refusal.ts';
 import { asksBytes, asksProblem } from '../../domain/quota/asks-form.ts';
@@ -16,9 +17,9 @@ import type { CrowdedKeys } from './tend-shares.ts';
 export interface QuotaMetrics {
   answered(answers: readonly QuotaAnswer[]): void;
   lied(): void;
-  /** One transaction. */
+  /** Called for each transaction. */
   committed(ms: number): void;
-  /** Asks beyond what who asked may ask for. */
+  /** Counts asks for counters that the asker is not permitted to use. */
   demanded(asks: number): void;
 }
 
@@ -27,18 +28,20 @@ export interface LedgerDeps extends Pick<Deps, 'pool'> {
   readonly recalls: Recalls;
   readonly metrics: QuotaMetrics;
   readonly crowded: Pick<CrowdedKeys, 'has'>;
-  /** Ms, from any beginning. */
+  /** In ms, from any start point. */
   readonly now: () => number;
 }
 
 interface QuotaHolder extends Asker {
   readonly workspaceId: number;
-  /** SHA-256 of a secret that is made anew at each start of its process, in hex. */
+  /** SHA-256 of a secret that a process creates at each start, in hex. */
   readonly holder: string;
 }
 
 export interface Ledger {
-  /** `ask` refuses a lie with `bad_request`. It may be called again before it has answered; the order is kept. */
+  /**
+   * `ask` refuses a false message with `bad_request`. It can be called again before it has answered; the order is kept.
+   */
   open(holder: QuotaHolder, onRecall: OnRecall): QuotaLink;
 }
 
@@ -48,13 +51,13 @@ interface Waiting {
   readonly fail: (reason: unknown) => void;
 }
 
-/** More would take connections from everybody else. */
+/** A higher number would take connections from all other work. */
 const atOnce = 4;
-/** Asks in one transaction; a message of its own may hold as many. */
+/** Maximum asks in one transaction. One message can contain as many. */
 const asksMax = 1_000;
-/** Of all messages that wait, of all workspaces. */
+/** Memory budget for all waiting messages, of all workspaces. */
 const standardRoomBytes = 128 * 1_048_576;
-/** How long the first policy may take. */
+/** Maximum wait for the first policy. */
 const policyMs = 2_000;
 
 const holderForm = /^[0-9a-f]{64}$/;
@@ -140,7 +143,7 @@ export function createLedger(
 const noRoom = (): AppError =>
   new AppError({ code: 'unavailable', publicMessage: 'so many asks of this key wait that there is no room; ask again' });
 
-/** As many as share a transaction; at least one. */
+/** Takes as many messages as fit into one transaction, at least one. */
 function takeBatch(lane: Waiting[]): readonly Waiting[] {
   let asks = 0;
   const end = lane.findIndex(({ message }, at) => (asks += message.asks.length) > asksMax && at > 0);

@@ -1,46 +1,48 @@
-// What policy makes of an ask, before the ledger hears of it.
+// Applies the policy to an ask before the ledger processes it.
 import { digestText, type QuotaAsk, type QuotaCounter, quotaCounterKey, type QuotaResult } from '@tollgate/proto/contract';
 import type { CounterSettings } from '../../domain/quota/ledger.ts';
 import type { QuotaPolicy } from '../../publish/quota-policy.ts';
 
 export interface PlannedAsk {
   readonly ask: QuotaAsk;
-  /** Of the row: its counter's, as a digest. */
+  /** Key of the row: a digest of the counter. */
   readonly key: string;
   readonly settings: CounterSettings;
-  /** What is answered whatever the ledger says; null: what the ledger says. */
+  /** The answer that replaces that of the ledger; null: the ledger's answer is used. */
   readonly instead: QuotaResult | null;
-  /** It is for what who asks may not ask for. */
+  /** The ask is for a counter that the asker is not permitted to use. */
   readonly isBeyond: boolean;
-  /** Whether the ledger is asked; where something is answered instead, it only settles. */
+  /** Whether the ledger is asked. If `instead` is set, the ledger only settles. */
   readonly counts: boolean;
 }
 
-/** Who asks, as far as it bounds what may be asked. */
+/** The asker, with the properties that limit what it may ask for. */
 export interface Asker {
   readonly keyId: string;
-  /** The only subject that it may ask for; null: any that there is. */
+  /** The only subject that it may ask for; null: any existing subject. */
   readonly onlySub: string | null;
 }
 
-/** A sidecar of another epoch will be given another policy soon. */
+/** A sidecar of another epoch will soon receive another policy. */
 const otherEpochMs = 200;
-/** The policy that it holds comes to this control plane as well. */
+/** The sidecar holds a newer policy. This control plane will receive it as well. */
 const unheardMs = 30;
-/** What may not be asked now may be later, as for a member who is new. */
+/** An ask that is not permitted now can become permitted later, for example for a new member. */
 const notYoursMs = 1_000;
 
 export function planAsk(policy: QuotaPolicy, given: QuotaAsk, asker: Asker): PlannedAsk {
   const { counter, revision } = given;
   const ours = counter.kind === 'limit' ? policy.limitMax(counter.id) : policy.capOf(counter.agentId);
-  // Who has not heard yet that it was raised would make more calls than the policy that its entries name lets pass.
+  // A sidecar that has not yet received a raised limit must not get more calls than the policy that its entries name
+  // permits.
   const max = ours === null ? null : Math.min(ours, given.max ?? ours);
-  // More than the limit is never granted: whoever says that more wait would only take it from others.
+  // The ledger never grants more than the limit. A sidecar that reports more waiting calls would only take grants from
+  // others.
   const ask = { ...given, waiting: Math.min(given.waiting, max ?? 0) };
   const settings: CounterSettings =
     counter.kind === 'limit' ? { kind: 'window', windowSeconds: policy.windowSeconds, max: max ?? 0 } : { kind: 'total', max: max ?? 0 };
   const key = digestText(quotaCounterKey(counter));
-  // Its grants are another database's, or of a time that a restored backup knows nothing of.
+  // Its grants belong to another database, or to a time that a restored backup does not know.
   if (revision.epoch !== policy.revision.epoch)
     return { ask, key, settings, instead: { kind: 'later', askAfterMs: otherEpochMs }, isBeyond: false, counts: false };
   const answered = insteadOf(policy, ask, max);
@@ -49,7 +51,10 @@ export function planAsk(policy: QuotaPolicy, given: QuotaAsk, asker: Asker): Pla
   return { ask, key, settings, instead, isBeyond, counts: instead === null || ask.settled.length > 0 };
 }
 
-/** A library asks for its own subject; a process for whom there is, or each name that it makes up would be a row. */
+/**
+ * A library may ask for its own subject. A process may ask only for existing subjects; otherwise each invented name
+ * would create a row.
+ */
 function mayAsk(policy: QuotaPolicy, counter: QuotaCounter, { onlySub }: Asker): boolean {
   const sub = counter.kind === 'limit' ? counter.originSub : (counter.of?.sub ?? '');
   if (onlySub !== null && sub !== onlySub) return false;

@@ -1,5 +1,6 @@
-// Brings recalls to the holders of grants: at once to those whose streams are here, and by NOTIFY to those of the other
-// control planes. All of it is a hint: a recall that is lost costs what is left of a grant's life, and nothing else.
+// Sends recalls to the holders of grants: immediately to those whose streams are in this process, and by NOTIFY to
+// those of the other control planes. All recalls are hints. A lost recall only delays the return until the grant
+// expires.
 import type { OnRecall, QuotaCounter } from '@tollgate/proto/contract';
 import { quotaCounterKey } from '@tollgate/proto/contract';
 import { loggable } from '../../loggable.ts';
@@ -8,22 +9,22 @@ import type { Deps } from '../operation.ts';
 import type { Recalled } from './answer-asks.ts';
 
 interface RecallDeps extends Pick<Deps, 'pool'> {
-  /** Ms, from any beginning. */
+  /** In ms, from any start point. */
   readonly now: () => number;
   readonly log: { warn(fields: object, message: string): void };
 }
 
 export interface Recalls {
-  /** `onRecall` hears what is wanted back of a holder, until the returned function is called. */
+  /** `onRecall` receives the recalls for a holder until the returned function is called. */
   attach(workspaceId: number, holder: string, onRecall: OnRecall): () => void;
   send(workspaceId: number, recalls: readonly Recalled[]): void;
-  /** What another control plane has told the channel. */
+  /** Handles a message that another control plane sent on the channel. */
   heard(payload: string): void;
 }
 
-/** Whoever waits asks every 30 ms; the holder needs to hear it once. */
+/** A waiting sidecar asks every 30 ms. The holder needs to receive the recall only once in this time. */
 const againMs = 100;
-/** Of what was sent lately, and of what waits to be told the others. More is forgotten. */
+/** Maximum number of recently sent recalls, and of recalls that wait for NOTIFY. Recalls above that are dropped. */
 const sentMax = 10_000;
 const tellingMax = 1_000;
 
@@ -49,7 +50,7 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
   const tell = async (): Promise<void> => {
     if (isTelling) return;
     isTelling = true;
-    // Those that come meanwhile go together.
+    // Recalls that arrive in the meantime are sent together.
     while (telling.length > 0) {
       const payloads = telling;
       telling = [];
@@ -83,7 +84,7 @@ export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
   };
 }
 
-/** Null for what no control plane of this version has written. */
+/** Null if the payload was not written by a control plane of this version. */
 function parseRecall(payload: string): { readonly workspaceId: number; readonly holder: string; readonly counter: QuotaCounter } | null {
   try {
     const [workspaceId, holder, counter]: unknown[] = JSON.parse(payload);

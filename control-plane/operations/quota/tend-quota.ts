@@ -1,11 +1,12 @@
-// A chore of every control plane: counters of which nothing counts any more go. Safe to run twice at once.
+// Periodic job of every control plane: deletes counters that no longer count anything. Safe when two processes run it
+// at the same time.
 import { deleteSpentCounters } from '../../store/quota.ts';
 import type { Deps } from '../operation.ts';
 
-/** In one statement, so that none is long. */
+/** Rows in one statement, so that no statement takes long. */
 const atOnce = 5_000;
 
-/** Returns how many went. */
+/** Returns how many counters were deleted. */
 export async function tendQuota({ pool }: Pick<Deps, 'pool'>): Promise<number> {
   let gone = 0;
   for (;;) {

@@ -1,18 +1,19 @@
-// A chore of every control plane: the counters of runs that one key asked for are at most so many, so that a flood of one takes room from
-// no other. Those of limits are in no share: there are as many as there are limits and subjects. Safe to run twice at once.
+// Periodic job of every control plane: limits the number of counters of runs that one key has created, so that a flood
+// from one key takes no space from others. Counters of limits are not included, because their number is bounded by the
+// limits and subjects. Safe when two processes run it at the same time.
 import { totalSpareMs } from '../../domain/quota/ledger.ts';
 import { deleteUnusedCounters, type KeyPlace, listCrowdedKeys } from '../../store/quota.ts';
 import type { Deps } from '../operation.ts';
 
-/** Which keys have all the counters that they may have, as the last look saw it. */
+/** The keys that had their maximum number of counters at the last check. */
 export interface CrowdedKeys {
   has(place: KeyPlace): boolean;
   replace(places: readonly KeyPlace[]): void;
 }
 
-/** Some 300 bytes each. */
+/** About 300 bytes each. */
 const countersMax = 1_000_000;
-/** In one statement, so that none is long. */
+/** Rows in one statement, so that no statement takes long. */
 const atOnce = 5_000;
 
 export function createCrowdedKeys(): CrowdedKeys {
@@ -26,7 +27,10 @@ export function createCrowdedKeys(): CrowdedKeys {
   };
 }
 
-/** What has not been touched for an hour goes first; a key that has too many all the same begins none until some are gone. */
+/**
+ * Deletes counters that were not used for an hour first. A key that still has too many counters cannot create new ones
+ * until some are deleted.
+ */
 export async function tendShares(
   { pool, crowded }: Pick<Deps, 'pool'> & { readonly crowded: CrowdedKeys },
   max = countersMax,
@@ -34,7 +38,7 @@ export async function tendShares(
   const still: KeyPlace[] = [];
   for (const { counters, ...place } of await listCrowdedKeys(pool, max)) {
     let left = counters;
-    // A tenth more than must go, so that it is not full again at once.
+    // Deletes a tenth more than needed, so that the share is not full again immediately.
     const enough = Math.floor(max * 0.9);
     while (left > enough) {
       const gone = await deleteUnusedCounters(pool, place, { limit: Math.min(atOnce, left - enough), spareMs: totalSpareMs });

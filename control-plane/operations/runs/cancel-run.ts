@@ -1,4 +1,5 @@
-// Asks a run to end, on whichever control plane it goes on: that one hears of it within a second (heart.ts).
+// Asks a run to end, on the control plane that executes it. That control plane is notified within a second
+// (`heart.ts`).
 import { reachesOthers } from '../../domain/access/access.ts';
 import { isId } from '../../domain/access/key.ts';
 import { forbidden } from '../../domain/refusal.ts';
@@ -7,7 +8,10 @@ import { findRunOwner, requestCancel } from '../../store/runs.ts';
 import { effectOperation } from '../operation.ts';
 import { maySee, noSuchRun, requireRun } from './read-run.ts';
 
-/** The run as it is by then; one that has ended stays as it ended. Who may only read it is told so, and who may not is told that there is none. */
+/**
+ * Returns the present state of the run. A run that has ended does not change. An actor that can only read the run gets
+ * `forbidden`. An actor that cannot read it gets `not_found`.
+ */
 export const cancelRun = effectOperation('run.cancel', async ({ pool, clock }, actor, id: string): Promise<RunSummary> => {
   const run = isId(id) ? await findRunOwner(pool, actor.workspaceId, id) : null;
   if (run === null || !maySee(actor, run)) throw noSuchRun();

@@ -17,7 +17,7 @@ interface RunPage {
   readonly next?: string;
 }
 
-/** An agent's runs that the actor may read, newest first. */
+/** The runs of an agent that the actor can read, newest first. */
 export const listRuns = readOperation('run.read', async ({ pool }, actor, { agentId, limit, before }: RunQuery): Promise<RunPage> => {
   await requireAgent(pool, actor.workspaceId, agentId);
   const found = await listStored(pool, actor.workspaceId, agentId, {

@@ -9,15 +9,18 @@ import { readOperation } from '../operation.ts';
 
 export const noSuchRun = () => notFound('there is no such run');
 
-/** Whether it is the actor's, or the actor may read everybody's. */
+/** Whether the run belongs to the actor, or the actor can read the runs of all subjects. */
 export const maySee = (actor: Actor, { sub }: Pick<Run, 'sub'>): boolean => sub === actor.sub || reachesOthers(actor, 'run.read');
 
-/** Throws `not_found`, in one text for a run that is somebody else's, for one of another workspace and for one that never was. */
+/**
+ * Throws `not_found`. The message is the same for a run of another subject, for a run of another workspace and for an
+ * id that never existed.
+ */
 export async function requireRun(db: Queryable, actor: Actor, id: string): Promise<Run> {
   const run = isId(id) ? await findRun(db, actor.workspaceId, id) : null;
   if (run === null || !maySee(actor, run)) throw noSuchRun();
   return run;
 }
 
-/** With its transcript; of one that goes on, as of its last round. */
+/** Includes the transcript. For a running run, it is the state after its last round. */
 export const readRun = readOperation('run.read', ({ pool }, actor, id: string) => requireRun(pool, actor, id));

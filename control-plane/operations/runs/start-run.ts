@@ -1,5 +1,6 @@
-// Starts a run of an agent, and answers its result or its events. What is refused (no input, no such agent, a model that nobody
-// serves, a suspended agent, a day that has been spent, too many runs) is refused before anything is spent or told.
+// Starts a run of an agent, and returns its result or its events. A refusal (no input, no such agent, a model without a
+// provider, a suspended agent, a daily cap that is used up, too many runs) happens before any money is spent or any
+// event is sent.
 import { AppError } from '@tollgate/proto/contract';
 import { accepted } from '../../domain/refusal.ts';
 import { parseRunAsk } from '../../domain/runs/run-ask.ts';
@@ -17,20 +18,23 @@ interface RunInput {
 }
 
 export type RunAnswer =
-  /** `result` rejects with why it failed. */
+  /** `result` rejects with the reason of the failure. */
   | { readonly kind: 'result'; readonly id: string; readonly result: Promise<RunResult> }
-  /** `ended` rejects with why it failed, which the last event says too. */
+  /** `ended` rejects with the reason of the failure, which the last event also contains. */
   | { readonly kind: 'stream'; readonly id: string; readonly events: AsyncIterable<ToldEvent>; readonly ended: Promise<unknown> };
 
 export type StartRun = Operation<RunInput, RunAnswer>;
 
 interface Config {
-  /** How many runs of a workspace may go on at once in this process; those below others are not counted. */
+  /** How many runs of a workspace can run at the same time in this process. Runs below other runs are not counted. */
   readonly atOnce: number;
   readonly quietMs?: number;
 }
 
-/** Answers once the run has begun. The signal of the circumstances is aborted when whoever asked has gone: that cancels the run. */
+/**
+ * Returns when the run has begun. The signal of the circumstances is aborted when the caller has disconnected; this
+ * cancels the run.
+ */
 export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs }: Config): StartRun {
   const seats = createSeats<number>({ each: atOnce });
   return effectOperation('run.start', async (_deps, actor, { agentId, body }, { signal = new AbortController().signal }) => {
@@ -43,7 +47,7 @@ export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs 
       throw error;
     });
     const finished = started.finished.finally(leave);
-    // Whoever looks at it does so later.
+    // The promise is awaited later.
     finished.catch(() => undefined);
     if (told === null) return { kind: 'result', id: started.id, result: finished };
     return { kind: 'stream', id: started.id, events: told.events, ended: finished };

@@ -13,7 +13,7 @@ interface SidecarPage extends SidecarList {
   readonly next?: string;
 }
 
-/** Those that are connected first, by name; after them those that have left lately. */
+/** Lists connected sidecars first, by name, and then those that have left recently. */
 export const listSidecars = readOperation('sidecar.read', async ({ pool }, actor, { limit, after }: SidecarQuery): Promise<SidecarPage> => {
   const found = await listStored(pool, actor.workspaceId, { limit: limit + 1, after });
   const sidecars = found.sidecars.slice(0, limit);

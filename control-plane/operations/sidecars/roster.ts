@@ -1,8 +1,10 @@
-// Which sidecars follow this control plane, and how they are. Kept in memory, and written down for all control planes to read in
-// batches: whatever a sidecar says, it costs the database a part of one statement every couple of seconds.
+// Tracks which sidecars are connected to this control plane, and their state. It is kept in memory and written in
+// batches, so that all control planes can read it. Whatever a sidecar sends, it costs the database only a part of one
+// statement every two seconds.
 //
-// Of each start of a sidecar the newest of its streams counts. States of one: changed (to be written with the next batch), written,
-// and left, which is written once more, if it ever was, and then forgotten. A batch that fails is part of the next one.
+// For each start of a sidecar, only its newest stream counts. States of a stream: changed (will be written with the
+// next batch), written, and left. A stream that has left is written once more if it was written before, and then
+// deleted from memory. A batch that fails becomes part of the next batch.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RevisionName } from '@tollgate/proto/contract';
 import { makeId } from '../../domain/access/key.ts';
@@ -25,7 +27,7 @@ import type { Deps } from '../operation.ts';
 export interface Present {
   holds(held: RevisionName): void;
   refused(code: string, message: string): void;
-  /** Null, or what is wrong with it: then nothing of it is taken. */
+  /** Returns null, or what is wrong with the status. A wrong status is discarded. */
   says(status: SidecarStatus): string | null;
   left(): void;
 }
@@ -34,18 +36,18 @@ type Entering = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'sidecarId' | 'bootI
 
 export interface Roster {
   enters(sidecar: Entering): Present;
-  /** How many are here, by how far they are behind. */
+  /** The number of sidecars connected here, by how far they are behind. */
   countByLag(newestOf: (workspaceId: number) => RevisionName | null): ReadonlyMap<Lag, number>;
-  /** Writes what is not written; `close` calls it, and tests. */
+  /** Writes everything that is not written yet. `close` and tests call it. */
   write(): Promise<void>;
-  /** Everybody has left. */
+  /** Call after all sidecars have left. */
   close(): Promise<void>;
 }
 
 interface RosterDeps extends Pick<Deps, 'pool' | 'random'> {
-  /** Ms since 1970. */
+  /** In ms since 1970. */
   readonly wall: () => number;
-  /** Ms, never goes back. */
+  /** In ms, monotonic. */
   readonly now: () => number;
   readonly log: { warn(fields: object, message: string): void };
 }
@@ -60,19 +62,19 @@ interface Known {
 type Place = Pick<SidecarSeen, 'workspaceId' | 'keyId' | 'bootId'>;
 const placeOf = ({ workspaceId, keyId, bootId }: Place): string => JSON.stringify([workspaceId, keyId, bootId]);
 
-/** Of each start of a sidecar the last of these. */
+/** Keeps the last item for each start of a sidecar. */
 const newestOf = (of: readonly Known[]): readonly Known[] => [...new Map(of.map((known) => [placeOf(known.seen), known])).values()];
 
 const writeEveryMs = 2_000;
-/** In one statement, so that none is long. */
+/** Rows in one statement, so that no statement takes long. */
 const atOnce = 1_000;
 
-/** `name`: of this control plane, for people. `everyMs`: how often it writes by itself. */
+/** `name` identifies this control plane for people. `everyMs` is the interval between automatic writes. */
 export function createRoster({ pool, random, wall, now, log }: RosterDeps, name: string, everyMs = writeEveryMs): Roster {
   const present = new Map<string, Known>();
-  /** Those that have left and of whom something is written. */
+  /** Sidecars that have left and that have a row in the database. */
   let gone: Known[] = [];
-  /** Workspaces in which somebody has left since those that left were counted. */
+  /** Workspaces that a sidecar has left since the rows of departed sidecars were last counted. */
   let crowded = new Set<number>();
   const closing = new AbortController();
 
@@ -80,7 +82,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
   const writeBatch = async (batch: readonly Known[]): Promise<void> => {
     for (const known of batch) {
       known.changed = false;
-      // Also where this fails: then nobody knows whether it was written.
+      // This also applies if the write fails, because then it is unknown whether it was written.
       known.writtenAt ??= Number.NEGATIVE_INFINITY;
     }
     const told = batch.map(({ seen }) => seen);
@@ -95,7 +97,8 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
   const writeOnce = async (): Promise<void> => {
     const leaving = gone;
     gone = [];
-    // One that is back since counts by its newer stream: a statement takes each start of a sidecar once.
+    // A sidecar that has returned counts with its newer stream, because a statement can contain each start of a sidecar
+    // only once.
     const due = newestOf([...leaving, ...[...present.values()].filter(isDue)]);
     for (let at = 0; at < due.length; at += atOnce) {
       const batch = due.slice(at, at + atOnce);
@@ -105,7 +108,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
         throw error;
       });
     }
-    // One that leaves meanwhile may not be among those that the statement counts.
+    // A sidecar that leaves in the meantime is possibly not among the rows that the statement counts.
     const counted = crowded;
     crowded = new Set();
     for (const workspaceId of counted) {
@@ -117,7 +120,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
     }
   };
   let lastWrite = Promise.resolve();
-  /** One after the other: whoever waits for a write finds all written that was said before it. */
+  /** Writes run one after the other. When a write ends, everything that was reported before it is written. */
   const write = (): Promise<void> => {
     lastWrite = lastWrite.catch(() => undefined).then(writeOnce);
     return lastWrite;
@@ -166,7 +169,7 @@ export function createRoster({ pool, random, wall, now, log }: RosterDeps, name:
         left: () => {
           if (present.get(place) !== known) return;
           present.delete(place);
-          // One that came and went between two batches was never there.
+          // A sidecar that connected and left between two batches is not recorded.
           if (known.writtenAt === null) return;
           change({ leftAt: new Date(wall()) });
           gone.push(known);

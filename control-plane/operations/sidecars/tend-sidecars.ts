@@ -1,4 +1,5 @@
-// A chore of every control plane: sidecars that have long left are forgotten. Safe to run twice at once.
+// Periodic job of every control plane: deletes sidecars that left long ago. Safe when two processes run it at the same
+// time.
 import { sidecarBounds } from '../../domain/sidecars/sidecar.ts';
 import { deleteSidecarsUnseen } from '../../store/sidecars.ts';
 import type { Deps } from '../operation.ts';

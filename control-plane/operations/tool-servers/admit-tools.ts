@@ -1,5 +1,5 @@
-// Admits definitions of a server's tools as they were last discovered: what an owner or admin has read in its answers, and
-// not what the server might say by now. `If-Match` makes sure of that.
+// Admits definitions of a server's tools as they were last discovered. An owner or admin admits what they have read in
+// the answers of this API, not what the server reports now. `If-Match` guarantees this.
 import { isServerName } from '@tollgate/proto/contract';
 import { accepted } from '../../domain/refusal.ts';
 import { admit, parseAdmission } from '../../domain/tool-servers/admission.ts';

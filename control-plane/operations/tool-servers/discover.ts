@@ -1,5 +1,5 @@
-// Asking tool servers, so many at once in this process: each takes a connection, or starts a program, and the memory for
-// what it answers.
+// Asks tool servers for their tools, with a limit in this process. Each discovery uses a connection, or starts a
+// program, and needs memory for the answer.
 import { AppError } from '@tollgate/proto/contract';
 import { type Discover, type Discovery, discoverTools } from '../../runs/mcp/discover.ts';
 import type { Reach } from '../../runs/mcp/reach.ts';

@@ -1,6 +1,7 @@
-// The tools of a workspace's servers for one run, as they are registered when it begins; where the workspace pins
-// definitions, those that are admitted. Nobody is asked before the first call; only then are a server's secrets opened. A
-// server that policy holds no more, or by another definition, is not asked.
+// Opens the tools of a workspace's servers for one run, as they are registered when the run begins. If the workspace
+// pins definitions, only admitted tools are included. No server is contacted before the first call, and a server's
+// secrets are decrypted only then. A server is not called if the policy no longer contains it, or contains it with
+// another definition.
 import type { WorkspaceServer } from '../../compile/state.ts';
 import { isAdmitted } from '../../domain/tool-servers/admission.ts';
 import type { LinkedServer } from '../../runs/mcp/server-link.ts';
@@ -13,19 +14,22 @@ import type { Deps } from '../operation.ts';
 import { createSeats } from '../turns.ts';
 import { openSecrets } from './tool-server-secrets.ts';
 
-/** Programs that runs may have started as tool servers at the same time: one workspace's, and all of this process. */
+/**
+ * The maximum number of programs that runs have started as tool servers at the same time, for one workspace and for
+ * this process.
+ */
 const programs = { each: 32, all: 128 } as const;
 
 type HeldServers = () => readonly Pick<WorkspaceServer, 'name' | 'definition'>[];
 
-/** `held`: the servers by the policy that is held when it is asked. */
+/** `held` returns the servers of the policy that is in effect when it is called. */
 export type OpenToolbox = (workspaceId: number, enabledTools: readonly string[], held: HeldServers) => Promise<Toolbox>;
 
 interface OpenToolboxDeps extends Pick<Deps, 'pool' | 'reach' | 'sealer'> {
   readonly schemaProblem: SchemaProblem;
 }
 
-/** One for the process. Who opens a toolbox closes it. */
+/** One instance for the process. The caller that opens a toolbox must close it. */
 export function createOpenToolbox(deps: OpenToolboxDeps): OpenToolbox {
   const seats = createSeats<number>(programs);
   return async (workspaceId, enabledTools, held) => {

@@ -5,7 +5,7 @@ import { findToolServer, listToolServers as listStored } from '../../store/tool-
 import type { Queryable } from '../../store/transaction.ts';
 import { readOperation } from '../operation.ts';
 
-/** Throws `not_found`, in one text for a server of another workspace and for one that never was. */
+/** Throws `not_found`. The message is the same for a server of another workspace and for one that never existed. */
 async function requireToolServer(db: Queryable, workspaceId: number, name: string): Promise<ToolServer> {
   return (isServerName(name) ? await findToolServer(db, workspaceId, name) : null) ?? refuseMissing();
 }
@@ -14,7 +14,7 @@ export function refuseMissing(): never {
   throw notFound('there is no such tool server');
 }
 
-/** By name; never the values of headers and variables, and of tools not the schemas. */
+/** Sorted by name. The result never contains the values of headers and variables, or the schemas of tools. */
 export const listToolServers = readOperation(
   'tool-server.read',
   ({ pool }, actor): Promise<readonly ListedToolServer[]> => listStored(pool, actor.workspaceId),

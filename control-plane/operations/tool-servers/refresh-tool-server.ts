@@ -1,6 +1,7 @@
-// Asks a tool server for its tools again. A server that fails keeps the tools it had. Scopes that its definition asks for
-// stay, also for tools that it has no more: they may come back. Where the workspace pins definitions, what changed is not
-// admitted by having been seen; otherwise it is, so that a workspace that begins to pin holds to what was seen last.
+// Asks a tool server for its tools again. If the server fails, the stored tools are kept. Scopes that its definition
+// names are kept, also for tools that the server no longer has, because the tools can return. If the workspace pins
+// definitions, a changed tool is not admitted automatically. Otherwise it is, so that a workspace that starts to pin
+// uses the last discovered definitions.
 import { isServerName } from '@tollgate/proto/contract';
 import { conflict } from '../../domain/refusal.ts';
 import { admissionOf } from '../../domain/tool-servers/admission.ts';
@@ -13,7 +14,7 @@ import { openSecrets } from './tool-server-secrets.ts';
 
 interface Found {
   readonly name: string;
-  /** That of the definition which was asked. */
+  /** The revision of the definition with which the server was asked. */
   readonly asked: number;
   readonly tools: readonly DiscoveredTool[];
 }

@@ -1,5 +1,5 @@
-// Registers a tool server. What can be refused without asking it is refused first; then it is asked for its tools, with
-// no transaction open; and only a server that has answered is stored.
+// Registers a tool server. All checks that do not need the server come first. Then the server is asked for its tools,
+// with no transaction open. Only a server that has answered is stored.
 import { accepted, conflict, refuseIfAny } from '../../domain/refusal.ts';
 import { type DiscoveredTool, type ToolServerDefinition, toolServerBounds, undiscovered } from '../../domain/tool-servers/tool-server.ts';
 import { admissionOf } from '../../domain/tool-servers/admission.ts';

@@ -1,5 +1,5 @@
-// The secrets of a tool server on their way into the database and out of it. They are bound to their workspace, to the
-// server's name and to where it is, so that a row that was moved or led elsewhere opens nowhere.
+// Encrypts and decrypts the secrets of a tool server for storage. They are bound to their workspace and to the server's
+// name and address. A row that was moved or redirected can therefore not be decrypted.
 import { badRequest, conflict } from '../../domain/refusal.ts';
 import { isObject } from '../../domain/shape.ts';
 import type { Secrets, Target } from '../../domain/tool-servers/tool-server.ts';
@@ -11,13 +11,13 @@ interface Place {
   readonly target: Target;
 }
 
-/** What its secrets are sealed for: as JSON, in which no two places are alike. */
+/** The context for which the secrets are sealed. It is JSON, so two different places never have the same text. */
 export function toolServerPlace({ workspaceId, name, target }: Place): string {
   const where = target.kind === 'url' ? [target.url] : [target.program, target.args];
   return JSON.stringify(['tool-server', workspaceId, name, target.kind, ...where]);
 }
 
-/** Null where there are none. */
+/** Null if there are no secrets. */
 export function sealSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
   if (Object.keys(secrets).length === 0) return null;
   if (sealer === null)

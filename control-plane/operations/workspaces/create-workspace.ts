@@ -1,4 +1,4 @@
-// Workspaces are made by the operator, who is no member of any.
+// Creates workspaces. This is for the operator, who is not a member of any workspace.
 import { isSlug } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import { type FreshSecret, makeId, makeSecret, ownersKey } from '../../domain/access/key.ts';
@@ -15,7 +15,7 @@ export interface NewWorkspace {
   readonly owner: { readonly uid: string; readonly email: string };
 }
 
-/** With its owner and the owner's key of all scopes, which is shown this once. */
+/** Creates the workspace with its owner and the owner's key of all scopes. The key is shown only once. */
 export function createWorkspace(
   deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
   input: NewWorkspace,
@@ -27,7 +27,7 @@ export function createWorkspace(
   });
 }
 
-/** In the caller's transaction. */
+/** Runs in the caller's transaction. */
 export async function foundWorkspace(
   deps: Pick<Deps, 'clock' | 'random'>,
   client: pg.PoolClient,

@@ -1,11 +1,11 @@
-// For the operator, who is no member of any.
+// For the operator, who is not a member of any workspace.
 import { isSlug } from '@tollgate/proto/contract';
 import { badRequest, notFound } from '../../domain/refusal.ts';
 import { inTransaction } from '../../store/transaction.ts';
 import { deleteWorkspace as deleteStored } from '../../store/workspaces.ts';
 import type { Deps } from '../operation.ts';
 
-/** `confirm` must be the slug again: everything in the workspace goes. */
+/** `confirm` must repeat the slug, because everything in the workspace is deleted. */
 export async function deleteWorkspace({ pool }: Pick<Deps, 'pool'>, slug: string, confirm: string): Promise<void> {
   if (confirm !== slug) throw badRequest('slug must be given again, to confirm');
   const deleted = isSlug(slug) && (await inTransaction(pool, (client) => deleteStored(client, slug)));

@@ -1,4 +1,5 @@
-// The emergency brake: every call of a frozen workspace is denied before every rule, as fast as a push.
+// The emergency brake. Every call of a frozen workspace is denied before any rule is applied. The change reaches
+// sidecars as fast as a push.
 import type { Action } from '../../domain/access/access.ts';
 import { setFrozen } from '../../store/workspaces.ts';
 import { writeOperation } from '../operation.ts';

@@ -1,4 +1,4 @@
-// For the operator, who is no member of any.
+// For the operator, who is not a member of any workspace.
 import { listWorkspaces as listStored, type Workspace } from '../../store/workspaces.ts';
 import type { Deps } from '../operation.ts';
 

@@ -1,5 +1,5 @@
-// The first start on an empty database: an epoch, a workspace, its owner and the owner's key. Every start asks this;
-// all but the first find it done. Two replicas that start at once do it once.
+// Prepares an empty database at the first start: an epoch, a workspace, its owner and the owner's key. Every start
+// calls this, and all later starts find it done. If two replicas start at the same time, it is done once.
 import { hashKey, parseKey } from '@tollgate/proto/contract';
 import { makeSecret, secretOf } from '../../domain/access/key.ts';
 import { insertDeployment, lockStart, readDeployment } from '../../store/deployment.ts';
@@ -11,15 +11,15 @@ import type { Deps } from '../operation.ts';
 export interface FirstWorkspace {
   readonly workspace: string;
   readonly ownerEmail: string;
-  /** `TOLLGATE_OWNER_KEY`. */
+  /** The value of `TOLLGATE_OWNER_KEY`. */
   readonly ownerKey: string | null;
 }
 
 export type Seeded =
-  /** `key`: made by us and to be printed once; null where the operator gave it. */
+  /** `key`: generated here and to be printed once; null if the operator has provided it. */
   | { readonly kind: 'created'; readonly workspace: string; readonly key: string | null }
   | { readonly kind: 'present' }
-  /** The program must not start; why. */
+  /** The program must not start, for this reason. */
   | { readonly kind: 'refused'; readonly reason: string };
 
 const ownerUid = 'owner';

@@ -1,6 +1,5 @@
-// Says under which account PostgreSQL runs, and runs its programs there. PostgreSQL refuses
-// root, so under root that is an unprivileged account; otherwise it is our own.
-// Called by the other files of this folder.
+// Chooses the account under which PostgreSQL runs, and runs its programs under it. PostgreSQL refuses to run as root.
+// Under root, an unprivileged account is used; otherwise our own account. Called by the other files of this folder.
 import { spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
@@ -8,12 +7,12 @@ import { readFile, stat } from 'node:fs/promises';
 /** Absent: our own account. */
 export type Account = { readonly uid: number; readonly gid: number } | undefined;
 
-/** macOS calls its own `_postgres`. */
+/** The account of macOS is named `_postgres`. */
 const preferred = ['postgres', '_postgres', 'nobody'];
 
 export async function chooseAccount(clusterDir: string): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
-  // An existing cluster keeps its owner, also when a preferred account has appeared since.
+  // An existing cluster keeps its owner, even if a preferred account has been created later.
   const owner = await stat(clusterDir).catch(() => undefined);
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
@@ -27,23 +26,24 @@ export async function chooseAccount(clusterDir: string): Promise<Account> {
 }
 
 /**
- * What PostgreSQL is to call the cluster. The change into a working directory happens before
- * root's rights are dropped, so through this name the account reaches a cluster that lies in
- * someone's closed home. Only Linux has it.
+ * The path of the cluster for PostgreSQL. The change into the working directory happens before the process drops root's
+ * rights. With this path, the account can therefore reach a cluster inside a home directory that is closed to it. Only
+ * Linux has it.
  */
 export const clusterPath = (account: Account, dir: string) => (account && process.platform === 'linux' ? '/proc/self/cwd' : dir);
 
 export function accountOptions(account: Account) {
   return {
     ...account,
-    // A group and session of its own: Ctrl-C in our terminal is for us, and we decide when PostgreSQL stops.
+    // A separate process group and session. Ctrl-C in the terminal reaches only our process, and our process decides
+    // when PostgreSQL stops.
     detached: true,
-    // Nothing else is inherited: PGDATA, PGPORT, LD_PRELOAD and the like would change what runs.
+    // Inherits no other variables: PGDATA, PGPORT, LD_PRELOAD and similar ones would change what runs.
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C' },
   } satisfies SpawnOptions;
 }
 
-/** The exit code. Rejects when the program cannot be started, or on abort. */
+/** Returns the exit code. Rejects if the program cannot be started, or on abort. */
 export async function runProgram(file: string, args: readonly string[], options: SpawnOptions): Promise<number | null> {
   const child = spawn(file, args, options);
   const [code] = await once(child, 'exit');

@@ -1,10 +1,10 @@
-// Finds PostgreSQL's programs in the npm package and makes sure that the server's account can
-// run them. Called by start.ts.
+// Finds PostgreSQL's programs in the npm package, and makes sure that the server's account can run them. Called by
+// `start.ts`.
 //
-// Two things may be in the way. npm packages hold no symbolic links, the package makes those of
-// its libraries in a postinstall script, and `--ignore-scripts` leaves them out: we make them.
-// And node_modules may be read-only, or in a home the account may not enter: then the programs
-// run from a copy that only we can change.
+// There are two possible problems. First, npm packages contain no symbolic links. The package creates the links of its
+// libraries in a postinstall script, which `--ignore-scripts` skips. In this case the links are created here. Second,
+// node_modules can be read-only, or in a home directory that the account cannot enter. In this case the programs run
+// from a copy that only our account can change.
 import { execFile } from 'node:child_process';
 import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -31,12 +31,12 @@ export function findNative(from: string = import.meta.url): string {
 interface BinariesConfig {
   readonly native: string;
   readonly account: Account;
-  /** Its parent must be writable by us alone. */
+  /** Only our account must be able to write to its parent. */
   readonly copyDir: string;
   readonly log: (line: string) => void;
 }
 
-/** A folder whose bin/ the account can run. */
+/** Returns a folder whose bin/ the account can run. */
 export async function prepareBinaries({ native, account, copyDir, log }: BinariesConfig): Promise<string> {
   const problem = await checkRuns(native, account);
   if (problem === undefined) return native;
@@ -62,8 +62,8 @@ async function copyBinaries(native: string, target: string, account: Account): P
     await openForReading(draft);
     const problem = await checkRuns(draft, account);
     if (problem !== undefined) throw new Error(unusable(problem));
-    // A copy is only ever seen whole. When someone else has put theirs there first, it is the same:
-    // the version is in the name, and a published version never changes.
+    // A copy becomes visible only when it is complete. If another process has created the copy first, it is identical:
+    // the version is part of the name, and a published version never changes.
     await rename(draft, target).catch((error: unknown) => {
       if (!['ENOTEMPTY', 'EEXIST'].includes(errorCode(error) ?? '')) throw error;
     });
@@ -72,7 +72,7 @@ async function copyBinaries(native: string, target: string, account: Account): P
   }
 }
 
-/** What prevents the account from running PostgreSQL there. */
+/** Returns the reason why the account cannot run PostgreSQL there. */
 async function checkRuns(native: string, account: Account): Promise<string | undefined> {
   try {
     await restoreLinks(native);
@@ -99,7 +99,7 @@ async function readVersion(native: string): Promise<string> {
   return JSON.parse(await readFile(join(native, '../package.json'), 'utf8')).version;
 }
 
-/** A package installed under umask 077 is closed to every other account. */
+/** A package that was installed under umask 077 is not readable by other accounts. */
 async function openForReading(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
@@ -115,7 +115,7 @@ async function makeCopyDir(folder: string): Promise<void> {
   await requireOurs(folder);
 }
 
-/** Else another local user could have planted the programs that we are about to run. */
+/** Otherwise another local user could have placed programs there that this process would run. */
 async function requireOurs(folder: string): Promise<void> {
   const { uid, mode } = await lstat(folder);
   const ours = uid === process.getuid?.() && (mode & 0o170022) === 0o040000;

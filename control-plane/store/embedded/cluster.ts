@@ -1,6 +1,6 @@
-// Creates the cluster, PostgreSQL's data directory, at the first start. It is made under a
-// temporary name and renamed when complete: data/ is absent or whole, however often a start
-// was killed. Called by start.ts, which holds the lock.
+// Creates the cluster, PostgreSQL's data directory, at the first start. It is created under a temporary name and
+// renamed when complete. Therefore data/ is either absent or complete, however often a start was killed. Called by
+// `start.ts`, which holds the lock.
 import { chown, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Account, accountOptions, clusterPath, runProgram } from './account.ts';
@@ -37,10 +37,10 @@ async function initialise(draft: string, { binaries, account, logFile, signal }:
     clusterPath(account, draft),
     `--username=${superuser}`,
     '--no-instructions',
-    // Trust, because the socket lies in the cluster's folder, mode 0700: who gets as far as connecting
-    // could as well read and write the files themselves. Peer would shut out root, whose name is not the account's.
+    // Trust is safe, because the socket is in the cluster's folder with mode 0700: a user who can connect can also read
+    // and write the files. Peer would reject root, whose name differs from that of the account.
     '--auth=trust',
-    // The same order and case rules on every machine.
+    // The same sort order and case rules on every machine.
     '--encoding=UTF8',
     '--locale=C',
     '--locale-provider=builtin',
@@ -57,12 +57,12 @@ async function initialise(draft: string, { binaries, account, logFile, signal }:
 }
 
 async function removeHalfMade(home: string): Promise<void> {
-  // An initdb whose parent was killed may write for a moment longer, hence the retries.
+  // An initdb whose parent was killed can continue to write for a moment. For this reason there are retries.
   const drafts = (await readdir(home)).filter((name) => name.startsWith('init-'));
   for (const draft of drafts) await rm(join(home, draft), { recursive: true, force: true, maxRetries: 20 });
 }
 
-/** Without it a power cut could bring the draft's name back, and with it the loss of all data. */
+/** Without this, the draft's name could return after a power failure, and all data would be lost. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {

@@ -1,3 +1,3 @@
-/** What Node or PostgreSQL calls an error: ENOENT, 57P03. Called by the other files of this folder. */
+/** The error code of Node or PostgreSQL: ENOENT, 57P03. Called by the other files of this folder. */
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;

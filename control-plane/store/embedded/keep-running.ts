@@ -1,20 +1,20 @@
-// Keeps PostgreSQL running until it is stopped: one that was killed, or ended by itself, is started again, after a wait that
-// grows while it does not stay. Whoever uses the database finds it away meanwhile, as one elsewhere would be, and connects
-// anew. Called by start.ts, which holds the lock.
+// Keeps PostgreSQL running until it is stopped. If it was killed or has ended, it is started again after a wait that
+// grows while it keeps failing. In the meantime, users of the database see it as not available, as with a remote
+// database, and connect again. Called by `start.ts`, which holds the lock.
 //
-// States: running → ended → waiting → starting → running, or waiting again where it does not start; stopped, from any.
+// States: running → ended → waiting → starting → running, or waiting again if the start fails; stopped, from any state.
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Postmaster } from './postmaster.ts';
 
 interface KeepDeps {
-  /** Starts it, or adopts one that is there, in the place that it was in. */
+  /** Starts PostgreSQL, or adopts a running one, in the same place as before. */
   readonly start: (signal: AbortSignal) => Promise<Postmaster>;
   readonly warn: (line: string) => void;
 }
 
 const waitMs = { first: 250, max: 30_000 };
-/** One that ran for so long is no longer failing. */
+/** A server that ran for this long no longer counts as failing. */
 const stayedMs = 60_000;
 
 export function keepRunning(first: Postmaster, { start, warn }: KeepDeps): { readonly stop: () => Promise<void> } {

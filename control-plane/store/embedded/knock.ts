@@ -1,10 +1,10 @@
-// Asks on the socket whether PostgreSQL is there, and makes sure of our database while at it.
-// Called by postmaster.ts.
+// Checks on the socket whether PostgreSQL answers, and creates our database if it is missing. Called by
+// `postmaster.ts`.
 import { Client } from 'pg';
 import { errorCode } from './error-code.ts';
 import { databaseName } from './settings.ts';
 
-/** `ssl: false` keeps a PGSSLMODE in the environment from reaching a server that has no TLS. */
+/** `ssl: false` prevents a PGSSLMODE in the environment from applying to this server, which has no TLS. */
 export interface Connection {
   /** The socket's folder. */
   readonly host: string;
@@ -14,12 +14,13 @@ export interface Connection {
   readonly ssl: false;
 }
 
-/** SQLSTATEs of a server that starts, recovers or stops, or has no connection left for now. */
+/** SQLSTATEs of a server that is starting, recovering or stopping, or has no free connection at the moment. */
 const busyStates = new Set(['57P01', '57P02', '57P03', '53300']);
 
 export async function knock(connection: Connection): Promise<'answering' | 'busy' | 'absent'> {
   const client = new Client({ ...connection, database: 'postgres', connectionTimeoutMillis: 5_000 });
-  // A server that dies meanwhile also rejects what we await; unheard, the event would end our process.
+  // A server that dies in the meantime also rejects the awaited call. Without a listener, the error event would end our
+  // process.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -28,7 +29,7 @@ export async function knock(connection: Connection): Promise<'answering' | 'busy
   } catch (error) {
     const code = errorCode(error);
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent';
-    // Without a code pg says that the connection ended or timed out.
+    // Without a code, pg reports that the connection ended or timed out.
     if (code === undefined || code === 'ECONNRESET' || code === 'EPIPE' || busyStates.has(code)) return 'busy';
     throw error;
   } finally {

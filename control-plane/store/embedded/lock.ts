@@ -1,14 +1,14 @@
-// Lets one control plane at a time hold the embedded PostgreSQL; the end of its process, even
-// by kill -9, frees it. Called by start.ts.
+// Makes sure that only one control plane at a time holds the embedded PostgreSQL. The end of its process, even by kill
+// -9, releases the lock. Called by `start.ts`.
 //
-// A claim is a Unix socket with a name that is never used again, and it is alive while somebody
-// listens on it. Whoever wants the lock first publishes its claim and only then looks for the
-// others: of two, at least one sees the other, so never do both take it. A dead claim is removed
-// without harm, since no live one ever bears its name.
-//   claimed   others are alive. The earlier name waits a moment, as the other may yield; the
-//             later name yields at once: of two that start together, one wins.
-//   held      no other was alive after our claim was published.
-//   released  the socket is closed and its file removed.
+// A claim is a Unix socket with a name that is never used again. A claim is alive while a process listens on it. A
+// process that wants the lock first publishes its claim and only then looks for other claims. Of two processes, at
+// least one sees the other, so two processes never both take the lock. A dead claim can be removed safely, because no
+// live claim has its name. States:
+// - claimed: other claims are alive. The claim with the earlier name waits a moment, because the other may give up. The
+//   claim with the later name gives up immediately. Of two processes that start together, one wins.
+// - held: no other claim was alive after ours was published.
+// - released: the socket is closed and its file is removed.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, rename, rm } from 'node:fs/promises';
@@ -44,7 +44,8 @@ const refusal = (dataDir: string, rival: string) =>
 
 async function publishClaim(folder: string, name: string): Promise<() => Promise<void>> {
   const server = createServer((socket) => socket.destroy());
-  // Bound under a draft name and renamed once it listens: a published claim that refuses is dead for certain.
+  // Bound under a draft name, and renamed when it listens. A published claim that refuses connections is therefore
+  // certainly dead.
   const draft = join(folder, `draft-${name}`);
   server.listen(draft);
   await once(server, 'listening');
@@ -65,7 +66,7 @@ async function findRival(folder: string, own: string): Promise<string | undefine
   return undefined;
 }
 
-/** In doubt (no permission, a full backlog) it is alive. */
+/** In doubt (no permission, a full backlog), the claim counts as alive. */
 async function isAlive(path: string): Promise<boolean> {
   const socket = connect(path);
   try {

@@ -1,5 +1,5 @@
-// Finds, launches and stops the postmaster, PostgreSQL's main process. Called by start.ts, which
-// holds the lock, so that nobody else launches or stops it meanwhile.
+// Finds, launches and stops the postmaster, PostgreSQL's main process. Called by `start.ts`, which holds the lock, so
+// that no other process launches or stops it at the same time.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rm, stat } from 'node:fs/promises';
@@ -13,9 +13,9 @@ import { openLog } from './server-log.ts';
 import { databaseName, port, serverSettings, superuser } from './settings.ts';
 
 export interface Server {
-  /** The cluster. */
+  /** The cluster's folder. */
   readonly dir: string;
-  /** The same folder by a name short enough for its socket. */
+  /** The same folder with a path that is short enough for its socket. */
   readonly socketDir: string;
   readonly logFile: string;
   readonly log: (line: string) => void;
@@ -25,18 +25,18 @@ export interface Server {
 export interface Postmaster {
   readonly pid: number;
   readonly connection: Connection;
-  /** Resolves with how it ended, once it has. */
+  /** Resolves when the process has ended, with how it ended. */
   readonly ended: () => Promise<string>;
   readonly stop: () => Promise<void>;
 }
 
-/** Recovery after a crash replays at most about max_wal_size, which a slow disk does within this. */
+/** Recovery after a crash replays at most about max_wal_size. A slow disk needs less than this time for it. */
 const busyMsMax = 120_000;
 const stopMsMax = 60_000;
 /** After a kill -9 of the postmaster, its other processes need a moment to notice. */
 const orphansMsMax = 10_000;
 const pollMs = 20;
-/** Nobody tells us of the end of a process that is not our child. */
+/** The end of a process that is not our child must be polled. */
 const adoptedPollMs = 500;
 
 const connectionTo = ({ socketDir }: Server): Connection => ({
@@ -47,7 +47,7 @@ const connectionTo = ({ socketDir }: Server): Connection => ({
   ssl: false,
 });
 
-/** The server that runs already, or undefined once none does. */
+/** Returns the server that already runs, or undefined when no server runs. */
 export async function adoptPostmaster(server: Server): Promise<Postmaster | undefined> {
   const pid = await readPid(server.dir);
   if (pid === undefined) return undefined;
@@ -63,12 +63,15 @@ export async function adoptPostmaster(server: Server): Promise<Postmaster | unde
   return undefined;
 }
 
-/** PostgreSQL refuses to start while the pid in its file is alive; after a reboot that may be anyone's. */
+/**
+ * PostgreSQL refuses to start while the pid in its file is alive. After a reboot, that pid can belong to any process.
+ */
 async function clearSilent({ dir }: Server, pid: number): Promise<void> {
   const command = await readCommand(pid);
   const ours = command.includes(await clusterMark(dir));
   if (ours) await stopProcess(pid);
-  // A postgres without any mark was started by hand, perhaps here: whether it is in the way, PostgreSQL knows best.
+  // A postgres without any mark was started by hand, possibly in this folder. PostgreSQL itself decides whether it is a
+  // conflict.
   if (!ours && command.includes('postgres') && !command.includes(markName)) return;
   for (const name of ['postmaster.pid', `.s.PGSQL.${port}.lock`]) await rm(join(dir, name), { force: true });
 }
@@ -96,12 +99,12 @@ export async function launchPostmaster(server: Server, binaries: string, account
   }
 }
 
-/** Undefined when the process ended instead. */
+/** Undefined if the process ended instead. */
 async function awaitAnswer(child: ChildProcess, server: Server): Promise<Postmaster | undefined> {
   await once(child, 'spawn');
   const { pid } = child;
   if (pid === undefined) return undefined;
-  // It is to outlive us if we are killed, not to keep us alive.
+  // The child must survive if our process is killed, and must not keep our process alive.
   child.unref();
   const connection = connectionTo(server);
   try {
@@ -131,14 +134,14 @@ async function endOf(pid: number): Promise<string> {
 
 const ending = ({ exitCode, signalCode }: ChildProcess) => (signalCode ? `signal ${signalCode}` : `exit code ${exitCode}`);
 
-/** Fast shutdown: open transactions are rolled back, what is committed is written. */
+/** Fast shutdown: open transactions are rolled back, and committed data is written. */
 async function stopProcess(pid: number): Promise<void> {
   const command = await readCommand(pid);
   if (!command.includes('postgres')) return;
   try {
     process.kill(pid, 'SIGINT');
   } catch (error) {
-    // It has just ended by itself.
+    // The process has already ended.
     if (errorCode(error) !== 'ESRCH') throw error;
   }
   for (const start = performance.now(); (await readCommand(pid)) === command; await delay(pollMs)) {
@@ -154,10 +157,10 @@ async function readPid(dir: string): Promise<number | undefined> {
 
 const markName = 'tollgate.cluster=';
 
-/** Stands in the postmaster's command line. By inode, which survives a rename of the folders above. */
+/** Is part of the postmaster's command line. It contains the inode, which survives a rename of the parent folders. */
 const clusterMark = async (dir: string) => `${markName}${(await stat(dir)).ino}.`;
 
-/** Empty when the process has ended; a zombie has no command line either. */
+/** Empty when the process has ended. A zombie has no command line either. */
 async function readCommand(pid: number): Promise<string> {
   if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
   const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => ({ stdout: '' }));

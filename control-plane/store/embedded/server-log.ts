@@ -1,11 +1,11 @@
-// PostgreSQL's own log, server.log: it goes to a file, never to our standard output, and its end
-// is quoted when a start fails. Called by cluster.ts and postmaster.ts.
+// PostgreSQL's own log, server.log. It is written to a file and never to our standard output. Its last lines are quoted
+// when a start fails. Called by `cluster.ts` and `postmaster.ts`.
 import { constants } from 'node:fs';
 import { open, readFile, rename, stat } from 'node:fs/promises';
 
 const rotateAtBytes = 10_000_000;
 const quotedLines = 15;
-/** Our own asking while it starts, which would push out the reason. */
+/** The message for our own connection attempts during the start. These lines would displace the actual reason. */
 const askedTooEarly = 'the database system is starting up';
 
 export async function openLog(file: string) {
@@ -15,7 +15,7 @@ export async function openLog(file: string) {
   const handle = await open(file, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
   const offset = rotated ? 0 : bytes;
 
-  /** What was written since we opened it. */
+  /** Returns what was written since the file was opened. */
   const read = async () => (await readFile(file)).subarray(offset).toString();
   const explain = async (problem: string) => {
     const lines = (await read())

@@ -1,20 +1,20 @@
-// How the embedded PostgreSQL is set up. Given on the command line at each start, so that a
-// cluster created by an older Tollgate runs with today's values. fsync and synchronous_commit
-// stay on. Called by postmaster.ts and cluster.ts.
+// Settings of the embedded PostgreSQL. They are given on the command line at each start, so that a cluster that an
+// older Tollgate created runs with the present values. fsync and synchronous_commit stay on. Called by `postmaster.ts`
+// and `cluster.ts`.
 
 export const superuser = 'tollgate';
 export const databaseName = 'tollgate';
 export const port = 5432;
 
 export const serverSettings = {
-  // No TCP. The socket is in the working directory, which is the cluster: a place that is private, and a
-  // path that is never too long.
+  // No TCP. The socket is in the working directory, which is the cluster. This folder is private, and the path is never
+  // too long.
   listen_addresses: '',
   unix_socket_directories: '.',
   unix_socket_permissions: '0700',
   port: String(port),
 
-  // A small machine: about 100 MB and a handful of processes.
+  // For a small machine: about 100 MB and a few processes.
   shared_buffers: '64MB',
   max_connections: '50',
   max_wal_size: '256MB',
@@ -28,12 +28,12 @@ export const serverSettings = {
   io_method: 'sync',
   jit: 'off',
 
-  // A query of a control plane that was killed ends soon after it, and with it the locks it holds.
+  // A query of a killed control plane ends soon afterwards, and its locks are released.
   client_connection_check_interval: '2s',
 
   TimeZone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // SQL that failed is our caller's to report; here it could leave secrets in a file.
+  // The caller reports SQL that failed. In this log, the statement could leave secrets in a file.
   log_min_error_statement: 'panic',
 };

@@ -1,18 +1,18 @@
-// Starts the embedded PostgreSQL, or adopts the one a killed control plane left behind. The
-// control plane's start-up calls it when there is no DATABASE_URL.
+// Starts the embedded PostgreSQL, or adopts the server of a control plane that was killed. The control plane calls it
+// at start-up if DATABASE_URL is not set.
 //
-// One control plane at a time holds <dataDir>/postgres (lock.ts); the holder finds the server
-// in one of four states:
-//   answering   a predecessor was killed and its server lives on: adopt it.
-//   busy        it is starting, recovering or stopping: wait until it is answering or gone.
-//   silent      its process lives but nobody answers on the socket: stop it, then as absent.
-//   absent      no process: create the cluster if this is the first start, then launch.
-// From then on it is kept running (keep-running.ts) until close(), which stops it whether launched
-// or adopted. If we die first it runs on, answering, for our successor.
+// One control plane at a time holds <dataDir>/postgres (`lock.ts`). The holder finds the server in one of four states:
+// - answering: an earlier control plane was killed and its server still runs. It is adopted.
+// - busy: the server is starting, recovering or stopping. Wait until it answers or has ended.
+// - silent: its process is alive but does not answer on the socket. Stop it, then continue as for absent.
+// - absent: no process. Create the cluster if this is the first start, then launch.
+//
+// From then on it is kept running (`keep-running.ts`) until close(), which stops it whether it was launched or adopted.
+// If our process dies first, the server continues to run and answer, for the next control plane.
 //
 //   <dataDir>/postgres/             ours, closed to others
 //     data/                         the cluster and its socket, owned by the server's account
-//     server.log                    what PostgreSQL says
+//     server.log                    the log of PostgreSQL
 //     holder-<pid>-<random>.sock    the lock
 import { mkdir, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
@@ -26,29 +26,29 @@ import { adoptPostmaster, launchPostmaster, type Postmaster, type Server } from 
 import { shortenPath } from './short-path.ts';
 
 export interface EmbeddedConfig {
-  /** Absolute. Everything is kept in its folder `postgres`. */
+  /** Absolute. Everything is stored in its folder `postgres`. */
   readonly dataDir: string;
   readonly log: (line: string) => void;
-  /** What somebody should know of: that it ended, and runs again. By default `log`. */
+  /** For events that people should know: the server has ended, or runs again. By default `log`. */
   readonly warn?: ((line: string) => void) | undefined;
-  /** Abandons the start; once started, only close() stops the server. */
+  /** Cancels the start. After the start, only close() stops the server. */
   readonly signal?: AbortSignal | undefined;
   /** PostgreSQL's bin, lib and share; by default those of the npm package. */
   readonly native?: string | undefined;
-  /** Where the binaries are copied when the server's account cannot run them in place. */
+  /** Folder for a copy of the binaries if the server's account cannot run them in place. */
   readonly copyDir?: string | undefined;
 }
 
 export interface EmbeddedPostgres {
   /** For `new pg.Pool(connection)`. */
   readonly connection: Connection;
-  /** True when the server was already running. */
+  /** True if the server was already running. */
   readonly adopted: boolean;
-  /** Stops the server, which rolls back what is open, and waits for its end. */
+  /** Stops the server, which rolls back open transactions, and waits for its end. */
   readonly close: () => Promise<void>;
 }
 
-/** Whether one was ever made there. */
+/** Whether a cluster was created there before. */
 export const hasEmbedded = (dataDir: string): Promise<boolean> =>
   stat(join(dataDir, 'postgres', 'data')).then(
     () => true,
@@ -70,7 +70,7 @@ export async function startEmbedded(config: EmbeddedConfig): Promise<EmbeddedPos
     const server: Server = { dir: join(home, 'data'), logFile: join(home, 'server.log'), socketDir: join(short.path, 'data'), log, signal };
     const running = await adoptPostmaster(server);
     const postmaster = running ?? (await launch(config, home, server, 'new'));
-    // A cluster that is gone is an error then, and nothing to make another one for.
+    // At this point, a missing cluster is an error. A new one must not be created.
     const startAgain = async (until: AbortSignal): Promise<Postmaster> => {
       const again = { ...server, signal: until };
       return (await adoptPostmaster(again)) ?? (await launch(config, home, again, 'old'));
@@ -84,7 +84,7 @@ export async function startEmbedded(config: EmbeddedConfig): Promise<EmbeddedPos
   }
 }
 
-/** `new`: the cluster is made where there is none. */
+/** `new`: the cluster is created if it does not exist. */
 async function launch(config: EmbeddedConfig, home: string, server: Server, cluster: 'new' | 'old'): Promise<Postmaster> {
   const account = await chooseAccount(server.dir);
   const { native = findNative(), copyDir = defaultCopyDir(home), log, signal } = config;
@@ -93,20 +93,25 @@ async function launch(config: EmbeddedConfig, home: string, server: Server, clus
   return launchPostmaster(server, binaries, account);
 }
 
-/** Root's copy must lie where another account reaches it and only root may write: not in a temporary folder. */
+/**
+ * Root's copy must be in a folder that another account can reach and that only root can write to. A temporary folder is
+ * not suitable.
+ */
 const defaultCopyDir = (home: string) => (process.getuid?.() === 0 ? '/var/lib/tollgate' : home);
 
 async function openHome(dataDir: string): Promise<string> {
   if (!isAbsolute(dataDir)) throw new Error(`The data directory must be an absolute path, not ${dataDir}`);
   const home = join(dataDir, 'postgres');
   const uid = process.getuid?.();
-  // Under root the server's account must pass through; what is private lies deeper, in data/, mode 0700.
+  // Under root, the server's account must be able to pass through. The private part is deeper, in data/, with mode
+  // 0700.
   const mode = uid === 0 ? 0o711 : 0o700;
   await mkdir(dataDir, { recursive: true, mode });
-  // Not by `recursive` as well: of a file system that takes no folders, as /proc, Node would ask for it without end.
+  // This call does not use `recursive`: on a file system that accepts no folders, such as /proc, Node would retry
+  // without end.
   await mkdir(home, { mode }).catch((error: unknown) => throwUnlessThere(home, error));
   const owner = (await stat(home)).uid;
-  // Root working in a folder that a plain user controls could be led, by a link, into writing anywhere.
+  // If a normal user controls the folder, a link in it could make root write anywhere.
   if (owner !== uid)
     throw new Error(`${home} belongs to user ${owner} and we run as ${uid}: start as that user or set another TOLLGATE_DATA_DIR.`);
   return home;

@@ -1,15 +1,15 @@
-// From items as they are stored to items as they are sent: each knows the chain's value after it, so that a copy can be
-// checked without us, and what is not there any more is said to be missing. Pure.
+// Converts stored items to items for the export. Each exported item carries the chain value after it, so that a copy
+// can be verified without this system. Items that no longer exist are reported as missing. Pure.
 import { valueAfterEntry, valueAfterGap, valueBefore } from '../../../chain/link.ts';
 import type { ExportedItem } from '../../../domain/audit/exported.ts';
 import type { StoredItem } from '../../../store/audit-chain.ts';
 import type { BehindLog } from '../../../store/audit-export.ts';
 
-/** How far a log was followed. */
+/** The position up to which a log was followed. */
 export interface Place {
   readonly position: number;
   readonly chain: string | null;
-  /** Nothing of this log was ever sent: what is out of retention by now was not lost on its way. */
+  /** No item of this log was exported before. Items that are out of retention by now do not count as lost. */
   readonly isFirst: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface Followed {
   readonly place: Place;
 }
 
-/** `items`: all that is stored after `place` and up to `upTo`. */
+/** `items` are all stored items after `place` and up to `upTo`. */
 export function follow(log: BehindLog, place: Place, { items, upTo }: Page, noticedAt: string): Followed {
   const followed: ExportedItem[] = [];
   let { position, chain, isFirst } = place;
@@ -48,11 +48,11 @@ export function follow(log: BehindLog, place: Place, { items, upTo }: Page, noti
 
 interface Page {
   readonly items: readonly StoredItem[];
-  /** Nothing up to here is missing from `items` that is in the database. */
+  /** Up to this position, `items` contains everything that is in the database. */
   readonly upTo: number;
 }
 
-/** Where the chain begins, and where a checkpoint says so, its value is known without what was before. */
+/** At the start of the chain, and where a checkpoint gives it, the value is known without the items before. */
 function valueAt({ origin, beginsAfter, keptAfter, keptChain }: BehindLog, position: number, chain: string | null): string | null {
   if (position === beginsAfter) return valueBefore(origin, beginsAfter);
   return chain ?? (position === keptAfter ? keptChain : null);

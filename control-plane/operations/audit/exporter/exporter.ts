@@ -1,8 +1,8 @@
-// Sends every audit log to a collector, at least once: one control plane of all does, the others stand by.
+// Sends every audit log to a collector, at least once. One of all control planes sends; the others are on standby.
 //
-// States: standing by (asks each second for the lease), sending (renews it), ending (what is under way may finish for a
-// moment) and ended. A lease that is not renewed lapses, so that another goes on where the cursors are; who was frozen
-// meanwhile is told that it was overtaken by the first cursor that it tries to move.
+// States: standby (asks for the lease each second), sending (renews the lease), ending (pending work may finish for a
+// moment) and ended. A lease that is not renewed expires, and another control plane continues from the stored cursors.
+// A control plane that was frozen in the meantime detects the takeover when it tries to move a cursor.
 import { setTimeout as delay } from 'node:timers/promises';
 import { loggable, reasonOf } from '../../../loggable.ts';
 import type { Deliver } from '../../../domain/audit/exported.ts';
@@ -26,21 +26,21 @@ interface ExportMetrics {
 export interface ExporterDeps extends Pick<Deps, 'pool' | 'readingPool' | 'clock' | 'random'> {
   readonly deliver: Deliver;
   readonly metrics: ExportMetrics;
-  /** Ms, never goes back. */
+  /** In ms, monotonic. */
   readonly now: () => number;
   readonly log: ExportLog;
 }
 
 export interface Exporter {
-  /** As it was last read. */
+  /** The value of the last read. */
   readonly lag: ExportLag;
   readonly isSending: boolean;
-  /** What is wrong, for people; empty while all goes well. Of failures it knows its own. */
+  /** Problems, in words for people; empty if there are none. It knows only the failures of this control plane. */
   problems(): readonly string[];
   close(): Promise<void>;
 }
 
-/** Of the connections for slow reads: people have the others. */
+/** Of the connections for slow reads. The other connections are left for people. */
 const readersMax = 2;
 
 interface Term {

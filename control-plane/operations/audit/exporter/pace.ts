@@ -2,15 +2,15 @@
 import type { SetbackPace } from './setbacks.ts';
 
 export interface Pace extends SetbackPace {
-  /** How long a control plane that is heard of no more keeps the others from sending. */
+  /** How long a control plane that no longer responds keeps the others from sending. */
   readonly leaseMs: number;
   readonly renewMs: number;
-  /** How often one that sends looks for more. */
+  /** How often the sending control plane looks for new items. */
   readonly lookMs: number;
   readonly lagMs: number;
-  /** Entries that wait for longer are worth a warning, whoever sends. */
+  /** Entries that wait longer cause a warning, whichever control plane sends. */
   readonly lateMs: number;
-  /** What is under way at the end may take so long. */
+  /** Maximum time for pending work at the end. */
   readonly closeMs: number;
 }
 

@@ -1,6 +1,6 @@
-// One log, page by page, from its cursor on. The cursor moves in order, each time only after the collector has taken
-// everything up to there; so what was sent when this process died is sent once more. While a page is on its way the next
-// one is read: never more than two are held.
+// Sends one log, page by page, from its cursor. The cursor moves in order, and only after the collector has accepted
+// everything up to the new position. If this process dies, the items that were being sent are sent a second time. While
+// one page is being sent, the next one is read; at most two pages are in memory.
 import type { Deliver, ExportFailure } from '../../../domain/audit/exported.ts';
 import { lostIn } from '../../../domain/audit/exported.ts';
 import type { readItems } from '../../../store/audit-chain.ts';
@@ -18,25 +18,25 @@ export interface Advanced {
   readonly records: number;
   readonly lost: number;
   readonly rejected: number;
-  /** What the collector says of those that it rejected. */
+  /** The collector's reason for the records that it rejected. */
   readonly why: string;
 }
 
-/** `overtaken`: the cursor is not where it was; whoever moved it goes on. */
+/** `overtaken`: another process has moved the cursor and continues from there. */
 export type Sent =
   | { readonly kind: 'sent' }
   | { readonly kind: 'overtaken' }
   | { readonly kind: 'failed'; readonly failure: ExportFailure };
 
 export interface Signals {
-  /** No further page. */
+  /** Start no further page. */
   readonly stop: AbortSignal;
-  /** Nor those under way: then this rejects. */
+  /** Also stop pages that are being sent. The call then rejects. */
   readonly cut: AbortSignal;
 }
 
 const pageItems = 500;
-/** So that others have their turn. */
+/** Lets other logs have their turn. */
 const pagesMax = 16;
 
 export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Signals): Promise<Sent> {
@@ -50,7 +50,7 @@ export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Sig
       const next = await readPage(deps, log, place);
       if (next === null) return { kind: 'overtaken' };
       const sending = sendPage(deps, log, { from: place, ...next }, { after: last, cut });
-      // Whoever awaits it comes later, or not at all where a page before it failed.
+      // This promise is awaited later, or never if an earlier page failed.
       sending.catch(() => undefined);
       [before, last, place] = [last, sending, next.place];
     }
@@ -60,19 +60,20 @@ export async function sendLog(deps: SendDeps, log: BehindLog, { stop, cut }: Sig
   }
 }
 
-/** Null: the log is gone. */
+/** Null: the log no longer exists. */
 async function readPage({ pool, readingPool, clock, read }: SendDeps, log: BehindLog, place: Place): Promise<Followed | null> {
   const { workspaceId, head } = log;
   const after = place.position;
-  // Positions have no gaps but where something is gone: with an end so near, no plan can read the whole backlog for one page.
+  // Positions have no gaps, except where items were removed. The near upper bound prevents a query plan that reads the
+  // whole backlog for one page.
   const near = await read(readingPool, workspaceId, { after, upTo: Math.min(head, after + pageItems) }, pageItems);
   const items = near.length > 0 ? near : await read(readingPool, workspaceId, { after, upTo: head }, pageItems);
-  // An empty page means that there is nothing more up to the head, which was committed before this was read.
+  // An empty page means that there are no more items up to the head. The head was committed before this read.
   const page = { items, upTo: items.at(-1)?.ingest ?? head };
   const noticedAt = clock().toISOString();
   const followed = follow(log, place, page, noticedAt);
   if (followed.items.every(({ kind }) => kind !== 'missing')) return followed;
-  // Retention may have gone on since the log was looked at, or the workspace was removed.
+  // Retention may have dropped items since the log was read, or the workspace was removed.
   const present = await findLog(pool, log);
   return present === null ? null : follow(present, place, page, noticedAt);
 }

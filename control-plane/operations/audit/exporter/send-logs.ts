@@ -1,5 +1,5 @@
-// All logs that are behind, a few at a time, those that were served longest ago first. Goes on until it is stopped: as fast
-// as it can while there is more, with a look at the heads now and then otherwise.
+// Sends all logs that are behind, a few at a time, the log that was served longest ago first. It runs until it is
+// stopped. It works without pause while there are items to send; otherwise it checks the heads periodically.
 import { loggable } from '../../../loggable.ts';
 import { type BehindLog, listBehind } from '../../../store/audit-export.ts';
 import { type SendDeps, sendLog, type Signals } from './send-log.ts';
@@ -11,7 +11,7 @@ export interface LogsDeps extends SendDeps {
   readonly failed: (kind: string) => void;
 }
 
-/** pino's, as far as it is needed. */
+/** The part of pino's interface that is needed. */
 export interface ExportLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -33,7 +33,7 @@ export async function sendLogs(deps: LogsDeps, signals: Signals, lookMs: number)
     for (const log of behind.slice(0, free)) {
       const sending = sendSafely(deps, log, signals).finally(() => {
         busy.delete(log.workspaceId);
-        // It may be behind again, or another one was waiting.
+        // The log may be behind again, or another log may be waiting.
         wake();
       });
       busy.set(log.workspaceId, sending);

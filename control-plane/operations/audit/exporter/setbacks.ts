@@ -1,18 +1,19 @@
-// When to ask a collector again. What may pass bars all logs for a while, longer from failure to failure and for as long as
-// the collector asks; what it refuses bars the log whose request it was, for long. Nothing is ever given up.
+// Decides when to retry a collector. A temporary failure blocks all logs for a time that grows with each failure and is
+// at least the time that the collector asks for. A refused request blocks only its own log, for a long time. The
+// exporter never gives up on a log.
 import type { ExportFailure, FailureKind } from '../../../domain/audit/exported.ts';
 
 export interface SetbackPace {
-  /** Doubles from failure to failure. */
+  /** Doubles with each failure. */
   readonly againMs: number;
   readonly againMsMax: number;
   readonly refusedMs: number;
-  /** However long the collector asks for. */
+  /** The maximum, even if the collector asks for more. */
   readonly retryAfterMsMax: number;
 }
 
 interface Clock {
-  /** Ms, never goes back. */
+  /** In ms, monotonic. */
   readonly now: () => number;
   readonly random: () => number;
 }
@@ -25,20 +26,23 @@ interface Setback {
 }
 
 export interface Setbacks {
-  /** Nobody may be tried now. */
+  /** Whether no log may be tried now. */
   areAllBarred(): boolean;
-  /** Who may not be tried now. */
+  /** Workspaces whose logs must not be tried now. */
   barred(): readonly number[];
-  /** How long the next try waits. */
+  /** Returns how long the next try waits. */
   failed(workspaceId: number, failure: ExportFailure): number;
   succeeded(workspaceId: number): void;
-  /** What is wrong, one line each, for people; empty while all goes well. */
+  /** Problems, one line each, for people; empty if there are none. */
   problems(): readonly string[];
-  /** Another control plane sends now. */
+  /** Called when another control plane sends now. */
   clear(): void;
 }
 
-/** Of a log that nobody has tried again, as one that is gone. */
+/**
+ * After this time, the setback of a log that was not tried again is forgotten. For example, the log may no longer
+ * exist.
+ */
 const forgetMs = 600_000;
 
 export function createSetbacks({ now, random }: Clock, pace: SetbackPace): Setbacks {
@@ -50,7 +54,7 @@ export function createSetbacks({ now, random }: Clock, pace: SetbackPace): Setba
   const jittered = (ms: number): number => ms * (0.5 + random() / 2);
 
   const bar = (before: Setback | null | undefined, { kind, reason, retryAfterMs }: ExportFailure): Setback => {
-    // Requests that were under way together fail together: that is once.
+    // Requests that were pending at the same time fail together. This counts as one failure.
     const count = (before?.count ?? 0) + (before === null || before === undefined || before.until <= now() ? 1 : 0);
     const ms = kind === 'refused' ? pace.refusedMs : Math.min(pace.againMsMax, pace.againMs * 2 ** Math.min(count - 1, 30));
     const asked = Math.min(retryAfterMs ?? 0, pace.retryAfterMsMax);

@@ -1,5 +1,5 @@
-// How far runs have come, for who reads them while they go on: one write at a time for each run, and where more has happened
-// meanwhile, one of the newest after it. A run never waits for it.
+// Stores the progress of runs for callers that read them while they run. There is one write at a time for each run. If
+// there was more progress in the meantime, one write of the newest state follows. A run never waits for these writes.
 import { cleanJson } from '../../../domain/clean-json.ts';
 import { type RunRef, runKey, type ToldProgress } from '../../../domain/runs/run.ts';
 import { updateRunProgress } from '../../../store/runs.ts';
@@ -7,7 +7,7 @@ import type { Deps } from '../../operation.ts';
 
 interface Progress {
   readonly note: (run: RunRef, progress: ToldProgress) => void;
-  /** Resolves once nothing is being written. */
+  /** Resolves when no write is pending. */
   readonly settled: () => Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export function createProgress({ pool }: Pick<Deps, 'pool'>): Progress {
 
   async function write(run: RunRef, first: ToldProgress, key: string): Promise<void> {
     for (let progress: ToldProgress | null = first; progress !== null; ) {
-      // What is lost the next round says again, and the end says all of it.
+      // The next round contains what a failed write lost, and the end of the run contains everything.
       const transcript = cleanJson(progress.transcript, new Set());
       await updateRunProgress(pool, run, { ...progress, transcript }).catch(() => undefined);
       const state = writing.get(key);

@@ -1,4 +1,4 @@
-// What the runs of this day have cost each user, for who asks what is left.
+// Reads what the runs of this day have cost each user.
 import { nextMidnightUtc, utcDayOf } from '../../../domain/runs/day.ts';
 import { centsFromMicrocents } from '../../../domain/runs/money.ts';
 import { listSpend } from '../../../store/spend.ts';
@@ -11,7 +11,7 @@ export interface UsedSpend {
   readonly users: readonly {
     readonly sub: string;
     readonly spentCents: number;
-    /** Put aside for model calls under way. */
+    /** Reserved for model calls that are running. */
     readonly reservedCents: number;
     readonly leftCents: number;
   }[];
@@ -20,7 +20,7 @@ export interface UsedSpend {
 interface Question {
   readonly workspaceId: number;
   readonly now: Date;
-  /** Null: of everybody who spent something. */
+  /** Null: all users with spending. */
   readonly sub: string | null;
   readonly limit: number;
 }

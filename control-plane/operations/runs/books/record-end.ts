@@ -1,4 +1,5 @@
-// A run ends once, by whoever comes first: the control plane that runs it, or who finds it left behind.
+// Records the end of a run. A run ends only once. The end is written by the control plane that executes the run, or by
+// one that finds it abandoned, whichever is first.
 import { cleanJson, cleanText } from '../../../domain/clean-json.ts';
 import type { RunRef } from '../../../domain/runs/run.ts';
 import { findRunEnd, type RunOwner, type StoredEnd, updateRunEnd } from '../../../store/runs.ts';
@@ -11,13 +12,13 @@ interface Ending {
   readonly run: RunRef;
   readonly owner: RunOwner;
   readonly end: Omit<StoredEnd, 'at'>;
-  /** What is known of reservations that are still open, by id; the others are spent. */
+  /** The known costs of reservations that are still open, by id. All other reservations count as spent in full. */
   readonly costs?: ReadonlyMap<string, number>;
-  /** The same for every try: by it an earlier one is found again, whose answer nobody heard. */
+  /** The same for each try. It identifies the result of an earlier try whose answer was lost. */
   readonly at: Date;
 }
 
-/** What the run and all below it cost, in µ¢; null where it had ended already. */
+/** Returns the cost of the run and all runs below it, in µ¢; null if it had already ended. */
 export function recordEnd({ pool }: Pick<Deps, 'pool'>, ending: Ending): Promise<{ readonly spent: number } | null> {
   const { run, end, at } = ending;
   const { workspaceId, id } = run;
@@ -30,7 +31,7 @@ export function recordEnd({ pool }: Pick<Deps, 'pool'>, ending: Ending): Promise
 
 const always = (): Promise<boolean> => Promise.resolve(true);
 
-/** False where it had ended already, or is not to end after all, which is asked once it is locked. */
+/** False if the run had already ended, or if `isTo` returns false. `isTo` is called once the run is locked. */
 export async function endOnce(db: Queryable, { run, owner, end, costs, at }: Ending, isTo = always): Promise<boolean> {
   if (!(await lockToEnd(db, run, owner)) || !(await isTo())) return false;
   await settleAll(db, run, owner, costs);

@@ -1,5 +1,5 @@
-// Before a run begins: whose day has too little left for one call of its model runs no more until midnight, and nothing is spent for
-// saying so.
+// Runs before a run begins. If the user's daily cap leaves too little for one call of the model, the run is refused
+// until midnight. The refusal itself costs nothing.
 import { AppError } from '@tollgate/proto/contract';
 import { secondsToMidnightUtc, utcDayOf } from '../../../domain/runs/day.ts';
 import { centsFromMicrocents } from '../../../domain/runs/money.ts';
@@ -14,8 +14,8 @@ const daySpent = (now: Date, dailyCap: number): AppError =>
   });
 
 /**
- * Throws `rate_limited` where less than `least` µ¢ are left; 0, of a free model, are always. What is put aside and not spent may come
- * back, and refuses nobody here.
+ * Throws `rate_limited` if less than `least` µ¢ are left. A `least` of 0, for a free model, always passes. Money that
+ * is reserved but not spent can be released, so it is not counted here.
  */
 export async function requireDay(
   { pool, clock, dailyCap }: Pick<Deps, 'pool' | 'clock' | 'dailyCap'>,

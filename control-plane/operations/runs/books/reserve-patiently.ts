@@ -1,4 +1,4 @@
-// Waits for money that others have put aside, and have not spent: not for ever.
+// Waits a limited time for money that other calls have reserved and not spent.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reserved } from '../../../runs/money.ts';
 import type { Weighed } from './reserve.ts';
@@ -10,7 +10,10 @@ interface Waiting {
 
 const askAgainMs = 250;
 
-/** `weigh` is asked for what there is once nothing is waited for any more. Rejects with an abort error once the signal is aborted; what is being weighed by then may yet be granted. */
+/**
+ * `weigh` is called with true for the last try, which accepts the amount that is available. Rejects with an abort error
+ * when the signal is aborted. A `weigh` that is running then can still grant a reservation.
+ */
 export async function reservePatiently(weigh: (isLast: boolean) => Promise<Weighed>, { busyMs, signal }: Waiting): Promise<Reserved> {
   for (let waitedMs = 0; ; waitedMs += askAgainMs) {
     const isLast = waitedMs >= busyMs;

@@ -1,4 +1,5 @@
-// Puts aside what a model call may cost: one short transaction, in which the user's day, the run and all runs above it stand still.
+// Reserves the possible cost of a model call in one short transaction. It locks the user's day, the run and all runs
+// above it.
 
 import { type Account, grantOf, type Wanted } from '../../../domain/runs/budget.ts';
 import { utcDayOf } from '../../../domain/runs/day.ts';
@@ -12,17 +13,20 @@ import type { Deps } from '../../operation.ts';
 export interface Request {
   readonly run: RunRef;
   readonly owner: RunOwner;
-  /** Made before the first try: what was committed without our hearing of it is found again. */
+  /**
+   * Created before the first try. With it, a later try finds a reservation that was committed but whose answer was
+   * lost.
+   */
   readonly reservationId: string;
   readonly wanted: Wanted;
 }
 
 interface ReserveDeps extends Pick<Deps, 'pool' | 'clock'> {
-  /** What a user may spend in a day, in µ¢. */
+  /** What a user can spend in a day, in µ¢. */
   readonly dailyCap: number;
 }
 
-/** `busy`: what is missing has only been put aside, and may come back. */
+/** `busy`: the missing money is only reserved and can be released. */
 export type Weighed = Reserved | { readonly kind: 'busy'; readonly bound: Account['kind'] };
 
 export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, reservationId, wanted }: Request): Promise<Weighed> {
@@ -44,7 +48,7 @@ export function reserve({ pool, clock, dailyCap }: ReserveDeps, { run, owner, re
   });
 }
 
-/** A run that has ended takes all below it along. */
+/** A run that has ended also ends all runs below it. */
 const allRun = (runs: readonly RunBudget[], lineage: readonly string[]): boolean =>
   runs.length === lineage.length && runs.every(({ status }) => status === 'running');
 

@@ -1,8 +1,9 @@
-// The money and the records of the runs of this control plane. Runs of one user take turns before they ask for a connection, so
-// that however many begin at once, they do not take all that there are to wait for one row.
+// The money and the records of the runs of this control plane. Operations for one user take turns before they ask for a
+// connection. Many operations that start at once can therefore not use all connections to wait for one row.
 //
-// A run is held from before it begins until its end is recorded, however long the database is away; what its calls cost is known
-// here until it is settled. A run of this control plane that is not held any more is nobody's (mend-runs.ts).
+// A run is held from before its begin until its end is recorded, however long the database is not available. The costs
+// of its calls are kept here until they are settled. A run of this control plane that is not held any more is abandoned
+// (`mend-runs.ts`).
 import { AppError } from '@tollgate/proto/contract';
 import { makeId } from '../../../domain/access/key.ts';
 import type { Wanted } from '../../../domain/runs/budget.ts';
@@ -25,21 +26,24 @@ import { tryAgain } from './try-again.ts';
 export interface RunBooks {
   readonly money: Money;
   readonly records: RunRecords;
-  /** Whether it is begun and not recorded as ended here. */
+  /** Whether the run has begun, and this process has not recorded its end. */
   readonly holds: (run: RunRef) => boolean;
-  /** Call when no run goes on any more: what could not be recorded is tried once more. */
+  /** Call when no run is active. It tries once more to record what could not be recorded. */
   close(): Promise<void>;
 }
 
 interface BookDeps extends Pick<Deps, 'pool' | 'clock' | 'random'> {
-  /** What a user may spend in a day, in µ¢. */
+  /** What a user can spend in a day, in µ¢. */
   readonly dailyCap: number;
 }
 
 interface Config {
-  /** Waits before the further tries: a database that restarts is worth no run. The last one for every further try of an end. */
+  /**
+   * Waits before each further try, because a database restart must not fail a run. The last wait applies to all further
+   * tries to record an end.
+   */
   readonly triesAfterMs?: readonly number[];
-  /** How long to wait for money that others have put aside, and have not spent. */
+  /** How long to wait for money that other calls have reserved and not spent. */
   readonly busyMs?: number;
 }
 
@@ -47,13 +51,13 @@ const standardTriesAfterMs = [50, 250, 1_000, 2_500];
 const standardBusyMs = 30_000;
 const never = (): AbortSignal => new AbortController().signal;
 
-/** `instance`: how the heart of this control plane is known (heart.ts). */
+/** `instance` is the id of this control plane in its heartbeat (`heart.ts`). */
 export function createRunBooks(
   deps: BookDeps,
   instance: string,
   { triesAfterMs = standardTriesAfterMs, busyMs = standardBusyMs }: Config = {},
 ): RunBooks {
-  /** What calls of each held run cost, by reservation, as far as it is known and not settled. */
+  /** The known but unsettled costs of the calls of each held run, by reservation. */
   const held = new Map<string, Map<string, number>>();
   const progress = createProgress(deps);
   const closing = new AbortController();
@@ -92,7 +96,7 @@ export function createRunBooks(
       costs?.delete(reservationId);
     };
     await patiently(write, signal).catch((reason: unknown) => {
-      // Others may be waiting for what is left of it, and the run's end be far.
+      // Other calls may be waiting for the rest of the reservation, and the end of the run may be far away.
       const later = async (): Promise<void> => (held.get(runKey(run)) === costs && costs?.has(reservationId) ? write() : undefined);
       if (isUnavailable(reason)) kept(patiently(later, closing.signal, Infinity)).catch(() => undefined);
       throw reason;
@@ -108,7 +112,7 @@ export function createRunBooks(
     try {
       return await write(end).catch((reason: unknown) => {
         if (isUnavailable(reason)) throw reason;
-        // What was said is what a database may refuse; how the run ended, and its money, it takes.
+        // The database may reject the texts of the run. It always accepts how the run ended and its money.
         return write({ ...end, output: '', transcript: [{ role: 'cut' }] });
       });
     } finally {
@@ -124,7 +128,7 @@ export function createRunBooks(
         try {
           return await untilAborted(reserving, signal);
         } catch (error) {
-          // It may have been made, or yet be: nothing will be asked for it.
+          // The reservation may exist, or may be made later. Its cost is 0, because the call will not happen.
           held.get(runKey(run))?.set(reservationId, 0);
           const unmade = (late: Reserved) => (late.kind === 'granted' ? settled(run, reservationId, 0, signal) : undefined);
           kept(reserving.then(unmade)).catch(() => undefined);
@@ -161,7 +165,7 @@ export function createRunBooks(
   };
 }
 
-/** A database that stays away is no bug of ours, nor a failing of the model's provider. */
+/** A database that is not available is not a bug, and not a failure of the model's provider. */
 const refused = (reason: unknown): unknown =>
   isUnavailable(reason)
     ? new AppError({

@@ -1,4 +1,4 @@
-// Turns what was put aside into what was spent. Each reservation is settled once, whoever comes first.
+// Converts a reservation into spending. Each reservation is settled only once, by the first process that does it.
 import { spentOf } from '../../../domain/runs/budget.ts';
 import type { RunRef } from '../../../domain/runs/run.ts';
 import type { RunOwner } from '../../../store/runs.ts';
@@ -10,7 +10,7 @@ interface Settlement {
   readonly run: RunRef;
   readonly owner: RunOwner;
   readonly reservationId: string;
-  /** In µ¢; of more than was put aside, only that. */
+  /** In µ¢. If it is more than the reservation, only the reserved amount counts. */
   readonly cost: number;
 }
 
@@ -26,7 +26,9 @@ export function settle({ pool }: Pick<Deps, 'pool'>, { run, owner, reservationId
   });
 }
 
-/** Locks a run with all that it has open, so that it can be ended. False where it has ended, or is gone. */
+/**
+ * Locks a run with all its open reservations, so that it can be ended. False if the run has ended or no longer exists.
+ */
 export async function lockToEnd(db: Queryable, { workspaceId, id }: RunRef, { lineage }: RunOwner): Promise<boolean> {
   const days = new Map<string, DayRef>((await listReservations(db, workspaceId, id)).map((one) => [one.day, one]));
   for (const day of days.values()) await lockDay(db, day);
@@ -34,7 +36,10 @@ export async function lockToEnd(db: Queryable, { workspaceId, id }: RunRef, { li
   return runs.some((run) => run.id === id && run.status === 'running');
 }
 
-/** Where nobody knows what a call cost, all that was put aside for it is spent. Call with the run locked. */
+/**
+ * Settles all open reservations of a run. If the cost of a call is unknown, the whole reservation counts as spent. Call
+ * with the run locked.
+ */
 export async function settleAll(
   db: Queryable,
   { workspaceId, id }: RunRef,

@@ -1,16 +1,17 @@
-// What the books ask of a database that may be away for a moment: a few tries, with longer and longer waits between them.
+// Retries steps of the books while the database is not available for a moment: a few tries, with increasing waits
+// between them.
 import { setTimeout as delay } from 'node:timers/promises';
 import { isUnavailable } from '../../../store/unavailable.ts';
 
 interface Tries {
   readonly afterMs: readonly number[];
-  /** No try begins once it is aborted, but the first. */
+  /** After it is aborted, no further try begins. The first try always runs. */
   readonly signal: AbortSignal;
-  /** More than there are waits: the last wait for each further one. */
+  /** Can be more than the number of waits. Then the last wait applies to each further try. */
   readonly max?: number;
 }
 
-/** Every step finds out what an earlier try has done already. */
+/** Each step must detect what an earlier try has already done. */
 export async function tryAgain<T>(step: () => Promise<T>, { afterMs, signal, max = afterMs.length }: Tries): Promise<T> {
   for (let tried = 0; tried < max; tried += 1) {
     try {

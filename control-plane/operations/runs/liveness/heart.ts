@@ -1,8 +1,9 @@
-// The sign of life of a control plane that runs agents, and its ear: once a second it says that it lives, and hears which of its
-// runs must stop. Whoever is not heard of loses its runs to `mend-runs.ts`, and hears of that here when it is back.
+// The heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and reads
+// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `mend-runs.ts`, and is
+// notified of that here when it is back.
 //
-// States: beating, and closed for good. A beat that fails changes nothing but that this control plane trusts its ears less for a
-// while; the next one comes.
+// States: beating, and closed (final). If a beat fails, this control plane only trusts its view of the other instances
+// less for a while. The next beat follows as usual.
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeId } from '../../../domain/access/key.ts';
 import { type RunHalt, type RunRef, runKey } from '../../../domain/runs/run.ts';
@@ -12,16 +13,16 @@ import { joinDatabase } from '../../deployment/join.ts';
 import type { Deps } from '../../operation.ts';
 
 export interface Heart {
-  /** By which the runs of this control plane are known. */
+  /** The id under which the runs of this control plane are recorded. */
   readonly instance: string;
-  /** `halt` is called once, as soon as the run must stop. Answers how to stop watching. */
+  /** `halt` is called once, as soon as the run must stop. Returns a function that stops watching. */
   watch(run: RunRef, halt: (why: RunHalt) => void): () => void;
   /**
-   * Whether it has beaten without a pause for a while. Where it has not, the database was away or this process stood still, and others
-   * may be silent for the same reason, and about to be heard of again.
+   * Whether the last beats succeeded without a pause. If not, the database was not available or this process was
+   * frozen. Other instances may be silent for the same reason and may soon send heartbeats again.
    */
   readonly isSteady: () => boolean;
-  /** Call when no run goes on any more. */
+  /** Call when no run is active. */
   close(): Promise<void>;
 }
 
@@ -30,19 +31,19 @@ interface HeartDeps extends Pick<Deps, 'pool' | 'random'> {
 }
 
 const standardBeatMs = 1_000;
-/** Far less than the silence that costs others their runs. */
+/** Much less than the silence after which others lose their runs. */
 const lateMs = 5_000;
-/** Long enough for others to be heard of too. */
+/** Long enough for heartbeats of other instances to arrive too. */
 const steadyBeats = 5;
 
-/** Answers after the first beat: before it, runs of this control plane would be taken for orphans. */
+/** Resolves after the first beat. Before it, runs of this control plane would be taken for orphans. */
 export async function startHeart({ pool, random, log }: HeartDeps, beatMs = standardBeatMs): Promise<Heart> {
   const instance = makeId(random);
   const watched = new Map<string, { readonly run: RunRef; readonly halt: (why: RunHalt) => void }>();
   const closing = new AbortController();
   let lastAt = performance.now();
   const isLate = (): boolean => performance.now() - lastAt > lateMs;
-  /** Of those since the last one that failed or was late; a start knows of none. */
+  /** Number of beats since the last one that failed or was late. At the start there is no failure. */
   let beats = steadyBeats;
 
   const turn = async (): Promise<void> => {

@@ -1,6 +1,6 @@
-// Which control planes of this machine run agents, by a folder for each: its owner holds it while it lives, and the kernel lets go of
-// it with the process, however that ends. So the next start knows at once whose runs were left behind. Folders of another machine
-// say nothing here.
+// Determines which control planes of this machine run agents. Each has a folder. Its owner holds a lock on the folder
+// while it is alive, and the kernel releases the lock when the process ends for any reason. The next start therefore
+// knows immediately which runs were abandoned. Folders of another machine are ignored.
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,9 +15,9 @@ interface Own {
 export interface InstanceFolder {
   /** Instances of this machine whose process has ended. */
   readonly dead: readonly string[];
-  /** They need not be known any more. */
+  /** Deletes the folders of the dead instances. */
   forget(): Promise<void>;
-  /** Call when this instance has no runs any more. */
+  /** Call when this instance has no more runs. */
   readonly close: () => Promise<void>;
 }
 
@@ -30,7 +30,8 @@ export async function openInstanceFolder(root: string, { instance, host, randomI
     const folder = join(root, id);
     if (await isDead(folder, host, randomId)) dead.push({ folder, id });
   }
-  // It appears held: between two steps it would look dead.
+  // The folder is created under another name and renamed after it is locked. Otherwise it would look dead between the
+  // two steps.
   const making = join(root, `${instance}.new`);
   const own = join(root, instance);
   mkdirSync(making, { mode: 0o700 });
@@ -49,7 +50,7 @@ export async function openInstanceFolder(root: string, { instance, host, randomI
   };
 }
 
-/** Also where that cannot be told, it is taken for alive: it will be missed soon enough. */
+/** If the state cannot be determined, the instance counts as alive. The missing heartbeat will show it soon enough. */
 async function isDead(folder: string, host: string, randomId: () => string): Promise<boolean> {
   try {
     if (readFileSync(join(folder, hostFile), 'utf8') !== host) return false;

@@ -1,5 +1,6 @@
-// A chore of every control plane, at start and then every few seconds: runs whose control plane has gone silent are failed, and
-// what was put aside for them is spent. Safe to do by several at once: each run is looked at again once it is locked.
+// Periodic job of every control plane, at start and then every few seconds: marks runs as failed if their control plane
+// no longer sends heartbeats, and counts their reservations as spent. Several processes can do this at the same time,
+// because each run is checked again after it is locked.
 import { died, lost, type RunRef } from '../../../domain/runs/run.ts';
 import { reasonOf } from '../../../loggable.ts';
 import { deleteSilentInstances, findOrphans, findRunsOf, isOrphan } from '../../../store/run-instances.ts';
@@ -8,10 +9,10 @@ import { inTransaction, type Queryable } from '../../../store/transaction.ts';
 import type { Deps } from '../../operation.ts';
 import { endOnce } from '../books/record-end.ts';
 
-/** Heartbeats come every second: whoever misses so many is dead, frozen, or without the database. */
+/** Heartbeats are written every second. An instance that misses this many is dead, frozen, or without the database. */
 const silenceMs = 15_000;
 const forgetMs = 3_600_000;
-/** The others wait for the next turn. */
+/** The remaining runs wait for the next turn. */
 const runsMax = 1_000;
 
 const nothingKnown: Omit<StoredEnd, 'at' | 'error'> = {
@@ -29,23 +30,23 @@ interface MendDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** The control plane that mends: of its own runs it need not guess. */
+/** The control plane that does this job. It knows the state of its own runs exactly. */
 interface Self {
   readonly instance: string;
-  /** Whether it goes on with the run, or is about to record its end. */
+  /** Whether it still executes the run, or will soon record its end. */
   readonly holds: (run: RunRef) => boolean;
-  /** Whether the silence of others is theirs (heart.ts). */
+  /** Whether a silence of other instances is their own (`heart.ts`). */
   readonly isSteady: () => boolean;
 }
 
-/** A run that nobody goes on with; `stillIs` is asked again once it is locked. */
+/** A run that no process executes. `stillIs` is checked again once the run is locked. */
 interface Left {
   readonly run: RunRef;
   readonly error: string;
   readonly stillIs: (client: Queryable) => Promise<boolean>;
 }
 
-/** How many were failed. */
+/** Returns how many runs were marked as failed. */
 export async function mendRuns(deps: MendDeps, self: Self | null = null): Promise<number> {
   const { pool, log } = deps;
   let mended = 0;
@@ -65,7 +66,10 @@ export async function mendRuns(deps: MendDeps, self: Self | null = null): Promis
 const findLeft = async (db: Queryable): Promise<readonly Left[]> =>
   (await findOrphans(db, silenceMs, runsMax)).map((run) => ({ run, error: died, stillIs: (client) => isOrphan(client, run, silenceMs) }));
 
-/** Begun without our hearing of it, or ended in a way that could not be recorded. */
+/**
+ * Runs of this instance that it does not hold: the begin was committed but its answer was lost, or the end could not be
+ * recorded.
+ */
 async function findLost(db: Queryable, { instance, holds }: Self): Promise<readonly Left[]> {
   const running = await findRunsOf(db, instance);
   return running.filter((run) => !holds(run)).map((run) => ({ run, error: lost, stillIs: () => Promise.resolve(!holds(run)) }));

@@ -1,5 +1,5 @@
-// At the start of a control plane that runs agents: former ones of the same folder whose process has ended are forgotten, so that
-// `mend-runs.ts` fails their runs at once.
+// Runs at the start of a control plane that runs agents. It removes former instances of the same folder whose process
+// has ended, so that `mend-runs.ts` fails their runs immediately.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { loggable } from '../../../loggable.ts';
@@ -11,7 +11,7 @@ interface SucceedDeps extends Pick<Deps, 'pool'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** Answers how to undo it: call when this instance has no runs any more. */
+/** Returns a function that undoes it. Call that function when this instance has no more runs. */
 export async function succeed({ pool, log }: SucceedDeps, instance: string, folder: string): Promise<() => Promise<void>> {
   try {
     const opened = await openInstanceFolder(folder, { instance, host: hostname(), randomId: randomUUID });

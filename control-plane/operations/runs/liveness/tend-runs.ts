@@ -1,26 +1,27 @@
-// A chore of every control plane, at start and then hourly: runs that ended before the retention of the audit log began go, with
-// what was said in them. Safe to run twice at once: each takes what the other has not.
+// Periodic job of every control plane, at start and then each hour: deletes runs that ended before the retention of the
+// audit log began, including their transcripts. Safe when two processes run it at the same time: each takes rows that
+// the other has not taken.
 import { reasonOf } from '../../../loggable.ts';
 import { deleteRunsEndedBefore } from '../../../store/runs.ts';
 import { isUnavailable } from '../../../store/unavailable.ts';
 import type { Deps } from '../../operation.ts';
 
 const dayMs = 24 * 3_600_000;
-/** At once: a transcript may have several MiB. */
+/** Runs in one statement. A transcript can have several MiB. */
 const standardBatch = 200;
 
 interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
   readonly log: { warn(fields: object, message: string): void };
 }
 
-/** How many were removed. */
+/** Returns how many runs were removed. */
 export async function tendRuns({ pool, clock, log }: TendDeps, retentionDays: number, batch = standardBatch): Promise<number> {
   const oldest = new Date(clock().getTime() - retentionDays * dayMs);
   let removed = 0;
   try {
     for (let last = batch; last === batch; removed += last) last = await deleteRunsEndedBefore(pool, oldest, batch);
   } catch (error) {
-    // There is another hour.
+    // The job runs again in an hour.
     if (!isUnavailable(error)) throw error;
     log.warn({ reason: reasonOf(error), retentionDays }, 'runs out of retention are still there');
   }
