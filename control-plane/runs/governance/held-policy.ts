@@ -4,7 +4,7 @@
 // States: waiting (no policy yet), holding, gone (the workspace was removed: every call is denied), released (nothing new is taken).
 import { policyService } from '@tollgate/proto';
 import { AppError, bounds, type RevisionName } from '@tollgate/proto/contract';
-import { type Clock, createPolicyCell, type Governing, type Log, type PolicyCell } from '@tollgate/sidecar/embed';
+import type { Clock, Governing, Log, PolicyCell } from '@tollgate/sidecar/embed';
 import type { LiveWorkspace, Published, Publisher } from '../../publish/publisher.ts';
 
 export interface WorkspaceRef {
@@ -23,9 +23,6 @@ export interface HeldPolicyDeps {
 type HeldState = Pick<LiveWorkspace, 'revision' | 'agents' | 'servers'>;
 
 export interface HeldPolicy {
-  readonly cell: PolicyCell;
-  /** The cell as the runs see it. */
-  readonly heardCell: Governing['govern']['cell'];
   /** What the policy that is held was compiled from; null while none is, or an older one than the publisher holds. */
   readonly state: HeldState | null;
   /** Resolves once that revision, or a later one, is held. Rejects with `AppError`. */
@@ -35,15 +32,8 @@ export interface HeldPolicy {
   release(): void;
 }
 
-/** `onSwap` is called with each snapshot as it begins to hold. */
-export function holdPolicy(
-  deps: HeldPolicyDeps,
-  { workspaceId, slug }: WorkspaceRef,
-  onSwap: Parameters<PolicyCell['onSwap']>[0],
-): HeldPolicy {
-  const { publisher, clock, log } = deps;
-  const cell = createPolicyCell(clock, slug);
-  cell.onSwap(onSwap);
+/** Offers each revision to `cell`, until it is released. */
+export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspaceId, slug }: WorkspaceRef, cell: PolicyCell): HeldPolicy {
   let state: HeldState | null = null;
   const watching = new Set<() => void>();
   const tell = (): void => {
@@ -63,8 +53,6 @@ export function holdPolicy(
   const release = publisher.follow(workspaceId, { view: { form: 'process' }, offer, gone });
 
   return {
-    cell,
-    heardCell: heardCell(cell, deps),
     get state() {
       return state;
     },
@@ -127,7 +115,7 @@ function take(cell: PolicyCell, published: Published): ReturnType<PolicyCell['of
 }
 
 /** The cell as the runs see it: as fresh as what this process hears. */
-function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
+export function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
   const isOld = ({ connected, heardAt }: PolicyCell['freshness']): boolean => !connected || clock.now() - heardAt >= bounds.heartbeatMs;
   return {
     get current() {
