@@ -5,30 +5,20 @@ import { join, resolve } from 'node:path';
 import { createAuditClient } from '@tollgate/proto';
 import { AppError, nameProblem, parseKey } from '@tollgate/proto/contract';
 import { systemClock } from './clock.ts';
-import { createOwedEntries } from './govern/owed-entries.ts';
-import { prepareWith } from './govern/prepare.ts';
-import { openCredentials } from './tls/open-credentials.ts';
-import type { LinkTls } from './tls/options.ts';
-import { createLeasedCounters } from './limits/leased-counters.ts';
+import { openEngine } from './engine.ts';
 import type { Log } from './log.ts';
-import { openWithRoom } from './ship/make-room.ts';
-import type { ShipStream } from './ship/shipment.ts';
-import { createShipper, type Shipper } from './ship/shipper.ts';
 import type { Sidecar } from './sidecar.ts';
 import { createPolicyCell } from './snapshot/cell.ts';
 import { holdsKey } from './snapshot/holds-key.ts';
 import { keepOnDisk } from './snapshot/keep.ts';
 import type { SnapshotMessage } from './snapshot/verify.ts';
-import { adoptDead } from './spool/adoption.ts';
 import type { Durability } from './spool/append.ts';
-import type { Backlog } from './spool/backlog.ts';
-import { openSpool, randomSpoolId } from './spool/spool.ts';
-import { diskFs } from './spool/spool-fs.ts';
 import { createChannel, hostOf } from './sync/channel.ts';
 import { followPolicy } from './sync/follow.ts';
-import { keepLeases } from './sync/lease-keeper.ts';
 import { endTogether, ownConnection } from './sync/own-connection.ts';
 import { openQuotaStream } from './sync/quota-stream.ts';
+import { openCredentials } from './tls/open-credentials.ts';
+import type { LinkTls } from './tls/options.ts';
 import { readVersion } from './version.ts';
 
 export interface SidecarOptions {
@@ -53,12 +43,10 @@ export interface SidecarOptions {
 const sweepMs = 10_000;
 const closeDeadlineMs = 5_000;
 /** How long a full disk may take to have room. */
-const roomMs = 10_000;
-/** What is not given back by then ends by itself. */
-const leaseDeadlineMs = 500;
+const diskWaitMs = 10_000;
 
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
-  const { form, log, durability } = options;
+  const { form, log } = options;
   const workspace = parseKey(options.key)?.workspace;
   if (workspace === undefined)
     throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
@@ -74,51 +62,35 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const channel = createChannel({ ...options, linkCredentials });
   const cell = createPolicyCell(clock, workspace);
   const bootId = randomBytes(8).toString('hex');
-  const leaseKeeper = keepLeases({
+  const engine = await openEngine({
     clock,
-    random: Math.random,
-    soon: (run) => void setImmediate(run),
-    open: openQuotaStream(channel, { sidecarId, holderSecret: randomBytes(32) }),
     log,
-    ...(options.leaseWaitMs === undefined ? {} : { waitMs: options.leaseWaitMs }),
-  });
-  const counters = createLeasedCounters(leaseKeeper.leases, 60);
-  cell.onSwap(prepareWith(counters));
-  cell.onSwap(({ epoch, revision }) => leaseKeeper.leases.policyChanged({ epoch, number: revision }, clock.now()));
-  const sweeper = setInterval(() => counters.sweep(clock.now()), sweepMs);
-  sweeper.unref();
-
-  const audit = { clock, log };
-  const openAudit = (): ShipStream => {
-    const client = createAuditClient(channel.address, channel.credentials(), ownConnection(channel));
-    return endTogether(client, client.ship(channel.metadata()));
-  };
-  const startShipper = (own: Backlog): Shipper =>
-    createShipper(
-      {
-        ...audit,
-        adopt: (max, isLeft) => adoptDead({ ...audit, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max, isLeft }),
-        random: Math.random,
-        openStream: openAudit,
-        onStatus: () => undefined,
-      },
-      { sidecarId, spool: own, isAwaited: durability === 'remote' },
-    );
-  let shipping: Shipper | undefined;
-  const othersBytes = (): number => shipping?.adoptedBytes ?? 0;
-  const open = () => openSpool(audit, { folder, workspace, durability, bytesMax: options.spoolBytesMax, othersBytes });
-  const spool = await openWithRoom({ ...audit, open, ship: startShipper }, roomMs).catch((cause: unknown) => {
-    clearInterval(sweeper);
+    random: Math.random,
+    newId: randomUUID,
+    policy: cell,
+    quota: openQuotaStream(channel, { sidecarId, holderSecret: randomBytes(32) }),
+    audit: () => {
+      const client = createAuditClient(channel.address, channel.credentials(), ownConnection(channel));
+      return endTogether(client, client.ship(channel.metadata()));
+    },
+    folder,
+    workspace,
+    durability: options.durability,
+    spoolBytesMax: options.spoolBytesMax,
+    diskWaitMs,
+    sidecarId,
+    keepInput: options.keepInput,
+    ...(options.leaseWaitMs === undefined ? {} : { leaseWaitMs: options.leaseWaitMs }),
+  }).catch((cause: unknown) => {
     void linkCredentials?.close();
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AppError({ code: 'unavailable', publicMessage: `no spool can be made in ${folder}: ${why}`, cause });
   });
-  cell.onSwap(({ settings }) => spool.belongTo(settings.workspaceId));
+  const sweeper = setInterval(() => engine.sweep(), sweepMs);
+  sweeper.unref();
   // That of a library is named by its key.
   const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wall());
   const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
-  const shipper = startShipper(spool.backlog);
-  shipping = shipper;
   const listeners = new Set<() => void>();
   const version = readVersion();
   const follower = followPolicy(
@@ -129,17 +101,14 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       log,
       onTaken: () => keeper.save(),
       readStatus: () => {
-        const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = shipper.status();
+        const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = engine.shipping();
         const { unrecorded, outageDecisions } = sidecar;
         const ofSpool = { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs) };
         return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
       },
       onRefused: () => keeper.drop(),
-      // Not to wait out what it waits because the control plane was away.
-      onOpen: () => {
-        shipper.retryNow();
-        leaseKeeper.retryNow();
-      },
+      // The control plane answers again: what waits for it need not wait any longer.
+      onOpen: () => engine.retryNow(),
       onState: () => {
         for (const listener of listeners) listener();
       },
@@ -147,7 +116,6 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     { sidecarId, bootId, form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
   );
 
-  leaseKeeper.retryNow();
   // Without a certificate there is no connection by which to hear that the key is refused, or anything else.
   const onCredentials = (): void => {
     if (linkCredentials?.keyRefused === true) {
@@ -194,40 +162,33 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
       settle();
     });
 
-  let outageDecisions = 0;
-  const onOutage = (): void => {
-    outageDecisions += 1;
-  };
-  const owed = createOwedEntries();
   const sidecar: Sidecar = {
     cell,
-    counters,
-    govern: { cell, clock, newId: randomUUID, keepInput: options.keepInput, onOutage },
-    spool,
-    durability,
-    owed,
+    counters: engine.counters,
+    govern: engine.govern,
+    spool: engine.spool,
+    durability: engine.durability,
+    owed: engine.owed,
     unrecorded: 0,
     unconfirmed: 0,
-    shipping: () => shipper.status(),
-    leasing: leaseKeeper,
+    shipping: () => engine.shipping(),
+    leasing: engine.leasing,
     linkCredentials,
     get outageDecisions() {
-      return outageDecisions;
+      return engine.outageDecisions;
     },
     notReady: () => {
       return [
         ...(held() ? [] : [`no policy is held: ${linkProblem() ?? 'none was received'}`]),
         ...(cell.refused === null ? [] : [`the control plane refuses the key: ${cell.refused}`]),
-        ...(spool.failure === undefined ? [] : [`the spool cannot be written: ${spool.failure}`]),
+        ...(engine.spool.failure === undefined ? [] : [`the spool cannot be written: ${engine.spool.failure}`]),
       ];
     },
     ready,
     close: async (deadlineMs = closeDeadlineMs) => {
       clearInterval(sweeper);
       follower.close();
-      await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
-      await owed.close();
-      await shipper.close({ deadlineMs });
+      await engine.close(deadlineMs);
       await linkCredentials?.close();
       await keeper.close();
     },

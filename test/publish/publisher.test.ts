@@ -5,8 +5,9 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
 import { createPublisher, type LiveWorkspace, type Published } from '../../control-plane/publish/publisher.ts';
 import { holdPolicy } from '../../control-plane/runs/governance/held-policy.ts';
-import { someAgent } from '../support/running.ts';
+import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
 import { createManualClock } from '../support/manual-clock.ts';
+import { someAgent } from '../support/running.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { createPast, defaults, emptyState, freeze, put, someKey, type Write } from './workspace.ts';
 
@@ -180,37 +181,33 @@ test('policy of runs is led on by what changed, and a new epoch is taken at its 
   const { publisher, raise } = follow(database);
   const swapped: string[] = [];
   const clock = createManualClock();
-  const held = holdPolicy(
-    { publisher, hears: () => true, clock, log: silentLog },
-    { workspaceId: 1, slug: 'acme' },
-    ({ epoch, revision }) => void swapped.push(`${epoch} ${revision}`),
-  );
+  const cell = createPolicyCell(clock, 'acme');
+  cell.onSwap(({ epoch, revision }) => void swapped.push(`${epoch} ${revision}`));
+  const held = holdPolicy({ publisher, hears: () => true, clock, log: silentLog }, { workspaceId: 1, slug: 'acme' }, cell);
   await turn();
   await raise(freeze(true));
   await held.reached(1, 1_000);
-  expect(held.cell.current?.settings.frozen).toBe(true);
+  expect(cell.current?.settings.frozen).toBe(true);
   // Nothing of it is in an entry.
   await raise(put('agents', someAgent({ systemPrompt: 'other' })));
-  expect(held.cell.current?.revision).toBe(2);
+  expect(cell.current?.revision).toBe(2);
   expect(held.state?.agents[0]?.systemPrompt).toBe('other');
   Object.assign(database, { epoch: 'e2', revision: 0 });
   publisher.restored();
   await turn();
   expect(swapped).toEqual(['e1 0', 'e1 1', 'e1 2', 'e2 0']);
-  expect(held.cell.current?.settings.frozen).toBe(false);
+  expect(cell.current?.settings.frozen).toBe(false);
   held.release();
 });
 
 test('a revision that runs cannot take lets nothing begin', async () => {
   const database = createDatabase();
   const { publisher, raise } = follow(database);
-  const held = holdPolicy(
-    { publisher, hears: () => true, clock: createManualClock(), log: silentLog },
-    { workspaceId: 1, slug: 'elsewhere' },
-    () => undefined,
-  );
+  const clock = createManualClock();
+  const cell = createPolicyCell(clock, 'elsewhere');
+  const held = holdPolicy({ publisher, hears: () => true, clock, log: silentLog }, { workspaceId: 1, slug: 'elsewhere' }, cell);
   await turn();
   await raise(freeze(true));
-  expect([held.state, held.cell.current]).toEqual([null, null]);
+  expect([held.state, cell.current]).toEqual([null, null]);
   held.release();
 });

@@ -5,7 +5,7 @@
 // policy is accepted).
 import { policyService } from '@tollgate/proto';
 import { AppError, bounds, type RevisionName } from '@tollgate/proto/contract';
-import { type Clock, createPolicyCell, type Governing, type Log, type PolicyCell } from '@tollgate/sidecar/embed';
+import type { Clock, Governing, Log, PolicyCell } from '@tollgate/sidecar/embed';
 import type { LiveWorkspace, Published, Publisher } from '../../publish/publisher.ts';
 
 export interface WorkspaceRef {
@@ -24,9 +24,6 @@ export interface HeldPolicyDeps {
 type HeldState = Pick<LiveWorkspace, 'revision' | 'agents' | 'servers'>;
 
 export interface HeldPolicy {
-  readonly cell: PolicyCell;
-  /** The cell as the runs see it, with the freshness of this process. */
-  readonly heardCell: Governing['govern']['cell'];
   /**
    * The state that the held policy was compiled from. Null while no policy is held, or while the held policy is older
    * than the publisher's.
@@ -42,15 +39,8 @@ export interface HeldPolicy {
   release(): void;
 }
 
-/** `onSwap` is called with each snapshot when it takes effect. */
-export function holdPolicy(
-  deps: HeldPolicyDeps,
-  { workspaceId, slug }: WorkspaceRef,
-  onSwap: Parameters<PolicyCell['onSwap']>[0],
-): HeldPolicy {
-  const { publisher, clock, log } = deps;
-  const cell = createPolicyCell(clock, slug);
-  cell.onSwap(onSwap);
+/** Offers each revision to `cell`, until it is released. */
+export function holdPolicy({ publisher, clock, log }: HeldPolicyDeps, { workspaceId, slug }: WorkspaceRef, cell: PolicyCell): HeldPolicy {
   let state: HeldState | null = null;
   const watching = new Set<() => void>();
   const tell = (): void => {
@@ -71,8 +61,6 @@ export function holdPolicy(
   const release = publisher.follow(workspaceId, { view: { form: 'process' }, offer, gone });
 
   return {
-    cell,
-    heardCell: heardCell(cell, deps),
     get state() {
       return state;
     },
@@ -138,7 +126,7 @@ function take(cell: PolicyCell, published: Published): ReturnType<PolicyCell['of
 }
 
 /** The cell as the runs see it: as fresh as the information of this process. */
-function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
+export function heardCell(cell: PolicyCell, { hears, clock }: Pick<HeldPolicyDeps, 'hears' | 'clock'>): Governing['govern']['cell'] {
   const isOld = ({ connected, heardAt }: PolicyCell['freshness']): boolean => !connected || clock.now() - heardAt >= bounds.heartbeatMs;
   return {
     get current() {

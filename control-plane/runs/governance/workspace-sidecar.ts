@@ -4,27 +4,17 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { OnRecall, QuotaLink } from '@tollgate/proto/contract';
 import {
-  adoptDead,
-  type Backlog,
-  createLeasedCounters,
-  createOwedEntries,
-  createShipper,
+  createPolicyCell,
   type DirectBatch,
-  diskFs,
   type Governing,
-  keepLeases,
   type LeaseStatus,
   openDirectStream,
-  openSpool,
-  openWithRoom,
-  prepareWith,
-  randomSpoolId,
-  type Shipper,
+  openEngine,
   type ShipperStatus,
   type SpoolRecord,
 } from '@tollgate/sidecar/embed';
 import type { AuditBatch, Ingested } from '../../domain/audit/audit-batch.ts';
-import { type HeldPolicy, type HeldPolicyDeps, holdPolicy, type WorkspaceRef } from './held-policy.ts';
+import { type HeldPolicy, type HeldPolicyDeps, heardCell, holdPolicy, type WorkspaceRef } from './held-policy.ts';
 
 export interface WorkspaceSidecarDeps extends HeldPolicyDeps {
   /** Commits the new records of a batch. */
@@ -64,83 +54,55 @@ export interface WorkspaceSidecar extends Pick<HeldPolicy, 'state' | 'reached' |
   close(deadlineMs: number): Promise<void>;
 }
 
-const windowSeconds = 60;
-/** Leases that are not returned within this time expire. */
-const leaseDeadlineMs = 500;
 /** How long to wait for free space on a full disk, in ms, while the caller of the run waits. */
-const roomMs = 2_000;
+const diskWaitMs = 2_000;
 
 export async function openWorkspaceSidecar(
   deps: WorkspaceSidecarDeps,
   { workspaceId, slug }: WorkspaceRef,
-  { spoolFolder: folder, spoolBytesMax: bytesMax, leaseWaitMs: waitMs }: WorkspaceSidecarConfig,
+  { spoolFolder: folder, spoolBytesMax, leaseWaitMs }: WorkspaceSidecarConfig,
 ): Promise<WorkspaceSidecar> {
-  const { clock, log, random } = deps;
-  const startShipper = (own: Backlog): Shipper =>
-    createShipper(
-      {
-        clock,
-        log,
-        random,
-        adopt: (max, isLeft) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace: slug, max, isLeft }),
-        openStream: () => openDirectStream((batch) => deps.ingest(batchOf(batch, workspaceId))),
-        onStatus: () => undefined,
-      },
-      { sidecarId: 'control-plane', spool: own },
-    );
-  let shipping: Shipper | undefined;
-  const othersBytes = (): number => shipping?.adoptedBytes ?? 0;
-  const open = () => openSpool({ clock, log }, { folder, workspace: slug, durability: 'kernel', bytesMax, othersBytes });
-  const spool = await openWithRoom({ open, ship: startShipper, clock, log }, roomMs);
-  const shipper = startShipper(spool.backlog);
-  shipping = shipper;
+  const { clock, log } = deps;
+  const cell = createPolicyCell(clock, slug);
   const holder = randomBytes(32).toString('hex');
-  const leaseKeeper = keepLeases({
+  const engine = await openEngine({
     clock,
-    random,
-    soon: (run) => void setImmediate(run),
-    open: ({ opened, recalled }) => {
+    log,
+    random: deps.random,
+    newId: deps.newId,
+    policy: cell,
+    seen: heardCell(cell, deps),
+    quota: ({ opened, recalled }) => {
       // The value from `openLedger` must be returned before `opened` is called.
       queueMicrotask(opened);
       return deps.openLedger({ workspaceId, holder, ...ourselves }, recalled);
     },
-    log,
-    ...(waitMs === undefined ? {} : { waitMs }),
+    audit: () => openDirectStream((batch) => deps.ingest(batchOf(batch, workspaceId))),
+    folder,
+    workspace: slug,
+    durability: 'kernel',
+    spoolBytesMax,
+    diskWaitMs,
+    sidecarId: 'control-plane',
+    keepInput: true,
+    ...(leaseWaitMs === undefined ? {} : { leaseWaitMs }),
   });
-  const counters = createLeasedCounters(leaseKeeper.leases, windowSeconds);
-  const prepare = prepareWith(counters);
-  const held = holdPolicy(deps, { workspaceId, slug }, (index) => {
-    prepare(index);
-    spool.belongTo(index.settings.workspaceId);
-    leaseKeeper.leases.policyChanged({ epoch: index.epoch, number: index.revision }, clock.now());
-  });
-  leaseKeeper.retryNow();
-  const owed = createOwedEntries();
+  const { counters, govern, spool, durability, owed } = engine;
+  const held = holdPolicy(deps, { workspaceId, slug }, cell);
   return {
-    governing: {
-      cell: held.cell,
-      counters,
-      govern: { cell: held.heardCell, clock, newId: deps.newId, keepInput: true },
-      spool,
-      durability: 'kernel',
-      owed,
-      unrecorded: 0,
-      unconfirmed: 0,
-    },
+    governing: { cell, counters, govern, spool, durability, owed, unrecorded: 0, unconfirmed: 0 },
     get state() {
       return held.state;
     },
     reached: (revision, timeoutMs) => held.reached(revision, timeoutMs),
     watch: (look) => held.watch(look),
-    sweep: () => counters.sweep(clock.now()),
-    isSettled: () => counters.size === 0 && shipper.status().records === 0,
-    shipping: () => shipper.status(),
-    leasing: () => leaseKeeper.status(),
+    sweep: () => engine.sweep(),
+    isSettled: () => engine.isSettled,
+    shipping: () => engine.shipping(),
+    leasing: () => engine.leasing.status(),
     close: async (deadlineMs) => {
       held.release();
-      await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
-      await owed.close();
-      await shipper.close({ deadlineMs });
+      await engine.close(deadlineMs);
     },
   };
 }
