@@ -1,4 +1,4 @@
-// Tokens of services that an organisation works and sells with: documents, issues, shops, customers, maps, content.
+// Finds tokens of services for work and sales in an organisation: documents, issues, shops, customers, maps, content.
 import type { Detector } from '../../detector.ts';
 import { isMixed } from './drawn.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
@@ -6,7 +6,7 @@ import { type Form, tokenDetector } from './token.ts';
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 const hex40 = /[0-9a-f]{40}/;
-// Of an Asana token: a colon, as it stands or in an address.
+// In an Asana token: a separator, plain or as in a URL.
 const asana = String.raw`(?:\/|%2F)`;
 
 const all = (prefixes: readonly string[], rest: RegExp): readonly Form[] => prefixes.map((prefix): Form => [prefix, rest]);
@@ -63,7 +63,8 @@ const forms: readonly Form[] = [
   ['SSWS 00', /([\w-]{40})/],
 ];
 
-// Begun like words that are everywhere: apart, so that a stream waits for no more than these could be.
+// These begin like very frequent words. They are a separate detector, so that a stream holds back only the length of
+// these forms.
 const shortForms: readonly Form[] = [['pat', /[A-Za-z0-9]{14}\.[0-9a-f]{64}/]];
 
 const maxMind: readonly MarkedForm[] = [[{ of: /\w/, min: 36, max: 36 }, '_mmk', /(?:)/, isMixed]];
