@@ -56,7 +56,7 @@ export function denialOf(tool: string, requestId: string, decision: Decision, fi
   return { allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs };
 }
 
-/** Returns what a model can be informed about a denial, so that it continues in another way. */
+/** Returns the text about a denial for a model, so that the model continues in another way. */
 export function denialText(denial: Denial): string {
   const { tool, code, reason } = denial;
   const name = JSON.stringify(tool);

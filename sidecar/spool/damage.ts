@@ -67,7 +67,7 @@ function countUnreadable(bytes: Buffer, from: number, first: number): number {
   for (let offset = from; bytes.length - offset >= recordBytesMin; ) {
     const { length, crc, sequence } = readHeader(bytes, offset);
     const rest = bytes.length - offset - headerBytes;
-    // Only the last of its group can be the last of the file: it has no mark.
+    // Only the last record of a group can be the last in the file: it has no mark.
     if (isIntact(bytes, offset, { word: rest, length: rest, crc })) return count + 1;
     if (sequence !== first + count || !isPlausibleLength(length)) return count + 1;
     if (length > rest) return count;

@@ -29,7 +29,8 @@ const forms: readonly Form[] = [
   ['tfp_', /[\w-]{38,64}/],
   ['sl.', /[\w-]{100,300}/],
   ['1000.', /[0-9a-f]{32}\.[0-9a-f]{32}/],
-  // Shops and customers: Shopify, HubSpot, Klaviyo, Intercom (`tok:` in base64), Salesforce, Amazon, Shippo, EasyPost, Duffel, Remote.
+  // Shops and customers: Shopify, HubSpot, Klaviyo, Intercom (`tok:` in base64), Salesforce, Amazon, Shippo, EasyPost,
+  // Duffel, Remote.
   ...all(['shpat_', 'shpss_', 'shpca_', 'shppa_', 'shpua_', 'shpit_', 'shprt_', 'shpcdev_', 'shptka_'], /[0-9a-fA-F]{32,64}/),
   ...all(
     ['na1', 'na2', 'eu1', 'ap1'].map((region) => `pat-${region}-`),
