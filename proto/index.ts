@@ -1,5 +1,5 @@
-// Loads the contract at run time: the service definitions for servers and the client classes for sidecars.
-// The generated types in `gen` say what they carry.
+// Loads the contract at run time: the service definitions for servers and the client classes for sidecars. The
+// generated types in `gen` describe their messages.
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { type ChannelCredentials, type ChannelOptions, loadPackageDefinition } from '@grpc/grpc-js';
@@ -32,7 +32,7 @@ export type { SyncRequest, SyncRequest__Output } from './gen/tollgate/v1/SyncReq
 export type { SyncResponse, SyncResponse__Output } from './gen/tollgate/v1/SyncResponse.ts';
 export { counterFrom, counterOf } from './quota-counter.ts';
 
-// The same place from the sources and from dist.
+// The path is the same from the sources and from dist.
 const packageRoot = dirname(createRequire(import.meta.url).resolve('@tollgate/proto/package.json'));
 
 const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.proto', 'tollgate/v1/quota.proto'], {
@@ -43,24 +43,24 @@ const definition = loadSync(['tollgate/v1/policy.proto', 'tollgate/v1/audit.prot
   oneofs: true,
 });
 
-// grpc-js types a loaded package by its names only; the generated types are made from the same files.
+// grpc-js types a loaded package only by its names. The generated types come from the same files.
 const loaded = loadPackageDefinition(definition) as unknown as PolicyPackage & AuditPackage & QuotaPackage;
 
 export const policyService = loaded.tollgate.v1.PolicyService.service;
 export const quotaService = loaded.tollgate.v1.QuotaService.service;
 export const auditService = loaded.tollgate.v1.AuditService.service;
 
-/** A client of `PolicyService` at `address` (`host:port`); it connects at its first call. */
+/** Creates a client of `PolicyService` at `address` (`host:port`). It connects at its first call. */
 export function createPolicyClient(address: string, credentials: ChannelCredentials, options: ChannelOptions): PolicyServiceClient {
   return new loaded.tollgate.v1.PolicyService(address, credentials, options);
 }
 
-/** A client of `AuditService` at `address` (`host:port`); it connects at its first call. */
+/** Creates a client of `AuditService` at `address` (`host:port`). It connects at its first call. */
 export function createAuditClient(address: string, credentials: ChannelCredentials, options: ChannelOptions): AuditServiceClient {
   return new loaded.tollgate.v1.AuditService(address, credentials, options);
 }
 
-/** A client of `QuotaService` at `address` (`host:port`); it connects at its first call. */
+/** Creates a client of `QuotaService` at `address` (`host:port`). It connects at its first call. */
 export function createQuotaClient(address: string, credentials: ChannelCredentials, options: ChannelOptions): QuotaServiceClient {
   return new loaded.tollgate.v1.QuotaService(address, credentials, options);
 }

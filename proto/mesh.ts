@@ -1,5 +1,5 @@
-// The services by which other gateways ask us, loaded at run time: for the sidecar process alone, so that a library does
-// not load them.
+// Loads at run time the services through which other gateways send requests. Only the sidecar process uses them, so a
+// library does not load them.
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { type ChannelCredentials, loadPackageDefinition } from '@grpc/grpc-js';
@@ -22,7 +22,7 @@ export type { CheckRequest, CheckRequest__Output } from './gen/envoy/service/aut
 export type { CheckResponse } from './gen/envoy/service/auth/v3/CheckResponse.ts';
 export type { Struct__Output } from './gen/google/protobuf/Struct.ts';
 
-// The same place from the sources and from dist.
+// The path is the same from the sources and from dist.
 const packageRoot = dirname(createRequire(import.meta.url).resolve('@tollgate/proto/package.json'));
 
 const definition = loadSync(['envoy/service/auth/v3/external_auth.proto', 'agentgateway/dev/ext_mcp/ext_mcp.proto'], {
@@ -33,13 +33,13 @@ const definition = loadSync(['envoy/service/auth/v3/external_auth.proto', 'agent
   oneofs: true,
 });
 
-// grpc-js types a loaded package by its names only; the generated types are made from the same files.
+// grpc-js types a loaded package only by its names. The generated types come from the same files.
 const loaded = loadPackageDefinition(definition) as unknown as ExtMcpPackage & AuthorizationPackage;
 
 export const authorizationService = loaded.envoy.service.auth.v3.Authorization.service;
 export const extMcpService = loaded.agentgateway.dev.ext_mcp.ExtMcp.service;
 
-/** Clients as Envoy and agentgateway are, at `address` (`host:port`). */
+/** Creates clients like those of Envoy and agentgateway, at `address` (`host:port`). */
 export const createAuthorizationClient = (address: string, credentials: ChannelCredentials): AuthorizationClient =>
   new loaded.envoy.service.auth.v3.Authorization(address, credentials);
 

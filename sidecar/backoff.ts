@@ -1,14 +1,14 @@
-// How long to wait before the next attempt: full jitter, so that a fleet which lost its control plane at one
-// instant does not return at one instant. Used by all streams to the control plane.
+// Computes the wait before the next attempt, with full jitter. Thus a fleet that lost its control plane at one instant
+// does not return at one instant. All streams to the control plane use it.
 
 export interface Backoff {
-  /** The next wait in ms: anywhere below a ceiling that doubles with every call. */
+  /** Returns the next wait in ms: a random value below a ceiling that doubles with every call. */
   next(): number;
-  /** An attempt succeeded: start over. */
+  /** Call this after a successful attempt: the ceiling is reset. */
   reset(): void;
 }
 
-/** Before the next attempt of who was told to stay away: long at once, and spread all the same. */
+/** Returns the wait before the next attempt after a refusal: long from the start, and still spread. */
 export const barredMs = (random: () => number, maxMs: number): number => maxMs * (0.5 + random() / 2);
 
 export function createBackoff({ random, firstMs, maxMs }: { random: () => number; firstMs: number; maxMs: number }): Backoff {

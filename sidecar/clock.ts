@@ -1,13 +1,14 @@
-// Time as a sidecar's parts see it: passed in, so that tests move it by hand. A part asks for what it uses of it.
+// Defines time for the parts of a sidecar. It is passed in, so that tests can control it. A part declares only what it
+// uses of it.
 
 export interface Timer {
   cancel(): void;
-  /** Do not keep the process alive for this one. */
+  /** This timer does not keep the process alive. */
   unref(): void;
 }
 
 export interface Clock {
-  /** Ms, never goes back. */
+  /** Ms. It never goes backwards. */
   now(): number;
   /** Ms since 1970. */
   wall(): number;

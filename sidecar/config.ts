@@ -1,4 +1,4 @@
-// The sidecar process's configuration: one schema gives types, defaults, validation and README's table.
+// Defines the configuration of the sidecar process: one schema gives types, defaults, validation and README's table.
 import {
   bounds,
   commandsProblem,

@@ -1,5 +1,5 @@
-// What the control plane governs its own runs with: the parts of a sidecar, for whoever has policy and the audit log in the
-// same process. The decisions, the entries and the spool are those of every sidecar.
+// Exports what the control plane uses to govern its own runs: the parts of a sidecar, for a process that has policy and
+// the audit log itself. The decisions, the entries and the spool are those of every sidecar.
 export { type Clock, systemClock } from './clock.ts';
 export { bindCaller } from './decide/bind.ts';
 export type { Claim, Hop } from './decide/call.ts';

@@ -1,5 +1,5 @@
-// The hook endpoint, for a control plane that answers hooks by itself: the same routes and the same decisions as those of
-// a sidecar process.
+// Exports the hook endpoint, for a control plane that answers hooks itself: the same routes and the same decisions as
+// those of a sidecar process.
 export type { Shown } from './gateway/entrance.ts';
 export type { Entry, HookHost } from './gateway/hooks/host.ts';
 export { type HookRoutes, type HookStatus, registerHooks } from './gateway/hooks/hooks.ts';

@@ -21,48 +21,53 @@ export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from '
 export interface ConnectOptions {
   /** `host:port` of the control plane's gRPC. */
   readonly controlPlane: string;
-  /** A key with the scopes `sidecar.library` and `govern`; `govern.impersonate` too, to name other users. */
+  /** A key with the scopes `sidecar.library` and `govern`. To name other users, it also needs `govern.impersonate`. */
   readonly key: string;
   /** Folder of the spool and the last good snapshot. Default `./.tollgate/sidecar`. */
   readonly spoolDir?: string;
   /**
-   * What an entry survives before `decide` answers: a kill of the process (default), a power loss, or, committed by the
-   * control plane, the loss of this machine. For that it waits 5 s at most, then it denies with `audit_unavailable`.
+   * What an entry survives before `decide` answers: a kill of the process (default), a power loss, or (after the
+   * control plane has committed it) the loss of this machine. For the last it waits at most 5 s, then it denies with
+   * `audit_unavailable`.
    */
   readonly durability?: Durability;
-  /** How large the spool may grow, in bytes, with what earlier processes left there, before calls are denied. Default 1 GiB. */
+  /**
+   * The maximum size of the spool in bytes, including what earlier processes left there. Beyond it calls are denied.
+   * Default 1 GiB.
+   */
   readonly spoolBytesMax?: number;
-  /** What entries keep of an input. Default `full`. */
+  /** What entries store of an input. Default `full`. */
   readonly auditInput?: 'full' | 'digest';
   /** Allows a connection beyond loopback without TLS. */
   readonly plaintext?: boolean;
   /**
-   * How the control plane is checked, and what it is shown; TLS then, on loopback too. `{ ca }`: by these authorities alone
-   * (PEM), with the key as ever. `{ ca, enrol, tokenFile? }`: besides, a certificate is asked for at `enrol` (`host:port`),
-   * with the token in that file or with the key, and renewed; `log` says where that fails, and decisions go on.
-   * `{ folder }`: tls.crt, tls.key and ca.crt there, read again each half minute. Without: TLS beyond loopback, by the
-   * authorities that this machine knows.
+   * How the control plane is checked, and what certificate is presented. If set, TLS is used on loopback too. `{ ca }`:
+   * only these authorities (PEM) are trusted, and the key identifies the sidecar. `{ ca, enrol, tokenFile? }`: in
+   * addition, a certificate is requested at `enrol` (`host:port`), with the token in that file or with the key, and
+   * renewed. `log` reports a failure, and decisions continue. `{ folder }`: tls.crt, tls.key and ca.crt in that folder,
+   * read again each half minute. If not set: TLS beyond loopback, with the authorities that this machine trusts.
    */
   readonly tls?: TlsOptions;
   /** How long to wait for policy, in ms. Default 10,000. */
   readonly readyTimeoutMs?: number;
   /** A name for this sidecar, for people. */
   readonly sidecarId?: string;
-  /** Where to say what an operator should know; silent by default. */
+  /** Receives messages for the operator. Silent by default. */
   readonly log?: Log;
 }
 
 export interface Gate {
   run(options: RunOptions): Run;
-  /** Ships what it can of the entries within 5 s, or `deadlineMs`; the rest waits on disk for the next process. */
+  /** Ships as many entries as possible within 5 s, or `deadlineMs`. The rest waits on disk for the next process. */
   close(deadlineMs?: number): Promise<void>;
 }
 
 const silent: Log = { info: () => undefined, warn: () => undefined };
 
 /**
- * Connects to a control plane and resolves once policy is held: the control plane's, or while it cannot be reached the
- * last good one on disk. Rejects with `AppError` where there is neither, or an option is wrong.
+ * Connects to a control plane and resolves when policy is held: the control plane's policy, or the last good one on
+ * disk while the control plane cannot be reached. Rejects with `AppError` if there is neither, or if an option is
+ * wrong.
  */
 export async function connect(options: ConnectOptions): Promise<Gate> {
   const tls = tlsOf(options.tls);

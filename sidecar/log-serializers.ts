@@ -1,8 +1,8 @@
-// What the process's log says of things. Of an error it has type, message, code and stack: parsers' errors also carry the bytes that they
-// could not read, which are somebody's answer.
+// Defines how the process's log serializes errors: type, message, code and stack. Other fields are left out, because
+// errors of parsers also carry the bytes that they could not read, which are part of a caller's data.
 export const logSerializers = { err: (error: unknown): unknown => loggedError(error, 0) };
 
-// Causes of causes may be the error itself.
+// The limit is needed because a cause may be the error itself.
 const causesMax = 5;
 
 function loggedError(error: unknown, depth: number): unknown {

@@ -1,6 +1,6 @@
-/** Where a sidecar says what an operator should know; pino's loggers are such. */
+/** Receives messages of a sidecar for the operator. Loggers of pino implement it. */
 export interface Log {
   info(fields: object, message: string): void;
-  /** What is damaged, or left behind. */
+  /** For damage, and for remains that were not removed. */
   warn(fields: object, message: string): void;
 }

@@ -1,4 +1,4 @@
-// The process form, for agents in any language: environment → configuration → sidecar → listen → drain.
+// Runs the process form, for agents in any language: environment → configuration → sidecar → listen → drain.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isLoopback, isTier, parseCommands, programVariables, readConfig } from '@tollgate/proto/contract';
@@ -22,7 +22,7 @@ import { logSerializers } from './log-serializers.ts';
 import { startSidecar } from './start.ts';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from './telemetry/index.ts';
 
-/** How long requests under way may take to end. */
+/** The maximum time for open requests to end. */
 const drainMs = 5_000;
 
 process.exitCode = await run();
@@ -57,12 +57,13 @@ async function run(): Promise<number> {
     return await serve({ ...config, key: config.key, tls: link.tls, telemetry, registry }, gateway.file, stopped.signal);
   } finally {
     await telemetry.close();
-    // What is still on its way to a collector then holds nobody up, nor does a connection that nobody answers.
+    // Data that is still being sent to a collector must not block the exit. A connection without an answer must not
+    // block it either.
     setTimeout(() => process.exit(), 100).unref();
   }
 }
 
-/** A folder that is not ours to write is the operator's to mend, as where a container mounts nothing there. */
+/** The operator must fix a folder that cannot be written, for example if a container mounts nothing there. */
 function whyNotStarted(error: unknown, spoolDir: string): string {
   const { cause } = error instanceof Error ? error : {};
   const code = cause instanceof Error && 'path' in cause && 'code' in cause ? String(cause.code) : '';
@@ -71,7 +72,7 @@ function whyNotStarted(error: unknown, spoolDir: string): string {
     : messageOf(error);
 }
 
-/** Read once, at start: what is wrong with it is said before anything listens. */
+/** The file is read once, at start: problems are reported before the process listens. */
 function readGateway(path: string | null): ReturnType<typeof readGatewayFile> {
   if (path === null) return { file: noGatewayFile };
   let bytes: Uint8Array;
@@ -143,7 +144,7 @@ async function serve({ telemetry, registry, ...config }: Serving, file: GatewayF
   } catch (error) {
     return complain([messageOf(error)]);
   } finally {
-    // Connections that are still open then, with or without a request, are cut.
+    // Connections that are still open then, with or without a request, are closed.
     const timer = setTimeout(() => app.server.closeAllConnections(), drainMs);
     await Promise.all([app.close(), mesh?.close(drainMs)]);
     clearTimeout(timer);
@@ -158,7 +159,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A declaration: `run` is awaited above, before a constant down here would have a value. */
+/** This is a function declaration, because `run` is awaited above, before a constant below would have a value. */
 function pinsOf({ pinAgent, pinTier }: SidecarConfig): Pins {
   return { agent: pinAgent, tier: isTier(pinTier) ? pinTier : null };
 }

@@ -1,4 +1,4 @@
-// What a sidecar is to those who use it: the doors take it, `start.ts` makes it.
+// Defines the interface of a sidecar for its users. `start.ts` creates it, and the doors receive it.
 import type { Governing } from './govern/governing.ts';
 import type { LinkCredentials } from './tls/credentials.ts';
 import type { ShipperStatus } from './ship/shipper.ts';
@@ -6,16 +6,19 @@ import type { LeaseKeeper } from './sync/lease-keeper.ts';
 
 export interface Sidecar extends Governing {
   shipping(): ShipperStatus;
-  /** What is held of limits that others use as well. */
+  /** What is held of limits that other processes use too. */
   readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited'>;
-  /** What it connects by; null: nothing of its own. */
+  /** The credentials of the link. Null: it has no credentials of its own. */
   readonly linkCredentials: Pick<LinkCredentials, 'expiresAt'> | null;
-  /** Decisions made by a policy older than the outage rule allows. */
+  /** Decisions made by a policy that is older than the outage rule allows. */
   readonly outageDecisions: number;
-  /** Why it cannot serve; empty when it can. */
+  /** Returns why it cannot serve. Empty: it can serve. */
   notReady(): readonly string[];
-  /** Resolves once policy is held: the control plane's if it answers, else that on disk. Rejects after `timeoutMs`. */
+  /**
+   * Resolves when policy is held: the control plane's if it answers, otherwise the one on disk. Rejects after
+   * `timeoutMs`.
+   */
   ready(timeoutMs: number): Promise<void>;
-  /** Ships what it can within the deadline; the rest stays on disk for a later process. */
+  /** Ships what it can within the deadline. The rest stays on disk for a later process. */
   close(deadlineMs?: number): Promise<void>;
 }

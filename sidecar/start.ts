@@ -1,4 +1,4 @@
-// Puts a sidecar together: what the library and the process have in common. Nothing is read from the environment here.
+// Builds a sidecar: the common part of the library and the process. It reads nothing from the environment.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -28,12 +28,12 @@ export interface SidecarOptions {
   readonly key: string;
   /** Plain text beyond loopback. */
   readonly plaintext: boolean;
-  /** Absent, null: TLS beyond loopback by the machine's own authorities, and no certificate of this sidecar. */
+  /** Absent or null: TLS beyond loopback with the machine's own authorities, and no certificate of this sidecar. */
   readonly tls?: LinkTls | null;
   readonly spoolDir: string;
   readonly durability: Durability;
   readonly spoolBytesMax: number;
-  /** How long a call waits for calls of a limit that others hold, in ms; absent: `bounds.leaseWaitMs`. */
+  /** How long a call waits for calls of a limit that other processes hold, in ms. Absent: `bounds.leaseWaitMs`. */
   readonly leaseWaitMs?: number;
   readonly keepInput: boolean;
   readonly sidecarId: string | null;
@@ -42,7 +42,7 @@ export interface SidecarOptions {
 
 const sweepMs = 10_000;
 const closeDeadlineMs = 5_000;
-/** How long a full disk may take to have room. */
+/** The maximum wait for a full disk to have free space. */
 const diskWaitMs = 10_000;
 
 export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
@@ -53,7 +53,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const sidecarId = options.sidecarId ?? `${hostname()}-${process.pid}`;
   const unnamed = nameProblem(sidecarId);
   if (unnamed !== null) throw new AppError({ code: 'bad_request', publicMessage: `the name of the sidecar ${unnamed}` });
-  // Before anything is begun that would have to be ended.
+  // The check runs before anything is started that would have to be stopped.
   hostOf(options.controlPlane);
   const clock = systemClock;
   const folder = resolve(options.spoolDir);
@@ -88,7 +88,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   });
   const sweeper = setInterval(() => engine.sweep(), sweepMs);
   sweeper.unref();
-  // That of a library is named by its key.
+  // The snapshot file of a library is identified by its key in the file name.
   const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wall());
   const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
   const listeners = new Set<() => void>();
@@ -107,7 +107,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
         return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
       },
       onRefused: () => keeper.drop(),
-      // The control plane answers again: what waits for it need not wait any longer.
+      // The control plane is available again, so the backoff waits are ended.
       onOpen: () => engine.retryNow(),
       onState: () => {
         for (const listener of listeners) listener();
@@ -116,7 +116,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
     { sidecarId, bootId, form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
   );
 
-  // Without a certificate there is no connection by which to hear that the key is refused, or anything else.
+  // Without a certificate there is no connection that could report a refused key, or anything else.
   const onCredentials = (): void => {
     if (linkCredentials?.keyRefused === true) {
       cell.refuse(linkCredentials.problem ?? 'no certificate is issued for it');
@@ -136,7 +136,8 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   const ready = (timeoutMs: number): Promise<void> =>
     new Promise((done, fail) => {
       const settle = (): void => {
-        // Once the control plane has said what is current, or cannot be reached, what is held is the best there is.
+        // When the control plane has reported what is current, or cannot be reached, no better policy than the held one
+        // is available.
         const problem = linkProblem();
         const awaited = !follower.told && (problem === null || problem === 'not connected yet');
         if (!held() || awaited) return;
@@ -196,7 +197,7 @@ export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
   return sidecar;
 }
 
-/** One file for each view: a library's depends on its key, a process's does not. */
+/** One file for each view: the view of a library depends on its key, and that of a process does not. */
 function snapshotName({ form, key }: SidecarOptions, workspace: string): string {
   const view = form === 'process' ? 'process' : createHash('sha256').update(key).digest('hex').slice(0, 16);
   return `snapshot-${workspace}-${view}`;

@@ -1,4 +1,4 @@
-// Which release this is, by its package.
+// Reads the version of this release from its package.
 import { createRequire } from 'node:module';
 
 export function readVersion(): string {

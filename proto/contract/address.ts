@@ -1,4 +1,4 @@
-// Whether a host is this machine's loopback, where plain text is no risk.
+// Returns whether a host is this machine's loopback, where plain text is no risk.
 import { isIP } from 'node:net';
 
 export const isLoopback = (host: string): boolean =>

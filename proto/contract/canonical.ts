@@ -1,25 +1,28 @@
-// Canonical JSON: the same value gives the same text, whoever computes it. Keys sorted by code units, no blanks,
-// otherwise as JSON.stringify would write it. Digests of inputs and outputs are taken over it.
+// Writes canonical JSON: the same value gives the same text on every machine. Keys are sorted by code units and there
+// are no blanks; otherwise it is as JSON.stringify would write it. Digests of inputs and outputs are computed over it.
 import { hash } from 'node:crypto';
 import { bounds } from './bounds.ts';
 
-/** Why a value is not JSON within our bounds, in words that follow its name. */
+/**
+ * The error for a value that is not JSON within the bounds. Its message continues a sentence that begins with the
+ * value's name.
+ */
 export class NotJson extends Error {
   override readonly name = 'NotJson';
 }
 
-/** How large a value may be. */
+/** The maximum size of a value. */
 export interface JsonSize {
   /** Of its canonical JSON. */
   readonly characters: number;
-  /** Values, those in values included. */
+  /** The number of values, including nested ones. */
   readonly nodes: number;
 }
 
-/** A tool's input, or a body with what stands around it. */
+/** For a tool's input, or a body with its surrounding fields. */
 export const payloadSize: JsonSize = { characters: bounds.payloadCharacters, nodes: bounds.jsonNodes };
 
-/** Throws `NotJson` where the value is deeper or larger than the bounds, or cannot be written as JSON. */
+/** Throws `NotJson` if the value is deeper or larger than the bounds, or cannot be written as JSON. */
 export function canonicalJson(value: unknown, { characters, nodes }: JsonSize = payloadSize): string {
   const text = write(value, 0, { nodes: 0, max: nodes });
   if (text === undefined) return 'null';
@@ -27,13 +30,13 @@ export function canonicalJson(value: unknown, { characters, nodes }: JsonSize = 
   return text;
 }
 
-/** SHA-256 of canonical JSON, in hex. */
+/** Returns SHA-256 of canonical JSON, in hex. */
 export const digestText = (canonical: string): string => hash('sha256', canonical, 'hex');
 
-// What JSON writes as it stands, between quotes.
+// Characters that JSON writes unchanged between quotes.
 const plain = /^[ !#-[\]-~]*$/;
 
-/** `JSON.stringify` of a text; several times faster where nothing needs an escape. */
+/** Like `JSON.stringify` for a text, but several times faster if nothing needs an escape. */
 export const quoteJson = (text: string): string => (text.length < 1_000 && plain.test(text) ? `"${text}"` : JSON.stringify(text));
 
 interface Seen {
@@ -72,7 +75,7 @@ function writeObject(value: object, depth: number, seen: Seen): string | undefin
   return `{${text}}`;
 }
 
-/** By code units, in place: a few keys, as most objects have, are put in order faster by hand. */
+/** Sorts by code units, in place. Most objects have few keys, and for these an insertion sort is faster. */
 function sorted(keys: string[]): readonly string[] {
   if (keys.length > 16) return keys.sort();
   for (let at = 1; at < keys.length; at++) {
@@ -88,7 +91,7 @@ function sorted(keys: string[]): readonly string[] {
   return keys;
 }
 
-// Not by `map`, which leaves the holes of a sparse array out.
+// Does not use `map`, which skips the holes of a sparse array.
 function writeArray(items: readonly unknown[], depth: number, seen: Seen): string {
   let text = '';
   for (let at = 0; at < items.length; at++) text += `${at === 0 ? '' : ','}${write(items[at], depth + 1, seen) ?? 'null'}`;

@@ -1,41 +1,48 @@
-// What versions of the programs understand beyond the first one. Each names what it has when it connects, and what policy needs and the
-// other lacks is lowered for it: a rule is sent as a denial, an entry of a kind that it does not know not at all. Pure.
+// Defines what versions of the programs understand beyond the first version. Each program names its capabilities when
+// it connects. If policy needs a capability that the other program lacks, the policy is lowered for it: a rule is sent
+// as a denial, and an entry of an unknown kind is not sent. Pure.
 import type { CompiledDocument, Rule, TierRules } from './snapshot.ts';
 
-/** Of this version, as a hello names them. */
+/** The capabilities of this version, as a hello names them. */
 export const capabilities: readonly string[] = ['deltas', 'agent-ceiling', 'outage-caps'];
 
-/** The capability that it takes to understand each thing that policy may use; null: every version does. */
+/** The capability that is needed to understand each part of policy. Null: every version understands it. */
 export interface Needs {
   /** By the field of a rule. */
   readonly rule: Readonly<Record<string, string | null>>;
-  /** By what stands before the `/` in an entry's key. */
+  /** By the text before the `/` in an entry's key. */
   readonly entry: Readonly<Record<string, string | null>>;
-  /** By the path of a setting in the workspace document, as `section.field`. Who lacks it goes on as if it were not said. */
+  /**
+   * By the path of a setting in the workspace document, as `section.field`. A program that lacks the capability ignores
+   * the setting.
+   */
   readonly setting: Readonly<Record<string, string | null>>;
 }
 
-/** Who adds a field or a kind of entry adds its line here, and its name to `capabilities`. */
+/** A developer who adds a field or a kind of entry adds its line here, and its name to `capabilities`. */
 export const policyNeeds: Needs = {
   rule: { permission: null, rateLimit: null, transform: null, override: null },
   entry: { settings: null, document: null, agent: null, member: null, key: null, server: null },
   setting: { 'outage.caps': 'outage-caps' },
 };
 
-/** All that policy may need. */
+/** Returns all capabilities that policy may need. */
 export const needable = ({ rule, entry, setting }: Needs): readonly string[] => [
   ...new Set([...Object.values(rule), ...Object.values(entry), ...Object.values(setting)].filter((need) => need !== null)),
 ];
 
-/** A field that is not in the table needs a capability of its own name, which nobody has. */
+/** A field that is not in the table needs a capability of its own name, which no program has. */
 const needOf = (table: Needs['rule'], name: string): string | null => (Object.hasOwn(table, name) ? (table[name] ?? null) : name);
 
-/** What it takes to understand a rule, as it is stored or compiled. */
+/** Returns the capabilities that are needed to understand a rule, as it is stored or compiled. */
 export function needsOfRule(rule: object, { rule: table }: Needs): readonly string[] {
   return Object.keys(rule).flatMap((field) => needOf(table, field) ?? []);
 }
 
-/** What it takes to heed the settings of a workspace document, as far as it says any. */
+/**
+ * Returns the capabilities that are needed to apply the settings of a workspace document, for the settings that it
+ * contains.
+ */
 export const needsOfSettings = (document: object, { setting }: Needs): readonly string[] =>
   Object.entries(setting).flatMap(([path, need]) => {
     const said = path.split('.').reduce<unknown>((of, field) => Object(of)[field], document);
@@ -43,8 +50,8 @@ export const needsOfSettings = (document: object, { setting }: Needs): readonly 
   });
 
 /**
- * A rule for who lacks some capabilities: where it needs one of them it denies, and makes no exception. What is understood of it stays, since
- * an exception elsewhere may lift the denial, and nothing else.
+ * Returns the rule for a program that lacks some capabilities. If the rule needs one of them, it denies and makes no
+ * exception. The understood fields stay, because an exception elsewhere may remove only the denial.
  */
 export function loweredRule(rule: Rule, lacks: (need: string) => boolean, needs: Needs): Rule {
   const isKnown = ([field]: readonly [string, unknown]): boolean => !needsOfRule({ [field]: true }, needs).some(lacks);
@@ -53,7 +60,7 @@ export function loweredRule(rule: Rule, lacks: (need: string) => boolean, needs:
   return { ...Object.fromEntries(fields.filter((field) => isKnown(field) && field[0] !== 'override')), permission: 'deny' };
 }
 
-/** The same of all its rules. */
+/** Lowers all rules of the document in the same way. */
 export function loweredDocument(document: CompiledDocument, lacks: ReadonlySet<string>, needs: Needs): CompiledDocument {
   const lowered = (rule: Rule): Rule => loweredRule(rule, (need) => lacks.has(need), needs);
   const tierRules = (rules: TierRules): TierRules => rules.map(([tier, rule]) => [tier, lowered(rule)]);
@@ -66,7 +73,7 @@ export function loweredDocument(document: CompiledDocument, lacks: ReadonlySet<s
   };
 }
 
-/** Whether who lacks some capabilities is sent an entry of that key at all. */
+/** Returns whether a program that lacks some capabilities receives an entry with this key. */
 export function isEntryKnown(key: string, lacks: ReadonlySet<string>, { entry }: Needs): boolean {
   const need = needOf(entry, key.split('/', 1)[0] ?? '');
   return need === null || !lacks.has(need);
@@ -75,7 +82,7 @@ export function isEntryKnown(key: string, lacks: ReadonlySet<string>, { entry }:
 const nameForm = /^[a-z][a-z0-9._-]{0,39}$/;
 const namesMax = 64;
 
-/** What is wrong with the capabilities of a hello; null: nothing. */
+/** Returns the problem with the capabilities of a hello. Null: there is no problem. */
 export function capabilitiesProblem(names: readonly string[]): string | null {
   if (names.length > namesMax) return `hello.capabilities must be at most ${namesMax}, are ${names.length}`;
   return names.every((name) => nameForm.test(name)) ? null : 'hello.capabilities must be words of 1 to 40 letters, digits and . _ -';

@@ -1,5 +1,5 @@
-// Every refusal of ours that is not a decision about a tool call, with what each protocol says for it.
-// Each program's errors.ts applies this table, and nothing else does.
+// Defines every refusal of Tollgate that is not a decision about a tool call, with its status in each protocol. Only
+// errors.ts of each program applies this table.
 interface CodeRow {
   readonly http: number;
   /** Name of the gRPC status. */
@@ -36,9 +36,9 @@ export type ErrorCode = keyof typeof codes;
 
 interface AppErrorFields {
   readonly code: ErrorCode;
-  /** What a caller may read. Never holds a secret, a value of theirs beyond its place, or a stack. */
+  /** What a caller may read. It never holds a secret, a stack, or a value of the caller (only its place). */
   readonly publicMessage: string;
-  /** The places, one line each, when there are several. */
+  /** The places, one line each, if there are several. */
   readonly details?: readonly string[];
   /** Seconds until a retry makes sense. */
   readonly retryAfterSeconds?: number;
@@ -46,7 +46,7 @@ interface AppErrorFields {
   readonly cause?: unknown;
 }
 
-/** A refusal. Everything else that is thrown is a bug, and enters our vocabulary through `AppError.from`. */
+/** A refusal. Any other thrown error is a bug; `AppError.from` converts it. */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;

@@ -1,10 +1,10 @@
-// Turns environment variables into a program's configuration, by one schema that also makes the README's table.
-// Every mistake is reported at once; a variable with our prefix that nobody knows is a mistake too.
+// Converts environment variables to a program's configuration, by one schema that also produces the README's table. All
+// mistakes are reported at once. An unknown variable with the prefix TOLLGATE_ is a mistake too.
 
 export interface Variable<T> {
   readonly name: string;
   readonly describe: string;
-  /** What an absent variable means, as README says it. */
+  /** The meaning of an absent variable, as shown in README. */
   readonly fallback: string;
   readonly secret: boolean;
   readonly parse: (text: string | undefined) => { readonly value: T } | { readonly problem: string };
@@ -67,12 +67,18 @@ export function choice<const C extends string>(field: Named & { readonly fallbac
   };
 }
 
-/** What Kubernetes puts into every container of a namespace that has a Service called `tollgate…`; not what only looks like it. */
+/**
+ * Kubernetes sets these variables in every container of a namespace that has a Service called `tollgate…`. Variables
+ * that only look similar are not matched.
+ */
 const isServiceLink = (name: string, value: string | undefined): boolean =>
   /_SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)$|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name) ||
   (name.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(value ?? ''));
 
-/** The configuration, or every problem, each naming its variable. `others`: what the other program reads, so that both may share an environment. */
+/**
+ * Returns the configuration, or every problem, each with the name of its variable. `others`: the variables of the other
+ * program, so that both may share an environment.
+ */
 export function readConfig<S extends ConfigSchema>(
   schema: S,
   env: Readonly<Record<string, string | undefined>>,
@@ -81,7 +87,7 @@ export function readConfig<S extends ConfigSchema>(
   const problems: string[] = [];
   const config: Record<string, unknown> = {};
   for (const [field, variable] of Object.entries(schema)) {
-    // A Service called `tollgate-metrics` brings TOLLGATE_METRICS_PORT, which is nobody's setting.
+    // A Service called `tollgate-metrics` sets TOLLGATE_METRICS_PORT, which is then not a setting of Tollgate.
     const raw = isServiceLink(variable.name, env[variable.name]) ? undefined : env[variable.name];
     const parsed = variable.parse(raw);
     if ('problem' in parsed)
@@ -93,18 +99,18 @@ export function readConfig<S extends ConfigSchema>(
     if (name.startsWith('TOLLGATE_') && !known.has(name) && !isServiceLink(name, env[name]))
       problems.push(`${name} is not a variable of this program`);
   }
-  // The loop above has set every field by its own parser.
+  // The loop above has set every field with its own parser.
   return problems.length > 0 ? { problems } : { config: config as ConfigOf<S> };
 }
 
-/** A configuration as it may be printed. */
+/** Returns a configuration that is safe to print. */
 export function printableConfig<S extends ConfigSchema>(schema: S, config: ConfigOf<S>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(schema).map(([field, variable]) => [field, variable.secret && config[field] !== null ? '***' : config[field]]),
   );
 }
 
-/** The rows of README's table. */
+/** Returns the rows of README's table. */
 export function configTable(schema: ConfigSchema): string {
   const rows = Object.values(schema).map(
     ({ name, describe, fallback }) => `| \`${name}\` | ${describe} | ${fallback === '' ? '' : `\`${fallback}\``} |`,

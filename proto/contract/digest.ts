@@ -1,9 +1,9 @@
-// The digests both programs must compute alike.
+// Defines the digests that both programs must compute in the same way.
 import { createHash } from 'node:crypto';
 
 const modulus = 1n << 256n;
 
-/** SHA-256 of one snapshot entry: uint32be(byte length of key) ‖ key ‖ value. 32 bytes. */
+/** Returns SHA-256 of one snapshot entry: uint32be(byte length of key) ‖ key ‖ value. 32 bytes. */
 export function snapshotEntryDigest(key: string, value: Uint8Array): Buffer {
   const keyBytes = Buffer.from(key, 'utf8');
   const length = Buffer.alloc(4);
@@ -16,14 +16,19 @@ interface Hashed {
   readonly value: Uint8Array;
 }
 
-/** Sum modulo 2²⁵⁶ of the entries' digests, big-endian, so that a change of one entry rehashes only that entry. */
+/**
+ * Returns the sum modulo 2²⁵⁶ of the entries' digests, big-endian. Thus a change of one entry rehashes only that entry.
+ */
 export const snapshotHash = (entries: Iterable<Hashed>): Buffer => bytesOf(sumOf(entries) % modulus);
 
-/** The hash of a snapshot of that hash after some of its entries went and others came: only these are hashed. */
+/**
+ * Returns the hash of a snapshot after some entries were removed and others were added. `hash` is the hash before. Only
+ * these entries are hashed.
+ */
 export const snapshotHashAfter = (hash: Buffer, gone: Iterable<Hashed>, come: Iterable<Hashed>): Buffer =>
   bytesOf((((numberOf(hash) - sumOf(gone) + sumOf(come)) % modulus) + modulus) % modulus);
 
-/** The hash of a snapshot that is put together from disjoint parts, by theirs. */
+/** Returns the hash of a snapshot that consists of disjoint parts, from the hashes of the parts. */
 export const snapshotHashOfParts = (hashes: Iterable<Buffer>): Buffer => {
   let sum = 0n;
   for (const hash of hashes) sum += numberOf(hash);

@@ -1,25 +1,25 @@
-// One entry of the audit log, as a sidecar writes it to its spool and ships it. The control plane adds `id`
-// (`<spool id>-<sequence>`) and `receivedAt`. Absent optional fields say nothing.
+// Defines one entry of the audit log, as a sidecar writes it to its spool and ships it. The control plane adds `id`
+// (`<spool id>-<sequence>`) and `receivedAt`. An absent optional field has no meaning.
 import type { DenyCode, ReasonCode } from './reasons.ts';
 import type { Layer, Part, Role, Tier, Transform } from './words.ts';
 
 export interface EntryRule {
   readonly layer: Layer | 'default';
   readonly part?: Part;
-  /** Where in that layer's document, e.g. `tools["github.*"].api`. */
+  /** The place in that layer's document, e.g. `tools["github.*"].api`. */
   readonly path: string;
   readonly revision: number;
-  /** Present where the rule stands by an explicit exception. */
+  /** Present if the rule applies because of an explicit exception. */
   readonly override?: true;
 }
 
 export interface Finding {
-  /** What was found, e.g. `email`; never the thing itself. */
+  /** What was found, e.g. `email`; never the value itself. */
   readonly kind: string;
   readonly count: number;
 }
 
-/** In hex, as `traceparent` has them. */
+/** In hex, as in `traceparent`. */
 export interface TraceIds {
   readonly traceId: string;
   readonly spanId: string;
@@ -37,17 +37,17 @@ export interface AuditEntry {
   readonly agentType: string;
   readonly role: Role | '';
   readonly sub: string;
-  /** The key that asked; its own subject is another where it named somebody else. */
+  /** The key of the request. If it named another user, its own subject is not `sub`. */
   readonly keyId: string;
   readonly userEmail: string;
   readonly sessionId: string;
-  /** Unique to a call; joins its two entries. */
+  /** Unique to a call. It links the two entries of the call. */
   readonly requestId: string;
-  /** The trace that the call is part of. Its caller may name any. */
+  /** The trace that the call is part of. Its caller may name any trace. */
   readonly traceId?: string;
-  /** There, the span of the call where whoever decided it made one, else that of its caller. */
+  /** In that trace: the span of the call if the deciding process created one, otherwise the span of its caller. */
   readonly spanId?: string;
-  /** ISO 8601 with milliseconds, UTC: when it was decided. */
+  /** ISO 8601 with milliseconds, UTC: when the call was decided. */
   readonly ts: string;
   readonly client: { readonly name: string; readonly version?: string };
   readonly originSub?: string;
@@ -55,11 +55,11 @@ export interface AuditEntry {
   readonly chain?: readonly string[];
   readonly runChain?: readonly string[];
   readonly parentProfileId?: string;
-  /** The chain is as an authenticated caller claimed it, not as we saw it. */
+  /** The chain is what an authenticated caller claimed, and not what Tollgate observed. */
   readonly chainClaimed?: true;
   readonly epoch: string;
   readonly revision: number;
-  /** How long ago the control plane was last heard from when this was decided, in ms. */
+  /** The time since the last message of the control plane when this was decided, in ms. */
   readonly policyAgeMs: number;
   readonly outage?: true;
   readonly rule?: EntryRule;
@@ -72,9 +72,9 @@ export interface AuditEntry {
   };
   readonly transform: Transform;
   readonly findings?: readonly Finding[];
-  /** SHA-256 in hex of the canonical JSON of the input as the transform left it, before it is cut. */
+  /** SHA-256 in hex of the canonical JSON of the input after the transform, before it is cut. */
   readonly inputDigest: string;
-  /** The input as the transform left it, cut at 8 KiB. */
+  /** The input after the transform, cut at 8 KiB. */
   readonly input?: unknown;
   readonly inputCut?: true;
   /** From parsed to decided, in µs. */

@@ -1,5 +1,5 @@
-// Room in bytes that several owners share, such as the keys of a process: one may take as much as it leaves to all others. So a flood of one
-// finds its end, and leaves room for whoever comes next.
+// Manages a memory budget in bytes that several owners share, such as the keys of a process. One owner may take at most
+// as much as remains for all others. Thus a flood of one owner is limited, and space remains for the next owners.
 
 export class FairRoom<Owner> {
   readonly #max: number;
@@ -10,7 +10,7 @@ export class FairRoom<Owner> {
     this.#max = max;
   }
 
-  /** For so much more of this owner. */
+  /** Returns whether this owner can take `bytes` more. */
   has(owner: Owner, bytes: number): boolean {
     return (this.#owned.get(owner) ?? 0) + bytes <= this.#max - this.#taken - bytes;
   }
@@ -19,14 +19,17 @@ export class FairRoom<Owner> {
     return this.#owned.has(owner);
   }
 
-  /** False: there is no room, and nothing is taken. */
+  /** Returns false if there is no space; nothing is taken then. */
   take(owner: Owner, bytes: number): boolean {
     if (!this.has(owner, bytes)) return false;
     this.#add(owner, bytes);
     return true;
   }
 
-  /** The same of what may be larger than a part, or than the room: it finds room where no more than `besides` is taken. */
+  /**
+   * Takes an amount that may be larger than an owner's share, or than the whole budget. It succeeds if at most
+   * `besides` bytes are taken.
+   */
   takeAlone(owner: Owner, bytes: number, besides: number): boolean {
     if (this.#taken > besides) return false;
     this.#add(owner, bytes);

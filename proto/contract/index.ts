@@ -1,4 +1,4 @@
-// Pure, and shared by both programs: no clock, no I/O, no logger, nothing asynchronous.
+// Everything here is pure and shared by both programs: no clock, no I/O, no logger, nothing asynchronous.
 export { isLoopback } from './address.ts';
 export { bounds } from './bounds.ts';
 export {

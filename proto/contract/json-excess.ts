@@ -1,11 +1,14 @@
-// Whether a JSON text holds more values than it may, before anything is made of it: parsed, a value takes up to 210 bytes (docs/design/bounds.md), and a
-// text of brackets is thirty times as large as it was.
+// Checks whether a JSON text holds more values than allowed, before it is parsed: a parsed value takes up to 210 bytes
+// (docs/design/bounds.md), and a text of brackets becomes thirty times as large as it was.
 
 export const tooManyValues = (nodes: number): string => `has more than ${nodes} values`;
 
 export const tooDeep = (depth: number): string => `is nested deeper than ${depth}`;
 
-/** In words that follow what it is; null: it holds no more, or is no JSON. Each bracket that opens is a value, and so is what stands before each comma. */
+/**
+ * Returns the problem in words that follow the value's name. Null: the text holds no more values, or is not JSON. Each
+ * opening bracket counts as a value, and so does the value before each comma.
+ */
 export function excessIn(text: string, { depth, nodes }: { readonly depth: number; readonly nodes: number }): string | null {
   if (text.length <= nodes) return null;
   let level = 0;
@@ -29,7 +32,7 @@ export function excessIn(text: string, { depth, nodes }: { readonly depth: numbe
   return null;
 }
 
-/** How many values it holds at most, if it is JSON in UTF-8; counted in the same way. */
+/** Returns the maximum number of values if the text is JSON in UTF-8. It counts in the same way. */
 export function countValues(text: Uint8Array): number {
   let values = 1;
   let isString = false;
@@ -43,7 +46,7 @@ export function countValues(text: Uint8Array): number {
   return values;
 }
 
-/** How many fields a form holds at most, written as `a=1&b=2`. */
+/** Returns the maximum number of fields of a form, written as `a=1&b=2`. */
 export function countFields(text: Uint8Array): number {
   let fields = 1;
   for (const code of text) if (code === 38 /* & */) fields += 1;

@@ -1,15 +1,15 @@
-// Why a sidecar refuses a snapshot or a delta. It goes on with what it held. Whatever the code, a delta that was refused is
-// followed by the whole.
+// Defines why a sidecar refuses a snapshot or a delta. It continues with what it held. After a refused delta, with any
+// code, the control plane sends the whole snapshot.
 export const nackCodes = [
   'schema_unsupported',
   'wrong_workspace',
   'hash_mismatch',
-  // Of a delta: it does not start from what is held.
+  // Only for a delta: it does not start from what is held.
   'wrong_base',
   'revision_backwards',
   'entry_invalid',
   'settings_missing',
-  // It could not even be decoded: there is no answering it, and the stream has ended.
+  // The message could not be decoded. It cannot be answered, and the stream has ended.
   'malformed',
   'internal',
 ] as const;

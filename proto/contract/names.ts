@@ -1,4 +1,4 @@
-// What a name may be, and which names a key speaks for. Names are equal code unit by code unit or not at all.
+// Defines what a valid name is, and which names a key matches. Names are equal only if all code units are equal.
 import { bounds } from './bounds.ts';
 import { isTier, type Tier } from './words.ts';
 
@@ -10,7 +10,7 @@ const slug = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 const reservedSlugs = new Set('api admin govern mcp tools hooks console docs healthz readyz metrics openapi'.split(' '));
 const wildcardEnd = /[._/:-]\*$/;
 
-/** What is wrong with a tool, tier or agent name, in words that follow its path; null when nothing is. */
+/** Returns the problem with a tool, tier or agent name, in words that follow its path. Null: there is no problem. */
 export function nameProblem(name: string): string | null {
   if (name.length === 0) return 'must not be empty';
   if (name.length > bounds.nameLength) return `must be at most ${bounds.nameLength} characters, is ${name.length}`;
@@ -22,16 +22,18 @@ export function nameProblem(name: string): string | null {
 export const isUid = (value: string): boolean => uid.test(value);
 export const isSlug = (value: string): boolean => slug.test(value) && !reservedSlugs.has(value);
 
-/** `github.*` speaks for what begins with `github.`; `*` alone and `git*` are ordinary names. Null: an ordinary name. */
+/**
+ * `github.*` matches names that begin with `github.`; `*` alone and `git*` are ordinary names. Null: an ordinary name.
+ */
 export const wildcardPrefix = (key: string): string | null => (wildcardEnd.test(key) ? key.slice(0, -1) : null);
 
-/** The names that both lists name: of two keys that meet, the narrower one. */
+/** Returns the names that both lists contain. If two keys overlap, the narrower one is returned. */
 export function intersectTools(a: readonly string[], b: readonly string[]): readonly string[] {
   const narrower = [...a.filter((key) => namesTool(b, key)), ...b.filter((key) => namesTool(a, key))];
   return [...new Set(narrower)];
 }
 
-/** Whether a list such as `enabledTools` names the tool, directly or by a wildcard. */
+/** Returns whether a list such as `enabledTools` contains the tool, directly or by a wildcard. */
 export function namesTool(keys: readonly string[], tool: string): boolean {
   return keys.some((key) => {
     const prefix = wildcardPrefix(key);
@@ -45,10 +47,10 @@ export interface AgentType {
   readonly name: string;
 }
 
-/** `<client>::<tier>::<name>`; the name may be empty. */
+/** `<client>::<tier>::<name>`. The name may be empty. */
 export const agentTypeKey = ({ client, tier, name }: AgentType): string => `${client}::${tier}::${name}`;
 
-/** The three parts of an agent-type key, split at its first two `::`; null when it is not one. */
+/** Returns the three parts of an agent-type key, split at its first two `::`. Null: it is not such a key. */
 export function parseAgentType(key: string): (AgentType & { readonly tier: Tier }) | null {
   const first = key.indexOf('::');
   const second = first < 0 ? -1 : key.indexOf('::', first + 2);

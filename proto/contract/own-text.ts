@@ -1,5 +1,5 @@
-// A part of a text, as `slice` and JSON readers make it, is to V8 a view that keeps the whole text in memory. Whoever keeps a
-// part for longer than the text, as the key of a cache for example, keeps a copy of its own.
+// In V8, a part of a text made by `slice` or a JSON reader is a view that keeps the whole text in memory. Code that
+// keeps a part longer than the text, for example as the key of a cache, must keep a copy of its own.
 
-/** The same text, which keeps no other one in memory. */
+/** Returns a copy of the text, which keeps no other text in memory. */
 export const ownText = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le');

@@ -1,4 +1,4 @@
-// How a place in a document is written, in problems, reasons, entries and counters alike.
+// Defines how a place in a document is written, in problems, reasons, entries and counters.
 
 const identifier = /^[A-Za-z_$][\w$]*$/;
 
@@ -7,10 +7,10 @@ export function rulePath(section: 'defaults' | 'tools' | 'agentTypes', key: stri
   return childPath(key === null ? section : keyedPath(section, key), tier);
 }
 
-/** `path["key"]`: for names of tools and agent types, whatever they look like. */
+/** `path["key"]`: for names of tools and agent types with any characters. */
 export const keyedPath = (path: string, key: string): string => `${path}[${JSON.stringify(key)}]`;
 
-/** `path.key`, or `path["key"]` where the key is no identifier. */
+/** `path.key`, or `path["key"]` if the key is not an identifier. */
 export function childPath(path: string, key: string): string {
   if (!identifier.test(key)) return keyedPath(path, key);
   return path === '' ? key : `${path}.${key}`;

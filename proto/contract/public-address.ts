@@ -1,6 +1,6 @@
-// Which addresses a tenant may have a process of ours connect to: those of the public internet. Everything that IANA's
-// special-purpose registries set apart is refused, and what clouds put metadata on; of IPv6 only global unicast is left,
-// so that no IPv4 address gets in by being written as one (mapped, NAT64, 6to4, Teredo).
+// Defines to which addresses a tenant may have a Tollgate process connect: those of the public internet. Addresses in
+// IANA's special-purpose registries are refused, and those that clouds use for metadata. Of IPv6 only global unicast is
+// allowed, so that no IPv4 address passes in an IPv6 form (mapped, NAT64, 6to4, Teredo).
 import { BlockList, isIP } from 'node:net';
 
 const refused = new BlockList();
@@ -20,7 +20,7 @@ for (const [network, prefix] of [
   ['203.0.113.0', 24],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
-  // Azure answers a machine's own secrets here.
+  // Azure serves a machine's own secrets at this address.
   ['168.63.129.16', 32],
 ] as const)
   refused.addSubnet(network, prefix, 'ipv4');
@@ -35,7 +35,7 @@ for (const [network, prefix] of [
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
-/** False for what is no address. */
+/** Returns false for a text that is not an address. */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:

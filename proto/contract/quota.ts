@@ -1,5 +1,6 @@
-// What a sidecar asks the ledger of leases, and what it is answered: the messages of `proto/tollgate/v1/quota.proto` as
-// plain values. What each field means stands there. Both edges translate; the ledger and its holders know only these.
+// Defines the asks of a sidecar to the ledger of leases, and the answers: the messages of
+// `proto/tollgate/v1/quota.proto` as plain values. That file describes each field. Code at both ends converts the
+// messages. The ledger and its holders use only these values.
 import { digestText } from './canonical.ts';
 import type { RevisionName } from './revision.ts';
 
@@ -8,7 +9,7 @@ export interface RunOf {
   readonly keyId: string;
   readonly sub: string;
   readonly sessionId: string;
-  /** By id, or where there is no such agent by name; root to caller. */
+  /** By id, or by name if there is no such agent; from root to caller. */
   readonly agents: readonly string[];
 }
 
@@ -18,7 +19,7 @@ export const runIdOf = ({ keyId, sub, sessionId, agents }: RunOf): string => dig
 /** What is counted, within one workspace. */
 export type QuotaCounter =
   | { readonly kind: 'limit'; readonly originSub: string; readonly id: string }
-  /** `of` is told by who asks; null in answers. */
+  /** `of` is set in asks, and null in answers. */
   | { readonly kind: 'run'; readonly id: string; readonly agentId: string; readonly of: RunOf | null };
 
 export interface UsedTokens {
@@ -37,9 +38,12 @@ export interface QuotaAsk {
   readonly waiting: number;
   readonly onlySettles: boolean;
   readonly revision: RevisionName;
-  /** The limit by that revision; null: who asks does not say. */
+  /** The limit by that revision. Null: the ask does not contain it. */
   readonly max: number | null;
-  /** Of a run, where the ledger may have been set back: calls that its holder knows were made; null: it need not hear. */
+  /**
+   * For a run, if the ledger may have been reset: the calls that its holder knows were made. Null: the ledger does not
+   * need it.
+   */
   readonly made: number | null;
   readonly settled: readonly SettledGrant[];
 }
@@ -48,11 +52,11 @@ export interface QuotaGrant {
   readonly kind: 'grant';
   readonly id: number;
   readonly tokens: number;
-  /** From when the sidecar sent the ask; null: until it is settled. */
+  /** From when the sidecar sent the ask. Null: until it is settled. */
   readonly ttlMs: number | null;
   readonly max: number;
   readonly shared: boolean;
-  /** Of a run: how long ago it was asked for first; null: nobody knows. */
+  /** For a run: how long ago it was asked for first. Null: unknown. */
   readonly ageMs: number | null;
 }
 
@@ -72,15 +76,18 @@ export interface QuotaAnswer {
 
 /** How a holder reaches the ledger, by a stream or within one process. */
 export interface QuotaLink {
-  /** The answers, in the order of the asks. Fails where the ledger cannot be reached; then nothing is known of what it did. */
+  /**
+   * Returns the answers in the order of the asks. Rejects if the ledger cannot be reached; then it is unknown what the
+   * ledger did.
+   */
   ask(asks: readonly QuotaAsk[]): Promise<readonly QuotaAnswer[]>;
   close(): void;
 }
 
-/** Others wait for these counters: settle what is not needed at once. */
+/** Other processes wait for these counters: settle at once what is not needed. */
 export type OnRecall = (counters: readonly QuotaCounter[]) => void;
 
-/** The same text for the same counter, whatever stands in its names. */
+/** Returns the same text for the same counter, with any characters in its names. */
 export const quotaCounterKey = (counter: QuotaCounter): string =>
   counter.kind === 'limit'
     ? JSON.stringify(['limit', counter.originSub, counter.id])

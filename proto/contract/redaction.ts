@@ -1,4 +1,5 @@
-// What redaction finds, what it leaves in its place, and how a workspace adapts it. The engine is `sidecar/redact`.
+// Defines what redaction finds, what it puts in its place, and how a workspace adapts it. The engine is
+// `sidecar/redact`.
 
 const secretKinds = [
   'authorization',
@@ -19,36 +20,36 @@ const secretKinds = [
 
 const personalKinds = ['crypto_address', 'email', 'iban', 'ip_address', 'mac_address', 'national_id', 'payment_card', 'phone'] as const;
 
-/** What is looked for where a workspace says nothing else. */
+/** The kinds that are searched for by default. */
 export const redactionKinds = [...secretKinds, ...personalKinds] as const;
 export type RedactionKind = (typeof redactionKinds)[number];
 
 export const isRedactionKind = (value: unknown): value is RedactionKind => (redactionKinds as readonly unknown[]).includes(value);
 
-/** How a workspace adapts redaction; part of its settings in the snapshot. Lists are sorted. */
+/** How a workspace adapts redaction. It is part of the settings in the snapshot. Lists are sorted. */
 export interface CompiledRedaction {
-  /** Kinds that are not looked for. */
+  /** Kinds that are not searched for. */
   readonly off: readonly RedactionKind[];
   /** The workspace's own kinds: RE2 patterns by name. */
   readonly patterns: readonly (readonly [string, string])[];
-  /** SHA-256 in hex of values that stay as they are. */
+  /** SHA-256 in hex of values that are kept unchanged. */
   readonly allow: readonly string[];
-  /** Kinds, own ones among them, that calls of a tool keep; by tool name or wildcard. */
+  /** Kinds, including own ones, that calls of a tool keep; by tool name or wildcard. */
   readonly exceptions: readonly (readonly [string, readonly string[]])[];
 }
 
 /** A workspace that adapts nothing. */
 export const plainRedaction: CompiledRedaction = { off: [], patterns: [], allow: [], exceptions: [] };
 
-/** Where a payload was replaced whole, because it would have taken too much work. */
+/** Used if a payload was replaced as a whole, because it would have required too much work. */
 export const overBudgetKind = 'over_budget';
 
-/** How much of each a workspace may have. */
+/** The maximum number of each that a workspace may have. */
 export const redactionBounds = { patterns: 50, allow: 1_000, exceptions: 1_000 } as const;
 
 const ownKind = /^[a-z][a-z0-9_]{0,39}$/;
 
-/** Null, or why a text cannot name a kind of a workspace's own. */
+/** Returns why a text cannot name a workspace's own kind. Null: it can. */
 export function ownKindProblem(name: string): string | null {
   if (isRedactionKind(name)) return 'names a kind that is built in';
   if (name === overBudgetKind) return 'names what stands where a payload took too much work';

@@ -1,14 +1,14 @@
-// Why a control plane takes nothing of a spool: the codes of `Refused` in `tollgate/v1/audit.proto`.
+// Why a control plane accepts nothing of a spool: the codes of `Refused` in `tollgate/v1/audit.proto`.
 export const refusedCodes = [
-  /** The spool was begun with another secret. */
+  /** The spool was started with another secret. */
   'wrong_secret',
-  /** The spool was begun for another workspace, perhaps one of the same slug that was deleted. */
+  /** The spool was started for another workspace, possibly a deleted one with the same slug. */
   'other_workspace',
-  /** Records before it have not come, and nothing says that they are lost. */
+  /** Earlier records have not arrived, and they are not reported as lost. */
   'hole',
-  /** A record that was taken in before came again with other bytes. */
+  /** A record that was already accepted arrived again with other bytes. */
   'conflict',
-  /** The batch has not the form that the contract asks for. */
+  /** The batch does not have the form that the contract requires. */
   'malformed',
 ] as const;
 

@@ -1,4 +1,7 @@
-/** Which revision of a workspace's policy: numbers rise within an epoch, and another epoch is another past of the database. */
+/**
+ * Identifies a revision of a workspace's policy. Numbers rise within an epoch. Another epoch means another history of
+ * the database.
+ */
 export interface RevisionName {
   readonly epoch: string;
   readonly number: number;

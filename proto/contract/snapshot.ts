@@ -1,6 +1,6 @@
-// What a snapshot's entries hold, as JSON. The control plane compiles them; a sidecar verifies every field before it
-// believes one (`sidecar/snapshot/verify.ts`). Lists of pairs stand where an object would have free keys, so that
-// no name is special and the bytes of equal content are equal.
+// Defines what a snapshot's entries hold, as JSON. The control plane compiles them. A sidecar verifies every field
+// before it uses an entry (`sidecar/snapshot/verify.ts`). Lists of pairs are used where an object would have free keys.
+// Thus no name is special, and equal content has equal bytes.
 import type { CompiledRedaction } from './redaction.ts';
 import type { CompiledToolNames } from './tool-names.ts';
 import type { Part, Permission, Role, Tier, Transform } from './words.ts';
@@ -9,14 +9,14 @@ export const snapshotSchemaVersion = 1;
 
 export interface Rule {
   readonly permission?: Permission;
-  /** Calls in any window; 0 allows none. */
+  /** Calls in any window. 0 allows none. */
   readonly rateLimit?: number;
   readonly transform?: Transform;
-  /** An exception by an owner or admin: what this rule sets replaces what broader layers said. */
+  /** An exception by an owner or admin: what this rule sets replaces the values of broader layers. */
   readonly override?: true;
 }
 
-/** In the order of `tiers`; a tier without a rule is left out. */
+/** In the order of `tiers`. A tier without a rule is left out. */
 export type TierRules = readonly (readonly [Tier, Rule])[];
 
 export type DocumentId =
@@ -25,7 +25,7 @@ export type DocumentId =
   | { readonly layer: 'agent-type'; readonly agentType: string }
   | { readonly layer: 'user'; readonly uid: string; readonly part: Part };
 
-/** A policy document that says something. Entry key `document/<documentKey(id)>`. */
+/** A policy document that contains at least one setting. Entry key `document/<documentKey(id)>`. */
 export interface CompiledDocument {
   readonly id: DocumentId;
   readonly mode: 'enforce' | 'audit';
@@ -36,10 +36,10 @@ export interface CompiledDocument {
   readonly agentTypes: readonly (readonly [string, TierRules])[];
 }
 
-/** Entry key `settings`; always there. */
+/** Entry key `settings`. It is always present. */
 export interface CompiledSettings {
   readonly workspace: string;
-  /** 32 hex digits that are never used again, where the slug may be. */
+  /** 32 hex digits that are never reused. The slug may be reused. */
   readonly workspaceId: string;
   readonly frozen: boolean;
   readonly defaultPermission: Permission;
@@ -51,11 +51,14 @@ export interface CompiledSettings {
   readonly outage: {
     readonly maxStalenessSeconds: number;
     readonly then: Readonly<Record<Tier, 'deny' | 'last_known'>>;
-    /** `deny`: no call is counted to a cap here alone while nobody can be asked; absent: it is. */
+    /**
+     * `deny`: while the ledger cannot be reached, no call is counted towards a cap by this process alone. Absent: calls
+     * are counted in this way.
+     */
     readonly caps?: 'deny';
   };
   readonly redaction: CompiledRedaction;
-  /** Beside the built-in tables of the hosts' names. */
+  /** In addition to the built-in tables of the hosts' names. */
   readonly toolNames: CompiledToolNames;
   /** `pinned`: a tool whose definition was not admitted is not called through doors that see definitions. */
   readonly toolDefinitions: 'any' | 'pinned';
@@ -87,36 +90,44 @@ export interface CompiledMember {
 /** Entry key `key/<id>`. A key that is revoked, or whose member left, is not in the snapshot. */
 export interface CompiledKey {
   readonly id: string;
-  /** SHA-256 in hex; empty for a library, which knows its own key already and is sent no other. */
+  /** SHA-256 in hex. Empty for a library, which already knows its own key and receives no other. */
   readonly hash: string;
   readonly scopes: readonly string[];
-  /** The member a personal key acts as; null for a service key. */
+  /** The member that a personal key acts as. Null for a service key. */
   readonly uid: string | null;
-  /** That of the member, or for a service key of the member who made it. */
+  /** The role of the member, or for a service key the role of the member who made it. */
   readonly role: Role;
-  /** Milliseconds since 1970; null: never. */
+  /** Milliseconds since 1970. Null: never. */
   readonly expiresAt: number | null;
   /** What the key pins, whatever a caller claims. */
   readonly pins: { readonly tier: Tier | null; readonly agent: string | null; readonly client: string | null };
 }
 
-/** Entry key `server/<name>`: a registered server. A library is sent those that ask for scopes, and of them only these. */
+/**
+ * Entry key `server/<name>`: a registered server. A library receives only servers with tools that require scopes, and
+ * of these servers only those tools.
+ */
 export interface CompiledServer {
   readonly name: string;
-  /** Which scopes an agent needs for its tools; those that are not here require none. */
+  /** Which scopes an agent needs for its tools. A tool that is not listed requires none. */
   readonly tools: readonly { readonly name: string; readonly requiredScopes: readonly string[] }[];
-  /** Null in a library, and from a control plane of before. */
+  /** Null in a library, and from an older control plane. */
   readonly target: CompiledTarget | null;
-  /** The definitions that were admitted: digests as `toolDefinitionDigest` makes them, by tool, sorted. */
+  /** The admitted definitions: digests as `toolDefinitionDigest` computes them, by tool, sorted. */
   readonly admitted: readonly (readonly [tool: string, digest: string])[];
 }
 
-/** Where a server is, with the names of what it is sent besides. Their values are secrets, and never in a snapshot. */
+/**
+ * Where a server is, with the names of the headers or variables that it additionally receives. Their values are
+ * secrets, and never in a snapshot.
+ */
 export type CompiledTarget =
   | { readonly kind: 'url'; readonly url: string; readonly headers: readonly string[] }
   | { readonly kind: 'command'; readonly program: string; readonly args: readonly string[]; readonly env: readonly string[] };
 
-/** `workspace`, `role:<role>`, `agent-type:<key>`, `user:<uid>:<part>`: names a document in keys, reasons and counters. */
+/**
+ * `workspace`, `role:<role>`, `agent-type:<key>`, `user:<uid>:<part>`: names a document in keys, reasons and counters.
+ */
 export function documentKey(id: DocumentId): string {
   switch (id.layer) {
     case 'workspace':

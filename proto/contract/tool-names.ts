@@ -1,5 +1,5 @@
-// The coding agents that ask by their own hooks, and how a workspace adds to the tables that bring their names of tools to
-// ours. The doors are `sidecar/gateway/hosts`.
+// Lists the coding agents that send requests by their own hooks, and defines how a workspace adds to the tables that
+// map their tool names to ours. The doors are `sidecar/gateway/hosts`.
 import { nameProblem, wildcardPrefix } from './names.ts';
 
 /** The programs whose hooks a sidecar answers, at `/hooks/<host>`. */
@@ -8,7 +8,9 @@ export type HostName = (typeof hosts)[number];
 
 export const isHost = (value: unknown): value is HostName => (hosts as readonly unknown[]).includes(value);
 
-/** Part of a workspace's settings in the snapshot: for each host, in their order, its names with ours, sorted. */
+/**
+ * Part of a workspace's settings in the snapshot: for each host, in the order of `hosts`, its names with ours, sorted.
+ */
 export type CompiledToolNames = readonly (readonly [HostName, readonly (readonly [theirs: string, ours: string])[]])[];
 
 /** A workspace that adds nothing. */
@@ -17,7 +19,7 @@ export const plainToolNames: CompiledToolNames = [];
 /** How many names of each host a workspace may have. */
 export const toolNamesMax = 1_000;
 
-/** Null, or why a host's name cannot be brought to this one of ours. */
+/** Returns why a host's name cannot be mapped to this name of ours. Null: it can. */
 export function broughtNameProblem(theirs: string, ours: string): string | null {
   const problem = nameProblem(ours);
   if (problem !== null) return problem;
@@ -29,11 +31,14 @@ export function broughtNameProblem(theirs: string, ours: string): string | null 
 
 export interface BroughtName {
   readonly ours: string;
-  /** How many characters at its end are as the host wrote them: 0 where one name is brought to one. */
+  /** How many characters at its end are as the host wrote them. 0 if one name is mapped to one name. */
   readonly kept: number;
 }
 
-/** `theirs` as the table has it: its exact name, else the longest wildcard that begins it; null: the table says nothing. */
+/**
+ * Looks up `theirs` in the table: its exact name, otherwise the longest wildcard that matches its beginning. Null: the
+ * table has no match.
+ */
 export function broughtName(table: ReadonlyMap<string, string>, theirs: string): BroughtName | null {
   const exact = table.get(theirs);
   if (exact !== undefined && wildcardPrefix(theirs) === null) return { ours: exact, kept: 0 };

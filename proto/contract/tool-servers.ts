@@ -1,26 +1,26 @@
-// What the name, the address and the headers of a tool server may be, wherever it is defined: at the control plane, or in a
-// sidecar's gateway file.
+// Defines what the name, the address and the headers of a tool server may be, wherever it is defined: at the control
+// plane, or in a sidecar's gateway file.
 
 const serverName = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-// What a header can carry without meaning something else to a parser: no control character but the tab.
+// The characters of a header value that no parser interprets in another way: no control character except the tab.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** The transport's own, and those that say how a message is framed or where it goes. */
+/** Headers of the transport itself, and those that define how a message is framed or where it is sent. */
 const ownHeader =
   /^(?:accept(?:-encoding)?|connection|content-.*|expect|host|keep-alive|last-event-id|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
-/** Whether a text may be a name of a server at all: what may not is not looked for. */
+/** Returns whether a text can be the name of a server. Other texts are not looked up. */
 export const isServerName = (text: string): boolean => serverName.test(text);
 export const serverNameWords = 'must be 1 to 63 of a-z 0-9 and -, not - first';
 
-// Each: what is wrong, in words that follow the place; null when nothing is.
+// Each function returns the problem in words that follow the place, or null if there is no problem.
 
 export const headerNameProblem = (name: string): string | null =>
   !headerName.test(name) ? 'is not the name of a header' : ownHeader.test(name) ? 'is a header that the connection itself sets' : null;
 
 export const headerValueProblem = (value: string): string | null => (headerValue.test(value) ? null : 'must hold no control character');
 
-/** `plainHttp`: whether it may be on plain HTTP. */
+/** `plainHttp`: whether plain HTTP is allowed. */
 export function serverUrlProblem(value: string, plainHttp: boolean): string | null {
   if (!URL.canParse(value)) return 'must be a URL';
   const { protocol, username, password, hash } = new URL(value);
@@ -30,7 +30,7 @@ export function serverUrlProblem(value: string, plainHttp: boolean): string | nu
   return hash !== '' || value.includes('#') ? 'must have no fragment' : null;
 }
 
-/** Of `TOLLGATE_TOOL_COMMANDS`: programs separated by commas. */
+/** For `TOLLGATE_TOOL_COMMANDS`: programs separated by commas. */
 export const parseCommands = (text: string | null): readonly string[] => text?.split(',').map((one) => one.trim()) ?? [];
 
 export const commandsProblem = (text: string): string | null =>

@@ -1,4 +1,4 @@
-// The words of the product. A word here is the same in the contract, SQL, code and documents.
+// Defines the vocabulary of the product. A word here is the same in the contract, SQL, code and documents.
 export const tiers = ['interactive', 'subagent', 'background', 'api'] as const;
 export type Tier = (typeof tiers)[number];
 
@@ -9,7 +9,7 @@ export type Role = (typeof roles)[number];
 export const layers = ['workspace', 'role', 'agent-type', 'user'] as const;
 export type Layer = (typeof layers)[number];
 
-/** The two authors of a user document: the member about themselves, and owners and admins. */
+/** The two authors of a user document: the member for themselves, and owners and admins. */
 export const parts = ['organisation', 'self'] as const;
 export type Part = (typeof parts)[number];
 
@@ -36,7 +36,7 @@ export const isTier = (value: unknown): value is Tier => (tiers as readonly unkn
 export const isRole = (value: unknown): value is Role => (roles as readonly unknown[]).includes(value);
 export const isScope = (value: unknown): value is Scope => (scopes as readonly unknown[]).includes(value);
 
-/** Whether a key of these scopes may do what `scope` names. A process may do all that a library may. */
+/** Returns whether a key with these scopes may do what `scope` names. A process may do all that a library may. */
 export const hasScope = (granted: readonly string[], scope: Scope): boolean =>
   granted.includes('*') || granted.includes(scope) || (scope === 'sidecar.library' && granted.includes('sidecar.sync'));
 

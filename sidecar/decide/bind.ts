@@ -1,5 +1,5 @@
-// Steps 0 to 3 of a decision, as far as they do not depend on the tool: who calls, through which agents, and whether
-// they may call anything at all. Done once for a claim and a snapshot.
+// Does steps 0 to 3 of a decision, as far as they do not depend on the tool: it finds who calls and through which
+// agents, and checks whether they may call any tool. The work is done once for each claim and snapshot.
 import {
   agentTypeKey,
   type CompiledKey,
@@ -22,13 +22,16 @@ import type { IndexedDocument } from './document.ts';
 import { forgetPlans } from './plan.ts';
 import { refuse } from './refusal.ts';
 
-// In bytes, which callers choose by the names that they claim: an estimate of what V8 takes for each.
+// Both values are in bytes. Callers choose the size by the names that they claim, so it is bounded. `callerBytes` is an
+// estimate of what V8 uses for one caller.
 const callersBytesMax = 8 * 1024 ** 2;
 const callerBytes = 1_500;
-/** Null: the snapshot was replaced, and none is remembered. */
+/** Null: the snapshot was replaced, and no caller of it is remembered. */
 const callersOf = new WeakMap<Index, LRUCache<string, Caller> | null>();
 
-/** The caller of a claim under this snapshot; equal claims share one, until another takes its place. */
+/**
+ * Returns the caller of a claim under this snapshot. Equal claims share one `Caller` object until the cache evicts it.
+ */
 export function bindCaller(index: Index, claim: Claim): Caller {
   const remembered = callersOf.get(index);
   if (remembered === null) return bind(index, claim);
@@ -48,8 +51,9 @@ export function bindCaller(index: Index, claim: Claim): Caller {
 }
 
 /**
- * Another snapshot took the place of this one. Runs, and what waits for an answer, may hold a caller of it for long and would keep all others
- * in memory; so nothing is remembered of it from now on. What is still decided by it is worked out each time.
+ * Call this when another snapshot has replaced this one. Runs and pending requests may hold a caller of the old
+ * snapshot for a long time, and that caller would keep all others in memory. Therefore nothing of the old snapshot is
+ * remembered from now on. A decision that still uses it is computed each time.
  */
 export function forgetCallers(index: Index): void {
   callersOf.set(index, null);
@@ -78,7 +82,7 @@ function bind(index: Index, claim: Claim): Caller {
   };
 }
 
-/** A key may pin what its holder would otherwise claim about the calling agent. */
+/** A key may pin (fix) the values that its holder would otherwise claim about the calling agent. */
 function pinned(hops: readonly Hop[], key: CompiledKey | null): readonly Hop[] {
   if (key === null) return hops;
   const { tier, agent, client } = key.pins;
@@ -95,7 +99,9 @@ function bindHop(index: Index, hop: Hop, subject: Subject | null): BoundHop {
   return { hop, name, profile, agentType, tier: hop.tier, documents: subject === null ? [] : documentsFor(index, subject, agentType) };
 }
 
-/** The documents that can speak for a subject, set or not, broad to specific. */
+/**
+ * Returns the ids of all documents that can apply to a subject, whether they are set or not, from broad to specific.
+ */
 export function documentIdsFor({ role, uid }: Pick<Subject, 'role' | 'uid'>, agentType: string): readonly DocumentId[] {
   return [
     { layer: 'workspace' },
@@ -105,14 +111,14 @@ export function documentIdsFor({ role, uid }: Pick<Subject, 'role' | 'uid'>, age
   ];
 }
 
-/** Those of them that are set. */
+/** Returns those of these documents that are set. */
 export const documentsFor = (
   { documents }: { readonly documents: Pick<Index['documents'], 'get'> },
   subject: Pick<Subject, 'role' | 'uid'>,
   agentType: string,
 ): readonly IndexedDocument[] => documentIdsFor(subject, agentType).flatMap((id) => documents.get(documentKey(id)) ?? []);
 
-/** The member a claim names, or the service key itself; null where there is no such member. */
+/** Returns the member that a claim names, or the service key itself. Null: there is no such member. */
 function subjectOf(index: Index, key: CompiledKey, sub: string): Subject | null {
   if (key.uid === null && sub === `apikey:${key.id}`) return { sub, uid: null, role: key.role, email: '' };
   const member = index.members.get(sub);
@@ -138,14 +144,15 @@ function identityRefusal(index: Index, { identity, hops }: Claim, key: CompiledK
   if (identity.sub === own) return null;
   if (!hasScope(key.scopes, 'govern.impersonate'))
     return refuse('key_scope', 'the key lacks the scope "govern.impersonate" that naming another user needs');
-  // Nobody gains by naming another: a role above the key's own would bring that role's rules.
+  // A caller must not gain rights by naming another user: a role above the key's own role would bring the rules of that
+  // role.
   if (roles.indexOf(subject.role) < roles.indexOf(key.role))
     return refuse('key_scope', `${JSON.stringify(identity.sub)} is ${subject.role}, and the key may name members up to ${key.role}`);
   return null;
 }
 
 function hopProblem({ agent, client, tier }: Hop): string | null {
-  // The library's callers may be JavaScript.
+  // The check is needed at run time: callers of the library may use JavaScript.
   if (!isTier(tier)) return `tier must be ${tiers.join(', ')}`;
   const ofAgent = agent === '' ? null : nameProblem(agent);
   if (ofAgent !== null) return `agent name ${ofAgent}`;

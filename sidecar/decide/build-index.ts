@@ -1,4 +1,5 @@
-// A snapshot made ready for deciding. Built aside and then swapped in whole; nothing in it changes afterwards.
+// Builds an index of a snapshot for deciding. The index is built completely before it replaces the old one. Nothing in
+// it changes afterwards.
 import type { CompiledAgent, CompiledKey, CompiledMember, CompiledServer, CompiledSettings } from '@tollgate/proto/contract';
 import { type IndexedDocument, indexDocument } from './document.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -15,11 +16,11 @@ export interface Index {
   readonly members: ReadonlyMap<string, CompiledMember>;
   readonly keysById: ReadonlyMap<string, CompiledKey>;
   readonly keysByHash: ReadonlyMap<string, CompiledKey>;
-  /** Scopes a tool asks for, by `<server>.<tool>`. */
+  /** The scopes that a tool requires, by `<server>.<tool>`. */
   readonly requiredScopes: ReadonlyMap<string, readonly string[]>;
-  /** Those that the workspace has registered, by name. */
+  /** The servers that the workspace has registered, by name. */
   readonly servers: ReadonlyMap<string, CompiledServer>;
-  /** Their tools, as `<server>.<tool>`, as hosts may spell them. */
+  /** The tools of these servers, as `<server>.<tool>`, in the spellings that hosts may use. */
   readonly spelledTools: SpelledNames;
 }
 
@@ -42,10 +43,12 @@ export function buildIndex(snapshot: Snapshot): Index {
   };
 }
 
-/** The same content under a newer number; callers are bound to it anew, because their decisions name the revision. */
+/**
+ * Returns the same content under a newer number. Callers are bound again, because their decisions name the revision.
+ */
 export const renumberIndex = (index: Index, epoch: string, revision: number): Index => ({ ...index, epoch, revision });
 
-// Of two that are told apart only by where a dot belongs, the same one wins whatever order they came in.
+// Two tools may differ only in which dot separates server and tool. The same one of them wins in every order of input.
 export const requiredScopesOf = (servers: Iterable<CompiledServer>): Index['requiredScopes'] =>
   new Map(
     [...servers]
@@ -53,7 +56,7 @@ export const requiredScopesOf = (servers: Iterable<CompiledServer>): Index['requ
       .flatMap((server) => server.tools.map((tool) => [`${server.name}.${tool.name}`, tool.requiredScopes])),
   );
 
-/** In an order that does not depend on the one they came in. */
+/** The result does not depend on the order of the input. */
 export const spelledToolsOf = (servers: Iterable<CompiledServer>): SpelledNames =>
   spelledNames(new Set([...servers].flatMap((server) => server.tools.map((tool) => `${server.name}.${tool.name}`)).toSorted()));
 

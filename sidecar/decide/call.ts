@@ -1,20 +1,25 @@
-// What is decided about: who calls, through which chain of agents, and which tool.
+// Describes the subject of a decision: who calls, through which chain of agents, and which tool.
 import type { Role, Tier } from '@tollgate/proto/contract';
 
-/** One agent of a chain, as its door claims it. The last hop is the caller; a direct call has one hop. */
+/**
+ * One agent of a chain, as the entry point (door) that received the call claims it. The last hop is the caller. A
+ * direct call has one hop.
+ */
 export interface Hop {
   readonly tier: Tier;
   /** The name part of the agent type's client, e.g. `claude-code`. */
   readonly client: string;
-  /** A profile's id or its name; also the name part of the agent type. */
+  /** The id or the name of a profile. It is also the name part of the agent type. */
   readonly agent: string;
-  /** The tools this hop was handed down with, wildcards as in `enabledTools`; absent: all of its parent's. */
+  /**
+   * The tools that were delegated to this hop, with wildcards as in `enabledTools`. Absent: all tools of its parent.
+   */
   readonly handedTools?: readonly string[];
-  /** The scopes this hop was handed down with; absent: all of its parent's. */
+  /** The scopes that were delegated to this hop. Absent: all scopes of its parent. */
   readonly handedScopes?: readonly string[];
 }
 
-/** Who stands behind a call. Doors make it from a key that they have checked. */
+/** The identity behind a call. Doors build it from a key that they have checked. */
 export interface Identity {
   /** A member's uid, or `apikey:<id>`. */
   readonly sub: string;
@@ -24,11 +29,11 @@ export interface Identity {
 /** Fixed for a run. `bindCaller` turns it into a `Caller` for one snapshot. */
 export interface Claim {
   readonly identity: Identity;
-  /** From the root to the caller, at least one. */
+  /** From the root to the caller. There is at least one. */
   readonly hops: readonly Hop[];
 }
 
-/** What a snapshot says of the one behind a call. */
+/** What a snapshot says about the identity behind a call. */
 export interface Subject {
   readonly sub: string;
   readonly uid: string | null;

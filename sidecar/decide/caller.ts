@@ -1,4 +1,5 @@
-// A caller under one snapshot, and what was worked out for the tools it called. `bind.ts` and `plan.ts` make them.
+// Defines a caller under one snapshot, and the plans that were computed for the tools that it called. `bind.ts` and
+// `plan.ts` create them.
 import type { CompiledAgent, CompiledKey, Tier } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Claim, Hop, Subject } from './call.ts';
@@ -6,14 +7,14 @@ import type { Decision, LimitSet } from './decision.ts';
 import type { IndexedDocument } from './document.ts';
 import type { Fold } from './fold.ts';
 
-/** One agent of the chain, resolved. A profile is a registered agent; null where nobody registered it. */
+/** One resolved agent of the chain. A profile is a registered agent. Null: the agent is not registered. */
 export interface BoundHop {
   readonly hop: Hop;
   readonly name: string;
   readonly profile: CompiledAgent | null;
   readonly agentType: string;
   readonly tier: Tier;
-  /** Those that can speak for it, broad to specific. */
+  /** The documents that can apply to it, from broad to specific. */
   readonly documents: readonly IndexedDocument[];
 }
 
@@ -26,25 +27,25 @@ export interface Caller {
   /** The profile of the calling agent, which carries the caps of its run. */
   readonly profile: CompiledAgent | null;
   readonly tier: Hop['tier'];
-  /** What the agent has, after every hop of the chain gave on at most what it had. */
+  /** The scopes of the agent, after each hop of the chain passed on at most what it had. */
   readonly scopes: readonly string[];
-  /** The tier, of any hop, that the workspace denies while the policy is stale; null: none of them. */
+  /** The tier of some hop that the workspace denies while the policy is stale. Null: there is no such hop. */
   readonly deniedInOutage: Hop['tier'] | null;
-  /** Step 0: before every rule, and before the outage rule. */
+  /** Step 0. It comes before every rule, and before the outage rule. */
   readonly halted: Decision | null;
   /** Steps 2 and 3. */
   readonly refused: Decision | null;
-  /** What was worked out for tools called before. */
+  /** The plans that were computed for tools called before. */
   readonly plans: Map<string, Plan>;
 }
 
-/** Everything about one caller and one tool that no counter changes. */
+/** Everything about one caller and one tool that does not depend on counters. */
 export interface Plan {
   /** Steps 2 and 3. */
   readonly refused: Decision | null;
-  /** What the enforced fold leads to while its limits have room. */
+  /** The result of the enforced fold while its limits have calls left. */
   readonly outcome: Decision;
-  /** Null where no layer that can speak is in audit mode: then it equals the enforced one. */
+  /** Null: no layer that can apply is in audit mode. The shadow then equals the enforced result. */
   readonly shadow: ShadowPlan | null;
 }
 

@@ -1,17 +1,18 @@
-// Step 3 of a decision: what the agents of the chain may do. `bind.ts` asks what does not depend on the tool, `plan.ts` the rest.
+// Does step 3 of a decision: what the agents of the chain may do. `bind.ts` calls the checks that do not depend on the
+// tool, and `plan.ts` calls the others.
 import { bounds, type CompiledAgent, namesTool } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { BoundHop, Caller } from './caller.ts';
 import type { Decision } from './decision.ts';
 import { refuse } from './refusal.ts';
 
-/** The profiles that an id or a name stands for: none, one, or several of one name. */
+/** Returns the profiles that an id or a name refers to: none, one, or several with the same name. */
 export function profilesNamed(index: Index, agent: string): readonly CompiledAgent[] {
   const byId = index.agentsById.get(agent);
   return byId === undefined ? (index.agentsByName.get(agent) ?? []) : [byId];
 }
 
-/** Step 3: whether every agent of the chain is known, as far as the workspace asks for that. */
+/** Step 3: checks that every agent of the chain is known, as far as the workspace requires it. */
 export function registrationRefusal(index: Index, hops: readonly BoundHop[]): Decision | null {
   for (const { hop, profile } of hops) {
     const quoted = JSON.stringify(hop.agent);
@@ -23,7 +24,7 @@ export function registrationRefusal(index: Index, hops: readonly BoundHop[]): De
   return null;
 }
 
-/** Step 3: whether this chain of agents may be at all. */
+/** Step 3: checks whether this chain of agents is allowed. */
 export function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
   const depth = hops.length - 1;
   if (depth > bounds.delegationDepth) return refuse('delegation_denied', `a chain may be ${bounds.delegationDepth} hops deep, is ${depth}`);
@@ -42,7 +43,10 @@ export function delegationRefusal(hops: readonly BoundHop[]): Decision | null {
   return null;
 }
 
-/** The scopes that every agent of the chain has and that were handed down. An agent that nobody registered has none. */
+/**
+ * Returns the scopes that every agent of the chain has and that were delegated to it. An unregistered agent has no
+ * scopes.
+ */
 export function scopesOf(hops: readonly BoundHop[]): readonly string[] {
   const [first = [], ...rest] = hops.flatMap(({ profile, hop }) => [
     profile?.scopes ?? [],
@@ -51,7 +55,7 @@ export function scopesOf(hops: readonly BoundHop[]): readonly string[] {
   return rest.reduce((held, scopes) => held.filter((scope) => scopes.includes(scope)), first);
 }
 
-/** Step 3, as far as it depends on the tool. */
+/** Step 3: the checks that depend on the tool. */
 export function toolRefusal({ hops, scopes, index }: Pick<Caller, 'hops' | 'scopes' | 'index'>, tool: string): Decision | null {
   const quoted = JSON.stringify(tool);
   for (const { profile, name } of hops) {

@@ -1,5 +1,5 @@
-// The decision about one tool call: docs/semantics.md, "The order". Pure: it reads the caller's snapshot and
-// the usage it is given, and changes neither; `limits/` records afterwards what the decision says is to be counted.
+// Makes the decision about one tool call: docs/semantics.md, "The order". It is pure: it reads the caller's snapshot
+// and the given usage and changes neither. Afterwards `limits/` records what the decision says must be counted.
 import { bounds, nameProblem, reasons, type ShadowMark } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Caller, Plan, ShadowPlan } from './caller.ts';
@@ -19,8 +19,8 @@ import { refuse } from './refusal.ts';
 import { limitWords, ruleWords } from './words.ts';
 
 /**
- * `now` and the times of `usage` and `freshness` are ms of one clock that never goes back. `also`: what the caller itself calls the
- * tool, where rules for that name hold too.
+ * `now` and the times of `usage` and `freshness` are ms of one clock that never goes backwards. `also`: the name that
+ * the caller itself uses for the tool, if rules for that name apply too.
  */
 export function decide(caller: Caller, tool: string, usage: Usage, freshness: Freshness, now: number, also?: string): Decision {
   if (caller.halted !== null) return caller.halted;
@@ -48,7 +48,10 @@ function decideFresh(caller: Caller, tool: string, usage: Usage, now: number, al
 
 const isCountedAlone = ({ profile }: Caller, { shared }: Usage): boolean => shared !== null && profile !== null && shared.isAlone;
 
-/** Whether the control plane has been silent for longer than the workspace allows. Of 0: whether the stream is lost. */
+/**
+ * Returns whether the control plane has been silent for longer than the workspace allows. If the maximum is 0: whether
+ * the stream is lost.
+ */
 export function isStale({ settings }: Pick<Index, 'settings'>, { connected, heardAt }: Freshness, now: number): boolean {
   const { maxStalenessSeconds } = settings.outage;
   return maxStalenessSeconds === 0 ? !connected : now - heardAt > maxStalenessSeconds * 1000;
@@ -84,7 +87,7 @@ const cap = (code: 'cap_duration' | 'cap_tool_rounds' | 'cap_tool_calls' | 'cap_
 const callsCap = (max: number): Decision =>
   cap('cap_tool_calls', 'max_tool_calls', `the run has made its ${max} tool calls (maxToolCalls)`);
 
-/** The run may go on where the calls that are left are only not to be had now: nothing of it has ended. */
+/** The run can continue if the remaining calls are only unavailable now: nothing of the run has ended. */
 function sharedCap(max: number, shared: SharedCalls, now: number): Decision {
   if (shared.isSpent(now)) return callsCap(max);
   const awaits = shared.awaits(now);
@@ -110,7 +113,7 @@ function throttled(caller: Caller, plan: Plan, { limit, retryAfterMs, awaits, dr
     },
     limits: noLimits,
     awaits,
-    // Who was not answered in time has not tried.
+    // A call that only got no answer in time does not count as an attempt.
     attempt: dry === null,
   };
 }
@@ -123,7 +126,7 @@ const dryWords = {
 const retryWords = (retryAfterMs: number | null): string =>
   retryAfterMs === null ? '' : `; there is room again in ${Math.ceil(retryAfterMs / 1000)} s`;
 
-/** The decision with what all layers would have decided if all were enforced, where that differs. */
+/** Returns the decision together with what all layers would have decided if all were enforced, if that differs. */
 function withShadow(caller: Caller, tool: string, decision: Decision, { fold, limits }: ShadowPlan, usage: Usage, now: number): Decision {
   const full = fold.permission === 'deny' || limits === noLimits ? null : usage.firstFullShadow(limits, now);
   const shadowLimits = fold.permission === 'deny' || full !== null ? noLimits : limits;

@@ -1,12 +1,12 @@
-// What a decision is. Decisions about the same caller and tool are the same frozen objects wherever nothing but
-// counters differ, so that deciding allocates nothing.
+// Defines a decision. Decisions about the same caller and tool are the same frozen objects if only counters differ.
+// Therefore deciding allocates no memory.
 import type { DenyKind, EntryRule, Layer, Part, QuotaCounter, ReasonCode, Transform } from '@tollgate/proto/contract';
 
 export type StopReason = 'max_tool_calls' | 'max_rounds' | 'max_duration' | 'max_budget';
 
-/** A limit that a rule sets, and which calls count to it. */
+/** A limit that a rule sets, and which calls count towards it. */
 export interface Limit {
-  /** `<document key> <path>`: calls of one `originSub` under the same id share one allowance. */
+  /** `<document key> <path>`. Calls of one `originSub` under the same id share one allowance. */
   readonly id: string;
   readonly max: number;
   readonly layer: Layer;
@@ -15,30 +15,36 @@ export interface Limit {
   readonly override?: true;
 }
 
-/** The calls that are charged to one limit, by step of one second. */
+/** The calls that are charged to one limit, in steps of one second. */
 export interface ChargedWindow {
   used(step: number): number;
   add(step: number): void;
-  /** Takes back one call that was added in this step. */
+  /** Removes one call that was added in this step. */
   remove(step: number): void;
   waitFor(max: number, now: number): number | null;
 }
 
-/** Calls that this process may make without asking anybody: what it holds of a counter that others use as well. */
+/**
+ * Calls that this process may make without a request to the ledger: its share of a counter that other processes use
+ * too.
+ */
 export interface LeasedCounter {
   readonly counter: QuotaCounter;
   hasRoom(now: number): boolean;
   take(now: number): void;
-  /** Of the call that was taken last, at `takenAt`: puts it back, where that can still be done. */
+  /**
+   * For the call that was taken last, at `takenAt`: returns a function that puts it back, if that is still possible.
+   */
   undoOf(takenAt: number): Undo;
 }
 
-/** Takes back what one call has counted; to be called once at most. */
+/** Removes what one call has counted. Call it at most once. */
 export type Undo = (now: number) => void;
 
 /**
- * Limits of one caller and tool that must all have room, broad to specific. `found` is for `limits/` alone: what it
- * looked up for them, so that a call that was made before costs no look-up. Of `windows` and `leases` one is empty.
+ * Limits of one caller and tool, from broad to specific. All of them must have calls left. Only `limits/` uses `found`:
+ * it caches what it looked up for these limits, so that a repeated call needs no lookup. One of `windows` and `leases`
+ * is empty.
  */
 export interface LimitSet {
   readonly limits: readonly Limit[];
@@ -52,61 +58,73 @@ export interface Shadow {
   readonly code: ReasonCode;
   readonly reason: string;
   readonly transform: Transform;
-  /** A limit was counted by this sidecar alone. */
+  /** Only this sidecar counted a limit. */
   readonly approximate: boolean;
 }
 
 export interface Decision {
   readonly decision: 'allow' | 'deny';
   readonly code: ReasonCode;
-  /** `<code>: <words>`, preceded by `would_…: <words>; ` where the shadow differs. */
+  /** `<code>: <words>`. It is preceded by `would_…: <words>; ` if the shadow differs. */
   readonly reason: string;
   readonly kind: DenyKind | null;
   readonly retryAfterMs: number | null;
   readonly rule: EntryRule | null;
-  /** What happens to the payload. */
+  /** What is done to the payload. */
   readonly transform: Transform;
-  /** What happens to what is stored: `redact` also where only a layer in audit mode asks for it. */
+  /** What is done to the stored copy. It is `redact` also if only a layer in audit mode requires it. */
   readonly storedTransform: Transform;
   readonly shadow: Shadow | null;
   readonly outage: boolean;
-  /** The run's end, where a cap was reached. */
+  /** How the run ended, if a cap was reached. */
   readonly stop: StopReason | null;
-  /** Whether the attempt counts to `maxToolCalls`: it got as far as the caps. */
+  /** Whether the attempt counts towards `maxToolCalls`: it got as far as the caps. */
   readonly attempt: boolean;
-  /** The limits in which this call is counted: all that the enforced fold collected, if allowed; else none. */
+  /**
+   * The limits in which this call is counted: all limits that the enforced fold collected if the call is allowed,
+   * otherwise none.
+   */
   readonly limits: LimitSet;
-  /** The same for the shadow fold, in counters of its own; empty where no layer is in audit mode. */
+  /** The same for the shadow fold, in separate counters. It is empty if no layer is in audit mode. */
   readonly shadowLimits: LimitSet;
-  /** Denied only because these have run dry here, and others may give some of theirs: a wait may help. Null: it cannot. */
+  /**
+   * The counters that are the only reason for the denial: they have no calls left here, and other processes may give
+   * some of theirs, so a wait may help. Null: a wait cannot help.
+   */
   readonly awaits: readonly LeasedCounter[] | null;
 }
 
-/** The most specific limit without room. */
+/** The most specific limit that has no calls left. */
 export interface Full {
   readonly limit: Limit;
   readonly retryAfterMs: number | null;
-  /** Those that have run dry, where it may be worth a wait. */
+  /** The counters that have no calls left here, if a wait may help. */
   readonly awaits: readonly LeasedCounter[] | null;
-  /** It may have room that is not here: others hold it, or nobody can be asked. Null: it has none. */
+  /**
+   * The limit may have calls that are not here. `held`: others hold them. `away`: the control plane cannot be reached.
+   * Null: it has no calls left.
+   */
   readonly dry: 'held' | 'away' | null;
 }
 
-/** The calls of a run that other processes may serve as well. */
+/** The calls of a run that other processes may serve too. */
 export interface SharedCalls {
-  /** Whether one more fits, of `max` that all may make together. `mayCountAlone`: where nobody can be asked, and nothing is known of it. */
+  /**
+   * Returns whether one more call fits into the `max` calls that all processes may make together. `mayCountAlone`:
+   * applies when the ledger cannot be reached and nothing is known of the run.
+   */
   hasRoom(max: number, now: number, mayCountAlone: boolean): boolean;
-  /** It had room at the last look because it is counted here alone. */
+  /** At the last check one more call fitted because only this process counts the run. */
   readonly isAlone: boolean;
-  /** When it began, as far as the ledger has told; infinite: it has not. */
+  /** When the run began, as far as the ledger has reported. Infinite: it has not reported it. */
   readonly beganAt: number;
-  /** Where none fits: what to wait for, where a wait may help. */
+  /** If no call fits: the counters to wait for, if a wait may help. */
   awaits(now: number): readonly LeasedCounter[] | null;
-  /** All of them have been made. */
+  /** All calls have been made. */
   isSpent(now: number): boolean;
 }
 
-/** What `decide` may know of a run's and a subject's past. `limits/` keeps it; reading changes nothing. */
+/** What `decide` may know of the past of a run and a subject. `limits/` keeps it. Reading changes nothing. */
 export interface Usage {
   readonly startedAt: number;
   readonly toolCalls: number;
@@ -114,12 +132,12 @@ export interface Usage {
   readonly spentCents: number;
   /** Null: no other process knows of the run. */
   readonly shared: SharedCalls | null;
-  /** The most specific limit of the set that has no room at `now` (ms), or null. */
+  /** Returns the most specific limit of the set that has no calls left at `now` (ms), or null. */
   firstFull(set: LimitSet, now: number): Full | null;
   firstFullShadow(set: LimitSet, now: number): Full | null;
 }
 
-/** How fresh the snapshot is. `heardAt` on the clock that `now` is read from. */
+/** How fresh the snapshot is. `heardAt` uses the same clock as `now`. */
 export interface Freshness {
   readonly connected: boolean;
   readonly heardAt: number;

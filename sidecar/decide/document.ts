@@ -1,4 +1,4 @@
-// One document, indexed so that what it says about (tool, tier) is found by a few look-ups however many rules it has.
+// Indexes one document. A few lookups find what it says about (tool, tier), however many rules it has.
 import {
   type CompiledDocument,
   documentKey,
@@ -19,10 +19,10 @@ export interface IndexedDocument {
   readonly enforces: boolean;
   readonly defaults: PlacedRules;
   readonly exact: ReadonlyMap<string, PlacedRules>;
-  /** By prefix, the `*` taken off. */
+  /** By prefix, without the `*`. */
   readonly wildcards: ReadonlyMap<string, PlacedRules>;
   readonly agentTypes: ReadonlyMap<string, PlacedRules>;
-  /** Its keys of `tools`, as hosts may spell them. */
+  /** Its keys of `tools`, in the spellings that hosts may use. */
   readonly spelled: SpelledNames;
 }
 
@@ -33,14 +33,14 @@ interface PlacedRule {
   readonly path: string;
 }
 
-/** One field as a document says it, with the place it stands at. */
+/** One field as a document sets it, with its path in the document. */
 export interface Saying<T> {
   readonly value: T;
   readonly path: string;
   readonly override: boolean;
 }
 
-/** None, one, or in a user document two sayings a field: the second is of `agentTypes`. */
+/** Each field has no saying or one. A user document may have two for a field: the second comes from `agentTypes`. */
 export interface Opinion {
   readonly permission: readonly Saying<'allow' | 'deny'>[];
   readonly rateLimit: readonly Saying<number>[];
@@ -73,7 +73,7 @@ function placeRules(section: 'defaults' | 'tools' | 'agentTypes', key: string | 
   return new Map(rules.map(([tier, rule]) => [tier, { rule, path: rulePath(section, key, tier) }]));
 }
 
-/** What the document says, field by field; null when it says nothing. */
+/** Returns what the document says, field by field, or null if it says nothing. */
 export function readOpinion(document: IndexedDocument, tool: string, tier: Tier, agentType: string): Opinion | null {
   const cascade = matchingRules(document, tool, tier);
   const ofType = document.agentTypes.get(agentType)?.get(tier);
@@ -85,7 +85,7 @@ export function readOpinion(document: IndexedDocument, tool: string, tier: Tier,
   };
 }
 
-/** `tools[tool]`, then the wildcards that begin it, longest first, then `defaults`. */
+/** The order is: `tools[tool]`, then the wildcards that match its beginning, longest first, then `defaults`. */
 function matchingRules(document: IndexedDocument, tool: string, tier: Tier): readonly PlacedRule[] {
   const places: (PlacedRules | undefined)[] = [document.exact.get(tool)];
   if (document.wildcards.size > 0) {
@@ -104,7 +104,7 @@ function sayings<T>(
   const speaking = [cascade.find(({ rule }) => field(rule) !== undefined), ofType];
   return speaking.flatMap((placed) => {
     const value = placed === undefined ? undefined : field(placed.rule);
-    // `override` in a member's own part was refused when it was written; it is not read either.
+    // `override` in a member's own part was already rejected when it was written. It is ignored here too.
     return placed === undefined || value === undefined
       ? []
       : [{ value, path: placed.path, override: placed.rule.override === true && part !== 'self' }];

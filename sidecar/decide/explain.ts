@@ -1,5 +1,6 @@
-// Why a direct call is decided as it is: every layer with the rule it contributes, both folds, and what would have to
-// change. For people; it reads the same index and makes the same folds as `decide`, but counts nothing and checks no caps.
+// Explains why a direct call gets its decision: each layer with its rule, both folds, and what would have to change. It
+// is for people. It reads the same index and makes the same folds as `decide`, but it counts nothing and checks no
+// caps.
 import {
   type CompiledAgent,
   documentKey,
@@ -33,7 +34,7 @@ export interface Question {
 
 interface Outcome {
   readonly permission: Permission;
-  /** All limits that must have room, the smallest first; null: none. */
+  /** All limits apply and must have calls left; this is the smallest one. Null: there is no limit. */
   readonly rateLimit: number | null;
   readonly limits: readonly { readonly layer: Layer; readonly part?: Part; readonly path: string; readonly rateLimit: number }[];
   readonly transform: Transform;
@@ -58,37 +59,37 @@ interface ExplainedLayer {
   readonly layer: Layer;
   readonly part?: Part;
   readonly document: string;
-  /** Null where nobody has set it. */
+  /** Null: the document is not set. */
   readonly mode: 'enforce' | 'audit' | null;
-  /** Where its permission stands, or the first field it sets; empty where it says nothing of the call. */
+  /** The path of its permission, or of the first field that it sets. Empty: it says nothing about the call. */
   readonly path: string;
   readonly rule: Readonly<Record<string, string | number | true>>;
   readonly fields: readonly ExplainedField[];
 }
 
-/** How the workspace adapts what `redact` does to the call; patterns by their names alone. */
+/** How the workspace adapts the effect of `redact` on the call. Patterns are shown only by name. */
 interface ExplainedRedaction {
   readonly off: readonly RedactionKind[];
   readonly patterns: readonly string[];
-  /** How many values stay as they are. */
+  /** How many values are kept unredacted. */
   readonly allow: number;
-  /** The kinds that calls of this tool keep, and where that is said. */
+  /** The kinds that calls of this tool keep, and the path of that exception. */
   readonly exception: { readonly path: string; readonly kinds: readonly string[] } | null;
 }
 
 export interface Explanation {
   readonly enforced: Outcome;
   readonly shadow: Outcome;
-  /** Where what is passed on or what is stored of the call is redacted. */
+  /** Present if the passed or the stored copy of the call is redacted. */
   readonly redaction?: ExplainedRedaction;
-  /** What hosts call the tool, where the workspace says that they call it otherwise. */
+  /** The names that hosts use for the tool, if the workspace says that they use other names. */
   readonly toolNames?: readonly HostsName[];
-  /** Of a call by an agent of this type that has used nothing of its limits and caps. */
+  /** The decision for a call by an agent of this type that has used nothing of its limits and caps. */
   readonly decision: Permission;
   readonly reason: string;
-  /** Every layer that can speak for the caller, broad to specific. */
+  /** Every layer that can apply to the caller, from broad to specific. */
   readonly layers: readonly ExplainedLayer[];
-  /** Ways to an allow, each a list of changes to make together; empty where the call is allowed. */
+  /** Ways to an allow. Each is a list of changes to make together. Empty: the call is allowed. */
   readonly wouldAllow: readonly (readonly Change[])[];
 }
 
@@ -132,12 +133,12 @@ function redactionOf({ settings: { redaction } }: Index, tool: string): Explaine
 
 interface Found {
   readonly name: string;
-  /** All of the agent's name; which one of several is meant, a call says by id. */
+  /** All profiles with the agent's name. If there are several, a call names the intended one by id. */
   readonly profiles: readonly CompiledAgent[];
   readonly enforced: Fold;
 }
 
-/** The reason of the first step that denies; null: none does. */
+/** Returns the reason of the first step that denies. Null: no step denies. */
 function denialOf(index: Index, { agentType, tier, tool }: Question, { name, profiles, enforced }: Found): string | null {
   const { permission, permissionBy, limits } = enforced;
   const refusals = (profiles.length === 0 ? [null] : profiles).map((profile) => {
@@ -188,7 +189,7 @@ function explainLayer({ id, document, opinion }: Speaker): ExplainedLayer {
   };
 }
 
-/** The fields in one; of two sayings of a field, the stricter. */
+/** Merges the fields into one rule. If a field has two sayings, the stricter one is used. */
 function ruleOf(fields: readonly ExplainedField[]): ExplainedLayer['rule'] {
   const rule = new Map<string, string | number | true>();
   for (const { field, value, override } of fields) {

@@ -1,5 +1,5 @@
-// The fold of docs/semantics.md: layers broad to specific, the strictest holds, an explicit override replaces, and what
-// a member says of themselves comes last and only tightens.
+// Implements the fold of docs/semantics.md. Layers are read from broad to specific. The strictest value holds, and an
+// explicit override replaces it. A member's own settings come last and can only make the result stricter.
 import type { Part, Permission, Tier, Transform } from '@tollgate/proto/contract';
 import type { Limit } from './decision.ts';
 import { type IndexedDocument, readOpinion, type Saying } from './document.ts';
@@ -18,7 +18,7 @@ export interface Fold {
   readonly permissionBy: Winner;
   readonly transform: Transform;
   readonly transformBy: Winner;
-  /** Broad to specific; all of them must have room. */
+  /** From broad to specific. All of them must have calls left. */
   readonly limits: readonly Limit[];
 }
 
@@ -29,7 +29,7 @@ interface Held<T> {
 
 const builtIn: Winner = { layer: 'default', part: null, document: 'built-in default', path: '', override: false };
 
-/** `documents` broad to specific, `self` last. */
+/** `documents` are ordered from broad to specific, with `self` last. */
 export function foldDocuments(
   { agentType, tier }: { readonly agentType: string; readonly tier: Tier },
   documents: readonly IndexedDocument[],
@@ -62,14 +62,14 @@ export function foldDocuments(
   return { permission: permission.value, permissionBy: permission.by, transform: transform.value, transformBy: transform.by, limits };
 }
 
-/** Overrides first, which replace what is held; then the rest, of which the strictest holds. */
+/** Overrides come first and replace the held value. Then the other values follow, and the strictest one holds. */
 function foldField<T>(held: Held<T> | null, sayings: readonly Saying<T>[], document: IndexedDocument, strict: T): Held<T> | null {
   const overriding = sayings.filter(({ override }) => override);
   const plain = sayings.filter(({ override }) => !override);
   let result = overriding.length > 0 ? null : held;
   for (const saying of [...overriding, ...plain]) {
     const winner = winnerOf(document, saying);
-    // On equal opinions the later, more specific one is the one that is named.
+    // If opinions are equal, the later, more specific one is named as the winner.
     if (result === null || result.value !== strict || saying.value === strict) result = { value: saying.value, by: winner };
   }
   return result;
@@ -92,7 +92,7 @@ const limitOf = ({ key, layer, part }: IndexedDocument, { value, path, override 
   ...(override ? { override: true as const } : {}),
 });
 
-/** What several hops of a chain say together: each a complete fold of its own, and the strictest holds. */
+/** Combines the hops of a chain. Each hop has a complete fold of its own, and the strictest result holds. */
 export function foldHops(folds: readonly [Fold, ...Fold[]]): Fold {
   return folds.reduce((acc, fold) => ({
     ...(acc.permission === 'deny' && fold.permission === 'allow'
@@ -101,7 +101,7 @@ export function foldHops(folds: readonly [Fold, ...Fold[]]): Fold {
     ...(acc.transform === 'redact' && fold.transform === 'log'
       ? { transform: acc.transform, transformBy: acc.transformBy }
       : { transform: fold.transform, transformBy: fold.transformBy }),
-    // The same limit met twice in a chain is one allowance and counts a call once.
+    // If the same limit occurs twice in a chain, it is one allowance and counts a call once.
     limits: [...acc.limits.filter(({ id }) => !fold.limits.some((limit) => limit.id === id)), ...fold.limits],
   }));
 }

@@ -1,10 +1,11 @@
-// What hosts call a tool, as far as the workspace's own tables say: the way back from our name. Pure.
+// Finds the names that hosts use for a tool, according to the workspace's own tables: the reverse mapping from our
+// name. Pure.
 import { broughtBy, childPath, type CompiledToolNames, type HostName, keyedPath, wildcardPrefix } from '@tollgate/proto/contract';
 
 export interface HostsName {
   readonly host: HostName;
   readonly name: string;
-  /** `toolNames.codex["Bash"]`, of the workspace document. */
+  /** For example `toolNames.codex["Bash"]`, in the workspace document. */
   readonly path: string;
 }
 
@@ -13,7 +14,7 @@ export function namesInHosts(toolNames: CompiledToolNames, tool: string): readon
     const table = new Map(names);
     return names.flatMap(([theirs, ours]) => {
       const name = broughtFrom(theirs, ours, tool);
-      // Another row may stand nearer to that name.
+      // Another row may match that name more closely.
       if (name === null || broughtBy(table, name) !== tool) return [];
       return [{ host, name, path: keyedPath(childPath('toolNames', host), theirs) }];
     });

@@ -1,5 +1,6 @@
-// What the control plane may use of the evaluator, to explain, simulate, count and check self-edits: there is one
-// evaluator. Counters come with it: they are told the time, and keep nothing but numbers.
+// Exports the parts of the evaluator that the control plane uses to explain, simulate, count and check self-edits:
+// there is only one evaluator. The counters are included. They receive the time from their caller and keep only
+// numbers.
 export { createCounters } from '../limits/counters.ts';
 export { createRunUsage } from '../limits/usage.ts';
 export { verifySnapshot } from '../snapshot/verify.ts';

@@ -1,9 +1,10 @@
-// Which kinds a tool's calls keep when the rest is redacted: the one exception that is nearest to the tool's name, as
-// for rules: `exceptions[tool]`, then the wildcards that begin it, longest first. Pure.
+// Finds which kinds the calls of a tool keep when the rest is redacted. Only the exception that matches the tool's name
+// most closely applies, in the same order as for rules: `exceptions[tool]`, then the wildcards that match its
+// beginning, longest first. Pure.
 import { type CompiledRedaction, keyedPath, wildcardPrefix } from '@tollgate/proto/contract';
 
 export interface Kept {
-  /** `redaction.exceptions["crm.*"]`, of the workspace document; null: there is none for the tool. */
+  /** For example `redaction.exceptions["crm.*"]`, in the workspace document. Null: no exception matches the tool. */
   readonly path: string | null;
   readonly kinds: readonly string[];
 }
@@ -24,11 +25,12 @@ export function keptKinds(redaction: CompiledRedaction, tool: string): Kept {
 
 interface IndexedExceptions {
   readonly exact: ReadonlyMap<string, Kept>;
-  /** By prefix, the `*` taken off. */
+  /** By prefix, without the `*`. */
   readonly wildcards: ReadonlyMap<string, Kept>;
 }
 
-// By the settings object itself, which never changes: every call asks, and there may be a thousand exceptions.
+// The key is the settings object itself, which never changes. Every call needs this index, and there may be a thousand
+// exceptions.
 const indexed = new WeakMap<CompiledRedaction, IndexedExceptions>();
 
 function indexedOnce(redaction: CompiledRedaction): IndexedExceptions {

@@ -1,5 +1,5 @@
-// Everything about one caller and one tool that no counter changes, worked out once: the refusal if there is one, both
-// folds, and the decisions they lead to, ready to be handed out.
+// Computes once everything about one caller and one tool that does not depend on counters: the refusal if there is one,
+// both folds, and the decisions that result from them.
 import { type EntryRule, reasons } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
 import type { Caller, Plan } from './caller.ts';
@@ -10,13 +10,17 @@ import { type Fold, foldDocuments, foldHops, type Winner } from './fold.ts';
 import { refuse } from './refusal.ts';
 import { ruleWords } from './words.ts';
 
-// Tools are named by callers, so what is remembered of them is bounded, for all callers of a snapshot together. An estimate of what V8 takes.
+// Callers choose the tool names, so the memory for plans is bounded, for all callers of a snapshot together.
+// `planBytes` is an estimate of what V8 uses for one plan.
 const plansBytesMax = 8 * 1024 ** 2;
 const planBytes = 1_200;
-/** Of a snapshot: who remembers plans, and how many bytes all of them take. Null: it was replaced, and nobody remembers any. */
+/**
+ * For a snapshot: which callers hold plans, and how many bytes all plans take. Null: the snapshot was replaced, and no
+ * plans are remembered.
+ */
 const remembering = new WeakMap<Index, { bytes: number; readonly callers: Set<Caller> } | null>();
 
-/** A name holds no line break. */
+/** A tool name never contains a line break, so the separator is unambiguous. */
 export const planKey = (tool: string, also: string | undefined): string => (also === undefined ? tool : `${tool}\n${also}`);
 
 export function planFor(caller: Caller, tool: string, also?: string): Plan {
@@ -70,7 +74,7 @@ function makePlan(caller: Caller, tool: string, also: string | undefined): Plan 
 
 const limitSet = ({ limits }: Fold): LimitSet => (limits.length === 0 ? noLimits : { limits, found: null });
 
-/** The enforced fold over layers in `enforce`, the shadow fold over all as if all were. */
+/** The enforced fold uses the layers in `enforce` mode. The shadow fold uses all layers as if all were enforced. */
 export function foldsOf(caller: Caller, tool: string, also?: string): { readonly enforced: Fold; readonly shadow: Fold | null } {
   const { defaultPermission } = caller.index.settings;
   const [first, ...rest] = caller.hops;
@@ -79,7 +83,8 @@ export function foldsOf(caller: Caller, tool: string, also?: string): { readonly
     const ofHop = (hop: typeof first): Fold => {
       const documents = all ? hop.documents : hop.documents.filter(({ enforces }) => enforces);
       const named = foldDocuments(hop, documents, tool, defaultPermission);
-      // Two names of one call say together what two hops do: the strictest. What names no tool is said of the first name already.
+      // Two names of one call combine like two hops: the strictest result holds. Rules that name no tool are already
+      // applied for the first name.
       return also === undefined ? named : foldHops([foldDocuments(hop, documents.map(keysAlone), also, 'allow'), named]);
     };
     return foldHops([ofHop(first), ...rest.map(ofHop)]);
@@ -100,5 +105,5 @@ function entryRule(by: Winner, revision: number): EntryRule {
   };
 }
 
-/** The denial of a tool name that is none. */
+/** The denial for an invalid tool name. */
 export const malformedTool = (problem: string): Decision => refuse('call_malformed', `tool name ${problem}`);

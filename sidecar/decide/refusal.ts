@@ -1,4 +1,5 @@
-// Denials that no policy rule made: everything before step 5 of a decision, and what stops one from being made.
+// Builds denials that no policy rule made: everything before step 5 of a decision, and everything that prevents a
+// decision.
 import { type DenyCode, reasons } from '@tollgate/proto/contract';
 import { type Decision, noLimits, type StopReason } from './decision.ts';
 
@@ -8,7 +9,9 @@ interface RefusalOptions {
   readonly awaits?: Decision['awaits'];
 }
 
-/** What is refused before policy was read is stored redacted: no layer has said that it may be kept as it is. */
+/**
+ * A call that is refused before policy is read is stored redacted, because no layer has allowed storing it unchanged.
+ */
 export function refuse(code: DenyCode, words: string, { stop, attempt = false, awaits = null }: RefusalOptions = {}): Decision {
   return Object.freeze({
     decision: 'deny',

@@ -1,6 +1,6 @@
-// A caller as audit entries have it, for deciding past calls again: by documents alone. Whatever stood before policy
-// (keys, profiles, tools handed down, caps) has let the replayed call pass, and is not asked again; only what documents
-// say of it is: `unknownAgents` and `outage`. For the control plane, which simulates and counts.
+// Builds a caller from audit entries, to decide past calls again by documents alone. The checks before policy (keys,
+// profiles, delegated tools, caps) let the original call pass and are not repeated. Only what documents say about these
+// checks applies: `unknownAgents` and `outage`. The control plane uses this to simulate and count.
 import { agentTypeKey, type CompiledSettings, type Layer, type Part, type Role, type Tier } from '@tollgate/proto/contract';
 import { documentsFor } from './bind.ts';
 import type { Index } from './build-index.ts';
@@ -16,29 +16,29 @@ export interface ReplayedHop {
   readonly client: string;
   readonly tier: Tier;
   readonly name: string;
-  /** Whether a profile was behind the name. */
+  /** Whether the name had a profile. */
   readonly registered: boolean;
 }
 
 export interface ReplayedCaller {
-  /** A member's uid or `apikey:<id>`: for a delegated call the one it began with. */
+  /** A member's uid or `apikey:<id>`. For a delegated call, the one that started the chain. */
   readonly sub: string;
   readonly keyId: string;
   readonly role: Role;
-  /** From the root to the caller, at least one. */
+  /** From the root to the caller. There is at least one. */
   readonly hops: readonly ReplayedHop[];
 }
 
-/** What documents say, and nothing else of a workspace. */
+/** What the documents of a workspace say, and nothing else of the workspace. */
 export interface ReplayedPolicy {
   readonly revision: number;
   readonly settings: CompiledSettings;
   readonly documents: Pick<Index['documents'], 'get'>;
 }
 
-/** Binds replayed callers to a policy. Callers are not remembered here. */
+/** Binds replayed callers to a policy. It does not cache callers. */
 export function createReplayedBinder({ revision, settings, documents }: ReplayedPolicy): (replayed: ReplayedCaller) => Caller {
-  // Nobody is known by it, nobody is ambiguous, and no tool asks for scopes.
+  // This index has no known agents, so no name is ambiguous, and no tool requires scopes.
   const index: Index = {
     epoch: '',
     revision,
@@ -85,10 +85,10 @@ function bindReplayed(index: Index, documents: ReplayedPolicy['documents'], { su
   };
 }
 
-/** Whatever the permission is: the limits of the enforced fold, in which the call counts once it is allowed. */
+/** Returns the fold whatever the permission is. Its limits are those in which the call counts once it is allowed. */
 export const enforcedFold = (caller: Caller, tool: string): Fold => foldsOf(caller, tool).enforced;
 
-/** The place that a decision stands on, with the document that it is in. */
+/** The place that determines a decision, with the document that contains it. */
 export interface Standing {
   readonly layer: Layer | 'default';
   readonly part?: Part;
@@ -99,7 +99,7 @@ export interface Standing {
 const standing = ({ layer, part, document, path }: Winner): Standing => ({ layer, ...(part === null ? {} : { part }), document, path });
 const settingOf = (path: string): Standing => ({ layer: 'workspace', document: 'workspace', path });
 
-/** Why the call is denied or allowed. */
+/** Returns the place that makes the call denied or allowed. */
 export function permissionStanding(caller: Caller, tool: string, { code, rule }: Decision): Standing {
   if (code === 'agent_unknown') return settingOf('unknownAgents');
   if (code === 'outage') return settingOf('outage');
@@ -113,7 +113,7 @@ export function permissionStanding(caller: Caller, tool: string, { code, rule }:
   return { layer, ...(part === undefined ? {} : { part }), document: id.slice(0, id.length - path.length - 1), path };
 }
 
-/** Why its payload is redacted or not, and in words. */
+/** Returns the place that makes the payload redacted or not, and the reason in words. */
 export function transformStanding(caller: Caller, tool: string): Standing & { readonly reason: string } {
   const { transform, transformBy } = enforcedFold(caller, tool);
   return { ...standing(transformBy), reason: ruleWords(transform === 'redact' ? 'redacts' : 'logs', transformBy, tool, caller.tier) };

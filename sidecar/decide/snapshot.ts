@@ -1,4 +1,5 @@
-// A snapshot after it was verified: every field is there and in bounds. `snapshot/verify.ts` makes it from the wire.
+// Defines a verified snapshot: every field is present and within its bounds. `snapshot/verify.ts` builds it from the
+// wire format.
 import type {
   CompiledAgent,
   CompiledDocument,
@@ -9,7 +10,7 @@ import type {
 } from '@tollgate/proto/contract';
 
 export interface Contents {
-  /** Null where nothing is said of them. */
+  /** Null: the settings are not included. */
   readonly settings: CompiledSettings | null;
   readonly documents: readonly CompiledDocument[];
   readonly agents: readonly CompiledAgent[];
@@ -25,11 +26,14 @@ export interface Snapshot extends Contents {
   readonly settings: CompiledSettings;
 }
 
-/** What leads from one snapshot to a later one of the same epoch: new or in the place of one of the same name, or gone. */
+/**
+ * The changes from one snapshot to a later one of the same epoch. An item is new, replaces the one with the same name,
+ * or is removed.
+ */
 export interface Changes extends Contents {
   readonly revision: number;
-  /** Of the whole, after them. */
+  /** The hash of the whole snapshot after the changes. */
   readonly hash: Buffer;
-  /** Entry keys; one that is not there changes nothing. */
+  /** Entry keys. A key that does not exist changes nothing. */
   readonly removed: readonly string[];
 }

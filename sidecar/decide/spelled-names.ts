@@ -1,21 +1,24 @@
-// Names of tools, found by what a host may have made of them. Hosts replace characters of a name by `_` or `-`, join it with a
-// server's name and cut it; all of that leaves letters and digits of ASCII where they are. So names are kept by those alone, and
-// a look-up finds all that a spelling can stand for, and some that it cannot. Made with a document or a list of servers.
+// Finds tool names from the spellings that hosts make of them. Hosts replace characters of a name with `_` or `-`, join
+// it with a server's name, and cut it. All of that keeps ASCII letters and digits in their places. Therefore names are
+// indexed by their letters and digits only. A lookup finds all names that a spelling can mean, and some that it cannot.
+// The index is built with a document or a list of servers.
 import { wildcardPrefix } from '@tollgate/proto/contract';
 
-/** Names and wildcards, each found by its letters and digits. */
+/** Names and wildcards, each indexed by its letters and digits. */
 export interface SpelledNames {
   /** Whole names. */
   readonly exact: ReadonlyMap<string, readonly string[]>;
-  /** Wildcards, with their `*`, by what stands before it. */
+  /** Wildcards, with their `*`, by the text before it. */
   readonly wildcards: ReadonlyMap<string, readonly string[]>;
-  /** What is so long that a host cuts it, by its beginning: see `cutKey`. */
+  /** Names that are so long that a host cuts them, by their beginning: see `cutKey`. */
   readonly cut: ReadonlyMap<string, readonly string[]>;
-  /** Whole names, by what stands behind one of their dots: where a host says a tool's name and not its server's. */
+  /**
+   * Whole names, by the text after one of their dots. Used if a host reports a tool's name without its server's name.
+   */
   readonly tools: ReadonlyMap<string, readonly string[]>;
-  /** Those that any tool's name may belong to: wildcards, and names of so many dots that they are not in `tools`. */
+  /** Names that any tool name may match: wildcards, and names with so many dots that they are not in `tools`. */
   readonly anyTool: readonly string[];
-  /** What stands before the first dot. */
+  /** The text before the first dot. */
   readonly servers: ReadonlySet<string>;
 }
 
@@ -28,19 +31,22 @@ export const noSpelledNames: SpelledNames = {
   servers: new Set(),
 };
 
-/** After how many characters of our name hosts cut: Codex (with its joint of two before them, or not yet), Gemini CLI, Copilot CLI; Cline
- * with its joint of two, and perhaps with the ends of two runs that are one of ours. */
+/**
+ * The number of characters of our name after which each host cuts. Codex counts with or without its separator of two
+ * characters before them. Then follow Gemini CLI and Copilot CLI. Cline counts with its separator of two characters,
+ * and possibly with the ends of two runs that are one run in our name.
+ */
 export const keptLengths = { codex: [18, 19], gemini: [24], copilot: [64], cline: [52, 53, 54, 55] } as const;
-/** No host cuts a whole name that is as short; Codex may have put two digests into one that it cuts. */
+/** No host cuts a whole name of this length or less. Codex may have put two digests into one name that it cuts. */
 const uncutMax = { codex: 31, cline: 51, others: 57 } as const;
 const toolDotsMax = 4;
 
 const replaceable = /[^A-Za-z0-9]+/g;
 
-/** What no host changes: every run of other characters is one `_`. */
+/** Keeps what no host changes: each run of other characters becomes one `_`. */
 export const lettersOf = (text: string): string => text.replace(replaceable, '_');
 
-/** A character outside the basic plane is one to Codex, and two to a host in JavaScript. */
+/** A character outside the basic plane counts as one for Codex, and as two for a host in JavaScript. */
 const astral = /[\u{10000}-\u{10ffff}]/gu;
 export const oneForEach = (text: string): string => text.replace(astral, '\u{fffd}');
 
@@ -73,11 +79,11 @@ export function spelledNames(names: Iterable<string>): SpelledNames {
 function put(map: Map<string, string[]>, key: string, name: string): void {
   const all = map.get(key);
   if (all === undefined) map.set(key, [name]);
-  // One name comes twice where two of its dots, or two lengths, leave the same letters.
+  // The same name can be added twice if two of its dots, or two lengths, leave the same letters.
   else if (all.at(-1) !== name) all.push(name);
 }
 
-/** `text`: the name, or what is before the `*` of a wildcard, behind which more may stand. */
+/** `text`: the name, or the text before the `*` of a wildcard. More characters may follow the text of a wildcard. */
 function putCut(cut: Map<string, string[]>, text: string, name: string): void {
   const length = text === name ? text.length : Number.POSITIVE_INFINITY;
   const putLengths = (counted: string, lengths: readonly number[]): void => {
@@ -90,7 +96,7 @@ function putCut(cut: Map<string, string[]>, text: string, name: string): void {
   putLengths(text, keptLengths.copilot);
 }
 
-/** Whether all of its dots are taken account of. */
+/** Returns whether all dots of the name were indexed. */
 function putTools(tools: Map<string, string[]>, name: string): boolean {
   let dot = name.indexOf('.', 1);
   for (let count = 0; dot > 0; count++) {

@@ -1,5 +1,5 @@
-// What would have to change so that a denied call were allowed: everything that stands in its way outside of policy,
-// and then either every denial that holds, or an explicit exception at the most specific place.
+// Finds what would have to change so that a denied call is allowed: all obstacles outside of policy, and then either
+// every denial that holds, or an explicit exception at the most specific place.
 import type { CompiledAgent, DocumentId, Layer, Part, Tier } from '@tollgate/proto/contract';
 import { documentKey, namesTool, rulePath } from '@tollgate/proto/contract';
 import type { Index } from './build-index.ts';
@@ -7,22 +7,22 @@ import type { IndexedDocument, Opinion } from './document.ts';
 import type { Fold } from './fold.ts';
 
 export interface Change {
-  /** `agent`: the profile of the calling agent, which is no layer. */
+  /** `agent`: the profile of the calling agent, which is not a layer. */
   readonly layer: Layer | 'agent';
   readonly part?: Part;
-  /** The document, or the profile's name. */
+  /** The document, or the name of the profile. */
   readonly document: string;
   readonly path: string;
   /** In words, after the path. */
   readonly change: string;
 }
 
-/** A layer that can speak for the caller. */
+/** A layer that can apply to the caller. */
 export interface Speaker {
   readonly id: DocumentId;
-  /** Null where nobody has set it. */
+  /** Null: the document is not set. */
   readonly document: IndexedDocument | null;
-  /** Null where it says nothing of the call. */
+  /** Null: it says nothing about the call. */
   readonly opinion: Opinion | null;
 }
 
@@ -31,7 +31,7 @@ interface Asked {
   readonly tool: string;
 }
 
-/** What denies the call whatever its permission is. `profiles`: all of the agent's name. */
+/** Returns what denies the call whatever its permission is. `profiles`: all profiles with the agent's name. */
 export function obstaclesOf(
   index: Index,
   { name, profiles, enforced }: { readonly name: string; readonly profiles: readonly CompiledAgent[]; readonly enforced: Fold },
@@ -42,7 +42,7 @@ export function obstaclesOf(
   const frozen = index.settings.frozen ? [ofWorkspace('frozen', 'unfreeze the workspace')] : [];
   const ofAgent =
     profiles.length === 0 && index.settings.unknownAgents === 'deny'
-      ? // An agent of no name cannot be registered.
+      ? // An agent without a name cannot be registered.
         [ofWorkspace('unknownAgents', name === '' ? 'set "allow"' : `set "allow", or register an agent ${JSON.stringify(name)}`)]
       : leastOf(
           profiles.map((profile) => {
@@ -70,7 +70,7 @@ export function obstaclesOf(
 
 const leastOf = (ways: readonly (readonly Change[])[]): readonly Change[] => ways.toSorted((a, b) => a.length - b.length)[0] ?? [];
 
-/** Ways from a denial by policy to an allow, each a list of changes to make together. */
+/** Returns the ways from a denial by policy to an allow. Each is a list of changes to make together. */
 export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, tool }: Asked): readonly (readonly Change[])[] {
   const holding = holdingSpeakers(speakers);
   const denials = holding.flatMap(denialsOf);
@@ -86,7 +86,7 @@ export function waysToAllow(index: Index, speakers: readonly Speaker[], { tier, 
       ? [changeAt(broadest.id, path, 'set permission "allow": the built-in default denies what nobody grants')]
       : [];
   const undoing = [...denials, ...grant];
-  // What a member denies themselves stays whatever is excepted.
+  // A member's own denial stays in force, whatever exceptions exist.
   if (!needsGrant && denials.every(({ part }) => part === 'self')) return [undoing];
   const specific = open.at(-1) ?? writable.at(-1);
   if (specific === undefined) return [undoing];
@@ -104,7 +104,7 @@ const noneAllowed = 'set a rateLimit above 0, which allows none';
 const closedBy = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.rateLimit ?? []).filter(({ value }) => value === 0).map(({ path }) => changeAt(id, path, noneAllowed));
 
-/** The enforcing layers whose permission counts: from the last one that overrides on. */
+/** Returns the enforcing layers whose permission counts: the last one that overrides, and all after it. */
 function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   const enforcing = speakers.filter(({ document }) => document?.enforces === true);
   const last = enforcing.findLastIndex(
@@ -113,7 +113,7 @@ function holdingSpeakers(speakers: readonly Speaker[]): readonly Speaker[] {
   return enforcing.slice(Math.max(0, last));
 }
 
-// Taking the denial away could uncover another one, of a wildcard or a broader layer; an allow in its place does not.
+// The change sets an allow. Removing the denial could uncover another denial, of a wildcard or a broader layer.
 const denialsOf = ({ id, opinion }: Speaker): readonly Change[] =>
   (opinion?.permission ?? []).filter(({ value }) => value === 'deny').map(({ path }) => changeAt(id, path, 'set permission "allow"'));
 

@@ -1,5 +1,6 @@
-// Audit entries, as the text that goes to the spool. An entry is put together from the text of its parts, because most
-// of them are the same from call to call: what is fixed for a run, and what is fixed for a decision, is written once.
+// Builds audit entries as the text that is written to the spool. An entry is joined from the text of its parts, because
+// most parts are the same from call to call. The parts that are fixed for a run, and those that are fixed for a
+// decision, are serialized once.
 import { type AuditEntry, bounds, type Finding, quoteJson, type TraceIds } from '@tollgate/proto/contract';
 import type { Caller } from '../decide/caller.ts';
 import type { Decision, Shadow } from '../decide/decision.ts';
@@ -8,9 +9,9 @@ import type { Decision, Shadow } from '../decide/decision.ts';
 export interface RunFacts {
   readonly sessionId: string;
   readonly client: { readonly name: string; readonly version?: string };
-  /** Root to caller; one for a direct call. */
+  /** From root to caller. One item for a direct call. */
   readonly runChain: readonly string[];
-  /** The chain is an authenticated caller's claim. */
+  /** An authenticated caller claimed the chain. */
   readonly chainClaimed: boolean;
 }
 
@@ -19,20 +20,23 @@ export interface EntryFacts {
   readonly tool: string;
   readonly decision: Decision;
   readonly requestId: string;
-  /** Null: it is part of none that is known. */
+  /** Null: the call is not part of a known trace. */
   readonly trace: TraceIds | null;
   /** Wall-clock ms. */
   readonly at: number;
   readonly policyAgeMs: number;
   readonly inputDigest: string;
-  /** JSON text to store; null: none. */
+  /** JSON text to store. Null: nothing is stored. */
   readonly input: string | null;
   readonly findings: readonly Finding[];
   readonly latencyUs?: number;
   readonly outcome?: NonNullable<AuditEntry['outcome']>;
 }
 
-/** `ofCaller`: of `callerText`. Numbers and what we made ourselves stand as they are; what came from outside goes through `quoteJson`. */
+/**
+ * `ofCaller`: the result of `callerText`. Numbers and values that Tollgate generates are written unchanged. Values from
+ * outside are escaped by `quoteJson`.
+ */
 export function entryText(ofCaller: string, facts: EntryFacts): string {
   const { hookEvent, tool, decision, requestId, trace, at, policyAgeMs, inputDigest, input, findings, latencyUs, outcome } = facts;
   return (
@@ -47,7 +51,7 @@ export function entryText(ofCaller: string, facts: EntryFacts): string {
   );
 }
 
-/** An object's fields, without the braces. */
+/** The fields of an object as JSON, without the braces. */
 const fieldsText = (fields: Partial<AuditEntry>): string => JSON.stringify(fields).slice(1, -1);
 
 const decisionTexts = new WeakMap<Decision, string>();
@@ -68,7 +72,10 @@ function decisionText(decision: Decision): string {
   return text;
 }
 
-/** What all entries of a run under one snapshot say of who calls: written once for both, since it holds nothing of the snapshot. */
+/**
+ * What all entries of a run under one snapshot say about the caller. It is serialized once for the run and the
+ * snapshot, and it does not reference the snapshot.
+ */
 export const callerText = (caller: Caller, run: RunFacts): string => fieldsText(callerFields(caller, run));
 
 function callerFields({ hops, subject, claim, profile, index }: Caller, run: RunFacts): Partial<AuditEntry> {
@@ -105,7 +112,7 @@ const shadowFields = ({ decision, code, reason, transform, approximate }: Shadow
 
 let second = { at: Number.NaN, text: '' };
 
-/** As `toISOString`, which is slow enough to be asked once a second only. */
+/** Like `toISOString`, which is so slow that it is called only once a second. */
 function isoTime(ms: number): string {
   const whole = Math.trunc(ms);
   const start = whole - (whole % 1000);
@@ -114,12 +121,12 @@ function isoTime(ms: number): string {
 }
 
 function inputText(input: string): string {
-  // No character takes more than three bytes, so a short text needs no counting.
+  // No character takes more than three bytes, so a short text needs no byte count.
   if (input.length * 3 <= bounds.auditInputBytes || Buffer.byteLength(input) <= bounds.auditInputBytes) return `,"input":${input}`;
-  // Whole characters only: a cut inside one would leave a replacement mark.
+  // The cut keeps whole characters only: a cut inside one would leave a replacement character.
   const cut = new TextDecoder().decode(Buffer.from(input).subarray(0, bounds.auditInputBytes), { stream: true });
   return `,"inputCut":true,"input":${JSON.stringify(cut)}`;
 }
 
-// Upwards, so that an entry's age is beyond the workspace's bound exactly where the outage rule took it for that.
+// Rounds up, so that an entry's age is above the workspace's bound exactly when the outage rule treated it as above.
 const wholeAge = (ms: number): number => Math.ceil(Math.min(ms, Number.MAX_SAFE_INTEGER));

@@ -1,5 +1,5 @@
-// What becomes of a call's output: whether it may reach the model, what of it, and the entry about that. The second half
-// of a governed call, after `govern.ts` has decided it.
+// Handles the output of a call: whether it may reach the model, which part of it, and the entry about that. This is the
+// second half of a governed call, after `govern.ts` has decided it.
 import { digestText, type Finding } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
@@ -13,26 +13,29 @@ import type { DecidedCall } from './verdict.ts';
 
 export interface Outcome {
   readonly output: unknown;
-  /** The output as the tool wrote it, from a door that hands text on: redacted in place. */
+  /** The output as text, as the tool wrote it. A door that forwards text sets it. It is redacted in place. */
   readonly json?: string;
   readonly isError: boolean;
   readonly durationMs: number;
-  /** What the door found wrong with it: it is withheld for that. */
+  /** A fault that the door found in the output. The output is withheld because of it. */
   readonly flaw?: Flaw | undefined;
 }
 
-/** What becomes of a tool's output. */
+/** What is done with a tool's output. */
 export interface Delivery {
   readonly action: 'pass' | 'redact' | 'block';
   readonly output: unknown;
-  /** Of what was redacted in place, its text. */
+  /** The text of an output that was redacted in place. */
   readonly json?: string;
   readonly findings: readonly Finding[];
   /** Why it was blocked. */
   readonly decision: Decision | null;
 }
 
-/** A call that nobody asked about here, whose outcome is told all the same: judged by today's policy, counted nowhere. */
+/**
+ * Handles a call that was not decided here, but whose outcome is still reported. It is judged by the current policy and
+ * not counted.
+ */
 export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, input, flaw, trace = null }: ToolCall): DecidedCall {
   const requestId = deps.newId();
   try {
@@ -57,15 +60,18 @@ export function unannounced(deps: GovernDeps, run: GovernedRun, { tool, also, in
   }
 }
 
-// A bug of ours, wherever it is: nothing passes, and the entry says so.
+// Used for a bug in Tollgate, wherever it is: nothing passes, and the entry says so.
 const failed = refuse('internal_error', 'what came of the call could not be examined');
 
 export interface JudgedDelivery extends Judged<Delivery> {
-  /** JSON text of the output as policy lets it be stored; null: nothing of it. */
+  /** JSON text of the output in the form that policy allows to be stored. Null: nothing of it is stored. */
   readonly kept: string | null;
 }
 
-/** What of a call's output reaches the model, and the entry about it. `takes`: whether the door can replace the output. */
+/**
+ * Decides what of a call's output reaches the model, and builds the entry about it. `takes`: whether the door can
+ * replace the output.
+ */
 export function deliver(deps: GovernDeps, run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes = true): JudgedDelivery {
   const { delivery, kept } = withholdsOutput(call.decision)
     ? { delivery: block(call.decision), kept: null }
@@ -94,7 +100,7 @@ interface Examined {
   readonly kept: string | null;
 }
 
-/** What fails here is ours, and must not look like a failure of the tool. */
+/** An error here is a bug in Tollgate. It must not look like a failure of the tool. */
 function examineSafely(run: GovernedRun, call: DecidedCall, outcome: Outcome, takes: Takes): Examined {
   try {
     return examine(run, call, outcome, takes);
@@ -133,8 +139,8 @@ function examine(
 
 const pass = (output: unknown): Delivery => ({ action: 'pass', output, findings: [], decision: null });
 
-// A call that policy would not have let happen is not rewarded with its output. Limits and caps speak of calls, not of
-// outcomes: one that nobody asked about here may still be told what it came to.
+// The output of a call that policy would have denied is withheld. Limits and caps apply to calls and not to outcomes: a
+// call that was not decided here may still receive its outcome.
 const withholdsOutput = ({ decision, attempt, code }: Decision): boolean => decision === 'deny' && (!attempt || code === 'policy_denied');
 
 const block = (decision: Decision): Delivery => ({ action: 'block', output: null, findings: [], decision });

@@ -1,12 +1,13 @@
-// One governed call: from what a door has parsed to a verdict and the text of its entry, the same for every door. Deciding and
-// counting are one synchronous step: nothing can change between reading the snapshot and counting the call. `recorded.ts` writes
-// the entry right after it.
+// Handles one governed call, in the same way for every door: from the parsed call to a verdict and the text of its
+// entry. Deciding and counting are one synchronous step: nothing can change between reading the snapshot and counting
+// the call. `recorded.ts` writes the entry right after it.
 //
-// Where a call is denied only because what is held of a limit has run dry here, it waits a moment for more, and is decided
-// again. Nothing is counted before.
+// If a call is denied only because this process has no calls left of a limit, the call waits a short time for more and
+// is decided again. Nothing is counted before that.
 //
-// A caller may go before it is answered, and then it makes no call: a call that is decided after that counts nothing. What a permitted call
-// has counted is given back, once, where its caller is not told of the permit: it has gone, or the entry could not be recorded.
+// A caller may disconnect before it is answered, and then it does not make the call. A call that is decided after the
+// disconnect counts nothing. What a permitted call has counted is given back, once, if its caller does not receive the
+// permit: the caller has disconnected, or the entry could not be recorded.
 import { digestText, type Finding, type TraceIds } from '@tollgate/proto/contract';
 import { decide } from '../decide/decide.ts';
 import type { Decision, Undo } from '../decide/decision.ts';
@@ -27,15 +28,18 @@ export interface Flaw {
 export interface ToolCall {
   readonly tool: string;
   readonly input: unknown;
-  /** What the door found wrong with it: it is denied by that. */
+  /** A fault that the door found in the call. The call is denied because of it. */
   readonly flaw?: Flaw;
-  /** Another name of the same call: what policy says of either holds. */
+  /** Another name of the same call. Policy for both names applies. */
   readonly also?: string;
-  /** The door will not see what comes of it: an output that policy redacts would pass as it is. */
+  /** The door will not see the output of the call, so an output that policy redacts would pass unchanged. */
   readonly hidesOutput?: boolean;
-  /** What else the tool gets, and the door cannot replace: where policy redacts, there may be nothing in it. It is not kept. */
+  /**
+   * Other data that the tool receives and that the door cannot replace. If policy redacts the call, nothing to redact
+   * may be in it. It is not stored.
+   */
   readonly besides?: unknown;
-  /** The trace that it is part of, for its entries. */
+  /** The trace that the call is part of, for its entries. */
   readonly trace?: TraceIds | null;
 }
 
@@ -43,46 +47,61 @@ export interface Judged<T> {
   readonly result: T;
   /** The text of its entry. */
   readonly entry: string;
-  /** What to answer if there is no entry, or not in time; `why` is the denial for that. */
+  /** Returns the answer if there is no entry, or no entry in time. `why` is the denial for that. */
   unrecorded(why: Decision): T;
-  /** The text of a second entry, where the first is there and yet `result` is not what was answered. Absent: it denies already. */
+  /**
+   * Returns the text of a second entry, for the case that the first was written but `result` was not the answer.
+   * Absent: the first entry already denies.
+   */
   withdrawn?(why: Decision): string;
-  /** Where `result` is not what was answered: takes back what was counted. What is called again does nothing. Absent: nothing was. */
+  /**
+   * Takes back what was counted if `result` was not the answer. A second call does nothing. Absent: nothing was
+   * counted.
+   */
   giveBack?(): void;
 }
 
 export interface JudgedCall extends Judged<Verdict> {
-  /** Of a permitted call that its caller will not make after all, for this reason: gives back what it has counted. */
+  /** For a permitted call that its caller will not make, for the reason `why`: gives back what the call has counted. */
   notMade?(why: Decision): NotMade;
-  /** JSON text of the input as policy lets it be stored; null where it is none. */
+  /** JSON text of the input in the form that policy allows to be stored. Null: the input has no such text. */
   readonly kept: string | null;
 }
 
 export interface NotMade {
   readonly denial: Denial;
-  /** The text of a second entry, which says that the permit was not handed out. */
+  /** The text of a second entry, which says that the permit was not delivered. */
   readonly entry: string;
 }
 
-/** Whether a door can put a redacted value in the place of what was there: never, always, or as the value itself says. */
+/**
+ * Whether a door can replace the original value with a redacted one: never, always, or as the function decides for the
+ * value.
+ */
 export type Takes = boolean | ((changed: unknown) => boolean);
 
 export const takesValue = (takes: Takes, changed: unknown): boolean => (typeof takes === 'boolean' ? takes : takes(changed));
 
-/** Whether a caller has gone; an `AbortSignal` is one. */
+/** Whether a caller has disconnected. An `AbortSignal` implements this. */
 export interface Gone {
   readonly aborted: boolean;
-  /** `listener` is called once it goes, and may be called again. */
+  /** `listener` is called when the caller disconnects, and may be called again. */
   addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
 }
 
-/** How a door asks. */
+/** The conditions under which a door requests a decision. */
 export interface Asking {
-  /** Whether it can replace the input by a redacted one. */
+  /** Whether it can replace the input with a redacted one. */
   readonly forwards: Takes;
-  /** By `GovernDeps.clock.now`: what is not decided by then is denied, and nothing of it counts. Absent: whoever asked waits. */
+  /**
+   * By `GovernDeps.clock.now`. A call that is not decided by then is denied, and nothing of it counts. Absent: the
+   * caller waits.
+   */
   readonly until?: number;
-  /** The caller has gone, and will not make the call. Absent: the door cannot tell, or the call is made whether it has gone or not. */
+  /**
+   * The caller has disconnected and will not make the call. Absent: the door cannot detect that, or the call is made in
+   * either case.
+   */
   readonly gone?: Gone;
 }
 
@@ -94,7 +113,10 @@ interface Judging {
   readonly startedAt: number;
 }
 
-/** Decides and counts one call: at once, unless a wait may help, then within the time that calls wait for limits and within `until`. */
+/**
+ * Decides and counts one call. This happens at once, except if a wait may help; then it happens within the time that
+ * calls wait for limits, and before `until`.
+ */
 export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking: Asking): JudgedCall | Promise<JudgedCall> {
   const startedAt = deps.clock.now();
   const judging = { run, call, asking, startedAt };
@@ -106,11 +128,11 @@ export function judge(deps: GovernDeps, run: GovernedRun, call: ToolCall, asking
 function weighInTime(deps: GovernDeps, { run, call, asking }: Judging, now: number): Weighed {
   if (asking.gone?.aborted === true) return unkept(goneBefore);
   const weighed = weighSafely(deps, run, call, { forwards: asking.forwards, now });
-  // Also where it was weighed for too long.
+  // The deadline is checked again, because weighing itself may have taken too long.
   return asking.until === undefined || deps.clock.now() < asking.until ? weighed : unkept(late);
 }
 
-/** Again, as soon as what it awaits may be there. */
+/** Decides the call again as soon as the calls that it waits for may be available. */
 function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Decision['awaits']>): Promise<JudgedCall> {
   const { run, asking, startedAt } = judging;
   return new Promise((done, fail) => {
@@ -136,7 +158,7 @@ function judgeLater(deps: GovernDeps, judging: Judging, awaits: NonNullable<Deci
 const goneBefore = refuse('caller_gone', 'the caller had gone before the call was decided');
 const late = refuse('internal_error', 'no answer in time: whoever asked must be answered before it could be decided');
 
-/** Counts the call as it was weighed at `decidedAt`, at that same time, once nothing of it can fail any more. */
+/** Counts the call as it was weighed at `decidedAt`, with that time, when nothing of it can fail any more. */
 function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: Weighed, decidedAt: number): JudgedCall {
   const requestId = deps.newId();
   const { decision, digest, kept, findings } = weighed;
@@ -166,7 +188,7 @@ function conclude(deps: GovernDeps, { run, call, startedAt }: Judging, weighed: 
 
 const denialFor = ({ tool, requestId }: Verdict, why: Decision): Denial => denialOf(tool, requestId, why, []);
 
-// A class, because there is one for each call that is permitted, and what it may be asked for seldom is.
+// A class, because one object is created for each permitted call, and its methods are rarely called.
 class PermittedCall implements JudgedCall {
   readonly result: Permit;
   readonly entry: string;
@@ -202,14 +224,14 @@ class PermittedCall implements JudgedCall {
   }
 }
 
-/** A call as it was decided, with what its tool gets and what its entry keeps. */
+/** A decided call, with what its tool receives and what its entry stores. */
 interface Weighed {
   readonly decision: Decision;
   /** For the tool. */
   readonly input: unknown;
-  /** For the entry, as JSON text; null: nothing. */
+  /** For the entry, as JSON text. Null: nothing. */
   readonly kept: string | null;
-  /** Of what the entry keeps. */
+  /** The digest of what the entry stores. */
   readonly digest: string;
   readonly findings: readonly Finding[];
 }
@@ -218,7 +240,7 @@ function weighSafely(deps: GovernDeps, run: GovernedRun, call: ToolCall, how: { 
   try {
     return weigh(deps, run, call, how);
   } catch {
-    // A bug of ours, wherever it is: nothing passes, and the entry says so.
+    // This is a bug in Tollgate, wherever it is: nothing passes, and the entry says so.
     return unkept(refuse('internal_error', 'the decision could not be made'));
   }
 }
@@ -248,7 +270,7 @@ function weigh(
     return { decision, input, kept: text, digest: digestText(text), findings: [] };
   const redacted = redactPayload(run, tool, payload);
   const { findings } = redacted;
-  // What was redacted must not be found again by trying values against a digest.
+  // The digest is of the redacted text: otherwise redacted values could be found by trying values against the digest.
   const kept = { kept: redacted.text, digest: digestText(redacted.text), findings };
   if (replaces && hidesOutput) {
     const words = 'policy redacts the output, and whoever asks here does not show it';
@@ -267,7 +289,7 @@ function weigh(
   return { decision, input: replaces ? redacted.value : input, ...kept };
 }
 
-/** What redaction finds in a value; empty: nothing. */
+/** Returns the kinds that redaction finds in a value. Empty: it finds nothing. */
 function kindsIn(run: GovernedRun, tool: string, value: unknown): string {
   const payload = payloadOf(value, true);
   if ('problem' in payload) return 'what cannot be read';
@@ -276,7 +298,7 @@ function kindsIn(run: GovernedRun, tool: string, value: unknown): string {
     .join(', ');
 }
 
-/** An input that has JSON, and is more than that, is no malformed call. */
+/** An input that has a JSON form, but contains more than JSON carries, is not a malformed call. */
 function unreadable(problem: string, input: unknown, replaces: boolean): Decision {
   if (replaces && !('problem' in payloadOf(input, false)))
     return refuse('redaction_unsupported', `policy redacts the input, and it ${problem}`, { attempt: true });

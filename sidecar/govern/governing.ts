@@ -1,4 +1,4 @@
-// What deciding and recording need, of whoever governs: a sidecar, or a control plane its own runs.
+// What deciding and recording need from the process that governs: a sidecar, or a control plane for its own runs.
 import type { Clock } from '../clock.ts';
 import type { Counters } from '../limits/counters.ts';
 import type { PolicyCell } from '../snapshot/cell.ts';
@@ -10,9 +10,9 @@ export interface GovernDeps {
   readonly cell: Pick<PolicyCell, 'current' | 'freshness' | 'refused'>;
   readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly newId: () => string;
-  /** Whether entries keep inputs, or only their digests. */
+  /** Whether entries store inputs, or only their digests. */
   readonly keepInput: boolean;
-  /** A decision was made by a policy older than the outage rule allows. */
+  /** Called when a decision was made by a policy that is older than the outage rule allows. */
   readonly onOutage?: () => void;
 }
 
@@ -22,10 +22,16 @@ export interface Governing {
   readonly govern: GovernDeps;
   readonly spool: Pick<Spool, 'append' | 'appendAsync'>;
   readonly durability: Durability;
-  /** Entries that must still be written: they take others back. */
+  /** Entries that must still be written. Each withdraws an earlier entry. */
   readonly owed: OwedEntries;
-  /** Decisions whose entries could not be written: calls denied for it, or let go on where the workspace allows that. */
+  /**
+   * Number of decisions whose entries could not be written. Their calls were denied, or continued if the workspace
+   * allows that.
+   */
   unrecorded: number;
-  /** Decisions answered, by a denial or as the workspace chose, before the control plane had committed their entries; they arrive all the same. */
+  /**
+   * Number of decisions that were answered (with a denial, or as the workspace chose) before the control plane had
+   * committed their entries. These entries still arrive.
+   */
   unconfirmed: number;
 }

@@ -1,5 +1,5 @@
-// Whether a tool is shown to whoever calls: what identity and policy permit. Limits and caps that are used up change nothing
-// of it, so a list of tools stays the same while its snapshot does.
+// Decides whether a tool is shown to a caller: whether identity and policy permit it. Used-up limits and caps do not
+// change the result, so a list of tools stays the same as long as its snapshot.
 import type { Caller } from '../decide/caller.ts';
 import { planFor } from '../decide/plan.ts';
 import type { GovernDeps } from './governing.ts';
@@ -9,14 +9,14 @@ export const offers = (deps: GovernDeps, run: GovernedRun, tool: string): boolea
 
 const offersBound = (bound: ReturnType<typeof rebind>, tool: string): boolean => 'caller' in bound && offersTo(bound.caller, tool);
 
-/** Under the snapshot that the caller is bound to, which may be an older one. */
+/** Uses the snapshot that the caller is bound to, which may be an older one. */
 export function offersTo(caller: Caller, tool: string): boolean {
   if (caller.halted !== null || caller.refused !== null) return false;
   const { refused, outcome } = caller.plans.get(tool) ?? planFor(caller, tool);
   return refused === null && outcome.decision === 'allow' && outcome.limits.limits.every(({ max }) => max > 0);
 }
 
-/** Whether a rule of `tools` denies it by a key that is not the one of all tools of its server. */
+/** Returns whether a rule of `tools` denies it by a key other than the key for all tools of its server. */
 export function deniesByName(
   deps: GovernDeps,
   run: GovernedRun,

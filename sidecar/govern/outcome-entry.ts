@@ -1,4 +1,5 @@
-// The entries about what a call came to: its outcome, and that somebody did not get what an earlier entry says.
+// Builds the entries about the result of a call: its outcome, and the fact that a caller did not receive what an
+// earlier entry says.
 import type { DenyCode, Finding } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import { entryText } from './audit-entry.ts';
@@ -14,7 +15,7 @@ export interface OutcomeFacts {
   readonly blocked: Decision | null;
 }
 
-/** The entry about what a call came to. */
+/** Builds the entry about the outcome of a call. */
 export function outcomeEntry(deps: GovernDeps, call: DecidedCall, facts: OutcomeFacts): string {
   const { isError, durationMs, outputDigest, action, findings, blocked } = facts;
   return entryText(call.decidedBy.callerText, {
@@ -38,7 +39,7 @@ export function outcomeEntry(deps: GovernDeps, call: DecidedCall, facts: Outcome
   });
 }
 
-/** The permit, or the output, that the entry before tells of was not handed out in the end. */
+/** Builds the entry that says that the permit or the output of the earlier entry was not delivered in the end. */
 export function withdrawnEntry(
   deps: GovernDeps,
   call: DecidedCall,

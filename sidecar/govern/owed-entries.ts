@@ -1,29 +1,37 @@
-// Entries that take another one back: it says that a call or an output may pass, and the caller was told otherwise. Such an entry is owed:
-// what cannot be written now is written later, so that no permit stands in the log that nobody was given.
+// Writes entries that withdraw an earlier entry: the earlier entry says that a call or an output may pass, but the
+// caller received another answer. Such an entry is owed: if it cannot be written now, it is written later, so that the
+// log holds no permit that was not delivered.
 //
-// States of an entry: on its way to the spool → written, and gone; refused by the spool → waiting, tried again after a time that doubles up
-// to half a minute, in order → written; lost, and counted as unrecorded, where it can never be written (too large, the spool is closed),
-// where more wait than may, or where the process ends before it could be. Of all that wait one timer runs.
+// States of an entry: on its way to the spool → written, and removed here; refused by the spool → waiting, and retried
+// in order, after a time that doubles up to half a minute → written; lost, and counted as unrecorded, if it can never
+// be written (it is too large, or the spool is closed), if too many entries wait, or if the process ends first. One
+// timer serves all waiting entries.
 import { AuditUnavailable } from '../spool/unavailable.ts';
 import type { Spool } from '../spool/spool.ts';
 
-/** Who owes, and where it is written. */
+/** The process that owes the entry, and the spool that it is written to. */
 interface Owing {
   readonly spool: Pick<Spool, 'appendAsync'>;
   unrecorded: number;
 }
 
 export interface OwedEntries {
-  /** Resolves once it is written, or waits to be. */
+  /** Resolves when the entry is written, or waits to be written. */
   write(owing: Owing, entry: string): Promise<void>;
-  /** Waits for what is on its way, and tries what waits a last time. Called before the spool is closed. */
+  /**
+   * Waits for entries that are on their way, and tries the waiting entries a last time. It is called before the spool
+   * is closed.
+   */
   close(): Promise<void>;
 }
 
 const firstMs = 1_000;
 const longestMs = 30_000;
 
-/** That wait: so many, of so many characters together. One without an input has some hundred, at most some ten thousand. */
+/**
+ * The bounds on waiting entries: their number, and their characters together. An entry without an input has some
+ * hundred characters, at most some ten thousand.
+ */
 const standardBounds = { entries: 10_000, characters: 4 * 1024 ** 2 };
 
 export function createOwedEntries(most = standardBounds): OwedEntries {
@@ -38,7 +46,7 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
     owing.unrecorded += 1;
   };
 
-  // One try at a time: two would take the same entry, and drop the one behind it.
+  // Only one try runs at a time: two would take the same entry and lose the one after it.
   const trySoon = (): void => {
     if (trying !== null) return;
     timer ??= setTimeout(() => {
@@ -64,7 +72,7 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
     if (outcome === 'later') keep(owing, entry);
   };
 
-  /** Until the spool refuses one: the others would fare no better. */
+  /** Stops when the spool refuses one entry: it would refuse the others too. */
   const tryAgain = async (): Promise<void> => {
     for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
       const outcome = await append(first.owing, first.entry);
@@ -83,7 +91,7 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
       return writing;
     },
     close: async () => {
-      // What is on its way may be refused, and wait then; and more may come meanwhile.
+      // An entry that is on its way may be refused and then wait, and more entries may arrive in the meantime.
       do {
         while (trying !== null || onTheirWay.size > 0) await Promise.all([trying, ...onTheirWay]);
         if (timer !== null) clearTimeout(timer);
@@ -95,7 +103,7 @@ export function createOwedEntries(most = standardBounds): OwedEntries {
   };
 }
 
-/** Whether it is in the spool; `later`: it may be, another time. */
+/** Returns whether the entry is in the spool. `later`: a later try may succeed. */
 async function append({ spool }: Owing, entry: string): Promise<'written' | 'later' | 'never'> {
   try {
     await spool.appendAsync(entry);

@@ -1,5 +1,5 @@
-// A tool's input or output as redaction sees it: the JSON that it becomes, whatever hides in `toJSON` or in what JSON
-// leaves out. One way for every door.
+// Converts a tool's input or output to the form that redaction reads: the JSON that it becomes, including what `toJSON`
+// returns and what JSON leaves out. Every door uses this.
 import { bounds, canonicalJson, type Finding, type JsonSize, NotJson, payloadSize, plainRedaction } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import { keptKinds } from '../decide/kept-kinds.ts';
@@ -9,26 +9,27 @@ import type { GovernedRun } from './run.ts';
 
 export interface Payload {
   readonly value: unknown;
-  /** Canonical JSON of it. */
+  /** The canonical JSON of `value`. */
   readonly text: string;
-  /** JSON as it was written: what it says beyond `text`, such as digits that no number holds, is to stay. */
+  /** The JSON as it was written. Its details beyond `text` are kept, such as digits that no number can hold. */
   readonly json?: string;
 }
 
 export interface Redacted extends Payload {
-  /** By kind, in a fixed order; empty when nothing was changed. */
+  /** By kind, in a fixed order. Empty: nothing was changed. */
   readonly findings: readonly Finding[];
 }
 
-/** A tool's output, which may be larger than an input. */
+/** The bounds for a tool's output, which may be larger than an input. */
 export const outputSize: JsonSize = { characters: bounds.toolOutputBytes, nodes: bounds.toolOutputNodes };
 
-/** Of what was within its bounds: marks may be longer than what they stand for. */
+/** Applies to values that were within their bounds before: marks may be longer than the text that they replace. */
 const redactedSize: JsonSize = { characters: Number.POSITIVE_INFINITY, nodes: Number.POSITIVE_INFINITY };
 
 /**
- * A value from outside with its JSON, or why there is none: reading it may run code of its own, which may throw.
- * `handsOn`: what redaction leaves of the value is to go on in its place, so nothing of it may be beside the JSON.
+ * Returns a value from outside with its JSON, or the reason why it has none: reading the value may run its own code,
+ * which may throw. `handsOn`: the redacted value is forwarded in place of the original, so the value must contain
+ * nothing outside its JSON.
  */
 export function payloadOf(value: unknown, handsOn: boolean, size: JsonSize = payloadSize): Payload | { readonly problem: string } {
   try {
@@ -41,17 +42,17 @@ export function payloadOf(value: unknown, handsOn: boolean, size: JsonSize = pay
   }
 }
 
-/** Where nothing is found, what is handed on is what was handed in. */
+/** If nothing is found, the returned value is the given value. */
 export function redactPayload(run: GovernedRun, tool: string, { value, text, json }: Payload): Redacted {
   const redacted = redactorOf(run, tool).redactJson(json ?? text, run.numbers);
   if (redacted.findings.length === 0) return { value, text, findings: [] };
   const changed: unknown = JSON.parse(redacted.text);
   const written = json === undefined ? {} : { json: redacted.text };
-  // Canonical again: keys that were redacted have another place.
+  // The text is made canonical again, because redacted keys have another place in the order.
   return { value: changed, text: canonicalJson(changed, redactedSize), ...written, findings: byKind(redacted.findings) };
 }
 
-/** The decision with what its words quote of the call redacted, where the entry is to be. */
+/** Returns the decision with a redacted reason if the entry must be redacted: the reason may quote the call. */
 export function withRedactedWords(run: GovernedRun, tool: string, decision: Decision): Decision {
   if (decision.storedTransform === 'log') return decision;
   const redactor = redactorOf(run, tool);
@@ -65,10 +66,10 @@ export function withRedactedWords(run: GovernedRun, tool: string, decision: Deci
   return decision;
 }
 
-// One decision is handed out for many calls, of tools whose redactors may differ.
+// One decision is used for many calls, of tools whose redactors may differ.
 const harmless = new WeakMap<Decision, WeakSet<Redactor>>();
 
-/** As the workspace says now; where nothing is held any more, all that is built in is looked for. */
+/** Uses the current settings of the workspace. If no policy is held any more, all built-in kinds are redacted. */
 export function redactorOf({ cell }: GovernedRun, tool: string): Redactor {
   const redaction = cell.current?.settings.redaction ?? plainRedaction;
   return redactorFor(redaction, keptKinds(redaction, tool).kinds);

@@ -1,6 +1,7 @@
-// What a value is to redaction. Plain data, that is objects, lists, texts, numbers and the like, JSON carries whole: where
-// nothing is found the value itself may go on. Of anything else only the JSON that it becomes may, because the rest of
-// it would pass unseen; and what JSON would lose, such as bytes, may not go on at all.
+// Converts a value to plain data for redaction. JSON carries plain data (objects, lists, texts, numbers and similar)
+// completely: if nothing is found, the value itself may be forwarded. Of any other value only its JSON may be
+// forwarded, because the rest of it would pass unseen. A value that JSON would lose, such as bytes, must not be
+// forwarded.
 import { isProxy } from 'node:util/types';
 import { bounds, type JsonSize, NotJson, payloadSize } from '@tollgate/proto/contract';
 
@@ -10,7 +11,10 @@ export interface PlainData {
   readonly isItself: boolean;
 }
 
-/** Throws `NotJson`, in words that follow the value's name; what the value's own code throws goes through. */
+/**
+ * Throws `NotJson`; its message continues a sentence that begins with the value's name. Errors from the value's own
+ * code are not caught.
+ */
 export function plainData(value: unknown, { nodes }: Pick<JsonSize, 'nodes'> = payloadSize): PlainData {
   const reading: Reading = { nodes: 0, max: nodes, isItself: true };
   const plain = read(value, 0, reading);
@@ -43,22 +47,23 @@ function readObject(value: object, depth: number, reading: Reading): unknown {
   if (Array.isArray(value)) return readList(value, depth, reading);
   if (!fieldTags.has(tag) || Symbol.iterator in value || Symbol.asyncIterator in value)
     throw new NotJson('holds what JSON has no form for, such as a Map or a stream');
-  // Not by assignment, which takes a field `__proto__` for something else.
+  // Does not assign fields, because assignment treats a field `__proto__` in a special way.
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, read(field, depth + 1, reading)]));
 }
 
 const bytesTags = new Set(['[object ArrayBuffer]', '[object SharedArrayBuffer]']);
-// Whose fields are all there is to tell of them; an error's are what it was given.
+// Objects whose fields are all their content. For an error, these are its enumerable fields.
 const fieldTags = new Set(['[object Object]', '[object Error]']);
 
-// Not by `map`, which leaves the holes of a sparse array out, nor all at once: its length may be anything.
+// Does not use `map`, which skips the holes of a sparse array. Does not allocate the list at once, because its length
+// may be any number.
 function readList(items: readonly unknown[], depth: number, reading: Reading): readonly unknown[] {
   const list: unknown[] = [];
   for (let at = 0; at < items.length; at++) list.push(read(items[at], depth + 1, reading));
   return list;
 }
 
-/** Whether its enumerable fields are all that it has, and reading them again gives the same. */
+/** Returns whether the enumerable fields are all that the value has, and reading them again gives the same result. */
 function isPlainShape(value: object): boolean {
   if (isProxy(value)) return false;
   const isList = Array.isArray(value);

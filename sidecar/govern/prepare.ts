@@ -1,4 +1,5 @@
-// What a snapshot asks for as it begins to hold, of whoever governs: done with the swap, and not within the first call after it.
+// Prepares what a snapshot needs when it becomes current, in a sidecar or a control plane. This runs with the swap, and
+// not within the first call after it.
 import { keptKinds } from '../decide/kept-kinds.ts';
 import type { Counters } from '../limits/counters.ts';
 import { redactorFor } from '../redact/redactor-for.ts';
@@ -9,6 +10,6 @@ export const prepareWith =
   (counters: Pick<Counters, 'setWindow'>): Parameters<PolicyCell['onSwap']>[0] =>
   ({ settings: { windowSeconds, redaction } }) => {
     counters.setWindow(windowSeconds);
-    // Takes some ten milliseconds to make.
+    // Building the redactor takes some ten milliseconds.
     redactorFor(redaction, keptKinds(redaction, '').kinds);
   };

@@ -1,14 +1,15 @@
-// The step between deciding and answering: the entry is written first. Where it cannot be, the answer is what the
-// workspace chose for that: a denial, unless it said otherwise, and then the loss is counted.
+// Writes the entry between deciding and answering. If the entry cannot be written, the answer is what the workspace
+// chose for that: a denial by default, or else the result, and then the loss is counted.
 //
-// With durability `remote` there is a third case: the entry is on disk and on its way, and nobody knows in time whether
-// the control plane has it. The answer is as if there were none, but the entry will be in the log, so two things are
-// true that are not above: nothing is lost, hence it is counted apart; and where the entry says that a call or an output
-// may pass and the caller heard otherwise, a second entry with the same request id says that it was blocked. The same holds where
-// an answer must be given before the entry is recorded, and of an error that nobody expects, after which there may be an entry.
+// With durability `remote` there is a third case: the entry is on disk and on its way, and it is not known in time
+// whether the control plane has it. The answer is the same as without an entry, but the entry will be in the log.
+// Therefore two things differ from the case above. Nothing is lost, so it is counted separately. If the entry says that
+// a call or an output may pass and the caller received another answer, a second entry with the same request id says
+// that it was blocked. The same applies if an answer must be given before the entry is recorded, and after an
+// unexpected error, because there may be an entry.
 //
-// In all these cases a permitted call that is answered with a denial gives back what it has counted: no call that was denied has
-// an entry `allow` that stands, or was counted.
+// In all these cases a permitted call that is answered with a denial gives back what it has counted: a denied call has
+// no valid `allow` entry and is not counted.
 import type { Decision } from '../decide/decision.ts';
 import { refuse } from '../decide/refusal.ts';
 import { AuditUnavailable } from '../spool/unavailable.ts';
@@ -16,12 +17,15 @@ import type { Gone, Judged, JudgedCall, NotMade } from './govern.ts';
 import type { Governing } from './governing.ts';
 import type { Denial, Verdict } from './verdict.ts';
 
-/** Of both cases, where they are not told apart. */
+/** For both cases, where they are not distinguished. */
 export const unrecordable = refuse('audit_unavailable', 'the entry could not be recorded');
 const unwritable = refuse('audit_unavailable', 'the entry could not be written to the spool');
 const uncommitted = refuse('audit_unavailable', 'the control plane has not committed the entry in time');
 
-/** At once where the durability is `kernel` and the call was not to wait, else a promise: for callers in this process. */
+/**
+ * For callers in this process. Returns at once if the durability is `kernel` and the call need not wait, otherwise a
+ * promise.
+ */
 export function recorded<T>(sidecar: Governing, judged: Judged<T> | Promise<Judged<T>>): T | Promise<T> {
   if (judged instanceof Promise) return recordedLater(sidecar, judged);
   if (sidecar.durability !== 'kernel') return recordedInTurn(sidecar, judged);
@@ -36,8 +40,9 @@ export function recorded<T>(sidecar: Governing, judged: Judged<T> | Promise<Judg
 const recordedLater = async <T>(sidecar: Governing, judging: Promise<Judged<T>>): Promise<T> => recorded(sidecar, await judging);
 
 /**
- * Together with all entries of this turn of the event loop: for requests that arrive side by side. `until`, by `GovernDeps.clock.now`: whoever
- * asked is answered by then, as if nobody knew whether there is an entry. Absent: it waits.
+ * Writes the entry together with all entries of this turn of the event loop: for requests that arrive at the same time.
+ * `until` is a time by `GovernDeps.clock.now`: the caller is answered by then, as if it were unknown whether there is
+ * an entry. Absent: it waits.
  */
 export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> | Promise<Judged<T>>, until?: number): Promise<T> {
   const judged = judging instanceof Promise ? await judging : judging;
@@ -51,15 +56,16 @@ export async function recordedInTurn<T>(sidecar: Governing, judging: Judged<T> |
 }
 
 /**
- * The same for a caller that may go, and then makes no call: what is known of that by the end of the turn in which it could be answered
- * counts. Where it has gone, what the call had counted is given back, a second entry with the same request id says so, and the answer is a
- * denial that is not read.
+ * Does the same for a caller that may disconnect and then makes no call. A disconnect counts if it is known by the end
+ * of the turn in which the caller could be answered. If it has disconnected, what the call had counted is given back, a
+ * second entry with the same request id says so, and the answer is a denial that is not read.
  */
 export async function recordedForCaller(sidecar: Governing, judging: JudgedCall | Promise<JudgedCall>, gone: Gone): Promise<Verdict> {
   const judged = judging instanceof Promise ? await judging : judging;
   const verdict = await recordedInTurn(sidecar, judged);
   if (!verdict.allowed || judged.notMade === undefined) return verdict;
-  // A process that was held up decides before it has read all that has arrived: an end is read in the turn after its request.
+  // A delayed process decides before it has read all data that has arrived: a disconnect is read in the turn after its
+  // request.
   for (let turn = 0; turn < turnsUntilRead; turn += 1) await new Promise((next) => setImmediate(next));
   return gone.aborted ? takenBack(sidecar, judged.notMade(goneAfter)) : verdict;
 }
@@ -68,13 +74,13 @@ const turnsUntilRead = 2;
 
 const goneAfter = refuse('caller_gone', 'the caller had gone before it was answered, so the call was not made');
 
-/** Records that a permitted call is not made after all. */
+/** Records that a permitted call is not made. */
 export async function takenBack(sidecar: Governing, { denial, entry }: NotMade): Promise<Denial> {
   await sidecar.owed.write(sidecar, entry);
   return denial;
 }
 
-/** What waits longer goes on, and nobody hears of it. */
+/** An append that takes longer continues, and its result is ignored. */
 async function within<T>(ms: number, appending: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_, reject) => {
@@ -103,7 +109,7 @@ function unrecorded<T>(sidecar: Governing, judged: Judged<T>, error: unknown): T
   return answer;
 }
 
-/** There is an entry, or may be. Nobody waits for the second one: the caller is denied whatever becomes of it. */
+/** There is an entry, or there may be one. The second entry is not awaited: the caller is denied in either case. */
 function takeBack<T>(sidecar: Governing, judged: Judged<T>, why: Decision): void {
   judged.giveBack?.();
   const entry = judged.withdrawn?.(why);

@@ -1,14 +1,14 @@
-// One run as policy sees it, whichever door it came through: who calls, what it has used of its caps, and the numbers of what
-// was redacted in it.
+// Holds one run as policy sees it, for every door: who calls, what the run has used of its caps, and the numbers of
+// what was redacted in it.
 //
-// A run may live for hours, and sessions keep thousands of them, while each revision of a policy is an index of its own. So a run
-// holds nothing of an index. Who calls under the snapshot that is held now is looked up for each call, and is reachable from that
-// snapshot alone: with the snapshot it goes, whoever still holds the run. What outlives the snapshot is `decidedBy`: texts and numbers
-// that belong to the run's own entries. What comes after a decision goes by these:
-// - each call keeps the `decidedBy` that it was decided by, one object for all calls of the run under a revision: its entries name that
-//   caller and that revision, and whether there must be an entry is what that snapshot says;
-// - whether something is redacted stands in the decision itself, and what is looked for is what the workspace says at that time, so
-//   never less recent than the decision.
+// A run may live for hours, and sessions keep thousands of runs, while each revision of a policy has its own index.
+// Therefore a run holds no reference to an index. The caller under the current snapshot is looked up for each call and
+// is reachable only from that snapshot: it is freed with the snapshot, even if the run is still held. Only `decidedBy`
+// outlives the snapshot: texts and numbers that belong to the run's own entries. After a decision these rules apply:
+// - Each call keeps the `decidedBy` that it was decided by. All calls of the run under a revision share one object. The
+//   entries of the call name that caller and that revision, and that snapshot says whether there must be an entry.
+// - The decision itself says whether something is redacted. What is searched for is what the workspace says at that
+//   time, so it is never older than the decision.
 import { bindCaller } from '../decide/bind.ts';
 import type { Index } from '../decide/build-index.ts';
 import type { Claim } from '../decide/call.ts';
@@ -21,26 +21,26 @@ import { callerText, type RunFacts } from './audit-entry.ts';
 import type { GovernDeps, Governing } from './governing.ts';
 
 export interface GovernedRun {
-  /** What is held of policy, now. */
+  /** The policy that is held now. */
   readonly cell: Pick<GovernDeps['cell'], 'current'>;
   readonly facts: RunFacts;
   readonly claim: Claim;
   readonly usage: RunUsage;
-  /** Of what was redacted in it, shared with the runs it delegates to. */
+  /** The numbers of what was redacted in the run. They are shared with the runs that it delegates to. */
   readonly numbers: Numbers;
-  /** Of the snapshot last decided by, all that is kept of it. What was decided before has its own. */
+  /** All that is kept of the snapshot that made the last decision. Earlier decisions have their own. */
   decidedBy: DecidedBy;
-  /** What denies every call of it, whatever policy says. */
+  /** Denies every call of the run, whatever policy says. */
   readonly barred?: Decision;
 }
 
-/** Texts and numbers only: nothing here may lead to an index, a document or a profile. */
+/** Texts and numbers only: nothing here may reference an index, a document or a profile. */
 export interface DecidedBy {
-  /** What entries say of the caller and the snapshot, as text. */
+  /** What entries say about the caller and the snapshot, as text. */
   readonly callerText: string;
   readonly agent: string;
   readonly revision: number;
-  /** Calls and outcomes go on where their entries cannot be written. */
+  /** Calls and outcomes continue if their entries cannot be written. */
   readonly mayGoUnrecorded: boolean;
 }
 
@@ -49,10 +49,10 @@ interface Bound {
   readonly decidedBy: DecidedBy;
 }
 
-/** Weak in both ways: an entry ends with the snapshot, or with the run. */
+/** Weak in both directions: an entry is freed with the snapshot or with the run. */
 const boundUnder = new WeakMap<Index, WeakMap<GovernedRun, Bound>>();
 
-/** A run that has used nothing yet. Throws where no policy is held. */
+/** Opens a run that has used nothing yet. Throws if no policy is held. */
 export function openRun(
   { counters, govern }: Pick<Governing, 'counters' | 'govern'>,
   parts: { readonly claim: Claim; readonly facts: RunFacts; readonly numbers: Numbers },
@@ -62,7 +62,7 @@ export function openRun(
   return resumeRun(govern.cell, { ...parts, usage });
 }
 
-/** A run that goes on from what it has used. Throws where no policy is held. */
+/** Opens a run that continues with its earlier usage. Throws if no policy is held. */
 export function resumeRun(cell: GovernedRun['cell'], parts: Omit<GovernedRun, 'cell' | 'decidedBy'>): GovernedRun {
   const index = heldBy(cell);
   const bound = bind(index, parts);
@@ -71,13 +71,16 @@ export function resumeRun(cell: GovernedRun['cell'], parts: Omit<GovernedRun, 'c
   return run;
 }
 
-/** The snapshot to be used at once, and not to be kept. Doors let nobody in before there is one, and it never goes. */
+/**
+ * Returns the snapshot for immediate use; do not store it. Doors accept no call before there is a snapshot, and a
+ * snapshot is never removed without a replacement.
+ */
 export function heldBy({ current }: GovernedRun['cell']): Index {
   if (current === null) throw new Error('no policy is held yet');
   return current;
 }
 
-/** Who calls, under the snapshot that is held now. Not to be kept for longer than it takes to decide. */
+/** Returns the caller under the snapshot that is held now. Do not keep it longer than one decision takes. */
 export const callerOf = (run: GovernedRun): Caller => boundOf(run).caller;
 
 function boundOf(run: GovernedRun): Bound {
@@ -106,7 +109,7 @@ function remember(index: Index, run: GovernedRun, bound: Bound): void {
   runs.set(run, bound);
 }
 
-/** Brings the run to the snapshot held now: who calls, or the decision where that already denies. */
+/** Binds the run to the current snapshot. Returns the caller, or the decision if that already denies. */
 export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): { readonly caller: Caller } | { readonly barred: Decision } {
   if (cell.refused !== null) return { barred: refuse('key_revoked', `the control plane refuses this sidecar's key: ${cell.refused}`) };
   if (cell.current === null) return { barred: refuse('snapshot_missing', 'no policy has been received yet') };
@@ -117,7 +120,7 @@ export function rebind({ cell, clock }: GovernDeps, run: GovernedRun): { readonl
   return expiresAt !== null && clock.wall() >= expiresAt ? { barred: refuse('key_revoked', 'the key has expired') } : { caller };
 }
 
-/** What denies each call of the run, whatever its tool; null: nothing does. */
+/** Returns the decision that denies each call of the run, whatever its tool. Null: there is no such decision. */
 export function stopOf(deps: GovernDeps, run: GovernedRun): Decision | null {
   const bound = rebind(deps, run);
   return 'barred' in bound ? bound.barred : (bound.caller.halted ?? bound.caller.refused);
@@ -130,7 +133,7 @@ interface Handed {
   readonly scopes?: readonly string[];
 }
 
-/** The claim of an agent that the last one of `claim` hands a task to. */
+/** Returns the claim of an agent to which the last agent of `claim` delegates a task. */
 export function childOf(claim: Claim, { agent, tools, scopes }: Handed): Claim {
   const parent = claim.hops.at(-1);
   if (parent === undefined) throw new Error('a claim names an agent');

@@ -1,5 +1,5 @@
-// What becomes of an output that comes in pieces and is never held as a whole. Whoever passes it on looks at it by the
-// redactor given here, and says at its end what came of it; then the entry is as that of every outcome.
+// Handles an output that arrives in pieces and is never held as a whole. The code that forwards it checks it with the
+// redactor given here, and reports the result at its end. The entry is then like that of every outcome.
 import type { Finding } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import type { Redactor } from '../redact/index.ts';
@@ -11,9 +11,9 @@ import type { GovernedRun } from './run.ts';
 import type { DecidedCall } from './verdict.ts';
 
 export interface OutputLook {
-  /** Finds what must not be kept; null where policy keeps the output as it is. */
+  /** Finds what must not be stored. Null: policy stores the output unchanged. */
   readonly redactor: Redactor | null;
-  /** What goes on is what redaction leaves. */
+  /** What is forwarded is the redacted output. */
   readonly replaces: boolean;
 }
 
@@ -25,14 +25,14 @@ export const lookOf = (run: GovernedRun, { tool, decision }: DecidedCall): Outpu
 export interface StreamedOutcome {
   readonly isError: boolean;
   readonly durationMs: number;
-  /** SHA-256 in hex of the bytes as redaction leaves them; null where there are none to tell of. */
+  /** SHA-256 in hex of the bytes after redaction. Null: there are no bytes to report. */
   readonly digest: string | null;
   readonly findings: readonly Finding[];
-  /** Why what was left of it was withheld; null where all of it went on. */
+  /** Why the rest of the output was withheld. Null: all of it was forwarded. */
   readonly blocked: Decision | null;
 }
 
-/** The entry; whether what is still held of the output may go on. */
+/** Builds the entry. The result is whether the part of the output that is still held may be forwarded. */
 export function deliverStreamed(deps: GovernDeps, call: DecidedCall, outcome: StreamedOutcome): Judged<boolean> {
   const { isError, durationMs, digest, findings, blocked } = outcome;
   const changed = call.decision.transform === 'redact' && findings.length > 0;

@@ -1,10 +1,11 @@
-// What a door gets for a call. Only `judge` makes a `Permit`, and only a permit's input may be forwarded.
+// Defines what a door receives for a call. Only `judge` creates a `Permit`, and only the input of a permit may be
+// forwarded.
 import type { DenyKind, Finding, ReasonCode, TraceIds } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 import type { DecidedBy } from './run.ts';
 
 interface Judgement {
-  /** Unique to the call; joins its entries. */
+  /** Unique to the call. It links the entries of the call. */
   readonly requestId: string;
   readonly tool: string;
   readonly decision: Decision;
@@ -13,20 +14,20 @@ interface Judgement {
 
 export interface Permit extends Judgement {
   readonly allowed: true;
-  /** What the tool is to be called with: the input, redacted where policy says so. */
+  /** What the tool must be called with: the input, redacted if policy says so. */
   readonly input: unknown;
   readonly decidedAt: number;
-  /** Of its entries, whatever is decided by later. */
+  /** What its entries use, even if later decisions use another snapshot. */
   readonly decidedBy: DecidedBy;
   readonly inputDigest: string;
-  /** What its entries say of a trace; null: nothing. */
+  /** What its entries say about a trace. Null: nothing. */
   readonly trace: TraceIds | null;
 }
 
-/** What the outcome of a call is told by: a permit's, or that of a call which nobody asked about. */
+/** What reports the outcome of a call: the data of a permit, or of a call that was not decided here. */
 export type DecidedCall = Pick<Permit, 'tool' | 'requestId' | 'decision' | 'decidedBy' | 'inputDigest' | 'trace'>;
 
-/** What is remembered of a permitted call until its outcome is told: not its input, which may be large. */
+/** What is kept of a permitted call until its outcome is reported. The input is not kept, because it may be large. */
 export type AwaitedCall = DecidedCall & Pick<Permit, 'decidedAt'>;
 
 export const awaitedCall = ({ tool, requestId, decision, decidedBy, inputDigest, trace, decidedAt }: Permit): AwaitedCall => ({
@@ -43,7 +44,7 @@ export interface Denial extends Judgement {
   readonly allowed: false;
   readonly code: ReasonCode;
   readonly reason: string;
-  /** `retry`: the same call may pass later; `terminal`: not until somebody changes something. */
+  /** `retry`: the same call may pass later. `terminal`: it cannot pass until something is changed. */
   readonly kind: DenyKind;
   readonly retryAfterMs: number | null;
 }
@@ -55,7 +56,7 @@ export function denialOf(tool: string, requestId: string, decision: Decision, fi
   return { allowed: false, requestId, tool, decision, findings, code, reason, kind: kind ?? 'terminal', retryAfterMs };
 }
 
-/** What a model can be told about a denial, so that it goes on in another way. */
+/** Returns the text about a denial for a model, so that the model continues in another way. */
 export function denialText(denial: Denial): string {
   const { tool, code, reason } = denial;
   const name = JSON.stringify(tool);
@@ -68,7 +69,7 @@ function adviceOn({ kind, retryAfterMs }: Denial): string {
   return retryAfterMs === null ? 'It may be allowed later.' : `It may be allowed again in ${Math.ceil(retryAfterMs / 1000)} s.`;
 }
 
-/** Thrown by a guarded tool instead of calling it. Its message is for the model. */
+/** A guarded tool throws this instead of running. Its message is for the model. */
 export class ToolDenied extends Error {
   override readonly name = 'ToolDenied';
   readonly denial: Denial;

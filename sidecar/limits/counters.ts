@@ -1,10 +1,10 @@
-// Windows that one process counts by itself, by the one the calls are made for and the limit's id: for shadows, and for
-// whoever decides past or imagined calls. `leased-counters.ts` has the same interface: what `allowanceOf` answers is all that
-// deciding and recording ever see.
+// Counts calls in windows that one process keeps alone. A window is identified by the subject that the calls are made
+// for and the limit's id. Used for shadows, and for deciding past or simulated calls. `leased-counters.ts` has the same
+// interface: deciding and recording only see what `allowanceOf` returns.
 //
-// States: a subject's windows are made when its first limit is looked up and forgotten by `sweep` when nothing in them is
-// charged. A changed snapshot makes new `Limit` objects with the same ids, so counts outlive it. `generation` is
-// replaced whenever windows are forgotten or remade; what was found under another one is looked up again.
+// States: a subject's windows are created when its first limit is looked up. `sweep` removes them when nothing in them
+// is charged. A changed snapshot creates new `Limit` objects with the same ids, so counts survive it. `generation` is
+// replaced whenever windows are removed or rebuilt. A cached lookup of another generation is done again.
 import type { ChargedWindow, Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
 import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
 import type { Retry } from './waiting.ts';
@@ -12,21 +12,21 @@ import { stepOf, Window } from './window.ts';
 
 /** What one subject has used of its limits. */
 export interface Allowance {
-  /** The most specific limit without room. */
+  /** Returns the most specific limit that has no calls left. */
   firstFull(set: LimitSet, now: number): Full | null;
   charge(set: LimitSet, now: number): void;
-  /** Of the call that was charged last, at `chargedAt`. */
+  /** For the call that was charged last, at `chargedAt`. */
   undoOf(set: LimitSet, chargedAt: number): Undo;
 }
 
 export interface Counters {
-  /** `fold`: the enforced and the shadow fold count apart. */
+  /** `fold`: the enforced and the shadow fold use separate counters. */
   allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): Allowance;
-  /** For a run that others may serve as well; null: it is counted here alone. */
+  /** For a run that other processes may serve too. Null: only this process counts the run. */
   sharedCalls(run: SharedRun): SharedRunCalls | null;
-  /** Tries a call again as soon as it may pass, and a last time once it has waited long enough, or at `until`. */
+  /** Tries a call again as soon as it may pass. The last try is when the call has waited long enough, or at `until`. */
   wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
-  /** Windows of another length; what was counted is kept as long as it would have been. */
+  /** Changes the length of the windows. Existing counts are kept as long as they would have been. */
   setWindow(seconds: number): void;
   sweep(now: number): void;
   /** How many counters hold something. */
@@ -37,13 +37,13 @@ interface LocalCounters extends Counters {
   allowanceOf(originSub: string, fold: 'enforced' | 'shadow'): LocalAllowance;
 }
 
-/** Of one subject, by limit. */
+/** The windows of one subject, by limit. */
 type Windows = Map<string, Window>;
 
 const noLeases: readonly LeasedCounter[] = [];
 
 interface Current {
-  /** An object, not a number: two sets of counters never take each other's findings for their own. */
+  /** An object instead of a number, so that two sets of counters never use each other's cached lookups. */
   generation: object;
 }
 
@@ -78,7 +78,8 @@ class LocalAllowance implements Allowance {
     for (const window of this.#windowsOf(set)) window.add(step);
   }
 
-  // Windows are looked up again: policy may have made others of them, which hold what these held.
+  // The windows are looked up again, because a policy change may have replaced them. The new windows hold the same
+  // counts.
   undoOf(set: LimitSet, chargedAt: number): Undo {
     const step = stepOf(chargedAt);
     return () => {
@@ -86,7 +87,7 @@ class LocalAllowance implements Allowance {
     };
   }
 
-  /** What is charged to each limit of the set, in its order. */
+  /** Returns the calls charged to each limit of the set, in the order of the set. */
   usedOf(set: LimitSet, now: number): readonly number[] {
     return this.#windowsOf(set).map((window) => window.used(stepOf(now)));
   }
@@ -113,7 +114,7 @@ export function createCounters(windowSeconds: number): LocalCounters {
   return {
     allowanceOf: (originSub, fold) => new LocalAllowance(current, (set) => find(originSub, fold, set)),
     sharedCalls: () => null,
-    // Nothing that is counted here can come from elsewhere.
+    // Counts of this process cannot be increased by other processes, so the call is decided at once.
     wait: (_awaits, now, _until, retry) => void retry(true, now),
     setWindow: (length) => {
       if (length === seconds) return;

@@ -1,13 +1,13 @@
-// The grants of one lease that no call takes of any more, until the ledger has heard what was used of them.
+// Keeps the grants of one lease that calls no longer use, until the ledger knows what was used of them.
 //
-// States: to be told → told in an ask → forgotten, once that ask was answered, or the ledger must have ended it by itself.
-// What is told twice, or late, changes nothing there.
+// States: to be reported → reported in an ask → removed, after that ask was answered, or when the ledger must have
+// ended the grant without a report. A report that arrives twice or late changes nothing in the ledger.
 import { bounds, type SettledGrant } from '@tollgate/proto/contract';
 import type { Grant } from './grant.ts';
 
-/** After so long without an answer, an ask is asked anew. */
+/** After this time without an answer, an ask is sent again. */
 export const answerMs = 500;
-/** The ledger hears of what was used before it has ended the grant by itself, and with that charged all of it. */
+/** The usage is reported this long before the ledger would end the grant and charge all of it. */
 export const returnMs = bounds.leaseMs * 0.2;
 
 interface Ended {
@@ -22,7 +22,7 @@ export class EndedGrants {
     return this.#ended.length;
   }
 
-  /** The ledger has not been told of it. */
+  /** Returns whether the grant was not yet reported to the ledger. */
   isUntold(grant: Grant): boolean {
     return this.#ended.some((ended) => ended.grant === grant && ended.told === null);
   }
@@ -31,7 +31,10 @@ export class EndedGrants {
     this.#ended = [...this.#ended, ...grants.map((grant) => ({ grant, told: null }))];
   }
 
-  /** Whether one must be told now: what comes back to others at once, the rest in time, or where `urgent` at once too. */
+  /**
+   * Returns whether a grant must be reported now. Grants with calls left are due at once, because others can use these
+   * calls. The rest is reported in time, or at once if `urgent`.
+   */
   areDue(now: number, urgent: boolean): boolean {
     return this.#ended.some(({ grant, told }) => {
       if (told !== null) return now - told.at >= answerMs;
@@ -39,7 +42,7 @@ export class EndedGrants {
     });
   }
 
-  /** All of them, as many as one ask may settle. */
+  /** Reports all of them, at most as many as one ask may settle. */
   tell(number: number, now: number): readonly SettledGrant[] {
     const telling = this.#ended.slice(0, bounds.leaseSettled);
     for (const ended of telling) ended.told = { at: now, number };
@@ -50,13 +53,13 @@ export class EndedGrants {
     this.#ended = this.#ended.filter(({ told }) => told?.number !== number);
   }
 
-  /** Nothing that was told will be answered. */
+  /** No report that was sent will be answered. */
   lost(): void {
     for (const ended of this.#ended) ended.told = null;
   }
 
   forget(now: number): void {
-    // Twice over, whatever its clock says, the ledger has ended these.
+    // After twice the lease time the ledger has ended these grants, whatever its clock shows.
     if (this.#ended.length > 0) this.#ended = this.#ended.filter(({ grant }) => now < grant.until + 2 * bounds.leaseMs);
   }
 

@@ -1,23 +1,24 @@
-// One grant of the ledger, as its holder keeps it: how many calls are left of it, until when, and when the others were made.
+// Keeps one grant of the ledger on the holder's side: how many calls are left, until when it is valid, and when the
+// used calls were made.
 import { bounds, type QuotaGrant, type SettledGrant } from '@tollgate/proto/contract';
 
-/** When calls were made is kept this exactly. */
+/** The precision with which the times of calls are kept. */
 export const bucketMs = 50;
-/** The ledger's clock and ours go on at nearly one pace. */
+/** Margin for the difference in speed between the ledger's clock and ours. */
 const paceMs = 20;
 
 export class Grant {
   readonly id: number;
   readonly tokens: number;
-  /** The limit that it was granted under. */
+  /** The limit under which it was granted. */
   readonly max: number;
-  /** When it may not be used any more; infinite: never. */
+  /** The time after which it must not be used. Infinite: it does not expire. */
   readonly until: number;
   left: number;
-  /** No call is said to be older than it is. */
+  /** The recorded time of a use is never earlier than the call. */
   readonly #uses: { readonly from: number; at: number; count: number }[] = [];
 
-  /** `sentAt`: when the ask was sent that it answers. */
+  /** `sentAt`: when the ask that this grant answers was sent. */
   constructor({ id, tokens, max, ttlMs }: Pick<QuotaGrant, 'id' | 'tokens' | 'max' | 'ttlMs'>, sentAt: number) {
     this.id = id;
     this.tokens = tokens;
@@ -26,11 +27,11 @@ export class Grant {
     this.until = ttlMs === null ? Number.POSITIVE_INFINITY : sentAt + Math.max(0, Math.min(ttlMs, bounds.leaseMs) - paceMs);
   }
 
-  /** So many calls were made, the last of them at this time or before. */
+  /** Records `count` calls. The last of them was made at `at` or before. */
   use(count: number, at: number): void {
     this.left -= count;
     const last = this.#uses.at(-1);
-    // Nobody asks when calls of a run were made.
+    // The times of calls of a run are not needed, so all its calls share one entry.
     if (last === undefined || (this.until !== Number.POSITIVE_INFINITY && at - last.from > bucketMs))
       this.#uses.push({ from: at, at, count });
     else {
@@ -39,7 +40,7 @@ export class Grant {
     }
   }
 
-  /** Takes back one call that was made at this time. False: none is noted that could be it. */
+  /** Takes back one call that was made at this time. Returns false if no recorded call matches. */
   unuse(at: number): boolean {
     const index = this.#uses.findIndex((use) => use.at >= at);
     const use = this.#uses[index];
@@ -50,14 +51,17 @@ export class Grant {
     return true;
   }
 
-  /** Counts calls that were made before it came. What is more than there is left is told all the same. */
+  /**
+   * Counts calls that were made before the grant arrived. If there are more than the grant has left, all of them are
+   * still reported.
+   */
   owe(count: number, now: number): void {
     if (count === 0) return;
     this.use(count, now);
     this.left = Math.max(0, this.left);
   }
 
-  /** What a message that is written at `now` says of it. */
+  /** Returns what a message that is written at `now` reports about the grant. */
   settled(now: number): SettledGrant {
     return { grantId: this.id, used: this.#uses.map(({ at, count }) => ({ ageMs: Math.max(0, Math.floor(now - at)), count })) };
   }

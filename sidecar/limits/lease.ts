@@ -1,14 +1,17 @@
-// What this process holds of one counter that others use as well: a pure state machine, told the time. `leases.ts` keeps
-// all of them; test/sidecar/limits/exactness.test.ts runs it against the ledger.
+// Holds the share of this process in one counter that other processes use too. It is a pure state machine that receives
+// the time as an argument. `leases.ts` keeps all leases. test/sidecar/limits/exactness.test.ts runs it against the
+// ledger.
 //
-// States of a grant: live (calls take of it; the one that ends first is used first) → ended (by time, used up, recalled,
-// or void because its limit was lowered), which `ended-grants.ts` tells the ledger.
+// States of a grant: live (calls use it; the grant that expires first is used first) → ended (expired, used up,
+// recalled, or void because its limit was lowered). `ended-grants.ts` reports ended grants to the ledger.
 //
-// States of asking: idle → asked (one ask for calls at a time; unanswered for `answerMs` it is asked anew) → answered:
-// granted; `full` until a time, in which nobody is asked; or `later`. An ask that only settles waits for nothing.
+// States of asking: idle → asked (one ask for calls at a time; after `answerMs` without an answer it is sent again) →
+// answered: granted; `full` until a time, and no ask is sent before it; or `later`. An ask that only settles does not
+// wait for anything.
 //
-// In use means: a call was made, or wanted, within `useMs`. Then a grant is asked for before the one that is held is used
-// up or ends, so that calls find it there. What is not in use is settled and holds nothing.
+// "In use" means: a call was made or wanted within `useMs`. While a lease is in use, the next grant is requested before
+// the current one is used up or expires, so that calls find it ready. A lease that is not in use is settled and holds
+// nothing.
 import { bounds, type QuotaAsk, type QuotaCounter, type QuotaGrant, type QuotaResult, type RevisionName } from '@tollgate/proto/contract';
 import type { LeasedCounter, Undo } from '../decide/decision.ts';
 import { answerMs, EndedGrants, returnMs } from './ended-grants.ts';
@@ -16,16 +19,19 @@ import { bucketMs, Grant } from './grant.ts';
 import { SentAsks } from './sent-asks.ts';
 
 const useMs = 60_000;
-/** A grant is followed by the next once it has no longer to go. */
+/** The next grant is requested when the current one has at most this time left. */
 const renewMs = bounds.leaseMs * 0.6;
-/** Who was asked for theirs does not ask for it back at once; what others hold is not asked for more often than a renewal would be. */
+/**
+ * A holder whose grants were recalled waits this long before it asks for them again. What others hold is not requested
+ * more often than a renewal would be.
+ */
 const calmMs = { recalled: 100, later: 800 };
-/** Who was granted under a higher limit than it knows asks so much later again. */
+/** A holder that received a grant under a higher limit than it knows asks again after this time. */
 const otherLimitMs = 100;
 
 const never = Number.NEGATIVE_INFINITY;
 
-/** Calls of all leases together, since the process began. */
+/** Calls of all leases together, since the process started. */
 export interface LeaseTally {
   granted: number;
   used: number;
@@ -40,15 +46,18 @@ interface LeaseParts {
 
 export class Lease implements LeasedCounter {
   readonly counter: QuotaCounter;
-  /** Others hold some of it, or have used some. */
+  /** Other processes hold some of it, or have used some. */
   shared = false;
-  /** When a run began, by the ledger; infinite: it has not said. */
+  /** When a run began, according to the ledger. Infinite: the ledger has not reported it. */
   beganAt = Number.POSITIVE_INFINITY;
-  /** Somebody looks after it. */
+  /** `Leases` manages it at present. */
   isActive = false;
-  /** When it is looked at again, though it is not stirred before; null: no time is set. */
+  /** When it is checked again if it is not stirred earlier. Null: no time is set. */
   quietUntil: number | null = null;
-  /** The grant that calls take of, how many are left of it, and when to look again. Of what a call reads and writes there is no more. */
+  /**
+   * The grant that calls use, how many calls are left of it, and when to check again. A call reads and writes only
+   * these three.
+   */
   #current: Grant | null = null;
   #left = 0;
   #lookAt = never;
@@ -60,21 +69,24 @@ export class Lease implements LeasedCounter {
   #laterUntil = never;
   #calmUntil = never;
   #touchedAt = never;
-  /** Calls were made since it was looked after. */
+  /** Calls were made since the last ask was considered. */
   #wasUsed = false;
-  /** Calls that were made while nobody could be asked. */
+  /** Calls that were made while the ledger could not be reached. */
   #owed = 0;
 
-  /** Of a run: calls that were made here, all in all. */
+  /** For a run: the total number of calls that were made here. */
   #made = 0;
-  /** The ledger may have been set back: it must hear of at least so many. */
+  /** The ledger may have been reset. It must be informed of at least this many calls. */
   #offers: number | null = null;
   #offeredIn = 0;
 
   readonly #tally: LeaseTally;
   readonly #onStirred: (lease: Lease) => void;
 
-  /** `after`: its asks have higher numbers. `waitMs`: how long calls wait for it. `onStirred`: what `hasNothingToAskUntil` said holds no longer. */
+  /**
+   * `after`: all its asks have higher numbers. `waitMs`: how long calls wait for it. `onStirred`: called when the
+   * result of `hasNothingToAskUntil` is no longer valid.
+   */
   constructor(
     counter: QuotaCounter,
     { after = 0, tally = { granted: 0, used: 0 }, waitMs = 0, onStirred = () => undefined }: LeaseParts = {},
@@ -95,7 +107,7 @@ export class Lease implements LeasedCounter {
     this.#made += 1;
   }
 
-  /** A call was made that nobody could be asked for. */
+  /** Records a call that was made while the ledger could not be reached. */
   owe(now: number): void {
     this.touch(now);
     this.#owed += 1;
@@ -109,7 +121,7 @@ export class Lease implements LeasedCounter {
     };
   }
 
-  /** Of the call that was owed last. What the ledger has been told of since stays. */
+  /** For the call that was owed last. If it was already reported to the ledger, it stays counted. */
   undoOwed(): Undo {
     return (now) => {
       if (this.#owed === 0) return;
@@ -119,7 +131,10 @@ export class Lease implements LeasedCounter {
     };
   }
 
-  /** Once the ledger has been told that a call was made, it stays charged until it leaves the window: never is more made than it knows. */
+  /**
+   * A call that was reported to the ledger stays charged until it leaves the window. Thus the number of calls made is
+   * never higher than the ledger knows.
+   */
   #putBack(grant: Grant, takenAt: number, now: number): void {
     this.#note(now);
     if ((!this.#grants.includes(grant) && !this.#ended.isUntold(grant)) || !grant.unuse(takenAt)) return;
@@ -130,36 +145,36 @@ export class Lease implements LeasedCounter {
     this.#onStirred(this);
   }
 
-  /** A call was wanted. */
+  /** Records that a call was wanted. */
   touch(now: number): void {
     this.#touchedAt = now;
     this.#onStirred(this);
   }
 
-  /** Calls that can be made until something else happens. */
+  /** Returns the number of calls that can be made until something else happens. */
   tokens(now: number): number {
     this.#note(now);
     return this.#grants.reduce((sum, { left, until }) => (now < until ? sum + left : sum), 0);
   }
 
-  /** All calls have been made, until the ledger knows better. */
+  /** Returns whether all calls have been made, until the ledger reports otherwise. */
   isFull(now: number): boolean {
     return this.#fullUntil > now;
   }
 
-  /** Ms until there is room; null: never. Of one that is full. */
+  /** Returns the ms until calls are available. Null: never. Only for a full lease. */
   roomAfter(now: number): number | null {
     return this.#fullUntil === Number.POSITIVE_INFINITY ? null : this.#fullUntil - now;
   }
 
-  /** It holds nothing, owes nothing, and nobody uses it. */
+  /** Returns whether the lease holds nothing, owes nothing, and is not in use. */
   isIdle(now: number): boolean {
     return this.#grants.length === 0 && this.#ended.size === 0 && this.#owed === 0 && !this.#isPromised && !this.#isInUse(now);
   }
 
   /**
-   * Until then there is nothing to ask, and it is not idle, unless it is stirred before; null: it is to be looked at again soon, as what
-   * calls take of a limit tells nobody.
+   * Returns the time until which there is nothing to ask and the lease is not idle, unless it is stirred earlier. Null:
+   * it must be checked again soon, because calls that use a limit's grant send no notification.
    */
   hasNothingToAskUntil(now: number): number | null {
     const isUntold = this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#asks.hasUnanswered;
@@ -170,12 +185,15 @@ export class Lease implements LeasedCounter {
     return mutedUntil > now ? Math.min(mutedUntil, unusedAt) : null;
   }
 
-  /** A grant may come that does not end by itself. */
+  /** A grant may still arrive that does not expire. */
   get #isPromised(): boolean {
     return this.#asks.hasLost || (this.counter.kind === 'run' && this.#asks.hasUnanswered);
   }
 
-  /** The limit that calls are decided by from now on. What was granted under a higher one is void: no window holds more calls than the highest of their limits. */
+  /**
+   * Sets the limit by which calls are decided from now on. Grants under a higher limit become void: no window holds
+   * more calls than the highest of their limits.
+   */
   limitTo(max: number): void {
     if (max === this.#max) return;
     this.#max = max;
@@ -183,14 +201,14 @@ export class Lease implements LeasedCounter {
     this.policyChanged();
   }
 
-  /** Policy changed, and with it perhaps the limit. */
+  /** Policy changed, and the limit may have changed with it. */
   policyChanged(): void {
     this.#fullUntil = never;
     this.#laterUntil = never;
     this.#onStirred(this);
   }
 
-  /** Another database: nothing that was granted holds. */
+  /** The ledger uses another database: no grant is valid any more. */
   void(): void {
     this.#grants = [];
     this.#choose(never);
@@ -200,12 +218,12 @@ export class Lease implements LeasedCounter {
     if (this.counter.kind === 'run' && this.#made > 0) this.#offers = this.#made;
   }
 
-  /** Nobody looks after it any more, and the ledger knows all of it: it is as one that is new. */
+  /** The lease is no longer managed, and the ledger knows all of it. It is now like a new lease. */
   forgotten(): void {
     this.shared = false;
   }
 
-  /** Nothing that was asked will be answered. */
+  /** None of the sent asks will be answered. */
   lost(): void {
     this.#asks.lost(this.counter.kind === 'run');
     this.#ended.lost();
@@ -220,13 +238,13 @@ export class Lease implements LeasedCounter {
     this.#onStirred(this);
   }
 
-  /** Gives back all there is, for good: who still hears an answer has gone. */
+  /** Gives back everything for good. Nothing here will receive an answer any more. */
   release(): void {
     this.giveUp();
     this.#asks.abandon();
   }
 
-  /** Nobody will use it for now: gives back what is held, and what is still to be granted. */
+  /** The lease will not be used for now: gives back what is held, and what is still to be granted. */
   giveUp(): void {
     this.#end(this.#grants);
     this.#touchedAt = never;
@@ -234,7 +252,7 @@ export class Lease implements LeasedCounter {
     this.#onStirred(this);
   }
 
-  /** What is to be asked now, if anything. `waiting`: calls that wait for it. */
+  /** Returns the ask to send now, or null. `waiting`: the number of calls that wait for it. */
   ask(now: number, waiting: number, revision: RevisionName): QuotaAsk | null {
     this.#note(now);
     if (this.#wasUsed) this.#touchedAt = now;
@@ -272,12 +290,12 @@ export class Lease implements LeasedCounter {
     if (result.kind === 'grant') return this.#granted(result, sent.at, now);
     if (result.kind === 'full') {
       this.shared ||= result.shared;
-      // A run that is used up can be charged no more.
+      // A run that is used up cannot be charged more.
       if (result.roomAfterMs === null) this.#owed = 0;
       if (isAwaited && sent.max === this.#max)
         this.#fullUntil = result.roomAfterMs === null ? Number.POSITIVE_INFINITY : now + result.roomAfterMs;
     } else if (isAwaited && result.kind !== 'taken') {
-      // Where there is no such limit, policy is newer there, or about to be; an agent that is gone has no cap.
+      // If the ledger knows no such limit, its policy is newer, or will be soon. An agent that was removed has no cap.
       if (result.kind === 'none') this.#owed = 0;
       this.#laterUntil = now + (result.kind === 'later' ? result.askAfterMs : answerMs);
       this.#calmUntil = Math.max(this.#calmUntil, now + calmMs.later);
@@ -302,7 +320,10 @@ export class Lease implements LeasedCounter {
     this.#look(now);
   }
 
-  /** Tells the grant what was taken of it. The calls since the last look were made before the next was due. */
+  /**
+   * Records in the grant what calls took from it. The calls since the last check were made before the next check was
+   * due.
+   */
   #note(now: number): void {
     const grant = this.#current;
     if (grant === null || grant.left === this.#left) return;
@@ -311,7 +332,7 @@ export class Lease implements LeasedCounter {
     this.#wasUsed = true;
   }
 
-  /** Leaves behind what has no calls left, or no time. */
+  /** Ends the grants that have no calls or no time left. */
   #look(now: number): boolean {
     this.#note(now);
     this.#end(this.#grants.filter(({ left, until }) => left === 0 || until <= now));
@@ -329,7 +350,7 @@ export class Lease implements LeasedCounter {
   #end(over: readonly Grant[]): void {
     if (over.length === 0) return;
     this.#note(this.#lookAt);
-    // What comes back is room.
+    // The calls that are given back are available again.
     if (over.some(({ left }) => left > 0)) this.#fullUntil = never;
     this.#ended.add(over);
     this.#onStirred(this);
@@ -344,7 +365,7 @@ export class Lease implements LeasedCounter {
     this.#asks.forget(now, this.counter.kind === 'limit');
   }
 
-  /** There is nothing to ask, as for most leases at most times. */
+  /** Returns whether there is nothing to ask. This is so for most leases at most times. */
   #isCalm(now: number): boolean {
     if (this.#ended.size > 0 || this.#owed > 0 || this.#asks.hasLost || this.#grants.length === 0 || !this.#isInUse(now)) return false;
     for (const { left, until } of this.#grants) if (left === 0 || until - now < returnMs) return false;
@@ -369,7 +390,7 @@ export class Lease implements LeasedCounter {
     if (this.isFull(now)) return false;
     if (this.#owed > 0 || waiting > this.tokens(now)) return true;
     if (!this.#isInUse(now) || now < this.#calmUntil) return false;
-    // Two asks in one, where the next would follow soon.
+    // Combines two asks into one if the next ask would follow soon.
     return this.#isRunningOut(returns ? now + returnMs : now);
   }
 

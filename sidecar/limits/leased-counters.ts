@@ -1,5 +1,5 @@
-// Limits that are exact over all processes: the enforced fold takes of leases, the shadow fold counts by itself. The same
-// interface as `counters.ts` has, so that deciding and recording know nothing of it.
+// Makes limits exact over all processes: the enforced fold uses leases, and the shadow fold counts in this process
+// alone. It has the same interface as `counters.ts`, so deciding and recording do not depend on leases.
 import { bounds } from '@tollgate/proto/contract';
 import type { Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
 import { type Allowance, type Counters, createCounters } from './counters.ts';
@@ -59,7 +59,7 @@ class LeasedAllowance implements Allowance {
     return leases;
   }
 
-  /** Where one is full no wait helps, whatever the others are. */
+  /** If one limit is full, no wait helps, whatever the others are. */
   #full({ limits }: LimitSet, now: number): Full {
     const dry: Lease[] = [];
     let driest: Full | null = null;

@@ -1,10 +1,10 @@
-// All leases of one process, and the calls that wait for them. Pure: whoever keeps it (`sync/lease-keeper.ts`) tells it
-// the time, what was answered, and whether anybody can be asked.
+// Keeps all leases of one process, and the calls that wait for them. Pure: its owner (`sync/lease-keeper.ts`) passes
+// the time, the answers, and whether the ledger can be reached.
 //
-// States of a lease: active (holds or wants something; looked after by `asks`) or idle. An active one is due, or quiet until it is
-// stirred or its time comes: of thousands of runs that go on, only those are looked at where there may be something to ask. A rate
-// limit's is found by subject and id, and forgotten by `sweep` once idle; `generation` is replaced then. A run's belongs to whoever
-// counts the run.
+// States of a lease: active (it holds or wants something; `asks` handles it) or idle. An active lease is due, or quiet
+// until it is stirred or its time is reached. Therefore, of thousands of open runs only those that may have something
+// to ask are checked. The lease of a rate limit is found by subject and id, and `sweep` removes it when it is idle;
+// `generation` is replaced then. The lease of a run belongs to the object that counts the run.
 import {
   bounds,
   FairRoom,
@@ -20,22 +20,31 @@ import { Schedule } from './schedule.ts';
 import type { SharedRun } from './shared-calls.ts';
 import { type Retry, Waiting } from './waiting.ts';
 
-/** Who has not answered within so much of what a call waits is not asked for the calls that come meanwhile. */
+/**
+ * If the ledger has not answered within this share of the wait time, it is not asked for the calls that arrive in the
+ * meantime.
+ */
 const lateShare = 0.8;
-/** A run that is forgotten and comes again is another lease, which must not repeat the first one's asks. */
+/**
+ * A run that is forgotten and returns gets a new lease. The new lease must not repeat the numbers of the first one's
+ * asks.
+ */
 const numbersOfRun = 2 ** 24;
-/** Leases of runs that hold or want something, of all keys together; and what one takes, an estimate, without its names. */
+/**
+ * The memory budget for leases of runs that hold or want something, for all keys together, and an estimate for one
+ * lease without its names.
+ */
 const runsBytes = 32 * 1024 ** 2;
 const runBytes = 1_500;
-/** Quiet leases are looked at again so exactly. */
+/** The precision with which quiet leases are checked again. */
 const quietStepMs = 50;
 
 export interface LeaseListener {
-  /** Something is to be asked at once. */
+  /** Something must be asked at once. */
   onUrgent(): void;
-  /** There is something to look after now. */
+  /** There is now an active lease. */
   onActive(): void;
-  /** A call was decided that had waited. */
+  /** A call that had waited was decided. */
   onWaited(ms: number): void;
 }
 
@@ -43,13 +52,13 @@ export class Leases {
   generation = {};
   /** Replaced whenever policy changes. */
   policy = {};
-  /** Calls denied because a lease was dry. */
+  /** Calls denied because a lease had no calls left here. */
   dryDenials = 0;
   readonly tally: LeaseTally = { granted: 0, used: 0 };
   readonly #limits = new Map<string, Map<string, Lease>>();
   readonly #active = new Map<string, Lease>();
   readonly #room: FairRoom<string>;
-  /** Of the active ones, those to look at in the next `asks`. */
+  /** The active leases to check in the next `asks`. */
   readonly #due = new Set<Lease>();
   readonly #quiet = new Schedule<Lease>(quietStepMs);
   readonly #waiting: Waiting;
@@ -57,16 +66,16 @@ export class Leases {
   readonly #waitMs: number;
   #revision: RevisionName | null = null;
   #isOpen = false;
-  /** The first stream is being opened: it is worth waiting for. */
+  /** The first stream is being opened: waiting for it is worthwhile. */
   #isNew = true;
   #unansweredSince: number | null = null;
-  /** The last look found that nothing was answered for too long. */
+  /** The last check found that no answer had arrived for too long. */
   #isLate = false;
-  /** A stream was lost, and nothing was answered since. */
+  /** A stream was lost, and no answer has arrived since. */
   #isReopened = false;
   #runs = 0;
 
-  /** `waitMs`: how long a call waits for what others hold. `roomBytes`: for runs. */
+  /** `waitMs`: how long a call waits for calls that other processes hold. `roomBytes`: the memory budget for runs. */
   constructor(listener: LeaseListener, waitMs: number = bounds.leaseWaitMs, roomBytes = runsBytes) {
     this.#listener = listener;
     this.#waitMs = waitMs;
@@ -77,7 +86,7 @@ export class Leases {
     });
   }
 
-  /** How many hold or want something. */
+  /** How many leases hold or want something. */
   get size(): number {
     return this.#active.size;
   }
@@ -90,7 +99,7 @@ export class Leases {
     return this.#isOpen;
   }
 
-  /** When calls that wait must be decided; null: none waits. */
+  /** When waiting calls must be decided. Null: no call waits. */
   get endsAt(): number | null {
     return this.#waiting.endsAt;
   }
@@ -116,13 +125,16 @@ export class Leases {
     return new Lease(counter, { after, tally: this.tally, waitMs: this.#waitMs, onStirred });
   }
 
-  /** `touch` would answer true. */
+  /** Returns whether `touch` would return true. */
   canTouch({ isActive, counter }: Lease): boolean {
     const owner = ownerOf(counter);
     return isActive || owner === null || this.#room.has(owner, bytesOf(counter));
   }
 
-  /** A call wants of it. False: there is no room for one more, and it is not looked after. */
+  /**
+   * A call wants to use the lease. Returns false if the memory budget has no space for one more; the lease is then not
+   * managed.
+   */
   touch(lease: Lease, now: number): boolean {
     lease.touch(now);
     if (lease.isActive) return true;
@@ -135,14 +147,14 @@ export class Leases {
     return true;
   }
 
-  /** Nobody can be asked: there is no stream, or one that did not answer. */
+  /** The ledger cannot be reached: there is no stream, or the stream did not answer. */
   get isAway(): boolean {
     return (!this.#isOpen && !this.#isNew) || this.#isLate;
   }
 
   /**
-   * There is no control plane, as far as anybody can tell: no stream, or one that was opened anew and has not answered yet.
-   * A slow one is there all the same, and others may be asking it.
+   * Returns whether the control plane appears to be down: there is no stream, or the stream was opened again and has
+   * not answered yet. A slow control plane still counts as present, and other processes may be asking it.
    */
   get isGone(): boolean {
     return (!this.#isOpen && !this.#isNew) || (this.#isLate && this.#isReopened);
@@ -156,11 +168,15 @@ export class Leases {
     if (this.#waiting.add(awaits, now, until, retry)) this.#listener.onUrgent();
   }
 
-  /** What is to be asked now, at most so much of it; the rest comes first the next time. Whoever takes it sends it. */
+  /**
+   * Returns the asks to send now, at most `max`. The others come first the next time. The caller must send what it
+   * receives.
+   */
   asks(now: number, max = Number.POSITIVE_INFINITY): readonly QuotaAsk[] {
     this.#waiting.begin(now);
     const revision = this.#revision;
-    // What was asked is answered yet, or lost with its stream: more asks would only have more granted that nobody hears of.
+    // What was asked may still be answered, or is lost with its stream. More asks would only cause more grants that do
+    // not arrive here.
     if (revision === null || !this.#isOpen || this.#isLate) return [];
     const asks: QuotaAsk[] = [];
     for (const lease of this.#quiet.take(now)) {
@@ -186,7 +202,8 @@ export class Leases {
     const until = lease.hasNothingToAskUntil(now);
     if (until === null) return;
     this.#due.delete(lease);
-    // One that was stirred meanwhile has a time already; it is looked at then, and left until later.
+    // A lease that was stirred in the meantime already has a time. It is checked then, and becomes quiet again until
+    // later.
     if (lease.quietUntil !== null && lease.quietUntil <= until) return;
     this.#setQuiet(lease, until);
   }
@@ -226,7 +243,7 @@ export class Leases {
     this.#listener.onUrgent();
   }
 
-  /** Decides the calls that have waited long enough. Everything that has arrived must have been told before. */
+  /** Decides the calls that have waited long enough. Everything that has arrived must have been passed on before. */
   endWaits(now: number): void {
     this.#isLate = this.isSilent(now, this.#waitMs * lateShare);
     this.#waiting.end(now);
@@ -240,7 +257,7 @@ export class Leases {
     this.#listener.onUrgent();
   }
 
-  /** Calls that wait are decided by what is held. */
+  /** Waiting calls are decided by what is held. */
   lost(now: number): void {
     this.#isOpen = false;
     this.#isNew = false;
@@ -260,7 +277,7 @@ export class Leases {
     this.#listener.onUrgent();
   }
 
-  /** Gives back what is held, for who ends. */
+  /** Gives back what is held, for a process that ends. */
   release(now: number): readonly QuotaAsk[] {
     for (const lease of this.#active.values()) lease.release();
     return this.asks(now);
@@ -278,7 +295,9 @@ export class Leases {
   }
 }
 
-/** Whose key makes it grow: that of a run. Of limits there are as many as subjects and rules. */
+/**
+ * Returns the key whose runs add this counter. Null for a limit: the number of limits is bounded by subjects and rules.
+ */
 const ownerOf = (counter: QuotaCounter): string | null => (counter.kind === 'run' ? (counter.of?.keyId ?? '') : null);
 
 function bytesOf(counter: QuotaCounter): number {

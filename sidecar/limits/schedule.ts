@@ -1,4 +1,5 @@
-// What is to be looked at again at a time of its own, in steps of `stepMs`: putting, removing and taking cost the same however much there is.
+// Keeps items that must be checked again, each at a time of its own, in steps of `stepMs`. The cost of put, remove and
+// take does not depend on the number of items.
 
 export class Schedule<T> {
   readonly #stepMs: number;
@@ -15,14 +16,14 @@ export class Schedule<T> {
     else items.add(item);
   }
 
-  /** Of the time that it was put for. */
+  /** `at` is the time that the item was put for. */
   remove(item: T, at: number): void {
     const step = this.#stepOf(at);
     const items = this.#steps.get(step);
     if (items?.delete(item) === true && items.size === 0) this.#steps.delete(step);
   }
 
-  /** All whose time has come, once. */
+  /** Returns each item whose time has been reached, once. */
   take(now: number): readonly T[] {
     const due: T[] = [];
     for (const [step, items] of this.#steps) {

@@ -1,8 +1,8 @@
-// The asks of one lease that may still be answered, and the grants that answers have brought: each grant is taken once,
-// and lives from when its own ask was sent, whichever answer comes first.
+// Keeps the asks of one lease that may still be answered, and the grants that answers have brought. Each grant is
+// accepted once. Its lifetime starts when its own ask was sent, whichever answer arrives first.
 //
-// States of an ask that wants something: sent → answered, or lost with its stream. Of a run, whose grants do not end by
-// themselves, a lost one is sent again under its number: so the ledger knows what it has granted for it.
+// States of an ask that wants something: sent → answered, or lost with its stream. Grants of runs do not expire, so a
+// lost ask of a run is sent again under its number. By this number the ledger knows what it has already granted for it.
 import { bounds } from '@tollgate/proto/contract';
 import type { Grant } from './grant.ts';
 
@@ -13,34 +13,34 @@ interface SentAsk {
   readonly at: number;
   /** The limit that it named. */
   readonly max: number;
-  /** It wants something, and was not answered. */
+  /** It wants something and was not answered. */
   isUnanswered: boolean;
 }
 
-/** A grant that was taken. */
+/** A grant that was accepted. */
 interface Known {
   readonly id: number;
   readonly until: number;
 }
 
-// Lists, not maps: there are a few of each, and of leases there are many.
+// These are lists and not maps, because each has few items and there are many leases.
 export class SentAsks {
   #number: number;
   #sent: SentAsk[] = [];
   #known: Known[] = [];
   #lost: readonly number[] = [];
-  /** The latest that wants something. */
+  /** The latest ask that wants something. */
   #wanting: SentAsk | null = null;
 
   readonly #patienceMs: number;
 
-  /** `after`: no ask of it has this number or a lower one. `patienceMs`: for so long an answer is waited for. */
+  /** `after`: no ask has this number or a lower one. `patienceMs`: how long to wait for an answer. */
   constructor(after: number, patienceMs: number) {
     this.#number = after;
     this.#patienceMs = patienceMs;
   }
 
-  /** Answers the number of the ask that is sent now, under this limit. */
+  /** Returns the number of the ask that is sent now, under this limit. */
   send(now: number, max: number, wants: boolean): number {
     const [lost, ...others] = this.#lost;
     const number = wants && lost !== undefined ? lost : (this.#number += 1);
@@ -53,12 +53,12 @@ export class SentAsks {
     return number;
   }
 
-  /** Some must be sent again. */
+  /** Some asks must be sent again. */
   get hasLost(): boolean {
     return this.#lost.length > 0;
   }
 
-  /** Some want something, and were not answered. */
+  /** Some asks want something and were not answered. */
   get hasUnanswered(): boolean {
     return this.#sent.some(({ isUnanswered }) => isUnanswered);
   }
@@ -71,7 +71,7 @@ export class SentAsks {
     return this.#wanting !== null && now - this.#wanting.at < this.#patienceMs;
   }
 
-  /** Whether it is the one that was waited for. */
+  /** Returns whether it is the ask that was waited for. */
   isAnswered(number: number): boolean {
     const ask = this.sent(number);
     if (ask !== null) ask.isUnanswered = false;
@@ -86,14 +86,14 @@ export class SentAsks {
     return true;
   }
 
-  /** `again`: they are to be sent again. */
+  /** `again`: the asks are to be sent again. */
   lost(again: boolean): void {
     this.#wanting = null;
     if (again) this.#lost = this.#sent.filter(({ isUnanswered }) => isUnanswered).map(({ number }) => number);
     else this.#answerAll();
   }
 
-  /** None is sent again. */
+  /** No ask is sent again. */
   abandon(): void {
     this.#lost = [];
     this.#answerAll();
@@ -103,7 +103,10 @@ export class SentAsks {
     for (const ask of this.#sent) ask.isUnanswered = false;
   }
 
-  /** What is so old that no answer to it brings a grant that lives. Grants of runs live until they are settled. */
+  /**
+   * Removes asks and grants that are so old that no answer brings a live grant. Grants of runs live until they are
+   * settled.
+   */
   forget(now: number, grantsEnd: boolean): void {
     const isOld = (at: number): boolean => grantsEnd && now > at + 2 * bounds.leaseMs;
     this.#sent = newestOf(
@@ -122,7 +125,10 @@ export class SentAsks {
   }
 }
 
-/** Those that are not old; of more than `keptMax` the newest, and what must stay. */
+/**
+ * Returns the items that are not old. If there are more than `keptMax`, only the newest are kept, and those that must
+ * stay.
+ */
 function newestOf<T>(all: T[], isOld: (one: T) => boolean, mustStay: (one: T) => boolean = () => false): T[] {
   if (all.length <= keptMax && !all.some(isOld)) return all;
   return all.filter((one, at) => !isOld(one) && (at >= all.length - keptMax || mustStay(one)));

@@ -1,6 +1,6 @@
-// The calls of one run that other processes may serve as well, `maxToolCalls` of them together. Where nobody can be asked,
-// a run that nobody else is known to serve is counted here alone, unless the workspace denies that: what it used is told as soon as somebody
-// can be.
+// Counts the calls of one run that other processes may serve too; together they may make `maxToolCalls` calls. If the
+// ledger cannot be reached, this process counts a run alone if no other process is known to serve it, unless the
+// workspace denies that. The used calls are reported as soon as the ledger can be reached.
 import type { RunOf } from '@tollgate/proto/contract';
 import type { LeasedCounter, SharedCalls, Undo } from '../decide/decision.ts';
 import type { Lease } from './lease.ts';
@@ -10,7 +10,7 @@ import type { Leases } from './leases.ts';
 export interface SharedRun {
   /** `runIdOf(of)`. */
   readonly id: string;
-  /** The agent whose cap it is, the last of `of.agents`. */
+  /** The agent that has the cap: the last of `of.agents`. */
   readonly agentId: string;
   readonly of: RunOf;
 }
@@ -18,7 +18,7 @@ export interface SharedRun {
 export class SharedRunCalls implements SharedCalls {
   readonly #leases: Leases;
   readonly #lease: Lease;
-  /** By the last look: its calls are counted here alone. */
+  /** At the last check: only this process counts the calls of the run. */
   isAlone = false;
   #policy: object;
   /** The call that was taken last was made while the control plane was away. */
@@ -41,7 +41,7 @@ export class SharedRunCalls implements SharedCalls {
     }
     this.#lease.limitTo(max);
     const isHeld = this.#lease.hasRoom(now);
-    // What nobody can be told is kept until somebody can.
+    // Calls that cannot be reported now are kept until they can be.
     this.isAlone = !isHeld && mayCountAlone && this.#isKnownHereAlone(now) && this.#leases.isGone && this.#leases.canTouch(this.#lease);
     return isHeld || this.isAlone;
   }
@@ -61,7 +61,7 @@ export class SharedRunCalls implements SharedCalls {
     else this.#lease.take(now);
   }
 
-  /** Of the call that was taken last, at `takenAt`. */
+  /** For the call that was taken last, at `takenAt`. */
   undoOf(takenAt: number): Undo {
     return this.#isOwed ? this.#lease.undoOwed() : this.#lease.undoOf(takenAt);
   }
@@ -70,7 +70,7 @@ export class SharedRunCalls implements SharedCalls {
     return !this.#lease.shared && !this.#lease.isFull(now);
   }
 
-  /** Nothing of it is held, and nothing is owed: the ledger knows all that it has used. */
+  /** Nothing of it is held, and nothing is owed: the ledger knows all that the run has used. */
   isSettled(now: number): boolean {
     return this.#lease.isIdle(now);
   }

@@ -1,4 +1,5 @@
-// What one run has used of its caps, and its subject of its limits. `decide` reads it; `record` is told what it decided.
+// Counts what one run has used of its caps, and what its subject has used of its limits. `decide` reads it, and
+// `record` receives the decisions.
 import {
   type Decision,
   type Full,
@@ -15,24 +16,27 @@ import type { Retry } from './waiting.ts';
 
 export interface RunUsage extends Usage {
   readonly shared: SharedRunCalls | null;
-  /** Counts what the decision says is to be counted. */
+  /** Counts what the decision says must be counted. */
   record(decision: Decision, now: number): void;
-  /** Of the decision that was recorded last, at `recordedAt`: one that allows. */
+  /** For the decision that was recorded last, at `recordedAt`. It must be an allow. */
   undoOf(decision: Decision, recordedAt: number): Undo;
-  /** Tries a call again that a decision says may pass after a wait. */
+  /** Tries a call again if its decision says that it may pass after a wait. */
   wait(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): void;
   addRound(): void;
   addCost(cents: number): void;
-  /** It may not go on; the first reason stays. */
+  /** Ends the run. The first reason is kept. */
   end(reason: StopReason): void;
-  /** The cap that ended the run, once one did. */
+  /** The cap that ended the run, after one did. */
   readonly stopped: StopReason | null;
 }
 
 interface RunUsageConfig {
   readonly originSub: string;
   readonly startedAt: number;
-  /** Where a caller names the run, and may name it to others as well; absent: nobody else knows of it. */
+  /**
+   * Present if a caller names the run, and may name it to other processes too. Absent: no other process knows of the
+   * run.
+   */
   readonly shared?: SharedRun | null;
 }
 
@@ -40,10 +44,11 @@ export function createRunUsage(counters: Counters, config: RunUsageConfig): RunU
   return new CountedRun(counters, config);
 }
 
-/** In one cent: costs are counted in whole ones, so that fractions add up to what they are. */
+/** The number of microcents in one cent. Costs are counted in whole microcents, so that fractions add up exactly. */
 export const microcents = 1_000_000;
 
-// A class, because `decide` reads these fields on every call: one shape, no getters behind closures.
+// A class, because `decide` reads these fields on every call: objects have one shape, and there are no getters with
+// closures.
 class CountedRun implements RunUsage {
   readonly startedAt: number;
   toolCalls = 0;
@@ -74,7 +79,7 @@ class CountedRun implements RunUsage {
 
   record(decision: Decision, now: number): void {
     if (decision.attempt) this.toolCalls += 1;
-    // A cap that ended the run counts nothing any more.
+    // After a cap has ended the run, no more calls are taken from the shared counter.
     if (this.shared !== null && decision.attempt && decision.stop === null) this.shared.take(now);
     if (decision.limits !== noLimits) this.#enforced.charge(decision.limits, now);
     if (decision.shadowLimits !== noLimits) this.#shadow.charge(decision.shadowLimits, now);

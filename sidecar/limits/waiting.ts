@@ -1,16 +1,20 @@
-// Calls that wait because a lease has run dry, in the order they came. Each is tried again when what it waits for may have
-// changed, and a last time when its wait is over. A wait begins with the ask that is sent for it: what a busy process does
-// before that is not the ledger's fault. Who must answer by a time of its own waits until then at most, whatever it waits for.
+// Keeps the calls that wait because a lease has no calls left here, in order of arrival. Each is tried again when the
+// leases that it waits for may have changed, and a last time when its wait ends. A wait starts when its ask is sent, so
+// the delay of a busy process before that is not counted against the ledger. A call with its own deadline waits at most
+// until then, whatever it waits for.
 import type { LeasedCounter } from '../decide/decision.ts';
 
-/** Tries the call again. Answers what it waits for still, or at the last try in vain; null: it is decided without that. */
+/**
+ * Tries the call again. Returns the leases that it still waits for (at the last try: waited for without success). Null:
+ * it is decided without them.
+ */
 export type Retry = (isLast: boolean, now: number) => readonly LeasedCounter[] | null;
 
 interface Waiter {
   readonly cameAt: number;
-  /** Null: nobody was asked for it yet. */
+  /** Null: no ask was sent for it yet. */
   since: number | null;
-  /** It is decided by then; infinite: whoever asked waits as long as it takes. */
+  /** It is decided by then. Infinite: the caller waits as long as needed. */
   readonly until: number;
   readonly retry: Retry;
   awaits: readonly LeasedCounter[];
@@ -20,7 +24,7 @@ const waitingMax = 10_000;
 
 export class Waiting {
   readonly #waiters = new Set<Waiter>();
-  /** Those with a time of their own. */
+  /** The waiters with their own deadline. */
   readonly #hurried = new Set<Waiter>();
   readonly #fresh = new Set<Waiter>();
   readonly #queues = new Map<LeasedCounter, Set<Waiter>>();
@@ -33,7 +37,7 @@ export class Waiting {
     this.#onOver = onOver;
   }
 
-  /** False: so many wait already that it was decided at once. */
+  /** Returns false if too many calls wait already; the call was then decided at once. */
   add(awaits: readonly LeasedCounter[], now: number, until: number, retry: Retry): boolean {
     if (this.#waiters.size >= waitingMax) {
       this.#onOver(0, retry(true, now) !== null);
@@ -47,7 +51,7 @@ export class Waiting {
     return true;
   }
 
-  /** How many wait for it. */
+  /** Returns how many calls wait for the lease. */
   countFor(lease: LeasedCounter): number {
     return this.#queues.get(lease)?.size ?? 0;
   }
@@ -56,7 +60,7 @@ export class Waiting {
     return this.#waiters.size;
   }
 
-  /** When the first of them has waited long enough; null: nobody waits for an answer. */
+  /** When the first of them has waited long enough. Null: no call waits for an answer. */
   get endsAt(): number | null {
     let endsAt = Number.POSITIVE_INFINITY;
     for (const { since } of this.#waiters) {
@@ -67,13 +71,13 @@ export class Waiting {
     return endsAt === Number.POSITIVE_INFINITY ? null : endsAt;
   }
 
-  /** What is to be asked for those that came is asked now. */
+  /** The asks for the calls that arrived are sent now. */
   begin(now: number): void {
     for (const waiter of this.#fresh) waiter.since = now;
     this.#fresh.clear();
   }
 
-  /** Those that wait for it, for as long as `goOn` says that it is worth trying. */
+  /** Retries the calls that wait for the lease, as long as `goOn` returns that a try is worthwhile. */
   retry(lease: LeasedCounter, now: number, goOn: () => boolean): void {
     for (const waiter of this.#queues.get(lease) ?? []) {
       if (!goOn()) return;
@@ -85,7 +89,7 @@ export class Waiting {
     for (const waiter of this.#waiters) this.#try(waiter, false, now);
   }
 
-  /** Decides those that have waited long enough. */
+  /** Decides the calls that have waited long enough. */
   end(now: number): void {
     for (const waiter of this.#hurried) if (now >= waiter.until) this.#try(waiter, true, now);
     for (const waiter of this.#waiters) {
@@ -97,7 +101,7 @@ export class Waiting {
   #try(waiter: Waiter, isLast: boolean, now: number): void {
     const awaits = waiter.retry(isLast, now);
     if (awaits !== null && !isLast) {
-      // Where it waits on, it keeps its place.
+      // In the queues where it continues to wait, it keeps its position.
       this.#leave(waiter, (lease) => !awaits.includes(lease));
       waiter.awaits = awaits;
       this.#join(waiter);

@@ -1,12 +1,12 @@
-// Calls counted in steps of one second. A call made in step c is charged through step c + seconds, so that no window of
-// that many seconds, wherever it begins, ever holds more than the limit.
+// Counts calls in steps of one second. A call made in step c is charged through step c + seconds. Thus no window of
+// that many seconds, wherever it begins, holds more calls than the limit.
 //
-// States: `head` is the newest step seen and `current` its count; `counts` is a ring of the seconds + 1 steps that end
-// there, without the head's; `total` is the sum of all. Moving the head forward puts its count into the ring and clears
-// the steps that fell out, so that a call within a step touches no more than this object. A step that lies behind the
-// head is read as the head.
+// States: `head` is the newest step seen, and `current` is its count. `counts` is a ring of the seconds + 1 steps that
+// end there, without the count of the head. `total` is the sum of all. When the head moves forward, its count is
+// written into the ring and the steps that left the window are cleared. Therefore a call within a step writes only to
+// this object. A step before the head is treated as the head.
 
-/** The step of a time in ms. */
+/** Returns the step of a time in ms. */
 export const stepOf = (now: number): number => Math.floor(now / 1000);
 
 export type Charges = readonly (readonly [step: number, count: number])[];
@@ -17,13 +17,13 @@ export class Window {
   #current = 0;
   #total = 0;
 
-  /** `charged`: what a window of another length had counted. */
+  /** `charged`: the counts of a window of another length. */
   constructor(seconds: number, charged: Charges = []) {
     this.#counts = new Uint32Array(seconds + 1);
     for (const [step, count] of charged) this.add(step, count);
   }
 
-  /** Calls charged in this step. */
+  /** Returns the calls that are charged in this step. */
   used(step: number): number {
     if (step > this.#head) this.#advance(step);
     return this.#total;
@@ -35,7 +35,7 @@ export class Window {
     this.#total += count;
   }
 
-  /** Takes back one call that was added in this step; what has left the window by itself is not there to be taken. */
+  /** Takes back one call that was added in this step. A call that has already left the window is not removed. */
   remove(step: number): void {
     if (step > this.#head) this.#advance(step);
     if (step < this.#first || this.#countOf(step) === 0) return;
@@ -44,12 +44,12 @@ export class Window {
     this.#total -= 1;
   }
 
-  /** Ms from `now` until fewer than `max` calls are charged; null when no wait helps. */
+  /** Returns the ms from `now` until fewer than `max` calls are charged. Null: no wait helps. */
   waitFor(max: number, now: number): number | null {
     if (max === 0) return null;
     let charged = this.used(stepOf(now));
     if (charged < max) return 0;
-    // A call of a full window asks this, and a window may be a day long: nothing is allocated.
+    // Each call in a full window runs this, and a window may be a day long. Therefore nothing is allocated.
     for (let step = this.#first; step <= this.#head; step++) {
       charged -= this.#countOf(step);
       if (charged < max) return Math.max(0, (step + this.#counts.length) * 1000 - now);
@@ -57,7 +57,7 @@ export class Window {
     return 0;
   }
 
-  /** What is charged, by step, oldest first. */
+  /** Returns the charged counts by step, oldest first. */
   charges(): Charges {
     const charged: (readonly [number, number])[] = [];
     for (let step = this.#first; step <= this.#head; step++) {

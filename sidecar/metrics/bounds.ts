@@ -1,5 +1,5 @@
-// What the other metrics of a sidecar process are measured against, so that an alert need not know its configuration; and whether it
-// can serve.
+// Exports the bounds for the other metrics of a sidecar process, so that an alert does not need its configuration. It
+// also exports whether the process can serve.
 import type { Registry } from 'prom-client';
 import type { Sidecar } from '../sidecar.ts';
 import { gaugesIn } from './gauges.ts';

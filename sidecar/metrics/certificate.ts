@@ -1,4 +1,4 @@
-// When the certificate expires that a sidecar shows its control plane; absent where it shows none.
+// Exports when the certificate expires that a sidecar presents to its control plane. Absent if it presents none.
 import { Gauge, type Registry } from 'prom-client';
 import type { Sidecar } from '../sidecar.ts';
 

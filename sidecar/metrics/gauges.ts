@@ -1,4 +1,4 @@
-// Metrics that are read whenever somebody asks.
+// Defines metrics whose values are read at each scrape.
 import { Counter, Gauge, type Registry } from 'prom-client';
 
 export const gaugesIn =
@@ -13,7 +13,7 @@ export const gaugesIn =
       },
     });
 
-/** Of what only grows. */
+/** For values that only increase. */
 export const totalsIn =
   (registry: Registry) =>
   (name: string, help: string, read: () => number): Counter =>

@@ -1,5 +1,5 @@
-// `GET /metrics` beyond loopback and nothing else, for a Prometheus that cannot reach where agents are answered. What it shows holds no
-// secret; whatever else is asked is not there.
+// Serves `GET /metrics` beyond loopback and nothing else, for a Prometheus that cannot reach the port for agents. The
+// metrics hold no secret. All other requests get 404.
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,10 +11,10 @@ export interface MetricsListener {
 }
 
 const requestTimeoutMs = 10_000;
-/** Of whoever scrapes there are a few. */
+/** Only a few clients scrape. */
 const connectionsMax = 50;
 
-/** On all interfaces, of both versions of IP where this machine has them. Rejects where the port is taken. */
+/** Listens on all interfaces, with IPv6 and IPv4 if this machine has both. Rejects if the port is in use. */
 export async function listenForMetrics(registry: Pick<Registry, 'contentType' | 'metrics'>, port: number): Promise<MetricsListener> {
   const answer = answering(registry);
   const server = await listen(answer, port, '::').catch((error: unknown) => {
@@ -52,7 +52,7 @@ async function listen(answer: RequestListener, port: number, host: string): Prom
 const answering =
   (registry: Pick<Registry, 'contentType' | 'metrics'>): RequestListener =>
   ({ method, url = '' }, response) => {
-    // What else is sent with it is read by nobody.
+    // A request body is not read.
     if (method !== 'GET' || url.split('?')[0] !== '/metrics') return void response.writeHead(404, { connection: 'close' }).end();
     registry.metrics().then(
       (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),

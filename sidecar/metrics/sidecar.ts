@@ -1,4 +1,4 @@
-// What a sidecar process shows at `/metrics`, read from its parts whenever somebody asks.
+// Exports the metrics of a sidecar process at `/metrics`. Their values are read from its parts at each scrape.
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Sidecar } from '../sidecar.ts';
 import { countDecisions, type Decided } from '../telemetry/decision-metrics.ts';

@@ -1,12 +1,15 @@
-// Finds every anchor of every detector in one pass over a text: an automaton after Aho and Corasick, without regard to
-// case. Its time does not depend on how many detectors there are.
+// Finds every anchor of every detector in one pass over a text, with an Aho-Corasick automaton that ignores case. Its
+// time does not depend on the number of detectors.
 
 export interface Anchors {
-  /** Calls `visit` for each anchor, by where it ends; `detector` is the position of the detector that it belongs to. */
+  /**
+   * Calls `visit` for each anchor, in the order of their ends. `detector` is the position of the detector that the
+   * anchor belongs to.
+   */
   scan(text: string, visit: (detector: number, at: number, end: number) => void): void;
 }
 
-/** What ends at a state: a detector's position and its anchor's length. */
+/** An anchor that ends at a state: the position of its detector and its length. */
 interface Ending {
   readonly detector: number;
   readonly length: number;
@@ -39,14 +42,14 @@ export function buildAnchors(detectors: readonly { readonly anchors: readonly st
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-/** Where the run of digits that begins at `at` ends; no farther than anything with digits in it is long. */
+/** Returns where the run of digits that begins at `at` ends. */
 function runEnd(text: string, at: number): number {
   let end = at + 1;
   while (end < text.length && isDigit(text.charCodeAt(end))) end += 1;
   return end;
 }
 
-/** Characters that no anchor holds are one class, 0; a letter and its capital are one. */
+/** Characters that no anchor contains form one class, 0. A letter and its capital share a class. */
 function classesOf(words: readonly string[]): { readonly classes: Uint16Array; readonly width: number } {
   const classes = new Uint16Array(65_536);
   let width = 1;
@@ -55,7 +58,7 @@ function classesOf(words: readonly string[]): { readonly classes: Uint16Array; r
     if (classes[code] !== 0) continue;
     classes[code] = width;
     const capital = character.toUpperCase();
-    // Not `I`, which is the capital of `ı` too.
+    // `I` is excluded, because it is the capital of `ı` too.
     if (capital.length === 1 && capital.toLowerCase() === character) classes[capital.charCodeAt(0)] = width;
     width += 1;
   }
@@ -65,16 +68,17 @@ function classesOf(words: readonly string[]): { readonly classes: Uint16Array; r
 interface Trie {
   /** By character class. */
   readonly children: Map<number, Trie>;
-  /** Those of every anchor that ends here, also of shorter ones. */
+  /** Every anchor that ends here, including shorter ones. */
   ended: readonly Ending[];
   state: number;
-  /** Where to go on after a mismatch. */
+  /** The node at which matching continues after a mismatch. */
   fallback: Trie | null;
 }
 
 /**
- * A row for each state, an entry for each class: the next state, times two, plus one where an anchor ends there. States
- * are numbered by their depth, because a text is nearly always at a shallow one: what is asked often lies together.
+ * The table has a row for each state and an entry for each class: the next state times two, plus one if an anchor ends
+ * there. States are numbered by their depth, because a text is nearly always at a shallow state: entries that are often
+ * read are close together in memory.
  */
 function automatonOf(
   keywords: readonly { readonly word: string; readonly detector: number }[],
@@ -86,7 +90,7 @@ function automatonOf(
   if (states.length > 32_767) throw new RangeError('the anchors of detectors are too long together');
   const next = new Uint16Array(states.length * width);
   for (const node of states) {
-    // That of its fallback was written before: it is shallower.
+    // The row of the fallback was written before, because the fallback is shallower.
     if (node.fallback !== null) next.copyWithin(node.state * width, node.fallback.state * width, (node.fallback.state + 1) * width);
     for (const [of, child] of node.children) next[node.state * width + of] = child.state * 2 + (child.ended.length > 0 ? 1 : 0);
   }
@@ -110,7 +114,7 @@ function trieOf(keywords: readonly { readonly word: string; readonly detector: n
 
 const emptyTrie = (): Trie => ({ children: new Map(), ended: [], state: 0, fallback: null });
 
-/** All nodes, breadth first, numbered and linked. */
+/** Returns all nodes, breadth first, numbered and linked. */
 function numbered(root: Trie): readonly Trie[] {
   const states = [root];
   for (const node of states) {

@@ -1,6 +1,6 @@
-// Where a word begins and ends, in a text that may be prose, code, markup, or any of them escaped in another. Letters of
-// other scripts are no part of a token, so `密钥ghp_…` has a token in it; neither is the `n` of an escaped `\n`, or the
-// `3D` of `%3D`.
+// Finds where a word begins and ends, in a text that may be prose, code, markup, or any of them escaped in another.
+// Letters of other scripts are not part of a token, so `密钥ghp_…` contains a token. The `n` of an escaped `\n` and the
+// `3D` of `%3D` are not part of a token either.
 
 const backslash = 92;
 const percent = 37;
@@ -12,13 +12,16 @@ export const isHex = (code: number): boolean => isDigit(code) || (code >= 65 && 
 /** ASCII letters and digits. */
 export const isWordCode = (code: number): boolean => isDigit(code) || isLetter(code);
 
-/** Whether what begins at `at` is no continuation of a word of ASCII letters and digits. */
+/** Returns whether the text at `at` does not continue a word of ASCII letters and digits. */
 export const startsWord = (text: string, at: number): boolean => at <= 0 || !isWordCode(text.charCodeAt(at - 1)) || endsEscape(text, at);
 
-/** The same of what ends before `end`. */
+/** The same check for the text that ends before `end`. */
 export const endsWord = (text: string, end: number): boolean => end >= text.length || !isWordCode(text.charCodeAt(end));
 
-/** Where the word begins in a run of letters and digits from `start` to `end`: behind an escape that runs into it. */
+/**
+ * Returns where the word begins in a run of letters and digits from `start` to `end`: after an escape that directly
+ * precedes it.
+ */
 export function wordStart(text: string, start: number, end: number): number {
   const before = text.charAt(start - 1);
   if (before === '' || (!isWordCode(before.charCodeAt(0)) && !opensEscape.includes(before))) return start;
@@ -26,12 +29,15 @@ export function wordStart(text: string, start: number, end: number): number {
   return start;
 }
 
-// What stands before the letters and digits of an escape.
+// The characters before the letters and digits of an escape.
 const opensEscape = '\\%=[;\u001b';
-// Of what is written in letters and digits: `u0041`, `31m`.
+// The maximum length of an escape's letters and digits: `u0041`, `31m`.
 const escapeLengthMax = 5;
 
-/** Whether an escape ends before `at`: `\n`, `\x1b`, `\u0041`, `%3D`, `%253D`, the `=3D` of mails, or the colour of a terminal. */
+/**
+ * Returns whether an escape ends before `at`: `\n`, `\x1b`, `\u0041`, `%3D`, `%253D`, the `=3D` of mails, or the colour
+ * of a terminal.
+ */
 export function endsEscape(text: string, at: number): boolean {
   const last = text.charCodeAt(at - 1);
   const second = text.charCodeAt(at - 2);
@@ -46,7 +52,7 @@ export function endsEscape(text: string, at: number): boolean {
   return text.charCodeAt(at - 5) === 117 && text.charCodeAt(at - 6) === backslash && isHex(third) && isHex(text.charCodeAt(at - 4));
 }
 
-/** `[31m` after an escape character, itself or written out. */
+/** `[31m` after an escape character, either the character itself or in written form. */
 function isTerminalColour(text: string, at: number): boolean {
   let start = at - 2;
   while (start > at - 12 && (isDigit(text.charCodeAt(start)) || text[start] === ';')) start -= 1;

@@ -1,33 +1,40 @@
-// What a detector is: where it begins to look, how far it looks, and what it then finds.
+// Defines a detector: where it begins to search, how far it searches, and what it finds.
 
-/** Says that `text` from `start` to `end` is what the detector looks for. */
+/** Reports that `text` from `start` to `end` is what the detector searches for. */
 export type Found = (start: number, end: number) => void;
 
 export interface Detector {
-  /** A built-in kind, or one of a workspace's own. */
+  /** A built-in kind, or one of a workspace's own kinds. */
   readonly kind: string;
   /**
-   * Texts of which one stands in everything that the detector finds; it is asked at each of them, whatever their case.
-   * `digits`: it is asked at each run of ASCII digits.
+   * Everything that the detector finds contains one of these texts. The detector is called at each of them, in upper or
+   * lower case. `digits`: it is called at each run of ASCII digits.
    */
   readonly anchors: readonly string[] | 'digits';
-  /** How many characters from the start of an anchor it looks at, at most: a bound on time, and on what a stream holds back. */
+  /**
+   * The maximum number of characters from the start of an anchor that it reads. This bounds its time, and what a stream
+   * holds back.
+   */
   readonly reach: { readonly before: number; readonly after: number };
   /**
-   * How far behind the anchor or its last finding it may find more of the same, if that is further than its reach: of the
-   * columns of a table. In a stream only what is held back for its reach is followed.
+   * How far after the anchor or its last finding it may find more of the same kind, if that is further than its reach:
+   * for the columns of a table. In a stream, it follows only the text that is held back for its reach.
    */
   readonly follows?: number;
-  /** Looks around the anchor from `at` to `end` (a run of digits has `end` after its last). Linear in its reach. */
+  /**
+   * Searches around the anchor from `at` to `end`. For a run of digits, `end` is after its last digit. The time is
+   * linear in its reach.
+   */
   find(text: string, at: number, end: number, found: Found): void;
 }
 
-/** A finding begins no further than this before its anchor, however far a detector looks back for context. */
+/** A finding begins at most this far before its anchor, however far a detector reads back for context. */
 export const leadMax = 256;
 
 /**
- * Says what is longer than a detector's reach: piece by piece, each from within the one before, so that all of it is one.
- * Whoever asks at an anchor in it is not asked again, so it is looked through once.
+ * Reports a finding that is longer than a detector's reach, in pieces. Each piece begins within the previous one, so
+ * that all pieces become one finding. A detector is not called again at an anchor inside the finding, so the finding is
+ * read once.
  */
 export function foundWhole(found: Found, start: number, end: number, { after }: Detector['reach']): void {
   if (end - start <= after) return found(start, end);

@@ -1,4 +1,5 @@
-// Finds what is to be redacted in one text: asks each detector at its anchors, and settles where findings meet.
+// Finds what must be redacted in one text: it calls each detector at its anchors, and resolves overlaps between
+// findings.
 import { digestText } from '@tollgate/proto/contract';
 import { type Anchors, buildAnchors } from './anchors.ts';
 import { endsWord, startsWord } from './boundary.ts';
@@ -10,7 +11,7 @@ import { candidateCost, type Work } from './work.ts';
 
 export interface Finding extends Span {
   readonly kind: string;
-  /** The detector's position among them: the first gives its kind where two find the same. */
+  /** The detector's position in the list. If two find the same text, the first one gives its kind. */
   readonly rank: number;
 }
 
@@ -21,7 +22,7 @@ export interface Known {
 
 export const nothingKnown: Known = { in: () => [] };
 
-/** Whole values only: `MERIDIAN` is not known of in `MERIDIANS`. */
+/** Matches whole values only: `MERIDIAN` is not found in `MERIDIANS`. */
 export function knownOf(kinds: ReadonlyMap<string, string>): Known {
   if (kinds.size === 0) return nothingKnown;
   return {
@@ -38,21 +39,26 @@ export function knownOf(kinds: ReadonlyMap<string, string>): Known {
 }
 
 export interface Finder {
-  /** What is found from `from` on; what stands before it is context. In order, and none overlaps another. `known`: values
-   * that were found elsewhere in the same payload. */
+  /**
+   * Returns the findings from `from` on. The text before `from` is context. They are in order and do not overlap.
+   * `known`: values that were found in other places of the same payload.
+   */
   find(text: string, from: number, known: Known, work: Work): readonly Finding[];
-  /** Where the first finding could begin that more text might still complete or change; the text's length if none. */
+  /**
+   * Returns where the first finding could begin that more text might still complete or change. If there is no such
+   * finding: the length of the text.
+   */
   settled(text: string): number;
-  /** Whether a value is one that the workspace leaves as it is. */
+  /** Returns whether the workspace keeps this value unchanged. */
   allows(value: string): boolean;
 }
 
 const none: readonly Finding[] = [];
 
 interface FinderOptions {
-  /** SHA-256 in hex of values that stay. */
+  /** SHA-256 in hex of values that are kept. */
   readonly allow: ReadonlySet<string>;
-  /** Which kinds' marks are marks. */
+  /** The kinds whose marks are recognised as marks. */
   readonly marked: ReadonlySet<string>;
 }
 
@@ -66,7 +72,8 @@ export function createFinder(
 
   const candidates = (text: string, known: Known, work: Work): readonly Finding[] => {
     let all: Finding[] | null = null;
-    // By detector, up to where it has found something: it is not asked again before there. Most texts hold nothing.
+    // For each detector, the end of its last finding: it is not called again before that position. The list is created
+    // late, because most texts contain no finding.
     let covered: number[] | null = null;
     let asked = 0;
     const add = (kind: string, rank: number, start: number, end: number): void => {
@@ -111,7 +118,10 @@ export function createFinder(
   };
 }
 
-/** A mark is nothing to be found; a finding that runs into one ends there, one that has more around a mark keeps it. */
+/**
+ * A mark is not a finding. A finding that overlaps a mark at one end is cut there. A finding that continues on both
+ * sides of a mark keeps it.
+ */
 function besideMarks(found: readonly Finding[], marks: readonly Span[]): readonly Finding[] {
   if (marks.length === 0) return found;
   return found.flatMap((finding) => {
@@ -122,7 +132,7 @@ function besideMarks(found: readonly Finding[], marks: readonly Span[]): readonl
   });
 }
 
-/** The mark that covers a position. */
+/** Returns the mark that covers a position. */
 function markAt(marks: readonly Span[], position: number): Span | null {
   let low = 0;
   let high = marks.length;
@@ -135,7 +145,10 @@ function markAt(marks: readonly Span[], position: number): Span | null {
   return mark !== undefined && mark.start <= position ? mark : null;
 }
 
-/** Findings that overlap become one, of the kind of the longest, of equal ones the first; those before `from` fall away. */
+/**
+ * Merges overlapping findings. The merged finding has the kind of the longest one, or of the first one if lengths are
+ * equal. Findings before `from` are dropped.
+ */
 function united(found: readonly Finding[], from: number): readonly Finding[] {
   const sorted = found.toSorted((a, b) => a.start - b.start || b.end - a.end || a.rank - b.rank);
   const result: Finding[] = [];
@@ -151,7 +164,7 @@ function united(found: readonly Finding[], from: number): readonly Finding[] {
 
 const longer = (a: Finding, b: Finding): Finding => (b.end - b.start > a.end - a.start ? b : a);
 
-/** The text from `from` on, with what was found replaced. */
+/** Returns the text from `from` on, with the findings replaced. */
 export function replaceFound(
   text: string,
   from: number,

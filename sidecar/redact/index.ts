@@ -1,4 +1,4 @@
-// What of redaction the doors, runs and the control plane use.
+// Exports what the doors, runs and the control plane use of redaction.
 export { createNumbers, type Numbers } from './marks.ts';
 export { ownPatternProblem } from './own-pattern.ts';
 export { createRedactor, type PlacedFinding, type Redaction, type Redactor } from './redactor.ts';

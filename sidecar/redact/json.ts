@@ -1,45 +1,48 @@
-// Rewrites the strings and numbers of a JSON text and leaves everything else as it stands: blanks, the order of keys,
-// digits that no number type could hold. So the result is JSON of the same shape by construction.
+// Rewrites the strings and numbers of a JSON text and leaves everything else unchanged: blanks, the order of keys, and
+// digits that no number type could hold. Thus the result always is JSON of the same shape.
 import { childPath } from '@tollgate/proto/contract';
 
 export interface Leaf {
   /** Decoded. */
   readonly text: string;
-  /** The key that it is the value of, also as an item of a list; or what `{"name": …, "value": …}` calls it. */
+  /** The key whose value it is, also for an item of a list. For `{"name": …, "value": …}` it is the value of `name`. */
   readonly name: string;
-  /** The name of what holds the object that it stands in: `password` of `{"password": {"old": …}}`. */
+  /** The name of the value that holds its object: `password` for `{"password": {"old": …}}`. */
   readonly outer: string;
-  /** Of a bare number or value, what its object is about: `phone` of `{"type": "phone", "number": …}`; empty if nothing. */
+  /**
+   * For a bare number or value: the type that its object states, for example `phone` of `{"type": "phone", "number":
+   * …}`. Empty if there is none.
+   */
   readonly sort: string;
   readonly isKey: boolean;
-  /** Where it stands, in rewritten keys; a key stands where its object does. */
+  /** Its path, with rewritten keys. The path of a key is that of its object. */
   readonly path: () => string;
 }
 
-/** What a leaf becomes; the same text where it is to stay. */
+/** Returns what a leaf becomes. The same text means that it is kept. */
 export type Rewrite = (leaf: Leaf) => string;
 
-// A path is for people: of something very deep, or under a very long key, it says the beginning.
+// A path is for people: for a very deep value, or one under a very long key, only the beginning is shown.
 const stepsMax = 24;
 const stepLengthMax = 80;
 const pathLengthMax = 2_000;
 
 interface Frame {
   readonly isObject: boolean;
-  /** The key that stands before a list, or the last key of this object. */
+  /** The key before a list, or the last key of this object. */
   name: string;
-  /** The last key as rewritten; of a list, how many items came before. */
+  /** The last key as rewritten. For a list: the number of items before. */
   step: string | number;
   expectsKey: boolean;
-  /** What the object says its `value` is called; of a list, the option that its last item was. */
+  /** The name that the object gives its `value`. For a list: the option that its last item was. */
   label: string;
-  /** Of what sort its object says it is. */
+  /** The type that its object states. */
   sort: string;
-  /** Rewritten keys that another key could meet, each with the last number that was put behind it. */
+  /** Rewritten keys that another key could equal, each with the last number that was appended to it. */
   taken: Map<string, number> | null;
 }
 
-/** `text` must be JSON: see `isJson`. `around` is the leaf that holds it, which gives it a name and a path. */
+/** `text` must be JSON: see `isJson`. `around` is the leaf that contains it, which provides a name and a path. */
 export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>, rewrite: Rewrite): string {
   const frames: Frame[] = [];
   const pathOf = (depth: number): string => {
@@ -51,7 +54,7 @@ export function rewriteStrings(text: string, around: Pick<Leaf, 'name' | 'path'>
     }
     return depth > stepsMax ? `${path}…` : path;
   };
-  // A key stands where its object does: what it is to become is not known yet.
+  // The path of a key is that of its object, because the rewritten key is not known yet.
   const keyPath = (): string => pathOf(frames.length - 1);
   const leafPath = (): string => pathOf(frames.length);
   let result = '';
@@ -151,7 +154,8 @@ function numberEnd(text: string, start: number): number {
   return end;
 }
 
-// What a thing is called in its object, the surest first: a later one counts where none before it does.
+// Names of fields that label the value in the same object, the most reliable first. A later one is used only if no
+// earlier one exists.
 const labelNames = new Set([
   'name',
   'key',
@@ -167,30 +171,30 @@ const labelNames = new Set([
   'question',
   'q',
   'id',
-  // Of what drives a browser: where a value is typed.
+  // Used by programs that control a browser: the place where a value is typed.
   'selector',
   'locator',
   'xpath',
   'element',
 ]);
 const valueNames = new Set(['value', 'parametervalue', 'given', 'answer', 'a', 'text', 'content', 'default', 'val', 'stringvalue']);
-// Under which a number stands whose sort is told beside it.
+// Names of a number whose type another field of the object states.
 const numberNames = new Set(
   'number no num nr numero número nummer numer deger değer valor valeur wert wartość identyfikator identifier display'.split(' '),
 );
 const sorts = 'type kind tip tipo typ tür rodzaj art idtype id_type doctype documenttype document_type tipodocumento system scheme';
 const sortNames = new Set(sorts.split(' '));
 const sortLengthMax = 32;
-// Shorter ones are counts, and numbers without quotes need more.
+// Shorter numbers are counts. Numbers without quotes must be longer.
 const quotedLengthMin = 7;
 const bareLengthMin = 9;
 const namesLengthMax = 14;
 const holds = (names: ReadonlySet<string>, name: string): boolean => name.length <= namesLengthMax && names.has(name.toLowerCase());
 
-// Where an object is all there is under a key, as in Terraform's outputs and DynamoDB's items.
+// Used if an object is the only content of a key, as in Terraform's outputs and DynamoDB's items.
 const onlyValueNames = new Set(['value', 'Value', 'default', 'stringValue', 'S']);
 
-/** What names the next leaf. In a list of arguments, the option before it. */
+/** Returns the name of the next leaf. In a list of arguments, this is the option before it. */
 function nameIn(frame: Frame, around: string, text: string, end: number): string {
   if (frame.label !== '' && (!frame.isObject || holds(valueNames, frame.name))) return frame.label;
   if (frame.isObject && holds(valueNames, frame.name)) {
@@ -201,7 +205,7 @@ function nameIn(frame: Frame, around: string, text: string, end: number): string
   return frame.isObject && around !== '' && onlyValueNames.has(frame.name) ? around : frame.name;
 }
 
-// Keys come in any order; those of canonical JSON are sorted.
+// Keys may come in any order. In canonical JSON they are sorted.
 const labelBehind = new RegExp(`[^{}[\\]]{0,160}?"(?:${[...labelNames].join('|')})"\\s{0,4}:\\s{0,4}"([^"\\\\]{1,120})"`, 'iy');
 
 const sortBehind = new RegExp(
@@ -209,7 +213,10 @@ const sortBehind = new RegExp(
   'iy',
 );
 
-/** Of the leaf that ends at `end`: told before it, or behind it in the same object, or by the key that the object stands at. */
+/**
+ * Returns the type of the leaf that ends at `end`: stated before it, or after it in the same object, or by the key of
+ * the object.
+ */
 function sortIn(frame: Frame, around: string, text: string, end: number, leaf: string): string {
   const lengthMin = text[end - 1] === '"' ? quotedLengthMin : bareLengthMin;
   if (!frame.isObject || leaf.length < lengthMin || !(holds(valueNames, frame.name) || holds(numberNames, frame.name))) return '';
@@ -224,18 +231,19 @@ function noteLabel(frame: Frame, text: string): void {
   else if (holds(labelNames, frame.name) && (frame.label === '' || frame.name.toLowerCase() !== 'id')) frame.label = withoutPart(text);
 }
 
-/** `Password textbox`: what people see of a page is told with what it is. */
+/** Removes the type from labels of page elements: `Password textbox`. */
 const withoutPart = (label: string): string => label.slice(0, 200).replace(/[ _-](?:text ?box|field|input|box)$/i, '');
 
 const isOption = (text: string): boolean => text.length < 64 && /^--?[A-Za-z][\w-]*$/.test(text);
 
-/** Two keys of an object that are rewritten alike stay two keys. */
+/** If two keys of an object are rewritten to the same text, they remain two keys. */
 function freeKey(frame: Frame, key: string): string {
   if (!key.includes('[redacted:')) return key;
   frame.taken ??= new Map();
   let number = frame.taken.get(key) ?? 1;
   let free = key;
-  // From where the last one of this name ended: however many they are, each is tried about once.
+  // Starts from the number where the last key of this name ended. Thus each key needs about one try, however many there
+  // are.
   while (frame.taken.has(free)) free = `${key}#${++number}`;
   frame.taken.set(key, number);
   if (free !== key) frame.taken.set(free, 1);
@@ -245,13 +253,13 @@ function freeKey(frame: Frame, key: string): string {
 const isBlank = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9;
 const closings: ReadonlyMap<number, number> = new Map(['{}', '[]', '""'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)]));
 
-/** Whether a text is a JSON object, list or string, whose strings are to be looked at one by one. */
+/** Returns whether a text is a JSON object, list or string, whose strings must be examined one by one. */
 export function isJson(text: string): boolean {
   let first = 0;
   let last = text.length - 1;
   while (isBlank(text.charCodeAt(first))) first += 1;
   while (last > first && isBlank(text.charCodeAt(last))) last -= 1;
-  // What cannot be is seen without reading all of it.
+  // Most texts that are not JSON are rejected without reading all of them.
   if (last <= first || closings.get(text.charCodeAt(first)) !== text.charCodeAt(last) || text.startsWith('[redacted:', first)) return false;
   try {
     JSON.parse(text);

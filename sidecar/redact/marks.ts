@@ -1,5 +1,5 @@
-// What stands where something was found: `[redacted:email]`, numbered for a run by first appearance. A model can tell
-// two people apart by it, and not who they are.
+// Defines the mark that replaces a finding: `[redacted:email]`, numbered for a run by first appearance. With it, a
+// model can distinguish two people without knowing who they are.
 import { digestText, overBudgetKind, redactionKinds } from '@tollgate/proto/contract';
 
 const mark = /\[redacted:([a-z][a-z0-9_]{0,39})(?:#([1-9]\d{0,8}))?\]/g;
@@ -12,10 +12,10 @@ export interface Span {
 
 export { overBudgetKind };
 
-/** Of which kinds there are marks, where a workspace has none of its own. What else looks like one may hide something. */
+/** The kinds with marks if a workspace has no own kinds. Other text in the form of a mark may hide something. */
 export const builtInMarks: ReadonlySet<string> = new Set([...redactionKinds, overBudgetKind]);
 
-/** The marks that a text holds already, in order. */
+/** Returns the marks that a text already contains, in order. */
 export function marksIn(text: string, kinds: ReadonlySet<string>): readonly Span[] {
   if (!text.includes(markBegin)) return [];
   return [...text.matchAll(mark)].flatMap(({ index, 0: { length }, 1: kind }) =>
@@ -23,7 +23,7 @@ export function marksIn(text: string, kinds: ReadonlySet<string>): readonly Span
   );
 }
 
-/** The text without them. */
+/** Returns the text without its marks. */
 export function withoutMarks(text: string, kinds: ReadonlySet<string>): string {
   let result = '';
   let copied = 0;
@@ -34,36 +34,42 @@ export function withoutMarks(text: string, kinds: ReadonlySet<string>): string {
   return copied === 0 ? text : result + text.slice(copied);
 }
 
-/** The numbers that a run has given. One is made for each run and goes with it from call to call. */
+/** The numbers that a run has assigned. One object is made for each run and passed from call to call. */
 export interface Numbers {
-  /** What stands in place of a value. The same for the same value and kind; `digest`: that of the value, if it is known. */
+  /**
+   * Returns the replacement of a value. It is the same for the same value and kind. `digest`: the digest of the value,
+   * if it is known.
+   */
   markFor(kind: string, value: string, digest?: string): string;
-  /** Notes the numbers that a text holds, whoever gave them: new ones go on above. */
+  /** Notes the numbers that a text contains, from any source: new numbers are higher. */
   note(text: string, kinds: ReadonlySet<string>): void;
-  /** None that is higher was given or noted. */
+  /** The highest number that was assigned or noted. */
   readonly highest: number;
-  /** Keeps no value from now on: each is told apart, and not recognised when it comes again. What holds it may outlive its budget. */
+  /**
+   * Stores no values from now on: each value gets a new number and is not recognised when it appears again. It is used
+   * if the object may exceed its memory budget.
+   */
   keepNoMore(): void;
 }
 
 interface NumbersParts {
-  /** Numbers of each kind begin above it. */
+  /** The numbers of each kind begin above this one. */
   readonly above?: number;
-  /** Told of each value that is kept from now on, with the bytes that it takes. */
+  /** Called for each value that is stored from now on, with its size in bytes. */
   readonly onGrown?: (bytes: number) => void;
 }
 
-// Of a run that holds more values than these, further ones are told apart, but not recognised when they come again.
+// If a run contains more values than this, further values get numbers but are not recognised when they appear again.
 const valuesMax = 10_000;
-// Nine digits. Where they are used up, marks have no number.
+// Nine digits. When they are used up, marks have no number.
 const numberMax = 999_999_999;
 
-/** A digest, a mark, and their place in a map. */
+/** The size of a digest, a mark, and their entry in a map. */
 const valueBytes = 250;
 
 export const createNumbers = (parts: NumbersParts = {}): Numbers => new RunNumbers(parts);
 
-// A class, since every session has one, and most of them never give a number.
+// A class, because every session has one, and most of them never assign a number.
 class RunNumbers implements Numbers {
   highest: number;
   readonly #above: number;
@@ -80,7 +86,7 @@ class RunNumbers implements Numbers {
   }
 
   markFor(kind: string, value: string, digest = digestText(value)): string {
-    // Not the value itself: it would stay in memory as long as the run.
+    // The key is a digest, because the value itself would stay in memory as long as the run.
     const key = `${kind} ${digest}`;
     const known = this.#given?.get(key);
     if (known !== undefined) return known;

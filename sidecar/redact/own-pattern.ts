@@ -1,25 +1,27 @@
-// Patterns that a workspace writes itself. RE2: looking for one match takes time linear in the text and in the size of the
-// program that a pattern compiles to, which is bounded. Looking for all of them does not: `a(?:.*b)?` reads on to the end
-// of the text for each. So what is read is counted, and paid for by the call.
+// Compiles the patterns that a workspace writes itself. They are RE2: finding one match takes time linear in the text
+// and in the size of the compiled program, which is bounded. Finding all matches does not: `a(?:.*b)?` reads to the end
+// of the text for each match. Therefore the read characters are counted and charged to the call.
 import { MatcherInput, RE2JS, RE2JSException } from 're2js';
 import type { Span } from './marks.ts';
 import { candidateCost, type Work } from './work.ts';
 
-/** A pattern of a workspace's own. */
+/** A pattern of a workspace. */
 export interface OwnPattern {
   readonly kind: string;
-  /** What asking whether it matches costs, for each character. */
+  /** The cost of the test for a match, for each character. */
   readonly testCost: number;
   readonly test: (text: string) => boolean;
-  /** Spends for what is read of the text, which may be read many times; what `spend` throws ends it. */
+  /**
+   * Charges for the characters that are read; the text may be read many times. An error from `spend` ends the search.
+   */
   readonly matches: (text: string, spend: Work['spend']) => readonly Span[];
 }
 
 const lengthMax = 500;
-// `EMP-[0-9]{6}` is 12, a mail address at one's own domain 14; `\d{1,60}` is 121.
+// `EMP-[0-9]{6}` has size 12, a mail address at the workspace's own domain 14, and `\d{1,60}` 121.
 const sizeMax = 128;
 
-/** Null, or what is wrong with a pattern, in words that follow its path. */
+/** Returns the problem with a pattern, in words that follow its path. Null: there is no problem. */
 export function ownPatternProblem(pattern: string): string | null {
   if (pattern.length > lengthMax) return `must be at most ${lengthMax} characters, is ${pattern.length}`;
   try {
@@ -33,15 +35,15 @@ export function ownPatternProblem(pattern: string): string | null {
   }
 }
 
-/** `pattern` has no problem: it was checked when it was written, and by the sidecar that verified it. */
+/** `pattern` must be valid: it was checked when it was written, and by the sidecar that verified it. */
 export function ownPattern(kind: string, pattern: string): OwnPattern {
   const compiled = RE2JS.compile(pattern);
   const size = compiled.programSize();
-  // Measured: a character that is read takes up to 5 ns for each step of the program.
+  // Measured: reading a character takes up to 5 ns for each step of the program.
   const readCost = Math.max(1, size / 16);
   return {
     kind,
-    // Measured: a small pattern is tested at 30 MB/s and more; a bad one takes 50 ns for each step.
+    // Measured: a small pattern is tested at 30 MB/s and more. A bad one takes 50 ns for each step.
     testCost: size <= 32 ? 0.25 : size / 4,
     test: (text) => compiled.test(text),
     matches: (text, spend) => {
@@ -57,10 +59,10 @@ export function ownPattern(kind: string, pattern: string): OwnPattern {
   };
 }
 
-// Measured: `indexOf` passes over as many characters in the time in which one is read.
+// Measured: `indexOf` passes this number of characters in the time in which one is read.
 const passedInOneRead = 16;
 
-/** A text that tells how much of it is read: what a matcher is given reads it by these two only. */
+/** A text that counts how many of its characters are read. A matcher reads its input only through these two methods. */
 class CountedText extends String {
   readonly #text: string;
   readonly #count: (characters: number) => void;

@@ -1,11 +1,11 @@
-// Digits of any script, and letters as wide as ideographs, as the ASCII characters they stand for. Each stays where it
-// stood, so that a place in one text is the same place in the other.
+// Converts digits of any script, and full-width letters, to the ASCII characters that they represent. Each character
+// keeps its position, so positions are valid in both texts.
 
-// Of each script in use, its zero; the other digits follow in order (Unicode, decimal digits of the basic plane).
+// The zero of each script in use. The other digits follow in order (Unicode, decimal digits of the basic plane).
 const zeros = [
   0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20, 0x1040, 0x17e0, 0x1810, 0xff10,
 ];
-// What stands in numbers and addresses, and no `：` or `（`, which detectors know themselves.
+// Characters of numbers and addresses. `：` and `（` are not included, because detectors handle them.
 const wideMarks = '＠．－＋＿／';
 const wideOffset = 0xfee0;
 
@@ -19,9 +19,9 @@ for (let code = 0xff01; code <= 0xff5e; code++)
 
 const other = new RegExp(`[${[...plain.keys()].join('')}]`, 'g');
 
-// Most texts hold nothing beyond Latin, and that is seen sooner.
+// Most texts contain only Latin characters, and this test is faster.
 const beyondLatin = /[\u0660-\uffff]/;
 
-/** The same text for a text that has none of them. */
+/** Returns the same text if it contains none of these characters. */
 export const plainCharacters = (text: string): string =>
   beyondLatin.test(text) ? text.replace(other, (character) => plain.get(character) ?? character) : text;

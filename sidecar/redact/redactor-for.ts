@@ -1,12 +1,12 @@
-// Redactors by what they are made of: one is made once for all calls and snapshots that ask for the same.
+// Caches redactors by their settings: one is made for all calls and snapshots with the same settings.
 import type { CompiledRedaction } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { createRedactor, type Redactor } from './redactor.ts';
 
-// The differing settings of a workspace and its tools; a control plane previews for many workspaces.
+// The limit for different settings of a workspace and its tools. A control plane creates previews for many workspaces.
 const redactorsMax = 200;
 const redactors = new LRUCache<string, Redactor>({ max: redactorsMax });
-// For those of a snapshot, which are asked for at every call.
+// Caches the redactors of a snapshot, which every call needs.
 const known = new WeakMap<CompiledRedaction, Map<readonly string[], Redactor>>();
 
 /** `kept`: kinds that the call's tool keeps. */

@@ -1,5 +1,5 @@
 // Replaces secrets and personal data in JSON and in text. Pure: the same value, settings and numbers give the same
-// result. Idempotent: it looks again at what it made until there is nothing left to find.
+// result. Idempotent: it searches its own result again until nothing is left to find.
 import { type CompiledRedaction, digestText, type Finding as KindCount } from '@tollgate/proto/contract';
 import { detectors } from './detectors/index.ts';
 import { isStrongPassword } from './detectors/named/named-value.ts';
@@ -15,40 +15,43 @@ import { candidateCost, createWork, OverBudget } from './work.ts';
 
 /** What was found at one place. */
 export interface PlacedFinding extends KindCount {
-  /** As in policy documents: `customer.emails[0]`; empty for the whole value, and for all that was found after `placesMax` places. */
+  /**
+   * As in policy documents: `customer.emails[0]`. Empty for the whole value, and for all findings after `placesMax`
+   * places.
+   */
   readonly path: string;
-  /** SHA-256 in hex of each different value: what a workspace's allow-list holds. */
+  /** SHA-256 in hex of each different value. A workspace's allow-list contains such digests. */
   readonly digests: readonly string[];
 }
 
 export interface Redaction {
   readonly text: string;
-  /** By path and kind, in the order they were found; empty when nothing was changed. */
+  /** By path and kind, in the order of finding. Empty: nothing was changed. */
   readonly findings: readonly PlacedFinding[];
 }
 
 export interface Redactor {
-  /** Of a JSON text; the result is JSON of the same shape, or a single mark where the value asks for too much work. */
+  /** Redacts a JSON text. The result is JSON of the same shape, or a single mark if the value needs too much work. */
   redactJson(json: string, numbers: Numbers): Redaction;
-  /** Of a text that is not JSON itself, though it may hold some. */
+  /** Redacts a text that is not JSON itself, although it may contain some. */
   redactText(text: string, numbers: Numbers): Redaction;
-  /** Of a text that comes in pieces. */
+  /** Redacts a text that arrives in pieces. */
   openStream(numbers: Numbers): TextStream;
 }
 
 const overBudgetMark = `[redacted:${overBudgetKind}]`;
 
-// Each round that finds something is followed by another; nothing that makes sense needs more than three.
+// Each round with a finding is followed by another round. No reasonable value needs more than three.
 const roundsMax = 6;
-// JSON in a string in JSON, and so on.
+// The depth of JSON in a string in JSON, and so on.
 const nestingMax = 8;
 const digestsMax = 100;
-// Of one payload: nobody reads more, and a list may hold a finding in each of its items.
+// The limit for one payload: people do not read more, and a list may have a finding in each item.
 const placesMax = 1_000;
-// Of a password in an object under that name.
+// For a password in an object under that name.
 const outerLengthMin = 6;
 
-/** `kept`: kinds that are found and left as they are, because the call's tool may have them. */
+/** `kept`: kinds that are found and kept, because the call's tool may have them. */
 export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction, 'exceptions'>, kept: readonly string[]): Redactor {
   const passed = new Set<string>([...off, ...kept]);
   const allowed = new Set(allow);
@@ -90,19 +93,19 @@ export function createRedactor({ off, patterns, allow }: Omit<CompiledRedaction,
 
 const whole: Leaf = { text: '', name: '', outer: '', sort: '', isKey: false, path: () => '' };
 
-/** What stands in place of a value, and what the allow-list would call it. */
+/** The replacement of a value, and its digest in the allow-list. */
 interface Replacement {
   readonly mark: string;
   readonly digest: string;
 }
 
-/** One call: what it has found, and what it may still do. */
+/** One call: its findings, and its remaining work budget. */
 interface Call {
   rewrite(leaf: Leaf, nesting: number): string;
   rewriteJson(json: string, around: Leaf, nesting: number): string;
-  /** New numbers go on above those that the payload brings along. */
+  /** New numbers are higher than those that the payload contains. */
   noteMarks(payload: string): void;
-  /** Another round begins: what was found is known from now on. */
+  /** Another round begins: earlier findings are known from now on. */
   lookAgain(): void;
   findings(): readonly PlacedFinding[];
 }
@@ -138,7 +141,10 @@ function createCall(finders: Finders, numbers: Numbers): Call {
 
   const placeOf = ({ path }: Leaf): string => (placed.size < placesMax ? path() : '');
 
-  /** Again where something was found that may stand elsewhere in it too: once it is replaced, nobody would know what stood there. */
+  /**
+   * Searches again if a found value may occur in the text a second time. After the replacement, the value would no
+   * longer be known.
+   */
   const look = (text: string, from: number): ReturnType<typeof findWanted> => {
     const first = findWanted(finders, text, from, known, work);
     const before = values.all.size;
@@ -151,7 +157,7 @@ function createCall(finders: Finders, numbers: Numbers): Call {
     if (!isKey && nesting < nestingMax && isJson(text)) return rewriteJson(text, leaf, nesting + 1);
     const meaning = meaningOf(name);
     const { isContext } = meaning;
-    // `{"password": {"old": …, "new": …}}`.
+    // For example `{"password": {"old": …, "new": …}}`.
     const named =
       meaning.named ?? (!isContext && meaningOf(outer).named === 'password' && isStrongPassword(text, outerLengthMin) ? 'password' : null);
     const context = isContext ? `${name}: ` : meaningOf(sort).isContext ? `${sort}: ` : '';
@@ -159,7 +165,7 @@ function createCall(finders: Finders, numbers: Numbers): Call {
     const isWhole = ({ start, end }: Span): boolean => start === context.length && end === scanned.length;
     const { found, left } = look(scanned, context.length);
     if (named !== null && !passed.has(named) && !found.some(isWhole) && !left.some(isWhole)) {
-      // Judged by what stands there besides marks; where there is nothing else, there is nothing.
+      // The decision uses the text without its marks. If nothing else is left, there is no finding.
       const bare = withoutMarks(text, marked);
       if (isNamedSecret(named, bare) && !wanted.allows(text)) return markFor(named, text, placeOf(leaf));
     }

@@ -1,7 +1,8 @@
-// Redacts a text that comes in pieces. What could still become part of a finding is held back until more has come, so a
-// secret that is split between pieces is found; what has gone out stays known as context for what follows.
+// Redacts a text that arrives in pieces. Text that could still become part of a finding is held back until more has
+// arrived, so a secret that is split between pieces is found. Text that was released stays available as context for
+// what follows.
 //
-// States: open (takes pieces), ended (has given out everything).
+// States: open (accepts pieces), ended (has released everything).
 import type { Finding as KindCount } from '@tollgate/proto/contract';
 import { type Finding, knownOf, replaceFound } from './finder.ts';
 import { type Numbers, overBudgetKind } from './marks.ts';
@@ -10,19 +11,19 @@ import { type Finders, findWanted } from './wanted.ts';
 import { createWork, OverBudget } from './work.ts';
 
 export interface TextStream {
-  /** Takes the next piece, answers what can go out. */
+  /** Accepts the next piece and returns the text that can be released. */
   push(piece: string): string;
-  /** Answers what is held back, at a place that nothing reaches across, and goes on. */
+  /** Returns the held text, at a place that no finding crosses, and continues. */
   flush(): string;
-  /** Answers the rest. */
+  /** Returns the rest. */
   end(): string;
-  /** What was found up to now, by kind. */
+  /** Returns the findings so far, by kind. */
   findings(): readonly KindCount[];
 }
 
-// What is left of what went out, for detectors that look back.
+// The length of the released text that is kept for detectors that read back.
 const contextLength = 512;
-// Less than this, or than a quarter of what is held, is put together before it is looked at.
+// Pieces are collected until they reach this length and a quarter of the held text; only then are they searched.
 const stepLength = 128;
 
 export function createTextStream(finders: Finders, numbers: Numbers): TextStream {
@@ -36,7 +37,7 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
     return numbers.markFor(kind, value);
   };
-  /** Again where something was found that may stand elsewhere too. */
+  /** Searches again if a found value may occur in other places too. */
   const look = (text: string): readonly Finding[] => {
     const work = createWork();
     const { found } = findWanted(finders, text, context.length, knownOf(values.all), work);
@@ -49,7 +50,7 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     numbers.note(text, finders.marked);
     const found = look(text);
     const settled = ended ? text.length : wholeCharacters(text, finders.wanted.settled(text));
-    // A finding goes out whole or not at all.
+    // A finding is released as a whole or held back as a whole.
     const end = Math.max(
       context.length,
       found.reduce((at, finding) => (finding.start < at && at < finding.end ? finding.start : at), settled),
@@ -65,7 +66,7 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
     looked = held.length;
     return out;
   };
-  /** What asks for too much work goes whole, as in a payload. */
+  /** Text that needs too much work is replaced as a whole, as in a payload. */
   const releaseWithin = (ended: boolean): string => {
     try {
       return release(ended);
@@ -89,5 +90,8 @@ export function createTextStream(finders: Finders, numbers: Numbers): TextStream
   };
 }
 
-/** Not between the halves of a surrogate pair: whoever encodes the pieces one by one would lose both. */
+/**
+ * The end is not between the halves of a surrogate pair: both halves would be lost if the pieces are encoded
+ * separately.
+ */
 const wholeCharacters = (text: string, end: number): number => (/[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end);

@@ -1,5 +1,5 @@
-// Values that were found by what stood beside them. They are looked for themselves in the rest of the payload, where
-// nothing may stand beside them; what has a form of its own is found there anyway.
+// Collects values that were found by the text next to them. The values themselves are searched for in the rest of the
+// payload, where that text may be missing. Values with a form of their own are found without this.
 import { isStrongPassword } from './detectors/named/named-value.ts';
 
 export interface Values {
@@ -7,9 +7,9 @@ export interface Values {
   add(kind: string, value: string): void;
 }
 
-// Shorter ones, and words of a language, stand in a payload for other reasons too.
+// Shorter values, and words of a language, occur in a payload for other reasons too.
 const lengthMin = 8;
-// All of them together.
+// The limit for all values together.
 const charactersMax = 8_000;
 const secretKinds = new Set(['password', 'secret', 'url_credentials', 'authorization']);
 const numberKinds = new Set(['national_id', 'phone']);

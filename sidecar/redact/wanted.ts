@@ -1,26 +1,26 @@
-// Finds what a call's tool may not have, and leaves what it may.
+// Finds what a call's tool must not receive, and leaves what it may receive.
 import type { Finder, Finding, Known } from './finder.ts';
 import type { Work } from './work.ts';
 
 export interface Finders {
-  /** Kinds that are left as they are. */
+  /** Kinds that are kept unchanged. */
   readonly passed: ReadonlySet<string>;
-  /** Kinds whose marks are marks. */
+  /** The kinds whose marks are recognised as marks. */
   readonly marked: ReadonlySet<string>;
   readonly wanted: Finder;
-  /** Of the kinds that are left; null where there are none. */
+  /** The finder for the kept kinds. Null: there are no kept kinds. */
   readonly unwanted: Finder | null;
 }
 
 export interface Wanted {
   readonly found: readonly Finding[];
-  /** What is left as it is. */
+  /** The findings that are kept unchanged. */
   readonly left: readonly Finding[];
 }
 
 const none: readonly Finding[] = [];
 
-/** A token that may stay is not taken for the name beside it. */
+/** A token that is kept is not reported again as the value of the name next to it. */
 export function findWanted({ wanted, unwanted }: Finders, text: string, from: number, known: Known, work: Work): Wanted {
   const found = wanted.find(text, from, known, work);
   const left = unwanted?.find(text, from, known, work) ?? none;
@@ -28,5 +28,5 @@ export function findWanted({ wanted, unwanted }: Finders, text: string, from: nu
   return { found: found.filter((one) => !isNamed(one) || !left.some(({ start, end }) => start <= one.start && one.end <= end)), left };
 }
 
-/** Found by what stands beside it, not by its own form. */
+/** The value was found by the text next to it, and not by its own form. */
 const isNamed = ({ kind }: Finding): boolean => kind === 'password' || kind === 'secret';

@@ -1,17 +1,18 @@
-// How much may be done for one call. Counted and not timed, so that equal inputs are redacted equally on any machine.
+// Limits the work for one call. Work is counted and not timed, so that equal inputs are redacted equally on any
+// machine.
 
-/** A character looked at is one; a place at which a detector is asked is this many. */
+/** A read character costs one unit. A place at which a detector is called costs this many. */
 export const candidateCost = 8;
 
-/** For one call: 8 MiB of plain text in JSON, looked at twice, or four million places that look like something. */
+/** The limit for one call: 8 MiB of plain text in JSON, searched twice, or four million candidate places. */
 export const workMax = 33_554_432;
 
 export interface Work {
-  /** Throws `OverBudget` when there is none left. */
+  /** Throws `OverBudget` if no work is left. */
   spend(units: number): void;
 }
 
-/** More would have to be done for a value than one call may ask for. */
+/** The value needs more work than one call may use. */
 export class OverBudget extends Error {
   override readonly name = 'OverBudget';
 }

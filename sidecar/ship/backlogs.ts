@@ -1,36 +1,39 @@
-// All that this process ships: its own spool, for as long as it lives, and the spools of dead processes, from their
-// adoption until they are acknowledged to the end. Looks for dead ones at the start and every `adoptEveryMs`, and oftener
-// while there may be more of them than it holds at one time. Part of the shipper.
+// Manages everything that this process ships: its own spool while the process lives, and the spools of dead processes,
+// from their adoption until they are acknowledged to the end. It searches for dead ones at the start and every
+// `adoptEveryMs`, and more often while there may be more of them than it can hold at one time. Part of the shipper.
 import type { Clock, Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Backlog, BacklogStatus } from '../spool/backlog.ts';
 
 export interface Backlogs {
-  /** Those that are not refused. */
+  /** The backlogs that are not refused. */
   readonly open: readonly Backlog[];
   /** Nothing is left to ship. */
   readonly isShipped: boolean;
-  /** Something of this one was acknowledged. */
+  /** Call this when something of this backlog was acknowledged. */
   settle(backlog: Backlog): void;
-  /** The control plane takes nothing of this one: it stays on disk, and is tried again later. */
+  /** The control plane accepts nothing of this backlog: it stays on disk and is tried again later. */
   refuse(backlog: Backlog, code: string): void;
   status(): BacklogsStatus;
-  /** What dead processes left, on disk. */
+  /** Bytes on disk that dead processes left. */
   readonly adoptedBytes: number;
   stopAdopting(): void;
   close(): Promise<void>;
 }
 
 interface BacklogsStatus extends BacklogStatus {
-  /** Spools of dead processes. */
+  /** Number of spools of dead processes. */
   readonly adopted: number;
-  /** Spools that the control plane does not take, and what is unacknowledged in them; they are in no other figure, but for the own one. */
+  /**
+   * Spools that the control plane refuses, and their unacknowledged records. No other figure includes them, except for
+   * the process's own spool.
+   */
   readonly refusedSpools: number;
   readonly refusedRecords: number;
 }
 
 export interface BacklogsDeps {
-  /** Finds spools of dead processes, at most `max`, but those that are left alone for now. */
+  /** Finds at most `max` spools of dead processes, without those that must not be taken for now. */
   readonly adopt: (max: number, isLeft: (id: string) => boolean) => Promise<readonly Backlog[]>;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,20 +41,23 @@ export interface BacklogsDeps {
   readonly onRetired: (backlog: Backlog) => void;
 }
 
-/** Each holds a few file descriptors. */
+/** Each backlog holds a few file descriptors. */
 const adoptedMax = 16;
-/** Where there may be more than could be taken. */
+/** Used when there may be more spools than could be taken. */
 const adoptSoonMs = 1_000;
-/** What is refused is so until somebody has done something about it, such as a restore; the own one is needed. */
+/**
+ * A refused spool stays refused until a person has fixed the cause, for example with a restore. The own spool is
+ * retried sooner, because it is needed.
+ */
 const refusedMs = { own: 30_000, adopted: 600_000 };
 
 export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { spool: Backlog; adoptEveryMs: number }): Backlogs {
   const { clock, log } = deps;
   let all: readonly Backlog[] = [spool];
   let lostBefore = 0;
-  // Asked for at each write, and changes at an acknowledgement only.
+  // This is read at each write, and changes only at an acknowledgement.
   let adoptedBytes = 0;
-  /** Records that are not acknowledged, by the ids of spools that were refused. */
+  /** The number of unacknowledged records, by the ids of refused spools. */
   const refused = new Map<string, number>();
   let isStopped = false;
   let timer: Timer | undefined;
@@ -92,7 +98,7 @@ export function createBacklogs(deps: BacklogsDeps, { spool, adoptEveryMs }: { sp
   function retire(backlog: Backlog): void {
     all = all.filter((other) => other !== backlog);
     countAdopted();
-    // What is refused will be read again.
+    // A refused spool will be read again, so its losses are not counted yet.
     if (isShipped(backlog)) lostBefore += backlog.status().lost;
     deps.onRetired(backlog);
     retiring = retiring.then(() => close(backlog));

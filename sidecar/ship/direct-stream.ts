@@ -1,16 +1,17 @@
-// A stream to an audit log in this very process: what `AuditService.Ship` is over the network. Batches are committed one after
-// the other and acknowledged after their commit; a commit that fails ends the stream, and the shipper comes back.
+// A stream to an audit log in the same process: the replacement for `AuditService.Ship` over the network. Batches are
+// committed one after the other and acknowledged after their commit. A commit that fails ends the stream, and the
+// shipper opens a new one.
 import { EventEmitter } from 'node:events';
 import { bounds, type RefusedCode } from '@tollgate/proto/contract';
 import type { ShipMessage, ShipStream } from './shipment.ts';
 
-/** The records of one spool, as they follow each other. */
+/** Consecutive records of one spool. */
 export type DirectBatch = NonNullable<ShipMessage['batch']>;
 
-/** Everything of the spool up to the sequence is committed, or nothing of the batch was taken. */
+/** Either everything of the spool up to the sequence is committed, or nothing of the batch was accepted. */
 export type Committed = { readonly acknowledged: number } | { readonly refused: RefusedCode; readonly expected: number };
 
-/** As gRPC says it. */
+/** The status codes of gRPC. */
 const codes = { ok: 0, cancelled: 1, unavailable: 14 } as const;
 
 export function openDirectStream(commit: (batch: DirectBatch) => Promise<Committed>): ShipStream {
@@ -43,7 +44,7 @@ export function openDirectStream(commit: (batch: DirectBatch) => Promise<Committ
   return Object.assign(stream, {
     write,
     end: () => void committing.then(() => end(codes.ok, '')),
-    // Not at once: whoever cancels may still be about to listen.
+    // The end is delayed, because the code that cancels has possibly not added its listener yet.
     cancel: () => queueMicrotask(() => end(codes.cancelled, 'cancelled')),
   });
 }

@@ -1,6 +1,7 @@
-// Which records go out next on one stream: keeps the server's credit, lets the backlogs take turns and lets small
-// batches wait for company. Where somebody waits for an acknowledgement, what is there waits only for that of the batch
-// before: so a lone entry goes at once, and many together, however slow a commit is. Part of the shipment.
+// Selects which records are sent next on one stream. It respects the server's credit, serves the backlogs in turns, and
+// lets small batches wait for more records. If callers wait for acknowledgements, the records of a backlog wait only
+// for the acknowledgement of the batch before. Thus a single entry is sent at once, and many are sent together, however
+// slow a commit is. Part of the shipment.
 import { bounds } from '@tollgate/proto/contract';
 import type { Backlog } from '../spool/backlog.ts';
 
@@ -9,9 +10,9 @@ export interface Lane {
   readonly backlog: Backlog;
   /** The last sequence sent. */
   sent: number;
-  /** What is unsent now has waited long enough. */
+  /** The records that are unsent now have waited long enough. */
   isDue: boolean;
-  /** It cannot be read just now: the others go on. */
+  /** It cannot be read at present. The other lanes continue. */
   isStuck: boolean;
 }
 
@@ -20,18 +21,18 @@ export interface Lanes {
   credit: number;
   /** Sent on this stream and not acknowledged. */
   readonly inFlight: number;
-  /** What to send now, if anything; the next answer assumes that it was. */
+  /** Returns what to send now, or undefined. The next call assumes that it was sent. */
   next(): { readonly lane: Lane; readonly recordsMax: number } | undefined;
-  /** Whatever is there now need not wait for more. */
+  /** The records that exist now need not wait for more. */
   setDue(): void;
-  /** Something is left that nothing will come back to but time. */
+  /** Records are left that only a timer can trigger. */
   readonly isWaiting: boolean;
   find(spoolId: string): Lane | undefined;
   add(backlog: Backlog): void;
   readonly remove: (backlog: Backlog) => void;
 }
 
-/** Below this a batch waits for company. */
+/** A batch smaller than this waits for more records. */
 const batchRecordsMin = 128;
 
 export function createLanes(backlogs: readonly Backlog[], { isAwaited }: { isAwaited: boolean }): Lanes {
@@ -61,7 +62,7 @@ export function createLanes(backlogs: readonly Backlog[], { isAwaited }: { isAwa
       for (const lane of lanes) lane.isDue = unsentOf(lane) > 0;
     },
     get isWaiting() {
-      // What is due and still here waits for credit: an acknowledgement comes back to it.
+      // Records that are due but not sent wait for credit: an acknowledgement triggers them.
       return lanes.some((lane) => unsentOf(lane) > 0 && !lane.isDue && !lane.isStuck);
     },
     find: (spoolId) => lanes.find(({ backlog }) => backlog.id === spoolId),
@@ -74,7 +75,7 @@ export function createLanes(backlogs: readonly Backlog[], { isAwaited }: { isAwa
   };
 }
 
-// What is there from before has waited already.
+// The existing records have waited long enough already.
 function laneOf(backlog: Backlog): Lane {
   return { backlog, sent: backlog.acknowledged, isDue: true, isStuck: false };
 }

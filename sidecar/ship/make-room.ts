@@ -1,5 +1,5 @@
-// Opens the spool of this process. Where the disk has no room for one, what dead processes left there is shipped first:
-// that gives room, and nobody else would ship it. Used by the start of a sidecar.
+// Opens the spool of this process. If the disk has no space for one, what dead processes left there is shipped first:
+// that frees space, and no other process would ship it. The start of a sidecar uses it.
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Backlog } from '../spool/backlog.ts';
@@ -8,7 +8,7 @@ import type { Shipper } from './shipper.ts';
 
 export interface MakeRoomDeps<Spool> {
   readonly open: () => Promise<Spool>;
-  /** Ships what dead processes left, beside this one. */
+  /** Ships what dead processes left, in addition to this backlog. */
   readonly ship: (own: Backlog) => Pick<Shipper, 'close'>;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly log: Log;
@@ -16,7 +16,7 @@ export interface MakeRoomDeps<Spool> {
 
 const tryEveryMs = 250;
 
-/** Rejects as `open` does, after `waitMs` where it is for want of room. */
+/** Rejects like `open`. If the cause is missing disk space, it rejects after `waitMs`. */
 export async function openWithRoom<Spool>({ open, ship, clock, log }: MakeRoomDeps<Spool>, waitMs: number): Promise<Spool> {
   const until = clock.now() + waitMs;
   let shipper: Pick<Shipper, 'close'> | undefined;
@@ -38,7 +38,7 @@ export async function openWithRoom<Spool>({ open, ship, clock, log }: MakeRoomDe
   }
 }
 
-/** Stands for the spool that is not there yet. */
+/** A placeholder for the spool that does not exist yet. */
 const nothing: Backlog = {
   id: '',
   owned: { secret: Buffer.alloc(0), workspaceId: '' },

@@ -1,13 +1,13 @@
-// One stream's life: sends what the backlogs have to ship, heeds the server's credit and the transport's back
-// pressure, and passes on what the server acknowledges. Made by the shipper for every connection.
+// Runs one stream: it sends what the backlogs have to ship, respects the server's credit and the transport's back
+// pressure, and passes on what the server acknowledges. The shipper creates one for every connection.
 //
-// Greeting: hello is sent; nothing else before the server says its credit. Shipping: batches go out while fewer
-// records are unacknowledged than the credit. A batch goes at once if there are enough records for one, else when the
-// oldest has waited `flushMs`. Ended: the status has come and no read is under way; what was sent and not
-// acknowledged will be sent again on the next stream.
+// States: greeting: hello is sent, and nothing else before the server sends its credit. Shipping: batches are sent
+// while fewer records are unacknowledged than the credit. A batch is sent at once if there are enough records for one,
+// otherwise when the oldest has waited `flushMs`. Ended: the status has arrived and no read is in progress. Records
+// that were sent and not acknowledged are sent again on the next stream.
 //
-// The server is not believed more than it can know: nothing is acknowledged that was never sent. A stream on which
-// nothing comes to anything for `progressMs`, no credit, or no acknowledgement of what was sent, is given up.
+// The server's messages are limited to what it can know: a record that was never sent is not acknowledged. A stream
+// that makes no progress for `progressMs` (no credit, or no acknowledgement of what was sent) is cancelled.
 import type { ShipResponse__Output } from '@tollgate/proto';
 import { bounds, capabilities } from '@tollgate/proto/contract';
 import type { Clock, Timer } from '../clock.ts';
@@ -15,13 +15,13 @@ import type { Backlog } from '../spool/backlog.ts';
 import { lastIn, type SpoolRecord } from '../spool/record.ts';
 import { createLanes, type Lane } from './lanes.ts';
 
-/** A call of `AuditService.Ship`, or what stands for one where the control plane is this process. */
+/** A call of `AuditService.Ship`, or its replacement if the control plane is this process. */
 export interface ShipStream {
-  /** False: it is full, and says `drain` when it is not. */
+  /** Returns false if the stream is full. It emits `drain` when it is not full any more. */
   write(request: ShipMessage): boolean;
   end(): unknown;
   cancel(): void;
-  /** The end, however it came; nothing is said after it. */
+  /** The end, for any reason. No event follows it. */
   on(event: 'status', listener: (status: ShipStatus) => void): unknown;
   on(event: 'data', listener: (response: ShipResponse__Output) => void): unknown;
   on(event: 'error' | 'drain', listener: () => void): unknown;
@@ -45,13 +45,13 @@ interface ShipStatus {
 export interface Shipment {
   /** The server has answered. */
   readonly isOpen: boolean;
-  /** A backlog fell behind: what is there goes out within `flushMs`. */
+  /** A backlog fell behind: its records are sent within `flushMs`. */
   wake(): void;
-  /** What is there goes out now. */
+  /** All existing records are sent now. */
   flush(): void;
   add(backlog: Backlog): void;
   remove(backlog: Backlog): void;
-  /** Everything was sent and acknowledged: say good-bye. */
+  /** Everything was sent and acknowledged: closes the stream in order. */
   finish(): void;
   cancel(): void;
   readonly ended: Promise<ShipmentEnd>;
@@ -70,18 +70,18 @@ export interface ShipmentDeps {
   readonly onOpen: () => void;
   readonly onAcknowledged: (backlog: Backlog) => void;
   readonly onUnreadable: (backlog: Backlog, error: unknown) => void;
-  /** Nothing of it is taken; it is no part of this shipment any more. */
+  /** Nothing of it is accepted. It is not part of this shipment any more. */
   readonly onRefused: (backlog: Backlog, code: string) => void;
 }
 
 export interface ShipmentConfig {
   readonly sidecarId: string;
   readonly backlogs: readonly Backlog[];
-  /** The one among them that this process writes. */
+  /** The backlog among them that this process writes. */
   readonly own: Backlog;
   readonly flushMs: number;
   readonly progressMs: number;
-  /** Somebody waits for the acknowledgement of every entry. */
+  /** A caller waits for the acknowledgement of every entry. */
   readonly isAwaited: boolean;
 }
 
@@ -108,7 +108,7 @@ export function createShipment(
       void Promise.resolve(pumping).then(() => resolve({ code, details: failure ?? details, hasProgressed }));
     });
   });
-  // The status says the same, and comes for every end.
+  // The status reports the same, and arrives for every end.
   stream.on('error', () => {});
   stream.on('drain', () => unblock());
   stream.on('data', receive);
@@ -129,7 +129,7 @@ export function createShipment(
   function receive({ credit, acknowledged, refused }: ShipResponse__Output): void {
     if (credit) {
       const isFirst = lanes.credit === 0;
-      // What is under way has a bound of its own, whatever the server says.
+      // The number of unacknowledged records has its own bound, whatever the server sends.
       lanes.credit = Math.min(credit.records, bounds.auditCreditRecords);
       if (isFirst && credit.records > 0) {
         awaitProgress();
@@ -144,7 +144,8 @@ export function createShipment(
   function acknowledge(spoolId: string, sequence: number): void {
     const lane = lanes.find(spoolId);
     if (!lane) return;
-    // It may have more of a dead process's spool than this one has sent: that is sent again, and skipped there.
+    // The server may have more of a dead process's spool than this process has sent. Those records are sent again, and
+    // the server skips them.
     const known = Math.min(sequence, lane.backlog.sent);
     if (known <= lane.backlog.acknowledged) return;
     lane.backlog.acknowledge(known);
@@ -155,7 +156,7 @@ export function createShipment(
     onAcknowledged(lane.backlog);
   }
 
-  /** Of several batches that are under way each is refused: the first says it. */
+  /** If several batches are in progress, each is refused. Only the first refusal is reported. */
   function refuse(spoolId: string, code: string): void {
     const lane = lanes.find(spoolId);
     if (!lane) return;
@@ -186,9 +187,9 @@ export function createShipment(
       if (records === undefined) continue;
       const last = lastIn(records);
       if (hasEnded || last === undefined) return;
-      // Refused meanwhile.
+      // The backlog was refused in the meantime.
       if (lanes.find(lane.backlog.id) !== lane) continue;
-      // Nobody owed anything until now.
+      // Until now no acknowledgement was outstanding.
       if (lanes.inFlight === 0) awaitProgress();
       lane.sent = Math.max(lane.sent, last);
       lane.backlog.noteSent(last);
@@ -200,7 +201,7 @@ export function createShipment(
     }
   }
 
-  // What a dead process left holds up nobody: it is tried again later.
+  // An unreadable spool of a dead process does not block the others: it is tried again later.
   async function read(lane: Lane, recordsMax: number): Promise<readonly SpoolRecord[] | undefined> {
     try {
       return await lane.backlog.readBatch(lane.sent, { recordsMax, bytesMax: bounds.auditBatchBytes });

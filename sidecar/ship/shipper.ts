@@ -1,10 +1,10 @@
-// Brings every entry of the spool folder to the control plane: those of this process and those that dead ones left.
-// Made by the sidecar at its start. Entries leave the disk only when the control plane has committed them, so each
-// arrives; it skips what it has, so each arrives once.
+// Ships every entry of the spool folder to the control plane: those of this process and those that dead processes left.
+// The sidecar creates it at its start. Entries are deleted from disk only when the control plane has committed them, so
+// each entry arrives. The control plane skips entries that it has, so each is stored once.
 //
-// Connecting, then connected (see `shipment.ts`), then waiting, with backoff, and again. A server that refuses our key
-// is tried again at the slowest pace; the entries are kept. Closing: as before, until everything is acknowledged, the
-// key is refused or the deadline passes. Closed: what is left belongs to the next process.
+// States: connecting, then connected (see `shipment.ts`), then waiting, with backoff, and again. A server that refuses
+// the key is tried again at the slowest pace, and the entries are kept. Closing: the same, until everything is
+// acknowledged, the key is refused or the deadline passes. Closed: what is left is for the next process.
 import { status as grpcStatus } from '@grpc/grpc-js';
 import { bounds } from '@tollgate/proto/contract';
 import { barredMs, createBackoff } from '../backoff.ts';
@@ -14,9 +14,12 @@ import { createShipment, type Shipment, type ShipmentEnd, type ShipStream } from
 
 export interface Shipper {
   status(): ShipperStatus;
-  /** What dead processes left and this one ships, on disk. */
+  /** Bytes on disk that dead processes left and this one ships. */
   readonly adoptedBytes: number;
-  /** The control plane is there again: waits no longer, nor for an attempt that comes to nothing, and begins with the shortest wait. */
+  /**
+   * The control plane is available again. The shipper stops waiting, cancels an attempt that has no answer, and resets
+   * the backoff to the shortest wait.
+   */
   retryNow(): void;
   /** Ships what it can until the deadline, then closes the spool and everything adopted. */
   close(options: { readonly deadlineMs: number }): Promise<void>;
@@ -34,10 +37,10 @@ export interface ShipperStatus {
   readonly lost: number;
   /** Spools of dead processes that are being shipped. */
   readonly adopted: number;
-  /** Spools that the control plane does not take, and what is unacknowledged in them. */
+  /** Spools that the control plane refuses, and their unacknowledged records. */
   readonly refusedSpools: number;
   readonly refusedRecords: number;
-  /** Why the last stream ended; undefined once another is open. */
+  /** Why the last stream ended. Undefined when another is open. */
   readonly lastError: string | undefined;
 }
 
@@ -45,28 +48,28 @@ export interface ShipperDeps extends Pick<BacklogsDeps, 'adopt' | 'clock' | 'log
   /** A call of `AuditService.Ship` with its metadata. */
   readonly openStream: () => ShipStream;
   readonly random: () => number;
-  /** The link changed. */
+  /** Called when the link has changed. */
   readonly onStatus: (status: ShipperStatus) => void;
 }
 
 export interface ShipperConfig {
   readonly sidecarId: string;
-  /** This process's own. */
+  /** The spool of this process. */
   readonly spool: Backlog;
   /** How long an entry waits for others to share its batch. */
   readonly flushMs?: number;
-  /** Somebody waits for the acknowledgement of every entry: none waits for others while nothing is under way. */
+  /** A caller waits for the acknowledgement of every entry: no entry waits for others while no batch is in progress. */
   readonly isAwaited?: boolean;
-  /** How long a stream may go without credit, or an acknowledgement of what was sent. */
+  /** How long a stream may continue without credit, or without an acknowledgement of what was sent. */
   readonly progressMs?: number;
   readonly reconnectMs?: { readonly first: number; readonly max: number };
   readonly adoptEveryMs?: number;
 }
 
-/** The longest wait where callers wait for their entries to be committed. */
+/** The longest wait if callers wait for their entries to be committed. */
 const awaitedMs = 1_000;
 
-/** An attempt that has no answer by then may be of a connection that nobody will ever answer. */
+/** An attempt without an answer after this time may use a connection that will never be answered. */
 const answerMs = 1_000;
 
 const refusals: readonly number[] = [grpcStatus.UNAUTHENTICATED, grpcStatus.PERMISSION_DENIED];
@@ -82,7 +85,8 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
     reconnectMs = bounds.reconnectMs,
     adoptEveryMs = 60_000,
   } = config;
-  // Callers are denied until somebody takes their entries again, and must not be for longer than nobody does.
+  // Callers are denied until their entries are accepted again. Therefore the wait must be short after the control plane
+  // is available again.
   const maxMs = isAwaited ? Math.min(awaitedMs, reconnectMs.max) : reconnectMs.max;
   const backoff = createBackoff({ random, firstMs: reconnectMs.first, maxMs });
   let shipment: Shipment | undefined;
@@ -90,7 +94,7 @@ export function createShipper(deps: ShipperDeps, config: ShipperConfig): Shipper
   let link: Link = 'connecting';
   let lastError: string | undefined;
   let isRefused = false;
-  // Attempts in a row; said ever more seldom.
+  // Attempts in a row without an open stream. They are logged at increasing intervals.
   let unopened = 0;
   let closing: 'no' | 'draining' | 'expired' = 'no';
   let stopWaiting = (): void => {};

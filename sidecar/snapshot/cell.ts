@@ -1,10 +1,11 @@
-// The one mutable reference: what this sidecar decides from. Readers take `current` and keep it for one decision;
-// a new snapshot, or what a delta makes of the one that is held, is verified and built aside, then the reference is replaced whole.
+// Holds the one mutable reference: the policy that this sidecar decides by. Readers take `current` and keep it for one
+// decision. A new snapshot, or the result of a delta on the held one, is verified and built separately. Then the
+// reference is replaced as a whole.
 //
-// States: empty (nothing held: every call is denied), held (decides), and in both `refused` once the control plane has
-// said that this sidecar's own key is not good any more: then every call is denied until a stream is accepted again. A
-// sidecar that cannot read what the control plane sends, because it is too old, is `outdated` until it has taken something:
-// hearing of the control plane does not make its policy any fresher, and the outage rule ends it.
+// States: empty (nothing held: every call is denied) and held (it decides). In both, it is also `refused` when the
+// control plane has reported that this sidecar's own key is not valid any more: then every call is denied until a
+// stream is accepted again. A sidecar that is too old to read what the control plane sends is `outdated` until it has
+// accepted something: messages of the control plane do not make its policy fresher, and the outage rule ends its use.
 import { bounds, type NackCode, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { forgetCallers } from '../decide/bind.ts';
 import { buildIndex, type Index, renumberIndex } from '../decide/build-index.ts';
@@ -20,11 +21,11 @@ export type Offered =
 interface CellStatus {
   readonly epoch: string | null;
   readonly revision: number | null;
-  /** The newest revision the control plane spoke of. */
+  /** The newest revision that the control plane announced. */
   readonly announced: number | null;
   readonly connected: boolean;
   readonly ageMs: number | null;
-  /** The control plane has not been heard from for longer than the workspace allows: its outage rule decides. */
+  /** The control plane has been silent for longer than the workspace allows: its outage rule decides. */
   readonly outage: boolean;
   readonly refused: string | null;
   readonly lastNack: { readonly code: NackCode; readonly message: string } | null;
@@ -33,34 +34,34 @@ interface CellStatus {
 export interface PolicyCell {
   readonly current: Index | null;
   readonly freshness: Freshness;
-  /** Why every call is denied although a snapshot may be held; null: not so. */
+  /** Why every call is denied although a snapshot may be held. Null: calls are not denied for this. */
   readonly refused: string | null;
   offer(message: SnapshotMessage): Offered;
-  /** What leads from the revision that is held to a later one. */
+  /** Applies the changes from the held revision to a later one. */
   change(message: DeltaMessage): Offered;
-  /** What is held is current under a newer number. */
+  /** The held policy is current under a newer number. */
   renumber(revision: RevisionName, hash: Uint8Array): Offered;
   restore(message: SnapshotMessage, heardAt: number): Offered;
-  /** What came could not be decoded, or is larger than may be. */
+  /** A message could not be decoded, or is larger than the limit. */
   malformed(problem: string): void;
-  /** The control plane was heard from; `announced` is its newest revision. */
+  /** A message of the control plane arrived. `announced` is its newest revision. */
   heard(announced: number | null): void;
   lost(): void;
   refuse(reason: string): void;
   status(): CellStatus;
-  /** All that is held, as a snapshot message; null: nothing. */
+  /** Returns all that is held, as a snapshot message. Null: nothing is held. */
   whole(): SnapshotMessage | null;
   onSwap(listener: (index: Index) => void): void;
 }
 
 interface Deps {
-  /** Ms on a clock that never goes back. */
+  /** Ms on a clock that never goes backwards. */
   readonly now: () => number;
 }
 
 export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
   let current: Index | null = null;
-  /** By key, as they were sent: what the next delta is applied to, and the file written from. */
+  /** By key, as they were sent. The next delta is applied to them, and the file is written from them. */
   let entries = new Map<string, Uint8Array>();
   let freshness: Freshness = { connected: false, heardAt: Number.NEGATIVE_INFINITY };
   let connected = false;
@@ -79,7 +80,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
       freshness = { connected, heardAt: now() };
     }
     for (const listener of listeners) listener(index);
-    // After the listeners, which compare with what was.
+    // This runs after the listeners, because they compare with the previous index.
     if (before !== null) forgetCallers(before);
     return { ok: true, index };
   };
@@ -92,7 +93,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
     }
     return { ok: false, code, message };
   };
-  /** What goes wrong, whatever it is, changes nothing. */
+  /** An error of any kind changes nothing. */
   const safely = (take: () => Offered): Offered => {
     try {
       return take();
@@ -124,7 +125,7 @@ export function createPolicyCell({ now }: Deps, workspace: string): PolicyCell {
       const { changes } = verified;
       const index = changeIndex(held, changes);
       for (const key of changes.removed) entries.delete(key);
-      // Copied, so that one entry that stays does not keep all of its message in memory.
+      // The values are copied, so that one kept entry does not keep its whole message in memory.
       for (const { key, value } of message.changed) entries.set(key, Uint8Array.from(value));
       return swap(index);
     });

@@ -1,6 +1,6 @@
-// The last good snapshot on disk, so that a sidecar that starts without a control plane decides by what it knew.
-// A file is the SHA-256 of the rest, then the wire form; it is replaced whole (temporary file, fsync, rename). Its
-// modification time says when the control plane was last heard from. It holds key hashes: mode 600.
+// Stores the last good snapshot on disk, so that a sidecar that starts without a control plane decides by what it knew.
+// A file is the SHA-256 of the rest, then the wire form. It is replaced as a whole (temporary file, fsync, rename). Its
+// modification time says when the last message of the control plane arrived. It holds key hashes: mode 600.
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, stat, utimes } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -15,7 +15,7 @@ export interface StoredSnapshot {
   readonly heardAt: number;
 }
 
-/** Null where there is no file; throws with the reason where there is one that cannot be believed. */
+/** Returns null if there is no file. Throws with the reason if the file cannot be trusted. */
 export async function readSnapshotFile(path: string): Promise<StoredSnapshot | null> {
   const bytes = await readFile(path).catch((error: unknown) => {
     if (isMissing(error)) return null;
@@ -35,7 +35,7 @@ export async function writeSnapshotFile(path: string, message: SnapshotMessage):
   await replaceFile(path, [digest(body), ...body]);
 }
 
-/** Notes that the control plane was heard from at `heardAt` (wall-clock ms). */
+/** Notes that a message of the control plane arrived at `heardAt` (wall-clock ms). */
 export async function touchSnapshotFile(path: string, heardAt: number): Promise<void> {
   const time = new Date(heardAt);
   await utimes(path, time, time).catch((error: unknown) => {
@@ -54,8 +54,8 @@ function digest(parts: readonly Uint8Array[]): Buffer {
 const entriesATurn = 500;
 
 /**
- * A `SyncResponse` that holds the snapshot, in parts. Calls are decided between two of them: to encode thirty thousand entries takes
- * some fifty milliseconds.
+ * Returns a `SyncResponse` that holds the snapshot, in parts. Calls are decided between two parts: encoding thirty
+ * thousand entries takes some fifty milliseconds.
  */
 async function encodeInTurns({ entries, ...head }: SnapshotMessage): Promise<readonly Uint8Array[]> {
   const parts = [encodeSnapshot({ ...head, entries: [] })];
@@ -67,10 +67,11 @@ async function encodeInTurns({ entries, ...head }: SnapshotMessage): Promise<rea
   return [Buffer.from([snapshotTag, ...varint(length)]), ...parts];
 }
 
-// Protobuf: fields of a message that stand behind one another are those of one message, and what it holds is led by a tag and its length.
+// In Protobuf, consecutive encoded fields of a message form one message. An embedded message is preceded by a tag and
+// its length.
 const snapshotTag = 0x0a;
 
-/** The fields of a snapshot without what leads them in a `SyncResponse`. */
+/** Returns the encoded fields of a snapshot, without the bytes that precede them in a `SyncResponse`. */
 function encodeSnapshot(snapshot: Snapshot): Uint8Array {
   const response = policyService.Sync.responseSerialize({ snapshot });
   const end = response.findIndex((byte, at) => at > 0 && byte < 0x80);

@@ -1,10 +1,11 @@
-// Whether policy on disk may be used before the control plane has said that it is current. Pure.
+// Checks whether policy on disk may be used before the control plane has said that it is current. Pure.
 import { hashKey } from '@tollgate/proto/contract';
 import type { SnapshotMessage } from './verify.ts';
 
 /**
- * A process is sent the hashes of all keys that stand, its own among them. Policy without it was sent to another key: that of another
- * workspace, perhaps, which had the slug before. `wall`: ms since 1970.
+ * Returns whether the snapshot contains this process's own key. A process receives the hashes of all valid keys,
+ * including its own. Policy without that hash was sent to another key, possibly of another workspace that had the slug
+ * before. `wall`: ms since 1970.
  */
 export function holdsKey({ entries }: Pick<SnapshotMessage, 'entries'>, key: string, wall: number): boolean {
   const own = hashKey(key);
@@ -17,11 +18,11 @@ export function holdsKey({ entries }: Pick<SnapshotMessage, 'entries'>, key: str
 
 interface Read {
   readonly hash: unknown;
-  /** Ms since 1970; null: never. */
+  /** Ms since 1970. Null: the key does not expire. */
   readonly expiresAt: number | null;
 }
 
-/** What cannot be read is none: verifying says why. */
+/** An entry that cannot be read counts as no key. Verification reports the reason. */
 function readKey(value: Uint8Array): Read {
   try {
     const { hash, expiresAt } = Object(JSON.parse(Buffer.from(value).toString('utf8')));

@@ -1,8 +1,9 @@
-// Keeps what is held on disk for the next start, always whole. Writing comes after deciding: a slow disk delays nothing, and
-// of what arrives meanwhile, or within a second of the last write, only the newest is written.
+// Keeps the held policy on disk for the next start, always as a whole. Writing follows deciding: a slow disk delays
+// nothing. Of the policies that arrive during a write, or within a second of the last write, only the newest is
+// written.
 //
-// States: idle, writing, resting (for what is left of a second since a write began), and in all of them `pending` where
-// there is something newer than the file.
+// States: idle, writing, resting (for the rest of a second since a write began). In all of them `pending` is set if
+// something is newer than the file.
 import { rm } from 'node:fs/promises';
 import type { Clock, Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -14,12 +15,12 @@ interface Deps {
   readonly cell: PolicyCell;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
-  /** Whether what is on disk was given to this sidecar's key. */
+  /** Returns whether the snapshot on disk was given to this sidecar's key. */
   readonly isOurs: (message: SnapshotMessage) => boolean;
 }
 
 export interface Keeper {
-  /** What the cell holds now has to be kept. */
+  /** What the cell holds now must be stored. */
   save(): void;
   /** The control plane refuses this sidecar's key: the next start must not decide by what this one was given. */
   drop(): void;
@@ -27,9 +28,9 @@ export interface Keeper {
   close(): Promise<void>;
 }
 
-// How much older than it is a policy may be taken for after a start from disk.
+// After a start from disk, the policy may be treated as older than it is by at most this time.
 const touchMs = 1_000;
-/** From one write to the next: under a stream of deltas the disk has little to do. */
+/** The minimum time from one write to the next: a stream of deltas causes little disk work. */
 const writeEveryMs = 1_000;
 
 /** Offers the file's snapshot to the cell, if there is one, and keeps the file up to date from then on. */

@@ -1,4 +1,5 @@
-// Reads the entries of a snapshot or of a delta: every field of each, strictly. What fails throws `InvalidEntry` with its place.
+// Reads the entries of a snapshot or of a delta: every field of each, strictly. Throws `InvalidEntry` with the place of
+// the error.
 import {
   bounds,
   type CompiledAgent,
@@ -29,7 +30,7 @@ export interface RawEntry {
   readonly value: Uint8Array;
 }
 
-/** `settings` is null where it is not among them. */
+/** `settings` is null if the entries do not contain them. */
 export function readEntries(entries: readonly RawEntry[]): Contents {
   let settings: CompiledSettings | null = null;
   const documents: CompiledDocument[] = [];
@@ -54,7 +55,7 @@ export function readEntries(entries: readonly RawEntry[]): Contents {
   return { settings, documents, agents, members, keys, servers };
 }
 
-/** Two of one key would leave it to chance which of them is believed. */
+/** With two entries of one key, it would be undefined which one is used. */
 export function requireOnce(keys: Iterable<string>): void {
   const seen = new Set<string>();
   for (const key of keys) {
@@ -92,7 +93,7 @@ function readSettings(json: Fields): CompiledSettings {
   const caps = outage.optional('caps', oneOf('deny'));
   return {
     workspace: json.read('workspace', string),
-    // A snapshot on disk may be older than it is.
+    // A snapshot on disk may be from before this field existed.
     workspaceId: json.optional('workspaceId', string) ?? '',
     frozen: json.read('frozen', boolean),
     defaultPermission: json.read('defaultPermission', permission),
@@ -109,7 +110,7 @@ function readSettings(json: Fields): CompiledSettings {
       },
       ...(caps === undefined ? {} : { caps }),
     },
-    // A control plane of before says nothing of it, nor does a snapshot on disk from then.
+    // An older control plane, or an old snapshot on disk, does not contain these fields.
     redaction: json.optional('redaction', readRedaction) ?? plainRedaction,
     toolNames: json.optional('toolNames', readToolNames) ?? plainToolNames,
     toolDefinitions: json.optional('toolDefinitions', oneOf('any', 'pinned')) ?? 'any',
@@ -222,7 +223,7 @@ function readServer(json: Fields, _key: string): CompiledServer {
         return { name: tool.read('name', string), requiredScopes: tool.read('requiredScopes', array(string)) };
       }),
     ),
-    // A control plane of before sends neither, nor does a library's view hold them.
+    // An older control plane sends neither field, and a library's view does not contain them.
     target: json.optional('target', nullable(readTarget)) ?? null,
     admitted: json.optional('admitted', namedOnce(pair(string, string))) ?? [],
   };

@@ -1,4 +1,4 @@
-// Reads how a workspace adapts redaction: what passes is what a redactor can be made of.
+// Reads how a workspace adapts redaction. A value that passes can be used to build a redactor.
 import { type CompiledRedaction, isRedactionKind, ownKindProblem, redactionBounds, redactionKinds } from '@tollgate/proto/contract';
 import { ownPatternProblem } from '../redact/own-pattern.ts';
 import { array, InvalidEntry, namedOnce, object, pair, type Reader, string } from './read.ts';
@@ -6,13 +6,13 @@ import { array, InvalidEntry, namedOnce, object, pair, type Reader, string } fro
 export function readRedaction(value: unknown, path: string): CompiledRedaction {
   const redaction = object(value, path);
   const read: CompiledRedaction = {
-    // A kind that only a newer sidecar looks for is off here anyway.
+    // A kind that only a newer sidecar searches for is off here in any case.
     off: redaction.read('off', array(string)).filter(isRedactionKind),
     patterns: redaction.read('patterns', atMost(redactionBounds.patterns, namedOnce(pair(kind, pattern)))),
     allow: redaction.read('allow', atMost(redactionBounds.allow, array(digest))),
     exceptions: redaction.read('exceptions', atMost(redactionBounds.exceptions, namedOnce(pair(string, atMost(kindsMax, array(kind)))))),
   };
-  // It would be off as well, though somebody wrote it to be found. No control plane lets both be said.
+  // Such a kind would be off too, although a person wrote it to be found. No control plane allows both.
   for (const [name] of read.patterns)
     if (read.off.some((one) => one === name)) throw new InvalidEntry(`${path}.patterns: holds ${name}, which is off`);
   return read;
@@ -20,7 +20,7 @@ export function readRedaction(value: unknown, path: string): CompiledRedaction {
 
 const kindsMax = redactionKinds.length + redactionBounds.patterns;
 
-/** Before any of them is read. */
+/** Checks the length before any item is read. */
 const atMost =
   <T>(max: number, reader: Reader<T>): Reader<T> =>
   (value, path) => {
@@ -28,7 +28,7 @@ const atMost =
     return reader(value, path);
   };
 
-/** A text of which `say` has nothing to say. */
+/** Reads a text for which `say` returns no problem. */
 const checked =
   (say: (text: string) => string | null): Reader<string> =>
   (value, path) => {
@@ -38,7 +38,7 @@ const checked =
     return text;
   };
 
-// What a workspace named before it was one of ours goes on by its name.
+// A name that the workspace used before it became a built-in kind keeps its meaning.
 const kind = checked((name) => (isRedactionKind(name) ? null : ownKindProblem(name)));
 const pattern = checked(ownPatternProblem);
 const digest = checked((text) => (/^[0-9a-f]{64}$/.test(text) ? null : 'must be 64 hex digits in lower case'));

@@ -1,9 +1,11 @@
-// Reads what a workspace adds to the tables of the hosts' names: what passes brings each name to one name.
+// Reads what a workspace adds to the tables of the hosts' names. After a successful read, each name leads to exactly
+// one name.
 import { broughtNameProblem, type CompiledToolNames, hosts, nameProblem, toolNamesMax } from '@tollgate/proto/contract';
 import { InvalidEntry, namedOnce, oneOf, pair, type Reader, string } from './read.ts';
 
 export function readToolNames(value: unknown, path: string): CompiledToolNames {
-  // A host that only a newer sidecar knows is none that this one is asked by, but its name would be no surprise to drop.
+  // A host that only a newer sidecar knows does not call this one, so its table has no use here. An unknown host is
+  // rejected.
   const known: Reader<CompiledToolNames[number]> = pair(oneOf(...hosts), names);
   return namedOnce(known)(value, path).map(([host, table]) => [oneOf(...hosts)(host, path), table] as const);
 }

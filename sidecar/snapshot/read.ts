@@ -11,7 +11,7 @@ export type Reader<T> = (value: unknown, path: string) => T;
 export interface Fields {
   read<T>(name: string, reader: Reader<T>): T;
   optional<T>(name: string, reader: Reader<T>): T | undefined;
-  /** Throws where there is a field besides these. */
+  /** Throws if there is any other field. */
   only(...names: readonly string[]): void;
 }
 
@@ -62,7 +62,7 @@ export const pair =
   (value, path) =>
     Array.isArray(value) && value.length === 2 ? [first(value[0], `${path}[0]`), second(value[1], `${path}[1]`)] : reject(path, 'a pair');
 
-/** Pairs by name. A name that stands there twice would leave it to chance which of the two is believed. */
+/** Reads pairs by name. With a duplicate name, it would be undefined which of the two is used. */
 export const namedOnce =
   <T>(reader: Reader<readonly [string, T]>): Reader<readonly (readonly [string, T])[]> =>
   (value, path) => {

@@ -1,6 +1,6 @@
-// The one door from the wire, or from disk, to a snapshot that deciding believes: every field of every entry is checked,
-// and the hash computed here must be the one that was sent. What fails is refused whole, with its place. Of a delta only
-// what it carries is read and hashed: the rest was when it came.
+// Verifies all snapshots from the wire and from disk before decisions use them: every field of every entry is checked,
+// and the hash computed here must equal the sent one. An invalid snapshot is rejected as a whole, with the place of the
+// error. For a delta, only its own content is read and hashed: the rest was checked when it arrived.
 import { type NackCode, type RevisionName, snapshotHash, snapshotHashAfter, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import type { Changes, Contents, Snapshot } from '../decide/snapshot.ts';
 import { InvalidEntry } from './read.ts';
@@ -18,7 +18,7 @@ export interface SnapshotMessage extends MessageHead {
   readonly entries: readonly RawEntry[];
 }
 
-/** A delta message after protobuf decoding; `hash` is of the whole after it is applied. */
+/** A delta message after protobuf decoding. `hash` is the hash of the whole snapshot after the delta is applied. */
 export interface DeltaMessage extends MessageHead {
   readonly from: RevisionName | null;
   readonly to: RevisionName | null;
@@ -26,7 +26,7 @@ export interface DeltaMessage extends MessageHead {
   readonly removed: readonly string[];
 }
 
-/** What a delta starts from. */
+/** The state that a delta starts from. */
 export interface Base {
   readonly epoch: string;
   readonly revision: number;

@@ -1,5 +1,5 @@
-// Remembers on disk how far a spool is acknowledged, so that a later process does not ship everything again. It may
-// be behind, never ahead: the control plane skips what it has. Used by the backlog of each spool.
+// Stores on disk how far a spool is acknowledged, so that a later process does not ship everything again. The stored
+// value may be behind but never ahead: the control plane skips entries that it has. The backlog of each spool uses it.
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Clock } from '../clock.ts';
@@ -7,7 +7,7 @@ import type { SpoolFs } from './spool-fs.ts';
 import { readRange } from './spool-fs.ts';
 
 const bytesLength = 12;
-/** Acknowledgements come with every batch; one write a second is enough to save most of the shipping. */
+/** An acknowledgement arrives with every batch. One write a second is enough to avoid most repeated shipping. */
 const writeEveryMs = 1_000;
 
 export interface AcknowledgedMark {
@@ -32,7 +32,7 @@ export function createAcknowledgedMark({ fs, clock }: { fs: SpoolFs; clock: Cloc
       fs.writeSync(fd, bytes, 0, bytesLength, 0);
       saved = noted;
     } catch {
-      // Being behind is harmless.
+      // A value that is behind is harmless.
     }
   }
 
@@ -49,7 +49,7 @@ export function createAcknowledgedMark({ fs, clock }: { fs: SpoolFs; clock: Cloc
   };
 }
 
-/** 0 if nothing is remembered, or nothing that can be trusted. */
+/** Returns 0 if nothing is stored, or nothing that can be trusted. */
 export async function readAcknowledgedMark(fs: SpoolFs, folder: string): Promise<number> {
   let fd: number;
   try {

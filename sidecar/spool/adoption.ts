@@ -1,5 +1,5 @@
 // Takes over what dead processes of the same workspace left in the spool folder, so that it is shipped under its own
-// spool ids. Called by the shipper at its start and once a minute; any number of processes may do so at once.
+// spool ids. The shipper calls this at its start and once a minute. Any number of processes may do so at the same time.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAcknowledgedMark } from './acknowledged-mark.ts';
@@ -19,9 +19,9 @@ export interface AdoptionConfig {
   /** The spool folder, with one subfolder for each process. */
   readonly folder: string;
   readonly workspace: string;
-  /** How many to take at most; the others are there for the next time, or for another process. */
+  /** The maximum number of spools to take. The others remain for the next time, or for another process. */
   readonly max: number;
-  /** Spools that are left alone for now. */
+  /** Spools that must not be taken for now. */
   readonly isLeft?: (id: string) => boolean;
 }
 
@@ -68,7 +68,7 @@ async function readSegments(deps: AdoptionDeps, { folder }: Hold, list: Segment[
   const [oldest] = list;
   const newest = list.at(-1);
   const remembered = await readAcknowledgedMark(deps.fs, folder);
-  // A segment is deleted only when it is acknowledged, which may be remembered less recently.
+  // A segment is deleted only after it is acknowledged, and the stored mark may be older than that.
   const acknowledged = Math.max(remembered, oldest ? oldest.first - 1 : 0);
   const last = newest ? await findEnd(deps.fs, newest) : 0;
   const segments = createSegments(deps, { folder, list, last: Math.max(last, acknowledged), acknowledged });
@@ -83,7 +83,7 @@ function listSegments(folder: string): Segment[] {
     .sort((a, b) => a.first - b.first);
 }
 
-// The others end where the next begins; the newest may end in a record that its process did not live to finish.
+// The other segments end where the next one begins. The newest may end in a record that its process did not finish.
 async function findEnd(fs: SpoolFs, newest: Segment): Promise<number> {
   const fd = fs.openSync(newest.path, 'r');
   try {

@@ -1,15 +1,15 @@
-// How old the oldest unacknowledged record is, from marks set now and then: in the spool a record has no time of
-// its own. Never too young; too old by at most the time between two marks.
+// Estimates how old the oldest unacknowledged record is, from marks that are set at intervals: records in the spool
+// have no time of their own. The age is never too low. It is too high by at most the time between two marks.
 
 export interface Ages {
   /** The record `sequence` was appended at `at`. */
   mark(sequence: number, at: number): void;
   acknowledge(sequence: number): void;
-  /** When the record after the acknowledged ones was appended, or before. */
+  /** Returns when the first unacknowledged record was appended, or an earlier time. */
   oldestAt(): number | undefined;
 }
 
-/** Beyond it no mark is set, which makes the answer coarser. */
+/** When this many marks exist, no more are set, which makes the answer less precise. */
 const marksMax = 256;
 
 export function createAges(): Ages {

@@ -1,10 +1,11 @@
-// How entries get into a live spool: `append` at once, `appendAsync` together with everything else of the same turn
-// of the event loop. On return, or when the promise resolves, the entry is as durable as the spool was opened for.
+// Appends entries to a live spool: `append` at once, `appendAsync` together with all other entries of the same turn of
+// the event loop. On return, or when the promise resolves, the entry has the durability that the spool was opened with.
 //
-// A group collects (framed, in order, waiting for the end of the turn), is written in one write and, with durability
-// `disk`, synced. Where the turn before was long, because many others ask, the first entries of a turn do not wait for its end. One group is
-// synced at a time; meanwhile the next one collects. A failure refuses the group, and those that collect behind it, since their sequences
-// counted on it. With `remote` a written entry waits for its acknowledgement: not the group, whose next one is written meanwhile.
+// A group collects entries (framed, in order, until the end of the turn). It is then written in one write and, with
+// durability `disk`, synced. If the previous turn was long because of many requests, the first entries of a turn do not
+// wait for its end. One group is synced at a time, and the next one collects in the meantime. A failure rejects the
+// group and the entries that collect after it, because their sequences depended on it. With `remote`, a written entry
+// waits for its acknowledgement. Its group does not: the next group is written in the meantime.
 import type { Clock } from '../clock.ts';
 import type { Confirmations } from './confirmations.ts';
 import { AuditUnavailable } from './unavailable.ts';
@@ -14,11 +15,11 @@ import type { Writer } from './writer.ts';
 export type Durability = 'kernel' | 'disk' | 'remote';
 
 export interface Appending {
-  /** As durable as `kernel` on return; not for durability `disk`. Throws `AuditUnavailable`. */
+  /** On return the entry is as durable as `kernel`. Not available for durability `disk`. Throws `AuditUnavailable`. */
   readonly append: (json: string) => number;
   /** Rejects with `AuditUnavailable`. */
   readonly appendAsync: (json: string) => Promise<number>;
-  /** Settles what waits. */
+  /** Settles all waiting entries. */
   readonly close: () => Promise<void>;
 }
 
@@ -28,16 +29,19 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** So many entries of a turn are written by themselves, where the turn before took `longMs` from its first entry on. */
+/**
+ * This many entries of a turn are each written separately, if the previous turn took at least `longMs` from its first
+ * entry on.
+ */
 const aloneMax = 2;
 const longMs = 3;
-/** A group is not let grow beyond this. */
+/** A group must not grow beyond this size. */
 const groupBytesMax = 1024 * 1024;
 
 export interface AppendingConfig {
   readonly clock: Pick<Clock, 'now'>;
   readonly durability: Durability;
-  /** Of durability `remote`. */
+  /** Only for durability `remote`. */
   readonly confirmations: Confirmations | undefined;
   readonly onAppended: () => void;
 }
@@ -57,7 +61,7 @@ export function createAppending(writer: Writer, { clock, durability, confirmatio
     return sequence;
   }
 
-  // What collects goes out with it, first: entries stay in the order in which they were made.
+  // The collected entries are written first, in the same write: entries stay in the order in which they were made.
   function writeThrough(): void {
     const settled = take();
     try {
@@ -108,7 +112,7 @@ export function createAppending(writer: Writer, { clock, durability, confirmatio
       if (durability === 'disk') writeAndSync();
       else writeThrough();
     } catch {
-      // Those who waited were told.
+      // The waiting callers were already rejected.
     }
   }
 

@@ -1,8 +1,9 @@
-// What one spool still has to ship, and how far that is acknowledged: a live process's spool or one that a dead
-// process left. The shipper knows spools only by this.
+// Tracks what one spool still has to ship, and how far that is acknowledged. The spool belongs to a live process, or a
+// dead process left it. The shipper accesses spools only through this interface.
 //
-// The backlog is either caught up (everything committed has been read or acknowledged) or behind. It tells its listener when it
-// falls behind, not at every append; a reader that is behind finds later records by itself.
+// The backlog is either caught up (everything committed has been read or acknowledged) or behind. It notifies its
+// listener when it falls behind, and not at every append. A reader that is behind finds later records without a
+// notification.
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { createAcknowledgedMark } from './acknowledged-mark.ts';
@@ -18,28 +19,30 @@ import type { SpoolFs } from './spool-fs.ts';
 
 export interface Backlog {
   readonly id: string;
-  /** Whose it is: without the secret the control plane takes nothing of it. */
+  /** The secret and the workspace of the spool. Without the secret the control plane accepts nothing of it. */
   readonly owned: Pick<Ownership, 'secret' | 'workspaceId'>;
-  /** The last sequence there is to ship. */
+  /** The last sequence that can be shipped. */
   readonly last: number;
   readonly acknowledged: number;
-  /** The last sequence that this process ever sent; 0 if it has sent none. */
+  /** The last sequence that this process has sent. 0: it has sent none. */
   readonly sent: number;
   readonly status: () => BacklogStatus;
-  /** Not to be called again before it has answered. */
+  /** Must not be called again before its promise has settled. */
   readonly readBatch: (after: number, limits: BatchLimits) => Promise<readonly SpoolRecord[]>;
   readonly noteSent: (sequence: number) => void;
   readonly acknowledge: (sequence: number) => void;
   /** There is one listener. */
   readonly onBehind: (listener: () => void) => void;
-  /** Gives the spool up: to nobody if everything is acknowledged, else to the next process. */
+  /**
+   * Releases the spool. The spool is deleted if everything is acknowledged, otherwise it is left for the next process.
+   */
   readonly close: () => Promise<void>;
 }
 
 export interface BacklogStatus {
   /** Not acknowledged yet. */
   readonly records: number;
-  /** On disk, acknowledged ones among them. */
+  /** On disk, including acknowledged records. */
   readonly bytes: number;
   readonly oldestAt: number | undefined;
   /** Records that could not be read back. */
@@ -57,15 +60,15 @@ export interface BacklogConfig {
   readonly hold: Hold;
   readonly owned: Ownership;
   readonly segments: Segments;
-  /** When the oldest of the records that are there already was appended, or before. */
+  /** When the oldest of the existing records was appended, or an earlier time. */
   readonly since?: number;
-  /** Acknowledged that far now. */
+  /** Called with the sequence up to which records are now acknowledged. */
   readonly onAcknowledged?: (sequence: number) => void;
-  /** Stops what still appends to it; nothing does where its process is dead. */
+  /** Stops appending to the spool. Absent for the spool of a dead process, to which nothing is appended. */
   readonly stopWriting?: () => Promise<void>;
 }
 
-/** A backlog, and what its own writer says to it: that something was committed. */
+/** Creates a backlog, with `noteAppended` for its own writer to report a commit. */
 export function createBacklog(
   { fs, clock, log }: BacklogDeps,
   { id, hold, owned, segments, since, onAcknowledged, stopWriting }: BacklogConfig,
@@ -103,7 +106,7 @@ export function createBacklog(
     const batchRead = reader.readBatch(after, limits);
     reading = batchRead.catch(() => {});
     const batch = await batchRead;
-    // What was acknowledged meanwhile is not read any more.
+    // Records that were acknowledged in the meantime are not read any more.
     isCaughtUp = Math.max(lastIn(batch) ?? after, segments.acknowledged) >= segments.last;
     return batch;
   }

@@ -1,20 +1,21 @@
-// Durability `remote`: callers whose entries are written here and not committed by the control plane yet. Each hears
-// within `waitMs`: that its entry is committed, or that nobody knows. Used by `append` of one live spool.
+// Implements durability `remote`: it holds callers whose entries are written here and not yet committed by the control
+// plane. Each caller is answered within `waitMs`: its entry is committed, or that is unknown. `append` of one live
+// spool uses it.
 //
-// Answering: whoever comes waits. Silent: a wait has passed in vain and nothing was acknowledged since; whoever comes
-// then is told so at once, for nobody should wait out a control plane that is known to be away. The entries are written
-// and shipped all the same, and the first of them that is acknowledged ends the silence.
+// States: answering: new callers wait. Silent: a wait has ended without success and nothing was acknowledged since; new
+// callers are then rejected at once, because waiting for a control plane that is known to be unavailable has no use.
+// The entries are still written and shipped, and the first of them that is acknowledged ends the silent state.
 import type { Clock, Timer } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { AuditUnavailable } from './unavailable.ts';
 
 export interface Confirmations {
-  /** As many wait as may. */
+  /** The maximum number of callers is waiting. */
   readonly isFull: boolean;
-  /** Sequences come ascending. Rejects with `AuditUnavailable` (`unconfirmed`). */
+  /** Sequences must be ascending. Rejects with `AuditUnavailable` (`unconfirmed`). */
   wait(sequence: number): Promise<void>;
   acknowledge(sequence: number): void;
-  /** Nobody will hear of an acknowledgement any more. */
+  /** No acknowledgement will be delivered any more. */
   close(): void;
 }
 
@@ -25,7 +26,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Callers who wait at one time. */
+/** The maximum number of callers that wait at one time. */
 const waitingMax = 16_384;
 
 export function createConfirmations(
@@ -51,7 +52,7 @@ export function createConfirmations(
     arm();
   }
 
-  // One for all: who came first is due first.
+  // One timer for all callers: the caller that arrived first is due first.
   function arm(): void {
     const [first] = waiting;
     if (first) timer ??= clock.after(Math.max(0, first.until - clock.now()), expire);

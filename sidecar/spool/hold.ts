@@ -1,12 +1,13 @@
-// Who owns a spool's subfolder: at most one living process, proven by a Unix socket in it that is listened on. The
-// kernel closes the socket with the process, however that ends, so there is no lock to go stale.
+// Holds the ownership of a spool's subfolder: at most one living process owns it. The proof is a Unix socket in the
+// folder on which the process listens. The kernel closes the socket when the process ends, for any reason, so no lock
+// can become stale.
 //
-// The sockets are named `alive.1`, `alive.2`, …: one for each process that owned the folder, the highest one last.
-// To take a folder, a process sees that the highest, n, refuses connections, listens on a socket of its own under a
-// private name, and links that to `alive.<n+1>`. Of all who try, link(2) lets one succeed; and since the socket is
-// listened on before it has that name, nobody can ever see n+1 and find it dead while its process lives. So n+2 is
-// taken only after the owner of n+1 is gone. Renaming or binding instead would leave a moment in which a taken
-// folder looks dead.
+// The sockets are named `alive.1`, `alive.2`, …: one for each process that owned the folder, and the highest number is
+// the latest. To take a folder, a process checks that the highest one, n, refuses connections, listens on its own
+// socket under a private name, and links that to `alive.<n+1>`. link(2) lets only one of the competing processes
+// succeed. The process listens on the socket before the socket has that name, so no process can see n+1 and find it
+// dead while its owner lives. Therefore n+2 is taken only after the owner of n+1 has ended. With a rename or a bind
+// there would be a moment in which a taken folder looks dead.
 // A folder of another machine (NFS) always looks dead: a spool folder must be local.
 import { closeSync, constants, linkSync, openSync, readdirSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
@@ -17,7 +18,7 @@ export interface Hold {
   release(): void;
 }
 
-/** The folder is taken, or undefined: somebody living has it, or was quicker. */
+/** Takes the folder. Undefined: a living process owns it, or another process was faster. */
 export async function takeHold(folder: string, randomId: () => string): Promise<Hold | undefined> {
   const generation = highestGeneration(folder);
   if (generation > 0 && (await isAlive(folder, socketName(generation)))) return undefined;
@@ -47,8 +48,9 @@ function highestGeneration(folder: string): number {
   return Math.max(0, ...generations);
 }
 
-// A socket's path has room for about a hundred bytes, a spool folder may be deeper than that. On Linux the way
-// through the folder's open descriptor is always short. It stays open as long as the server: closing unlinks by path.
+// A socket path may have about a hundred bytes, and a spool folder may be deeper than that. On Linux the path through
+// the folder's open descriptor is always short. The descriptor stays open as long as the server, because closing the
+// server unlinks by path.
 function socketPath(folder: string, handle: number, name: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${handle}/${name}` : join(folder, name);
 }
@@ -61,7 +63,7 @@ function listen(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy());
     server.once('error', reject);
-    // `exclusive`: in a worker of node:cluster the primary would listen, and outlive the worker.
+    // `exclusive`: otherwise, in a worker of node:cluster, the primary would listen and outlive the worker.
     server.listen({ path, exclusive: true }, () => {
       server.unref();
       resolve(server);
@@ -69,8 +71,8 @@ function listen(path: string): Promise<Server> {
   });
 }
 
-// Only a refused connection means that nobody listens. Anything else (no permission, a full backlog) says nothing,
-// and what is not known to be dead is left alone.
+// Only a refused connection means that no process listens. Any other error (no permission, a full backlog) proves
+// nothing, and a folder that is not known to be dead is not taken.
 async function isAlive(folder: string, name: string): Promise<boolean> {
   const handle = openFolder(folder);
   try {

@@ -1,5 +1,5 @@
-// Counts the records of one spool that could not be read back, each once, and sets the damaged segments aside beside
-// the spool's subfolder, where they outlive it.
+// Counts the records of one spool that could not be read back, each once. It copies the damaged segments into the
+// folder that contains the spool's subfolder, so that they outlive the subfolder.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Log } from '../log.ts';
@@ -8,13 +8,13 @@ import type { SpoolFs } from './spool-fs.ts';
 
 export interface Losses {
   readonly count: number;
-  /** May be told again of the same sequence, when the spool is read again. */
+  /** May be called again for the same sequence, when the spool is read again. */
   readonly note: (segment: Segment, sequence: number) => void;
-  /** Resolves when what is to be kept is kept. */
+  /** Resolves when all copies are complete. */
   close(): Promise<void>;
 }
 
-/** Damaged segments that the spool folder keeps, of all spools. */
+/** The maximum number of damaged segments in the spool folder, for all spools together. */
 const keptMax = 16;
 
 export function createLosses({ fs, log }: { fs: SpoolFs; log: Log }, { id, folder }: { id: string; folder: string }): Losses {

@@ -1,20 +1,20 @@
-// Makes a folder and those above it, and always returns: the folder is there, or the error says why it is not. Used for the
-// folder of the spool, and by the control plane for its own.
+// Makes a folder and its missing parents. It always ends: the folder exists, or the error says why not. It is used for
+// the spool folder, and by the control plane for its own folder.
 //
-// Not by `recursive` of Node: a file system that takes no folders, such as /proc, says ENOENT to mkdir although the folder above is
-// there, which Node takes for one that is missing, and asks again without end.
+// It does not use Node's `recursive`: a file system that accepts no folders, such as /proc, returns ENOENT from mkdir
+// although the parent folder exists. Node treats the parent as missing and retries without end.
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isErrno } from './hold.ts';
 
 const ours = 0o700;
 
-/** `mode`: also of those above it that are made. */
+/** `mode` also applies to parents that are made. */
 export function makeFolder(path: string, mode = ours): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    // Not by the code alone: of a folder that is there, some file systems say first that they are read-only.
+    // The code alone is not enough: for an existing folder, some file systems first report that they are read-only.
     if (isFolder(path)) return;
     if (!isErrno(error, 'ENOENT')) throw error;
     const above = dirname(path);

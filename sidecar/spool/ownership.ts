@@ -1,5 +1,5 @@
-// Whose a spool is, as its subfolder says: the workspace that it was begun for, and the secret without which the control plane takes
-// nothing of it. Who adopts the folder adopts the secret.
+// Stores the ownership of a spool in its subfolder: the workspace that it was created for, and the secret without which
+// the control plane accepts nothing of it. A process that adopts the folder adopts the secret.
 //   spool.json   the form of the records, and the workspace
 //   secret       64 hex digits, for this account alone
 import { randomBytes } from 'node:crypto';
@@ -10,9 +10,9 @@ import { isErrno } from './hold.ts';
 export interface Ownership {
   /** 32 bytes. */
   readonly secret: Buffer;
-  /** The workspace's random id; empty: not known yet. */
+  /** The random id of the workspace. Empty: not known yet. */
   readonly workspaceId: string;
-  /** Says for which workspace this spool is, where that was not known. Throws where it cannot be written. */
+  /** Sets the workspace of this spool, if it was not known. Throws if that cannot be written. */
   belongTo(workspaceId: string): void;
 }
 
@@ -23,22 +23,25 @@ interface Meta {
   readonly workspaceId: string;
 }
 
-/** 2 since records say whether their group goes on, 3 since spools have secrets. */
+/** 2: records say whether their group continues. 3: spools have secrets. */
 const format = 3;
 const readableFormats: readonly unknown[] = [1, 2, format];
 const secretBytes = 32;
 const secretForm = /^[0-9a-f]{64}$/;
 
-/** In a folder that nobody else looks at yet. */
+/** Call this for a folder that no other process reads yet. */
 export function writeOwnership(folder: string, workspace: string): void {
   writeFileSync(metaIn(folder), JSON.stringify({ format, workspace, workspaceId: '' } satisfies Meta), { flush: true });
   writeSecret(folder);
 }
 
-/** The slug of the spool's workspace; undefined: not a spool that this version can read. */
+/** Returns the slug of the spool's workspace. Undefined: not a spool that this version can read. */
 export const readWorkspace = (folder: string): string | undefined => readMeta(folder)?.workspace;
 
-/** Of a folder that this process holds. Throws where there is no telling. A spool from before there were secrets is given one. */
+/**
+ * Reads the ownership of a folder that this process holds. Throws if it cannot be read. A spool from before spools had
+ * secrets gets one.
+ */
 export function readOwnership(folder: string): Ownership {
   const meta = readMeta(folder);
   if (meta === undefined) throw new Error(`${metaIn(folder)} cannot be read`);
@@ -51,7 +54,7 @@ export function readOwnership(folder: string): Ownership {
     },
     belongTo(id) {
       if (workspaceId !== '' || id === '') return;
-      // Whole, or as it was: whoever adopts the folder reads it.
+      // The file is replaced as a whole or stays unchanged, because a process that adopts the folder reads it.
       const making = `${metaIn(folder)}.new`;
       writeFileSync(making, JSON.stringify({ ...meta, format, workspaceId: id } satisfies Meta), { flush: true });
       renameSync(making, metaIn(folder));

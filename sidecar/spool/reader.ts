@@ -1,20 +1,23 @@
-// Reads a spool's committed records back in order, for shipping, one `readBatch` at a time. Every sequence comes
-// exactly once: as its entry, or as lost where it cannot be read. Used by the backlog of each spool.
+// Reads a spool's committed records back in order, for shipping, one `readBatch` at a time. Every sequence is delivered
+// exactly once: as its entry, or as lost if it cannot be read. The backlog of each spool uses it.
 //
-// Between batches the reader stands at a record: a segment, an offset in it and the sequence due there. It reads in
-// windows, which are much larger than a batch while there is much to ship and just what was appended when shipping
-// keeps up: those bytes are still in the kernel's cache.
-// At an unreadable record it looks for the next intact one and goes on there; every sequence that is due before the
-// one found, or before the end of the segment, is lost.
+// Between batches the reader stays at a record: a segment, an offset in it and the sequence due there. It reads in
+// windows. A window is much larger than a batch while there is much to ship. When shipping keeps up, a window is only
+// what was appended, and those bytes are still in the kernel's cache.
+// At an unreadable record the reader searches for the next intact one and continues there. Every sequence that is due
+// before the found one, or before the end of the segment, is lost.
 import { findRecord } from './damage.ts';
 import { headerBytes, isIntact, isPlausibleLength, readHeader, recordBytesMax, type SpoolRecord } from './record.ts';
 import type { Segment, Segments } from './segments.ts';
 import { readRange, type SpoolFs } from './spool-fs.ts';
 
 export interface Reader {
-  /** What follows `after`; at most `bytesMax` bytes, but never less than a record. Not to be called while it reads. */
+  /**
+   * Returns the records after `after`: at most `bytesMax` bytes, but at least one record. Must not be called while it
+   * reads.
+   */
   readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]>;
-  /** The segment is deleted: it is not kept open for what comes. */
+  /** The segment is deleted. Its file is not kept open any longer than the current read needs it. */
   release(segment: Segment): void;
   close(): void;
 }
@@ -26,7 +29,7 @@ export interface BatchLimits {
 
 interface Place {
   readonly segment: Segment;
-  /** Absent if the file is gone: all of it is unreadable then. */
+  /** Absent: the file is gone, and all of it is unreadable. */
   readonly fd: number | undefined;
   isGone: boolean;
   offset: number;
@@ -43,7 +46,7 @@ type Look =
   | { readonly kind: 'end' };
 
 const windowBytes = 2 * recordBytesMax;
-/** What a record adds to a message beyond its entry, at most. */
+/** The maximum number of bytes that a record adds to a message in addition to its entry. */
 const wireOverheadBytes = 24;
 
 export function createReader(
@@ -64,13 +67,14 @@ export function createReader(
   }
 
   async function read(after: number, { recordsMax, bytesMax }: BatchLimits): Promise<readonly SpoolRecord[]> {
-    // A segment with nothing in it may have been begun anew meanwhile.
+    // A segment without records may have been created again in the meantime.
     if (place?.due !== after + 1 || place.segment.bytes === 0) seek(after + 1);
     const batch: SpoolRecord[] = [];
     let bytes = 0;
     while (place && place.due <= segments.last && place.due - after <= recordsMax) {
       if (place.due <= segments.acknowledged) {
-        // Meanwhile the server told that it has these from an earlier stream; their segments may be gone.
+        // In the meantime the server reported that it has these records from an earlier stream. Their segments may be
+        // deleted.
         if (batch.length > 0) break;
         seek(segments.acknowledged + 1);
         continue;
@@ -92,7 +96,7 @@ export function createReader(
         addLost(batch, lose(place));
         continue;
       }
-      // A sequence below the due one was acknowledged before this reader came here.
+      // A sequence below the due one was acknowledged before this reader reached it.
       if (found.sequence === place.due) {
         bytes += found.entry.length + wireOverheadBytes;
         if (bytes > bytesMax && batch.length > 0) break;
@@ -130,7 +134,7 @@ export function createReader(
     at.windowStart = at.offset;
   }
 
-  // The rest of the segment becomes the window, so that many unreadable records do not read it many times.
+  // The rest of the segment becomes the window, so that many unreadable records do not cause many reads of it.
   async function resynchronise(at: Place): Promise<void> {
     const end = at.segment.bytes;
     if (at.windowStart > at.offset || at.windowStart + at.window.length < end) await refill(at, end);
@@ -160,7 +164,7 @@ export function createReader(
   return { readBatch, release, close };
 }
 
-/** Losses that follow each other are told as one. */
+/** Consecutive losses are reported as one. */
 function addLost(batch: SpoolRecord[], sequence: number): void {
   const before = batch.at(-1);
   const first = before !== undefined && 'lost' in before ? before.sequence : sequence;

@@ -1,38 +1,42 @@
-// A record on disk: uint32 length with two marks, uint32 CRC-32, int64 sequence, then `length` bytes of JSON;
-// little-endian. The CRC covers sequence and bytes and starts from length and marks, so no field can change unnoticed.
-// Pure. The highest byte of that first word is always zero and JSON never has a zero byte: no record can hide in an entry.
+// Defines a record on disk: uint32 length with two marks, uint32 CRC-32, int64 sequence, then `length` bytes of JSON;
+// little-endian. The CRC covers sequence and JSON bytes and starts from length and marks, so no field can change
+// undetected. Pure. The highest byte of that first word is always zero and JSON never has a zero byte: no record can be
+// hidden in an entry.
 //
-// Marks: `goesOn`, the record after this one was accepted or refused together with it; `isVoid`, no entry at all, but
-// the word of the one who wrote the segment that whatever stands from here on was refused.
+// Marks: `goesOn`: the record after this one was accepted or refused together with it. `isVoid`: this is no entry; the
+// writer of the segment states that everything from here on was refused.
 import { crc32 } from 'node:zlib';
 import { bounds } from '@tollgate/proto/contract';
 
 export const headerBytes = 16;
 
-/** Of JSON. Above what any entry may be, so that mending an oversized one is left to the control plane. */
+/**
+ * The maximum number of bytes of JSON. It is above the maximum size of an entry, so the control plane handles an
+ * oversized entry.
+ */
 export const recordBytesMax = 4 * bounds.auditEntryBytes;
 
-/** As it is shipped. Of what is lost, `sequence` is the first. */
+/** A record as it is shipped. For lost records, `sequence` is the first lost one. */
 export type SpoolRecord =
   | { readonly sequence: number; readonly entry: Buffer }
   | { readonly sequence: number; readonly lost: { readonly last: number; readonly reason: string } };
 
-/** The last sequence of records that follow each other; undefined: there are none. */
+/** Returns the last sequence of consecutive records. Undefined: there are no records. */
 export function lastIn(records: readonly SpoolRecord[]): number | undefined {
   const record = records.at(-1);
   return record !== undefined && 'lost' in record ? record.lost.last : record?.sequence;
 }
 
-/** Above what `recordBytesMax` can reach, below the highest byte. */
+/** Above the highest value of `recordBytesMax`, and below the highest byte. */
 const goesOnBit = 0x80_0000;
 const voidBit = 0x40_0000;
 
-/** Writes the header before `length` bytes of JSON that stand already at `offset + headerBytes`. */
+/** Writes the header before `length` bytes of JSON that are already at `offset + headerBytes`. */
 export function writeHeader(buffer: Buffer, offset: number, length: number, sequence: number, goesOn: boolean): void {
   writeWord(buffer, offset, goesOn ? length + goesOnBit : length, length, sequence);
 }
 
-// No objects: this is done for every entry before its caller hears anything.
+// Creates no objects: this runs for every entry before its caller is answered.
 function writeWord(buffer: Buffer, offset: number, word: number, length: number, sequence: number): void {
   buffer.writeUInt32LE(word, offset);
   buffer.writeUInt32LE(sequence >>> 0, offset + 8);
@@ -40,7 +44,10 @@ function writeWord(buffer: Buffer, offset: number, word: number, length: number,
   buffer.writeUInt32LE(crc32(buffer.subarray(offset + 8, offset + headerBytes + length), word), offset + 4);
 }
 
-/** Says that `sequence` and all that follow in the file were refused. No longer than the shortest record. */
+/**
+ * Returns a mark which says that `sequence` and all that follow in the file were refused. It is not longer than the
+ * shortest record.
+ */
 export function voidMark(sequence: number): Buffer {
   const bytes = Buffer.alloc(headerBytes + 1, '0');
   writeWord(bytes, 0, voidBit + 1, 1, sequence);
@@ -57,7 +64,7 @@ export interface Header {
   readonly sequence: number;
 }
 
-/** The caller has made sure that `headerBytes` bytes are there. */
+/** The caller must make sure that `headerBytes` bytes exist at `offset`. */
 export function readHeader(bytes: Buffer, offset: number): Header {
   const word = bytes.readUInt32LE(offset);
   return {
@@ -70,9 +77,9 @@ export function readHeader(bytes: Buffer, offset: number): Header {
   };
 }
 
-/** Of a word that stands where a record's length would. */
+/** Returns the length in a word that is at the place of a record's length. */
 export function lengthIn(word: number): number {
-  // Not `&`, which makes a negative number of one whose highest bit is set.
+  // The code does not use `&`, which makes a word with its highest bit set negative.
   return word - ((word & goesOnBit) + (word & voidBit));
 }
 
@@ -80,7 +87,7 @@ export function isPlausibleLength(length: number): boolean {
   return length > 0 && length <= recordBytesMax;
 }
 
-/** Whether first word, sequence and JSON at `offset`, were they `length` bytes long, are what the CRC was made of. */
+/** Returns whether the CRC matches the first word, the sequence and `length` bytes of JSON at `offset`. */
 export function isIntact(bytes: Buffer, offset: number, { word, length, crc }: Pick<Header, 'word' | 'length' | 'crc'>): boolean {
   return crc32(bytes.subarray(offset + 8, offset + headerBytes + length), word) === crc;
 }

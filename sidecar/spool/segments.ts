@@ -1,37 +1,37 @@
-// The segment files of one spool and how far it has come: which records are safely written, which are acknowledged.
-// Shared by the writer, which moves the end, by acknowledgements, which move the beginning, and by the reader.
+// Tracks the segment files of one spool and its progress: which records are safely written, and which are acknowledged.
+// It is shared by the writer, which moves the end, by acknowledgements, which move the beginning, and by the reader.
 import { join } from 'node:path';
 import type { Log } from '../log.ts';
 import type { SpoolFs } from './spool-fs.ts';
 
 export interface Segment {
-  /** The sequence of its first record; the file is named for it. */
+  /** The sequence of its first record. The file name contains it. */
   readonly first: number;
   readonly path: string;
-  /** How many bytes of the file count. Anything after them is what a failed write left, or not yet promised. */
+  /** How many bytes of the file are valid. The bytes after them come from a failed write, or are not committed yet. */
   bytes: number;
 }
 
 export interface Segments {
-  /** The sequence of the last record that is safely written; 0 if none is. */
+  /** The sequence of the last record that is safely written. 0: there is no such record. */
   readonly last: number;
   readonly acknowledged: number;
-  /** What all of them take on disk. */
+  /** The total size on disk. */
   readonly bytes: number;
-  /** The segment that has `sequence`, or would have if it exists. */
+  /** Returns the segment that contains `sequence`, or would contain it if the record existed. */
   containing(sequence: number): Segment | undefined;
-  /** The first sequence after those of `segment`. */
+  /** Returns the first sequence after those of `segment`. */
   endOf(segment: Segment): number;
-  /** The segment that would begin after `last`. */
+  /** Returns the segment that would begin after `last`. */
   following(): Segment;
-  /** It exists now and is the last. */
+  /** The segment now exists and is the last one. */
   begin(segment: Segment): void;
   grow(segment: Segment, bytes: number, last: number): void;
-  /** Everything up to `sequence` is acknowledged: what is no longer needed is deleted. */
+  /** Everything up to `sequence` is acknowledged: segments that are no longer needed are deleted. */
   acknowledge(sequence: number): void;
-  /** There is one listener: a deleted file takes room until nobody has it open. */
+  /** There is one listener. It must close the deleted file, which takes disk space as long as it is open. */
   onRemoved(listener: (segment: Segment) => void): void;
-  /** Resolves when what is to be deleted is deleted. */
+  /** Resolves when all pending deletions are complete. */
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ function segmentName(first: number): string {
   return `${String(first).padStart(16, '0')}.segment`;
 }
 
-/** The first sequence that a file name stands for, or undefined if it is not a segment's. */
+/** Returns the first sequence that a file name encodes. Undefined: it is not the name of a segment. */
 export function firstOfSegment(name: string): number | undefined {
   const digits = namePattern.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
@@ -97,7 +97,7 @@ export function createSegments({ fs, log }: { fs: SpoolFs; log: Log }, { folder,
     },
     following: () => ({ first: last + 1, path: join(folder, segmentName(last + 1)), bytes: 0 }),
     begin(segment) {
-      // A segment in which nothing was ever safely written is written anew, under the same name.
+      // A segment in which nothing was safely written is written again, under the same name.
       if (list.at(-1)?.first === segment.first) list.pop();
       list.push(segment);
       trim();

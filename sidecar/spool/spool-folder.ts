@@ -1,8 +1,8 @@
-// The subfolders of the spool folder, one for each process that wrote entries there: how they appear, what they say
-// about themselves, how they vanish. All three at one instant, by a rename:
-//   <id>.new   being made; nobody looks at it
-//   <id>       a spool, with what says whose it is and, from its first moment, its owner's socket
-//   <id>.gone  acknowledged to the end; whoever sees it may delete it
+// Manages the subfolders of the spool folder, one for each process that wrote entries there: how they are created, what
+// they contain, and how they are removed. A rename makes each change atomic:
+//   <id>.new   is being made; no other process reads it
+//   <id>       a spool, with its ownership and, from its first moment, its owner's socket
+//   <id>.gone  acknowledged to the end; any process that sees it may delete it
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { makeFolder } from './make-folder.ts';
 import { readWorkspace, writeOwnership } from './ownership.ts';
 import type { SpoolFs } from './spool-fs.ts';
 
-/** Makes the spool folder too, if need be. */
+/** Makes the spool folder too, if it does not exist. */
 export async function makeSpoolFolder(
   fs: SpoolFs,
   root: string,
@@ -47,11 +47,14 @@ function refuseIfThere(folder: string, make: () => void): void {
 export interface FoundSpool {
   readonly id: string;
   readonly folder: string;
-  /** undefined: not a spool that this version can read. Read from the disk each time: there may be thousands. */
+  /**
+   * undefined: not a spool that this version can read. It is read from the disk each time, because there may be
+   * thousands.
+   */
   readonly workspace: string | undefined;
 }
 
-/** Every spool there is, dead or alive. */
+/** Returns every spool in the folder, dead or alive. */
 export function listSpools(root: string): readonly FoundSpool[] {
   const ids = namesIn(root).filter((name) => /^[0-9a-f]{32}$/.test(name));
   return ids.map((id) => ({
@@ -68,10 +71,13 @@ export async function removeSpoolFolder(fs: SpoolFs, folder: string): Promise<vo
   await rm(`${folder}.gone`, { recursive: true, force: true });
 }
 
-/** Nobody takes so long to make a spool. */
+/** No process takes this long to make a spool. */
 const makingMs = 3_600_000;
 
-/** What processes left behind that died while they made or removed their spool. Answers what cannot be removed. */
+/**
+ * Removes what is left of processes that died while they made or removed their spool. Returns the paths that cannot be
+ * removed.
+ */
 export async function removeRemnants(root: string, now: number): Promise<readonly string[]> {
   const left: string[] = [];
   for (const name of namesIn(root)) {

@@ -1,5 +1,5 @@
-// The file-system calls on an entry's way to the disk and back, as node:fs has them. Passed in, so that tests
-// can be a disk that is full, fails or takes half a write.
+// Defines the file-system calls on an entry's way to the disk and back, as in node:fs. They are passed in, so that
+// tests can simulate a disk that is full, fails or accepts half a write.
 import fs from 'node:fs';
 
 export interface SpoolFs {
@@ -27,8 +27,8 @@ export const diskFs: SpoolFs = fs;
 const pageBytes = 4096;
 
 /**
- * The bytes from `position` on, exactly `length` of them. What the disk does not give (the file is shorter, a page is
- * unreadable) comes back as zeros: no record is made of zeros, so it is then found and counted as lost.
+ * Reads exactly `length` bytes from `position` on. Bytes that the disk does not return (the file is shorter, a page is
+ * unreadable) are zeros: no record consists of zeros, so this is detected and counted as lost.
  */
 export async function readRange(spoolFs: SpoolFs, fd: number, position: number, length: number): Promise<Buffer> {
   const bytes = Buffer.alloc(length);

@@ -1,8 +1,9 @@
-// The audit spool of this process: entries are here before a caller hears its decision, and stay until the control
-// plane has committed them. Opened by each sidecar at its start; entries come from the gateway, the shipper reads.
+// The audit spool of this process. Entries are written here before a caller receives its decision, and stay until the
+// control plane has committed them. Each sidecar opens it at its start. The gateway appends entries, and the shipper
+// reads them.
 //
-// A subfolder of its own for each process: segment files that only it writes, and a socket that says it lives.
-// Sequences count from 1 without holes. After `close`, or a kill, what is unacknowledged waits for a later process.
+// Each process has its own subfolder: segment files that only it writes, and a socket which shows that it lives.
+// Sequences count from 1 without gaps. After `close`, or a kill, unacknowledged entries wait for a later process.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -25,39 +26,42 @@ export interface SpoolDeps {
 }
 
 export interface SpoolConfig {
-  /** The spool folder, shared by any number of processes; on a disk of this machine. */
+  /** The spool folder, shared by any number of processes. It must be on a disk of this machine. */
   readonly folder: string;
-  /** The slug; only a process of the same workspace ships what this one leaves. */
+  /** The slug. Only a process of the same workspace ships what this one leaves. */
   readonly workspace: string;
   readonly durability: Durability;
   readonly segmentBytes?: number;
-  /** On disk at most, with what dead processes left. */
+  /** The maximum number of bytes on disk, including what dead processes left. */
   readonly bytesMax: number;
-  /** What of theirs is still there; absent: nothing. */
+  /** The bytes of dead processes that still exist. Absent: none. */
   readonly othersBytes?: () => number;
-  /** With durability `remote`: how long a caller waits for the control plane at most. */
+  /** With durability `remote`: the maximum time that a caller waits for the control plane. */
   readonly confirmMs?: number;
 }
 
 export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
-  /** What the shipper reads. */
+  /** The shipper reads this. */
   readonly backlog: Backlog;
-  /** Says for which workspace this spool is, by its random id, where that was not known yet. Where that cannot be written, the next call tries it again. */
+  /**
+   * Sets the workspace of this spool by its random id, if it was not known yet. If that cannot be written, the next
+   * call tries again.
+   */
   readonly belongTo: (workspaceId: string) => void;
-  /** Why the last write failed; undefined while writing works. */
+  /** Why the last write failed. Undefined while writing works. */
   readonly failure: string | undefined;
-  /** The backlog's: closed by either, both are. */
+  /** The same as the backlog's `close`: it closes both. */
   readonly close: () => Promise<void>;
 }
 
 const segmentBytesDefault = 8 * 1024 * 1024;
 const confirmMsDefault = 5_000;
-/** Room is given back segment by segment: a spool has several, however small. */
+/** Space is freed segment by segment. Therefore a spool has at least this many segments, even a small one. */
 const segmentsMin = 4;
 
 export const randomSpoolId = (): string => randomBytes(16).toString('hex');
 
-/** Rejects where the folder cannot be made or held. */
+/** Rejects if the folder cannot be made or held. */
 export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<Spool> {
   const { fs = diskFs, randomId = randomSpoolId, clock, log } = deps;
   const { folder, workspace, durability, bytesMax, segmentBytes = segmentBytesDefault, confirmMs = confirmMsDefault } = config;

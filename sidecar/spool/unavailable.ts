@@ -1,16 +1,17 @@
-// The one way in which an entry is refused. The gateway turns it into the deny `audit_unavailable`, or counts
-// the loss where the workspace chose to go on without audit. All but `unconfirmed` mean that there is no entry.
+// Defines the only error with which an entry is refused. The gateway turns it into the deny `audit_unavailable`, or
+// counts the loss if the workspace chose to continue without audit. Every cause except `unconfirmed` means that there
+// is no entry.
 
 export type UnavailableCause =
-  /** The spool holds as many bytes as it may. */
+  /** The spool holds the maximum number of bytes. */
   | 'full'
-  /** The disk refused, or took only a part; nothing of the record is kept. */
+  /** The disk refused the write, or accepted only a part of it. Nothing of the record is kept. */
   | 'unwritable'
-  /** The record is empty or above `recordBytesMax`. */
+  /** The record is empty or larger than `recordBytesMax`. */
   | 'oversized'
-  /** Too many records wait for the disk, or too many callers for the control plane. */
+  /** Too many records wait for the disk, or too many callers wait for the control plane. */
   | 'busy'
-  /** It is written here and will be shipped; whether the control plane has committed it is not known in time. */
+  /** The entry is written here and will be shipped. Whether the control plane has committed it is not known in time. */
   | 'unconfirmed'
   | 'closed';
 

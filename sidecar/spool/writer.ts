@@ -1,17 +1,20 @@
-// Puts records at the end of the spool, whole or not at all. Used by `append` of one live spool.
+// Appends records to the end of the spool. Each write succeeds completely or leaves nothing. `append` of one live spool
+// uses it.
 //
-// Framed: records stand in the buffer with the sequences they will have. `writeOut` hands all of them to the kernel
-// in one write; from then on they are written, and `commit` makes them count: only committed records are shipped.
-// If the write fails or is short, or `rollBack` is called because the sync failed, everything that is not committed
-// is forgotten, its sequences are given again, and the file is cut back to its last committed record.
-// If cutting back fails the segment is sealed: it ends where its last committed record ends, whatever follows in the
-// file, and the next write begins a new one, whose name says so to any later process. Until then the refused records
-// could be taken for entries if this process dies, so that is said at once in one of two other ways, each of which needs
-// another part of the disk to work: a void mark over the first of them, in place, or the next segment, empty.
-// A group of which only a part was written needs no word: its records say that it goes on. What is left is a disk that
-// reports a failure for a write that it did take whole, then fails all three, and the process dies before any of them
-// works: then those records are shipped although they were refused. Nothing on that disk could say otherwise.
-// Every write tries again, so a disk that has room again is used.
+// Framed: records are in the buffer with the sequences that they will have. `writeOut` passes all of them to the kernel
+// in one write; from then on they are written. `commit` makes them valid: only committed records are shipped.
+// If the write fails or is short, or if `rollBack` is called because the sync failed, everything that is not committed
+// is discarded, its sequences are assigned again, and the file is truncated to its last committed record.
+// If truncating fails, the segment is sealed: it ends where its last committed record ends, whatever follows in the
+// file. The next write begins a new segment, whose name shows that end to any later process. Until then, if this
+// process dies, the refused records could be read as entries. Therefore one of two other marks is written at once, and
+// each needs another part of the disk to work: a void mark over the first of them, in place, or the next segment,
+// empty.
+// A group of which only a part was written needs no mark: its records say that the group continues. One case remains:
+// the disk reports a failure for a write that it did accept completely, then all three ways fail, and the process dies
+// before any of them works. Then those records are shipped although they were refused. Nothing on that disk could
+// prevent this.
+// Every write tries again, so a disk that has free space again is used.
 import { headerBytes, recordBytesMax, writeHeader } from './record.ts';
 import { cutBack, type Place, strikeOut } from './refused.ts';
 import type { Segments } from './segments.ts';
@@ -19,16 +22,16 @@ import type { SpoolFs } from './spool-fs.ts';
 import { AuditUnavailable } from './unavailable.ts';
 
 export interface Writer {
-  /** Returns the sequence the record will have. */
+  /** Returns the sequence that the record will have. */
   frame(json: string): number;
   readonly framedBytes: number;
-  /** Throws `AuditUnavailable`; nothing framed is left then. */
+  /** Throws `AuditUnavailable`; then no framed records are left. */
   writeOut(): void;
   sync(done: (error: Error | null) => void): void;
   commit(): void;
-  /** Forgets what is framed or written but not committed; returns the error to give to those who wait for it. */
+  /** Discards what is framed or written but not committed. Returns the error for the callers that wait for it. */
   rollBack(cause: unknown): AuditUnavailable;
-  /** Why the last write failed; undefined while writing works, or would again as far as is known. */
+  /** Why the last write failed. Undefined while writing works, or would work again as far as is known. */
   readonly failure: string | undefined;
   close(): void;
 }
@@ -36,10 +39,10 @@ export interface Writer {
 export interface WriterConfig {
   readonly segments: Segments;
   readonly segmentBytes: number;
-  /** Of the whole spool, and of what others left that is not shipped yet. */
+  /** The limit for the whole spool, together with what other processes left that is not shipped yet. */
   readonly bytesMax: number;
   readonly othersBytes: () => number;
-  /** Absent: what the kernel has is enough. */
+  /** Absent: writing to the kernel is sufficient. */
   readonly powerLoss?: {
     /** A file was made in the spool's subfolder: its name must survive too. */
     readonly syncFolder: () => void;
@@ -53,7 +56,7 @@ const utf8BytesMax = 3;
 export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, othersBytes, powerLoss }: WriterConfig): Writer {
   let buffer = Buffer.allocUnsafeSlow(firstBufferBytes);
   let framed = 0;
-  /** The record framed last: its header waits to know whether its group goes on. */
+  /** The record that was framed last. Its header is written when it is known whether its group continues. */
   let unfinishedAt = -1;
   let unfinishedLength = 0;
   let lastFramed = segments.last;
@@ -112,7 +115,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, ot
     const isFull = segments.bytes + others + bytes > bytesMax;
     const givesRoom = segments.acknowledged >= segments.last && (others === 0 || others + bytes <= bytesMax);
     if (isFull && !givesRoom) throw new AuditUnavailable('full', fullText(segments.bytes + others, others));
-    // Full of acknowledged records only, the spool or the disk: beginning a new segment deletes them.
+    // The spool or the disk is full of acknowledged records only. Beginning a new segment deletes them.
     const wantsRoom = failure !== undefined && segments.acknowledged >= segments.last;
     const held = open?.segment.bytes ?? 0;
     if (open && !open.sealed && !isFull && (held === 0 || (!wantsRoom && held + bytes <= segmentBytes))) return open;
@@ -123,7 +126,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, ot
     `the spool holds ${bytes} of ${bytesMax} bytes${others === 0 ? '' : `, ${others} of them from before this process`}`;
 
   function beginSegment(): Place {
-    // From here on the next file may exist, and whoever reads this folder later takes its name for the end of this one.
+    // From here on the next file may exist. A later reader of this folder uses its name as the end of this segment.
     if (open) open = { ...open, sealed: true };
     const segment = segments.following();
     const fd = fs.openSync(segment.path, 'w', 0o600);
@@ -165,7 +168,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, ot
     try {
       beginSegment();
     } catch {
-      // Nothing can be said on this disk now; the next write tries again.
+      // No mark can be written on this disk now. The next write tries again.
     }
   }
 
@@ -173,7 +176,7 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, ot
     try {
       if (open) fs.closeSync(open.fd);
     } catch {
-      // What was promised is with the kernel or on disk already; close has nothing to add.
+      // Committed bytes are already in the kernel or on disk; close cannot change that.
     }
     open = undefined;
   }
@@ -196,13 +199,14 @@ export function createWriter(fs: SpoolFs, { segments, segmentBytes, bytesMax, ot
     },
     rollBack,
     get failure() {
-      // A full spool that has become smaller may be written; whether a disk may, only the next write can tell.
+      // A full spool that has become smaller may be writable again. For a disk, only the next write shows whether it is
+      // writable.
       const hasRoomAgain = failure?.error.why === 'full' && segments.bytes + othersBytes() < failure.bytes;
       return hasRoomAgain ? undefined : failure?.error.message;
     },
     close() {
       closed = true;
-      // Once more, lest the next process take what was refused for entries.
+      // Tries once more, so that the next process does not read refused records as entries.
       if (open && isTouched && !cutBack(fs, open, isSynced)) strikeOut(fs, open, { sequence: segments.last + 1, isSynced });
       closeFile();
     },

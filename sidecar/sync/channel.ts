@@ -1,4 +1,5 @@
-// How a sidecar reaches its control plane: address, transport security and the key that goes with every stream.
+// Defines how a sidecar reaches its control plane: address, transport security and the key that is sent with every
+// stream.
 import { isIP } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import { type ChannelCredentials, type ChannelOptions, credentials, experimental, Metadata } from '@grpc/grpc-js';
@@ -10,15 +11,21 @@ export interface ChannelConfig {
   /** `host:port`. */
   readonly controlPlane: string;
   readonly key: string;
-  /** Plain text beyond loopback, asked for by name. */
+  /** Plain text beyond loopback, if it is configured explicitly. */
   readonly plaintext: boolean;
-  /** Whom to trust, and what to show: TLS then, whatever the address is. Null: as the two above say. */
+  /**
+   * The trusted authorities, and the certificate to present: TLS is then used for every address. Null: the two fields
+   * above decide.
+   */
   readonly linkCredentials: LinkCredentials | null;
 }
 
 export interface Channel {
   readonly address: string;
-  /** For one channel each: those that were given up while they waited for a certificate are not to connect, all at once, when there is one. */
+  /**
+   * Each result is for one channel only. Otherwise all channels that were given up while they waited for a certificate
+   * would connect at once when there is one.
+   */
   credentials(): ChannelCredentials;
   readonly options: ChannelOptions;
   metadata(): Metadata;
@@ -31,13 +38,13 @@ export function createChannel({ controlPlane, key, plaintext, linkCredentials }:
     address: controlPlane,
     credentials: credentialsFor,
     options: {
-      // An address is no name to ask a TLS server for; it is checked all the same.
+      // TLS does not accept an IP address as a server name. The address is still checked.
       ...(linkCredentials !== null && isIP(host) !== 0 ? { 'grpc.ssl_target_name_override': 'localhost' } : {}),
       'grpc.max_receive_message_length': bounds.grpcMessageBytes,
       'grpc.max_send_message_length': bounds.grpcMessageBytes,
       'grpc.keepalive_time_ms': 20_000,
       'grpc.keepalive_timeout_ms': 10_000,
-      // Reconnecting is ours: one backoff with jitter, not two on top of each other.
+      // The sidecar reconnects itself: one backoff with jitter, and not two combined.
       'grpc.initial_reconnect_backoff_ms': bounds.reconnectMs.first,
       'grpc.max_reconnect_backoff_ms': 1_000,
     },
@@ -59,7 +66,7 @@ function securedBy(linkCredentials: LinkCredentials, host: string): () => Channe
   return () => experimental.createCertificateProviderChannelCredentials(provider, linkCredentials.shows ? provider : null, verify);
 }
 
-/** Throws where it is none. */
+/** Throws if it is not `host:port`. */
 export function hostOf(address: string): string {
   const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
   const host = parts?.[1] ?? parts?.[2];

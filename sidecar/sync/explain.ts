@@ -1,4 +1,4 @@
-// What TLS says of a connection that it refuses, in words for whoever has to mend it.
+// Explains TLS errors of a refused connection, in words for the person who has to fix it.
 
 const words: readonly (readonly [RegExp, string])[] = [
   [/alert certificate required/, 'the control plane wants a certificate of this sidecar: it needs TOLLGATE_ENROL or TOLLGATE_TLS_DIR'],
@@ -16,7 +16,7 @@ const words: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** `problem` itself where there is nothing to add. */
+/** Returns `problem` itself if there is nothing to add. */
 export function explainLink(problem: string): string {
   const found = words.find(([pattern]) => pattern.test(problem));
   return found === undefined ? problem : `${found[1]} (${problem.replaceAll(/\s+/g, ' ').trim()})`;

@@ -1,9 +1,9 @@
-// Follows the control plane's policy: one stream at a time, reopened with full jitter for as long as the sidecar lives.
+// Follows the control plane's policy: one stream at a time, reopened with full jitter as long as the sidecar lives.
 //
-// States: connecting → open (hello sent; snapshots and deltas are offered to the cell and answered with ack or nack) → lost, which
-// waits its backoff and connects again. Asked to move, it opens the next stream before it leaves this one. Silence for
-// `silenceMs` on an open stream counts as lost. A key that the control plane refuses is tried again at the slowest pace,
-// and the cell is told: a sidecar without a good key of its own must not decide.
+// States: connecting → open (hello sent; snapshots and deltas are offered to the cell and answered with ack or nack) →
+// lost: it waits its backoff and connects again. When asked to move, it opens the next stream before it leaves this
+// one. Silence for `silenceMs` on an open stream counts as lost. A key that the control plane refuses is tried again at
+// the slowest pace, and the cell is notified: a sidecar without a valid key must not decide.
 import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
 import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { capabilities, bounds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
@@ -20,12 +20,12 @@ export interface FollowDeps {
   readonly channel: Channel;
   readonly random: () => number;
   readonly log: { info(fields: object, message: string): void };
-  /** Other policy is held than before; it may be written to disk. */
+  /** The held policy has changed. It may be written to disk. */
   readonly onTaken: () => void;
   readonly readStatus: () => Status;
   /** The control plane refuses this sidecar's key. */
   readonly onRefused: () => void;
-  /** The control plane answers again after it did not. */
+  /** The control plane answers again after an interruption. */
   readonly onOpen: () => void;
   /** The control plane answered, or could not be reached. */
   readonly onState: () => void;
@@ -38,9 +38,9 @@ export interface FollowConfig {
 }
 
 export interface Follower {
-  /** Why there is no stream; null while one is open. */
+  /** Why there is no stream. Null while one is open. */
   readonly problem: string | null;
-  /** The control plane has said which policy is current: a heartbeat alone says nothing of the one that is held. */
+  /** The control plane has reported which policy is current. A heartbeat alone does not confirm the held policy. */
   readonly told: boolean;
   close(): void;
 }
@@ -54,16 +54,17 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   const { cell, channel, log } = deps;
   const { first: firstMs, max: maxMs, unreachable: unreachableMs } = bounds.reconnectMs;
   const backoff = createBackoff({ random: deps.random, firstMs, maxMs });
-  // Where nobody answers there is nobody to spare, and who comes back there is found within a second.
+  // If no control plane answers, there is no load to avoid. With this backoff a control plane that returns is found
+  // within a second.
   const redial = createBackoff({ random: deps.random, firstMs, maxMs: unreachableMs });
   let isConnected = (): boolean => false;
-  // Attempts in a row; said ever more seldom.
+  // Attempts in a row without an answer. They are logged at increasing intervals.
   let unanswered = 0;
   let closed = false;
   let problem: string | null = 'not connected yet';
   let told = false;
   let stream: PolicyStream | null = null;
-  // The stream that is left once the next one has answered.
+  // The stream that is closed after the next one has answered.
   let leaving: PolicyStream | null = null;
   let timer: NodeJS.Timeout | null = null;
 
@@ -73,7 +74,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     const before = leaving;
     leaving = null;
     if (before !== null && !refusedKey && !closed) {
-      // A move that failed: the stream that was to be left is still good.
+      // The move failed: the old stream is still good.
       stream = before;
       return watch(before);
     }
@@ -89,7 +90,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
       cell.refuse(problem);
       deps.onRefused();
     }
-    // What cannot be read now will not be read at once either.
+    // A message that cannot be read now will not be readable soon.
     const answered = isConnected();
     const waitMs = refusedKey || unreadable ? barredMs(deps.random, maxMs) : (answered ? backoff : redial).next();
     unanswered = answered ? 0 : unanswered + 1;
@@ -98,7 +99,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
     deps.onState();
   };
 
-  // While a policy is on its way nothing else comes, and over a slow line it may take long.
+  // While a policy is being sent nothing else arrives, and over a slow line that may take long.
   const watch = (opened: PolicyStream, awaits = false): void => {
     if (timer !== null) clearTimeout(timer);
     const patienceMs = awaits ? bounds.answerMs : silenceMs;
@@ -110,7 +111,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
   };
 
   const connect = (): void => {
-    // A connection of its own for each stream: a move over the same one would end at the same control plane.
+    // Each stream has its own connection: a move over the same connection would end at the same control plane.
     const client = createPolicyClient(channel.address, channel.credentials(), ownConnection(channel));
     const opened = client.sync(channel.metadata());
     isConnected = () => client.getChannel().getConnectivityState(false) === connectivityState.READY;
@@ -181,7 +182,7 @@ export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
 
 const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
 
-/** A message that is no message of ours, or larger than one may be. */
+/** A message that is not valid, or larger than the limit. */
 const isUnreadable = ({ code, details }: ServiceError): boolean =>
   (code === status.INTERNAL && details.startsWith('Response message parsing error')) ||
   (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message'));

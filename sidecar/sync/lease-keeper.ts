@@ -1,8 +1,9 @@
-// Keeps the leases of one process: asks for what is due, at once where a call waits and else every `tickMs`, and brings
-// back what the ledger says. Used by a sidecar over a stream, and by a control plane for its own runs within the process.
+// Maintains the leases of one process: it sends the asks that are due, at once if a call waits, otherwise every
+// `tickMs`, and passes the ledger's answers to the leases. A sidecar uses it over a stream, and a control plane uses it
+// within the process for its own runs.
 //
-// States of the link: closed → opening → open (asks go out) → lost, which waits its backoff and opens again. A link that
-// answers nothing for `silenceMs` counts as lost. Between ticks nothing runs; without leases there are none.
+// States of the link: closed → opening → open (asks are sent) → lost: it waits its backoff and opens again. A link
+// without any answer for `silenceMs` counts as lost. Between ticks nothing runs, and without leases there are no ticks.
 import { bounds, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
 import { barredMs, createBackoff } from '../backoff.ts';
 import type { Clock, Timer } from '../clock.ts';
@@ -11,35 +12,35 @@ import { Leases } from '../limits/leases.ts';
 interface QuotaHearing {
   /** Asks will be answered. */
   readonly opened: () => void;
-  /** `barred`: somebody is there and wants nothing of us, so there is no hurry. */
+  /** `barred`: the ledger answers but refuses this process, so the retry is slow. */
   readonly lost: (problem: string, barred: boolean) => void;
   readonly recalled: OnRecall;
 }
 
-/** Begins to reach the ledger; `hearing` is told how that goes, after this has returned. */
+/** Starts to connect to the ledger. `hearing` receives the results after this function has returned. */
 export type OpenQuota = (hearing: QuotaHearing) => QuotaLink;
 
 export interface LeaseKeeperDeps {
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly random: () => number;
-  /** Runs it once this turn of the event loop has brought what it will. */
+  /** Runs `run` after this turn of the event loop has processed its events. */
   readonly soon: (run: () => void) => void;
   readonly open: OpenQuota;
   readonly log: { info(fields: object, message: string): void };
-  /** How long a call waits for a lease that has run dry; absent: `bounds.leaseWaitMs`. */
+  /** How long a call waits for a lease that has no calls left here. Absent: `bounds.leaseWaitMs`. */
   readonly waitMs?: number;
 }
 
 export interface LeaseStatus {
   readonly link: 'open' | 'lost';
-  /** Why it is lost, the last time that it was. */
+  /** Why it was lost the last time. */
   readonly problem: string | null;
   /** Counters that are leased now. */
   readonly counters: number;
-  /** Calls that wait now, and all that ever did. */
+  /** Calls that wait now, and all waits since the start. */
   readonly waiting: number;
   readonly waits: number;
-  /** Calls denied because a lease was dry. */
+  /** Calls denied because a lease had no calls left here. */
   readonly dryDenials: number;
   /** Calls that were granted, and those of them that were made, since the start. */
   readonly granted: number;
@@ -49,23 +50,29 @@ export interface LeaseStatus {
 export interface LeaseKeeper {
   readonly leases: Leases;
   status(): LeaseStatus;
-  /** Told of each wait, in ms. */
+  /** The listener receives the ms of each wait. */
   onWaited(listener: (ms: number) => void): void;
-  /** The control plane answers elsewhere: not to wait out the backoff. */
+  /** The control plane answers on another stream: do not wait for the backoff to end. */
   retryNow(): void;
-  /** Gives back what is held, and waits for that as long as it may. */
+  /** Gives back what is held, and waits for the answer until the deadline. */
   close(deadlineMs: number): Promise<void>;
 }
 
 const tickMs = 50;
-/** While a message is not answered, the next one waits so long for more to ask: each is a transaction, and they are answered one by one. */
+/**
+ * While a message is unanswered, the next one waits this long for more asks: each message is a transaction, and they
+ * are answered one by one.
+ */
 const gatherMs = 10;
 const silenceMs = 3_000;
-/** So many asks may be unanswered; a ledger that does not come along is not asked for more. */
+/** The maximum number of unanswered asks. A ledger that cannot keep up is not asked for more. */
 const unansweredMax = 2 * bounds.leaseAsks;
-/** Of a message: half of what a control plane reads. */
+/** The maximum size of a message: half of what a control plane reads. */
 const messageBytes = 1_048_576;
-/** Each may decide calls that wait, which are answered then: who has many of them does not hold up the process for all others. */
+/**
+ * Each answer may decide waiting calls, which are answered then. This limit prevents a lease with many calls from
+ * blocking the process for all others.
+ */
 const heardAtOnce = 8;
 
 export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.leaseWaitMs }: LeaseKeeperDeps): LeaseKeeper {
@@ -83,7 +90,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
   let inFlight = 0;
   let unanswered = 0;
   let sentAt = Number.NEGATIVE_INFINITY;
-  /** Something may be to be asked once the message before it is answered. */
+  /** More asks may be ready when the earlier message is answered. */
   let isGathering = false;
   let openingSince = clock.now();
   let onSettled = (): void => {};
@@ -100,7 +107,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
     const gathersForMs = isGathering ? sentAt + gatherMs - now : tickMs;
     ticking = clock.after(Math.max(1, Math.min(tickMs, endsInMs, gathersForMs)), () => {
       ticking = null;
-      // What has arrived meanwhile is read first.
+      // Events that have arrived in the meantime are processed first.
       tickSoon();
     });
     ticking.unref();
@@ -121,7 +128,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
     const now = clock.now();
     leases.endWaits(now);
     if (leases.isSilent(now, silentMs)) lose('nothing was answered', false);
-    // A connection may take as long as it likes; calls do not wait for it.
+    // A connection may take any time, but calls do not wait for it.
     if (!leases.isOpen && now - openingSince > waitMs) leases.lost(now);
     isGathering = inFlight > 0 && now - sentAt < gatherMs;
     if (!isGathering && unanswered < unansweredMax) send(leases.asks(now, unansweredMax - unanswered), now);
@@ -228,7 +235,7 @@ export function keepLeases({ clock, random, soon, open, log, waitMs = bounds.lea
   };
 }
 
-/** Asks in as many messages as they need. */
+/** Splits the asks into as many messages as needed. */
 function messagesOf(asks: readonly QuotaAsk[]): readonly (readonly QuotaAsk[])[] {
   const messages: QuotaAsk[][] = [];
   let bytes = 0;
@@ -246,7 +253,7 @@ function messagesOf(asks: readonly QuotaAsk[]): readonly (readonly QuotaAsk[])[]
   return messages;
 }
 
-/** At most so many. */
+/** Returns an upper bound of the size in bytes. */
 function wireBytesOf({ counter, settled }: QuotaAsk): number {
   const names =
     counter.kind === 'limit'

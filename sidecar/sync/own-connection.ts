@@ -1,6 +1,6 @@
-// A connection of its own for each stream: whoever opens anew may find another control plane. And none is waited for beyond `connectMs`:
-// an address that no packet reaches any more, such as that of a pod that has gone, is given up by the kernel minutes later only, and
-// until then gRPC fails every call over that connection, whoever serves again.
+// Gives each stream its own connection: a new connection may reach another control plane. A connection attempt is
+// limited to `connectMs`: if no packet reaches an address any more, such as that of a removed pod, the kernel gives up
+// only minutes later. Until then gRPC fails every call over that connection, even if a control plane serves again.
 import { type ChannelOptions, type Client, type ClientDuplexStream, connectivityState, status } from '@grpc/grpc-js';
 import type { Channel } from './channel.ts';
 
@@ -8,7 +8,7 @@ const connectMs = 5_000;
 
 export const ownConnection = ({ options }: Channel): ChannelOptions => ({ ...options, 'grpc.use_local_subchannel_pool': 1 });
 
-/** The connection goes with the stream; the stream ends, unavailable, where there is no connection in time. */
+/** Closes the connection when the stream ends. The stream ends with UNAVAILABLE if there is no connection in time. */
 export function endTogether<Asked, Answered>(
   client: Client,
   stream: ClientDuplexStream<Asked, Answered>,

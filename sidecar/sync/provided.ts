@@ -1,5 +1,5 @@
-// An linkCredentials as gRPC takes it: told of changes for as long as a channel lives. A connection takes what there is when it is
-// made; one that is made before there is anything waits for it.
+// Adapts `LinkCredentials` to the interface of gRPC: it notifies of changes as long as a channel lives. A connection
+// uses the credentials that exist when it is made. If there are none yet, it waits for them.
 import type { experimental } from '@grpc/grpc-js';
 import type { LinkCredentials } from '../tls/credentials.ts';
 

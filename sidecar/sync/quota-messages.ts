@@ -1,4 +1,4 @@
-// Messages of `QuotaService` from and to the plain values that leases know.
+// Converts messages of `QuotaService` from and to the plain values that leases use.
 import { type Answer__Output, counterFrom, counterOf, type LeaseRequest, type LeaseResponse__Output } from '@tollgate/proto';
 import type { QuotaAnswer, QuotaAsk, QuotaCounter, QuotaResult } from '@tollgate/proto/contract';
 
@@ -14,7 +14,7 @@ const askOf = ({ counter, settled, max, made, ...ask }: QuotaAsk): Message => ({
   settled: settled.map(({ grantId, used }) => ({ grantId, used: [...used] })),
 });
 
-/** What cannot be read is left out: its ask is asked anew. */
+/** An answer that cannot be read is skipped: its ask is sent again. */
 export const answersFrom = (answers: NonNullable<LeaseResponse__Output['answers']>): readonly QuotaAnswer[] =>
   answers.answers.flatMap((answer) => {
     const counter = counterFrom(answer.counter);

@@ -1,5 +1,5 @@
-// The way to the ledger over gRPC: one stream, whose messages are answered one by one, in their order. It is open once
-// the control plane has taken the greeting.
+// Connects to the ledger over gRPC with one stream, whose messages are answered one by one, in order. It is open after
+// the control plane has accepted the greeting.
 import { status, type ServiceError } from '@grpc/grpc-js';
 import { createQuotaClient, type LeaseResponse__Output } from '@tollgate/proto';
 import { capabilities, type QuotaAnswer } from '@tollgate/proto/contract';
@@ -10,7 +10,7 @@ import { answersFrom, asksOf, recalledFrom } from './quota-messages.ts';
 
 export interface QuotaStreamConfig {
   readonly sidecarId: string;
-  /** 32 bytes, told to nobody else. */
+  /** 32 bytes, kept secret from all others. */
   readonly holderSecret: Buffer;
 }
 
@@ -19,7 +19,7 @@ interface Asked {
   readonly fail: (error: Error) => void;
 }
 
-/** A control plane that stops in order cancels what is open: another one answers at once. */
+/** A control plane that stops in order cancels open streams. Another one can answer at once. */
 const passing: readonly status[] = [status.UNAVAILABLE, status.CANCELLED];
 
 export const openQuotaStream =

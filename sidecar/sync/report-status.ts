@@ -1,9 +1,9 @@
-// How a sidecar is, for the people who look after it: told at once to a stream that was accepted, then whenever it has changed,
-// but no oftener than every `bounds.statusMs`.
+// Reports the status of a sidecar for operators: at once on an accepted stream, then whenever it has changed, but at
+// most once every `bounds.statusMs`.
 import type { Status, SyncRequest } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
 
-/** Until the returned function is called. */
+/** Reports until the returned function is called. */
 export function reportStatus(read: () => Status, write: (request: SyncRequest) => void): () => void {
   let told = '';
   const tell = (): void => {

@@ -1,6 +1,6 @@
-// Which layer of policy decided, as a label: a closed set.
+// Returns as a label which layer of policy decided: a closed set.
 import type { EntryRule } from '@tollgate/proto/contract';
 import type { Decision } from '../decide/decision.ts';
 
-/** `none` where no rule did: a key that is revoked, a run's cap, a call that could not be read. */
+/** `none`: no rule decided, for example a revoked key, a run's cap, or a call that could not be read. */
 export const layerOf = ({ rule }: Pick<Decision, 'rule'>): EntryRule['layer'] | 'none' => rule?.layer ?? 'none';

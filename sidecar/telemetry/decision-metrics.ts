@@ -1,10 +1,10 @@
-// What is counted of decisions, by the same names wherever they are made: in a sidecar, and in a control plane for its own runs and the
-// hooks that it answers. No label is a caller's word.
+// Counts decisions, by the same names in every process: in a sidecar, and in a control plane for its own runs and the
+// hooks that it answers. No label contains text of a caller.
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Decision } from '../decide/decision.ts';
 import { layerOf } from './decision-layer.ts';
 
-/** A decision was made and recorded, in so many ms. */
+/** A decision was made and recorded, in `ms` milliseconds. */
 export type Decided = (decision: Decision, ms: number) => void;
 
 export function countDecisions(registry: Registry): Decided {

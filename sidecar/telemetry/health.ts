@@ -1,4 +1,4 @@
-// Whether the collector takes what it is sent, for the log: said when it changes, and not again while it stays so.
+// Logs whether the collector accepts what it is sent. A change is logged once, and not again while it lasts.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Signal } from './settings.ts';
 
@@ -9,16 +9,16 @@ export interface TelemetryLog {
 
 export interface Health {
   readonly sayTo: (log: TelemetryLog) => void;
-  /** Told of each thing that was sent, whether it was taken. */
+  /** Returns a function that receives, for each export, whether it was accepted. */
   told(signal: Signal): Told;
 }
 
-/** Why it was not taken; null: it was. */
+/** Why it was not accepted. Null: it was accepted. */
 export type Told = (problem: string | null) => void;
 
 export function createHealth(): Health {
   let log: TelemetryLog | null = null;
-  // What is sent begins with whatever was last done, whose trace it is no part of.
+  // An export starts in the context of unrelated work. This context keeps it out of that work's trace.
   const outside = AsyncLocalStorage.snapshot();
   return {
     sayTo: (to) => {
@@ -48,7 +48,7 @@ interface Exporter<Items, Result extends Taken> {
   export(items: Items, done: (result: Result) => void): void;
 }
 
-/** The exporter itself, which tells from now on how each thing went. */
+/** Returns the exporter itself, which from now on reports the result of each export. */
 export function telling<Items, Result extends Taken, T extends Exporter<Items, Result>>(
   exporter: T & Exporter<Items, Result>,
   told: Told,
@@ -62,7 +62,10 @@ export function telling<Items, Result extends Taken, T extends Exporter<Items, R
   return exporter;
 }
 
-/** Nothing of what the collector said, which may repeat a header. What has no code are words of the SDK. */
+/**
+ * Returns nothing of the collector's answer, which may repeat a header. An error without a code has a message of the
+ * SDK.
+ */
 function reasonOf(error: Error | undefined): string {
   const code = error !== undefined && 'code' in error ? error.code : undefined;
   if (typeof code === 'number') return `it answered ${code}`;

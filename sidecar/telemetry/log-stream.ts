@@ -1,9 +1,9 @@
-// The lines of pino as log records, beside standard error. What a line says is what its record says, no more: what
-// must not be logged is kept out before.
+// Sends the log lines of pino as log records, in addition to standard error. A record contains what its line contains
+// and no more: what must not be logged is removed before.
 import type { AnyValueMap, Logger, LogRecord } from '@opentelemetry/api-logs';
 import { SeverityNumber } from '@opentelemetry/api-logs';
 
-/** What pino writes to. */
+/** The stream that pino writes to. */
 export interface LogStream {
   write(line: string): void;
 }
@@ -19,10 +19,10 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-// Of the process, which the resource says.
+// Fields of the process, which the resource already contains.
 const ofResource = new Set(['pid', 'hostname']);
 
-/** Who logs within a span is found by its trace: the logger looks for what is active. */
+/** The trace of the current span is not set here: the logger reads it from the active context. */
 export function recordOf(line: string): LogRecord {
   const fields = parsed(line);
   if (fields === null) return { severityNumber: SeverityNumber.INFO, severityText: 'INFO', body: line.trimEnd() };
@@ -45,7 +45,7 @@ function parsed(line: string): Fields | null {
   }
 }
 
-/** Numbers of pino, from `trace` on. */
+/** The level numbers of pino, from `trace` up. */
 function severityOf(level: unknown): Pick<LogRecord, 'severityNumber' | 'severityText'> {
   const [, severityNumber, severityText] = severities.find(([least]) => Number(level) >= least) ?? severities[3];
   return { severityNumber, severityText };

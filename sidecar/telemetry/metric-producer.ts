@@ -1,5 +1,5 @@
-// What the registry of Prometheus holds, as OpenTelemetry's metrics: by the same names and values as at `/metrics`. Counters are
-// cumulative sums since the start of the process, histograms have their buckets, labels are attributes.
+// Converts the Prometheus registry to OpenTelemetry metrics, with the same names and values as at `/metrics`. Counters
+// are cumulative sums since the start of the process, histograms have their buckets, and labels are attributes.
 import { type Attributes, type HrTime, ValueType } from '@opentelemetry/api';
 import {
   AggregationTemporality,
@@ -17,7 +17,7 @@ type Sample = MetricValue<string> & Partial<MetricValueWithName<string>>;
 
 const scope = { name: 'tollgate' };
 
-/** `wall`: ms. The registry is as old as the producer, or younger. */
+/** `wall`: ms. The registry must not be older than the producer. */
 export function produceFrom(registry: Registry, resource: Resource, wall: () => number): MetricProducer {
   const startTime = timeOf(wall());
   return {
@@ -37,11 +37,11 @@ interface Between {
   readonly endTime: HrTime;
 }
 
-/** None where it has no value yet, or is of a type that we have not. */
+/** Returns no metric if it has no value yet, or has an unsupported type. */
 function metricOf({ name, help, type, values }: MetricObjectWithValues<MetricValue<string>>, between: Between): readonly MetricData[] {
   const descriptor = { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE };
   const common = { descriptor, aggregationTemporality: AggregationTemporality.CUMULATIVE };
-  // prom-client has its types as words, whatever its declarations say.
+  // At run time prom-client's types are strings, although its declarations differ.
   switch (String(type)) {
     case 'counter': {
       const dataPoints = pointsOf(values, between);
@@ -60,7 +60,7 @@ function metricOf({ name, help, type, values }: MetricObjectWithValues<MetricVal
   }
 }
 
-// JSON has no word for what is not finite, such as a mean of nothing.
+// JSON cannot represent values that are not finite, such as a mean of no values.
 const pointsOf = (values: readonly Sample[], between: Between): DataPoint<number>[] =>
   values
     .filter(({ value }) => Number.isFinite(value))
@@ -68,7 +68,7 @@ const pointsOf = (values: readonly Sample[], between: Between): DataPoint<number
 
 const attributesOf = (labels: Labels): Attributes => Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)]));
 
-/** Of what is counted none: a collector that speaks Prometheus calls a gauge whose unit is 1 a ratio. */
+/** Counts have no unit: a Prometheus-compatible collector names a gauge with unit 1 a ratio. */
 const unitOf = (name: string): string => (/_seconds(?:_total)?$/.test(name) ? 's' : /_bytes(?:_total|_max)?$/.test(name) ? 'By' : '');
 
 function histogramsOf(name: string, values: readonly Sample[], between: Between): DataPoint<Histogram>[] {

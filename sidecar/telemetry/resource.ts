@@ -1,11 +1,11 @@
-// Whose telemetry it is. What the environment says (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`) goes before what a process knows of
-// itself.
+// Identifies the process that sends telemetry. The environment (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`) takes
+// precedence over what a process knows of itself.
 import { defaultResource, detectResources, envDetector, type Resource, resourceFromAttributes } from '@opentelemetry/resources';
 import { readVersion } from '../version.ts';
 
 export interface Identity {
   readonly service: string;
-  /** Of all that run, this one. */
+  /** Identifies this one among all running instances. */
   readonly instance: string;
 }
 

@@ -1,4 +1,5 @@
-// Lines of the log on their way to a collector. Of those that it does not take, so many are kept for it and the rest are dropped.
+// Sends log lines to a collector. A bounded number of lines that it does not accept are kept for it, and the rest are
+// dropped.
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';

@@ -1,4 +1,4 @@
-// All that the registry holds on its way to a collector, every so often, and once more at the end.
+// Sends all metrics of the registry to a collector, periodically and once more at the end.
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';

@@ -1,4 +1,5 @@
-// Spans on their way to a collector; those that it does not take in time are dropped. Sampler, limits and headers are the SDK's to read.
+// Sends spans to a collector. Spans that it does not accept in time are dropped. The SDK reads sampler, limits and
+// headers.
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import type { Resource } from '@opentelemetry/resources';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';

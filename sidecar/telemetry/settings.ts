@@ -1,6 +1,6 @@
-// What a process is asked to send, and where to, by the variables of OpenTelemetry itself. Whatever cannot be heeded is said in words,
-// naming its variable: the SDK, which reads most of them by itself, would take something else without a word. Its limits and attributes are
-// left to it.
+// Reads from the OpenTelemetry variables what a process must send, and where. A setting that cannot be followed is
+// reported with the name of its variable: the SDK, which reads most variables itself, would silently use another value.
+// The SDK's limits and attributes are not checked here.
 
 const signals = ['traces', 'metrics', 'logs'] as const;
 export type Signal = (typeof signals)[number];
@@ -15,7 +15,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const spoken = 'http/json';
 const metricIntervalMs = 60_000;
 
-/** Absent: nothing is sent, which is so until somebody names an endpoint. */
+/** Nothing is sent until an endpoint is configured. */
 export function readTelemetrySettings(env: Env): { readonly settings: TelemetrySettings } | { readonly problems: readonly string[] } {
   const off = { settings: { on: new Set<Signal>(), metricIntervalMs } };
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return off;
@@ -38,7 +38,7 @@ export function readTelemetrySettings(env: Env): { readonly settings: TelemetryS
 
 const isInterval = (text: string): boolean => /^\d{3,8}$/.test(text) && Number(text) >= 100 && Number(text) <= 86_400_000;
 
-/** The variable of one kind, and that of all. */
+/** The variable for one signal, and the variable for all signals. */
 const endpointsOf = (signal: Signal): readonly string[] => [
   `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT`,
   'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -48,7 +48,7 @@ const exporterOf = (signal: Signal): string => `OTEL_${signal.toUpperCase()}_EXP
 const isAsked = (env: Env, signal: Signal): boolean =>
   env[exporterOf(signal)] !== 'none' && endpointsOf(signal).some((name) => (env[name] ?? '').trim() !== '');
 
-/** An address may hold a password: it is not said again. */
+/** An address may hold a password, so the message does not repeat it. */
 function endpointProblems(env: Env, signal: Signal): readonly string[] {
   return endpointsOf(signal).flatMap((name) => {
     const value = (env[name] ?? '').trim();
@@ -69,7 +69,10 @@ function protocolProblems(env: Env, signal: Signal): readonly string[] {
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Headers, compression and time-out: of one kind, and of all. A header's value is not said again. */
+/**
+ * Checks headers, compression and timeout, for one signal and for all. The message does not repeat the value of a
+ * header.
+ */
 function wayProblems(env: Env, signal: Signal): readonly string[] {
   const check = (of: string, isGood: (value: string) => boolean, must: string): readonly string[] =>
     [`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${of}`, `OTEL_EXPORTER_OTLP_${of}`].flatMap((name) => {

@@ -1,5 +1,5 @@
-// Spans by the conventions of OpenTelemetry for generative AI: which agent, model and tool, how many tokens, how it was decided, how it
-// ended. What was said, sent or answered stands in none of them, nor whose key it was.
+// Creates spans by the conventions of OpenTelemetry for generative AI: agent, model and tool, the number of tokens, the
+// decision, and the result. No span contains what was said, sent or answered, or whose key was used.
 import {
   type Attributes,
   type Context,
@@ -20,11 +20,13 @@ import type { CallOutcome, CallSpan, CallTracing, Operation, Span, TraceHeaders,
 export interface Spans {
   readonly tracing: Tracing;
   readonly calls: CallTracing;
-  /** Does the work as part of the trace that the headers of a request name; of a new one where they name none. */
+  /**
+   * Runs the work as part of the trace that the headers of a request name. If they name none, it starts a new trace.
+   */
   readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
 }
 
-/** Uses the context manager and the propagation that were registered. */
+/** Uses the registered context manager and propagation. */
 export function createSpans(tracer: Tracer): Spans {
   return {
     tracing: {
@@ -36,7 +38,7 @@ export function createSpans(tracer: Tracer): Spans {
           try {
             return await work({ set, fail, headers: () => headersOf(context.active()), trace: idsOf(span, within) });
           } catch (error) {
-            // Its message may quote what was said.
+            // The message of the error may quote the conversation, so only its name is used.
             fail(error instanceof Error ? error.name : 'unknown');
             throw error;
           } finally {
@@ -76,7 +78,7 @@ function callSpan(span: ApiSpan, parent: Context): CallSpan {
         'tollgate.code': decision.code,
         'tollgate.layer': layerOf(decision),
         'tollgate.revision': revision,
-        // By it its entries are found in the audit log.
+        // Links the span to its entries in the audit log.
         'tollgate.request_id': requestId,
         ...(agent === '' ? {} : { 'gen_ai.agent.name': agent }),
       });
@@ -90,7 +92,7 @@ function callSpan(span: ApiSpan, parent: Context): CallSpan {
   };
 }
 
-/** A span that is not sampled is found nowhere; that of a caller elsewhere may be. */
+/** A span that is not sampled cannot be found in a collector. The span of a remote caller may exist there. */
 function idsOf(span: ApiSpan, parent: Context): TraceIds | null {
   const around = trace.getSpanContext(parent);
   const found = span.isRecording() ? span.spanContext() : around?.isRemote === true ? around : undefined;
@@ -114,7 +116,7 @@ const kinds: Readonly<Record<Operation, SpanKind>> = {
 function headersOf(within: Context): TraceHeaders {
   const headers: Record<string, string> = {};
   propagation.inject(within, headers);
-  // Baggage may hold what the caller would tell us, and no tool server.
+  // Baggage is not forwarded: it may contain data that is for Tollgate and not for a tool server.
   const { traceparent, tracestate } = headers;
   return { ...(traceparent === undefined ? {} : { traceparent }), ...(tracestate === undefined ? {} : { tracestate }) };
 }

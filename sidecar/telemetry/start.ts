@@ -1,6 +1,6 @@
-// Telemetry of a process: off, unless the environment says where it is to be sent. Traces, metrics and logs go to a collector in
-// batches, besides the work; one that is away costs what was to be sent to it, and nothing else. Of each kind that is off, nothing
-// is loaded.
+// Starts the telemetry of a process. It is off, unless the environment names a destination. Traces, metrics and logs
+// are sent to a collector in batches, in the background. If a collector is unavailable, only the data for it is lost.
+// For a signal that is off, nothing is loaded.
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
 import { createHealth, type TelemetryLog } from './health.ts';
@@ -14,19 +14,24 @@ export interface Telemetry {
   readonly tracing: Tracing;
   /** Absent: calls are not traced. */
   readonly calls?: CallTracing;
-  /** Does the work as part of the trace that the headers of a request name; of a new one where they name none. */
+  /**
+   * Runs the work as part of the trace that the headers of a request name. If they name none, it starts a new trace.
+   */
   readonly inTrace: <T>(headers: Readonly<Record<string, unknown>>, work: () => T) => T;
-  /** Where the log is to go, which went there: to the collector besides, where that gets it. */
+  /** Returns the stream for the log: standard error, and also the collector if logs are sent there. */
   readonly logTo: (stderr: LogStream) => LogStream;
-  /** Where to say that a collector does not take what it is sent, and that it does again. */
+  /** Sets the log for messages that a collector does not accept data, and that it accepts data again. */
   readonly sayTo: (log: TelemetryLog) => void;
-  /** Sends what there is, for a few seconds at most; false where something was still on its way then. Nothing is sent after it. */
+  /**
+   * Sends the pending data, for a few seconds at most. False: some data was still being sent then. Nothing is sent
+   * after it.
+   */
   close(): Promise<boolean>;
 }
 
 export interface TelemetryDeps {
   readonly registry: Registry;
-  /** Who it is that tells, where the environment says nothing else. */
+  /** The identity of the process, if the environment does not set another. */
   readonly identity: Identity;
   readonly clock: Pick<Clock, 'after'>;
 }

@@ -1,54 +1,61 @@
-// What is told of work to whoever traces it: of a run of the control plane a span for the run, one for each model call, one for each tool
-// call; of a sidecar one for each governed call. Never a payload. Without telemetry nothing happens here, and nothing is loaded.
+// Defines the interface for tracing work. A run of the control plane has a span for the run, one for each model call
+// and one for each tool call. A sidecar has one span for each governed call. A span never contains a payload. Without
+// telemetry these functions do nothing, and nothing is loaded.
 import type { TraceIds } from '@tollgate/proto/contract';
 import type { GovernedRun } from '../govern/run.ts';
 import type { Verdict } from '../govern/verdict.ts';
 
 type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 
-/** Trace context for a request made within a span: `traceparent`, `tracestate`; empty without telemetry. */
+/** Trace context for a request made within a span: `traceparent`, `tracestate`. Empty without telemetry. */
 export type TraceHeaders = Readonly<Record<string, string>>;
 
 export interface Span {
   set(attributes: Attributes): void;
-  /** What it stands for came to nothing, though nothing was thrown. `type`: of what kind, in one word. */
+  /** Marks the work of the span as failed, although nothing was thrown. `type`: the kind of failure, in one word. */
   fail(type: string): void;
   headers(): TraceHeaders;
-  /** For entries: its own ids where it is recorded, else those of the span that it is within; null: there is none. */
+  /** For entries: its own ids if it is recorded, otherwise those of the parent span. Null: there are no ids. */
   readonly trace: TraceIds | null;
 }
 
 export interface Tracing {
-  /** Runs `work` within a span, which ends with it, and as an error where it rejects. Spans nest as their work does. */
+  /**
+   * Runs `work` within a span. The span ends when the work ends, as an error if the work rejects. Spans nest as their
+   * work does.
+   */
   span<T>(operation: Operation, subject: string, attributes: Attributes, work: (span: Span) => Promise<T>): Promise<T>;
 }
 
-/** `gen_ai.operation.name`; a span is named by it and by its subject. */
+/** `gen_ai.operation.name`. A span is named by it and by its subject. */
 export type Operation = 'invoke_agent' | 'chat' | 'execute_tool';
 
 const nothing: Span = { set: () => undefined, fail: () => undefined, headers: () => ({}), trace: null };
 
 export const untraced: Tracing = { span: (_operation, _subject, _attributes, work) => work(nothing) };
 
-/** For the doors of a sidecar, which have it only where calls are traced. */
+/** For the doors of a sidecar. It is present only if calls are traced. */
 export interface CallTracing {
   /** Begins the span of one governed call, in the trace that the caller's headers name. */
   begin(tool: string, headers: Readonly<Record<string, unknown>>): CallSpan;
 }
 
 export interface CallSpan {
-  /** A denial ends it. */
+  /** A denial ends the span. */
   decided(verdict: Verdict, run: Pick<GovernedRun, 'decidedBy'>): void;
   /** For the request to the tool. */
   headers(): TraceHeaders;
-  /** For entries: its own ids where it is recorded, else those that its caller named; null: there are none. */
+  /** For entries: its own ids if it is recorded, otherwise those that its caller named. Null: there are no ids. */
   readonly trace: TraceIds | null;
-  /** What came of a permitted call; absent: that is told elsewhere, or nowhere. Once; further times change nothing. */
+  /**
+   * Ends the span with the outcome of a permitted call. Absent: the outcome is reported in another place, or not
+   * reported. Only the first call has an effect.
+   */
   end(outcome?: CallOutcome): void;
 }
 
 export interface CallOutcome {
   readonly isError: boolean;
-  /** What became of the output. */
+  /** What was done with the output. */
   readonly action: 'pass' | 'redact' | 'block';
 }

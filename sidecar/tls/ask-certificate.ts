@@ -1,5 +1,5 @@
-// One request for a certificate, over HTTPS: a new key is made for each and never leaves this process. Nothing is thrown;
-// what was answered is checked before it counts as a certificate.
+// Sends one request for a certificate, over HTTPS. Each request uses a new key, which never leaves this process.
+// Nothing is thrown. The answer is checked before it counts as a certificate.
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -11,29 +11,32 @@ import { certificatesIn } from './options.ts';
 
 export interface Issued {
   readonly own: Pair;
-  /** The authorities that the control plane has by now, as PEM. */
+  /** The current authorities of the control plane, as PEM. */
   readonly authorities: string;
 }
 
 export type Answer =
   | { readonly ok: true; readonly issued: Issued }
-  /** `refused`: it was answered, and the same question will be answered the same for a while; or the key itself is no good. */
+  /**
+   * `refused`: `now`: the request was answered, and for a while the same request gets the same answer. `key`: the key
+   * itself is not valid. `no`: neither.
+   */
   | { readonly ok: false; readonly refused: 'no' | 'now' | 'key'; readonly problem: string };
 
 export interface Asking {
   /** `host:port`. */
   readonly enrol: string;
-  /** Null: it asks with the key. */
+  /** Null: the request uses the key. */
   readonly tokenFile: string | null;
   readonly key: string;
 }
 
-/** Until TLS is agreed on: the address may be one that no packet reaches any more. */
+/** The timeout until TLS is established: packets may no longer reach the address. */
 const connectMs = 5_000;
 const answerMs = 10_000;
 const answerBytesMax = 1024 * 1024;
 
-/** `authorities`: whoever has no certificate of theirs is not told the token. */
+/** `authorities`: the token is not sent to a server without a certificate of one of them. */
 export async function askCertificate(clock: Pick<Clock, 'after'>, asking: Asking, authorities: string): Promise<Answer> {
   const { enrol, tokenFile } = asking;
   const bearer = tokenFile === null ? asking.key : await readFile(tokenFile, 'utf8').then((text) => text.trim(), failure);
@@ -57,7 +60,7 @@ const failure = (error: unknown): { readonly code: string; readonly message: str
   message: error instanceof Error ? error.message : String(error),
 });
 
-/** What it says is for the log: no line ends, and not for ever. */
+/** The text of the answer is for the log: it has no line ends and a limited length. */
 function refusal({ enrol, tokenFile }: Asking, status: number, text: string): Answer {
   const refused = status >= 500 ? 'no' : tokenFile === null && (status === 401 || status === 403) ? 'key' : 'now';
   const said = wordsIn(text).replaceAll(/\s+/g, ' ').slice(0, 300);
@@ -106,12 +109,12 @@ interface Replied {
   readonly text: string;
 }
 
-/** On a connection of its own: a change of authorities is for the very next one. */
+/** Uses its own connection: a change of authorities applies to the very next one. */
 async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, body }: Posted): Promise<Replied> {
   const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
   const url = new URL(`https://${enrol}/v1/certificate`);
   const asked = request(url, { method: 'POST', ca: authorities, agent: false, minVersion: 'TLSv1.2', headers });
-  // Who waits below hears of it, too.
+  // The awaiting code below receives the error too.
   asked.on('error', () => undefined);
   let timer = clock.after(connectMs, () => void asked.destroy(new Error(`no connection within ${connectMs / 1000} s`)));
   asked.on('socket', (socket) =>
@@ -122,7 +125,7 @@ async function post(clock: Pick<Clock, 'after'>, { enrol, authorities, bearer, b
   );
   try {
     asked.end(body);
-    // Of Node's own event.
+    // The type is that of Node's own event.
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     return { status: response.statusCode ?? 0, text: await read(response) };
   } finally {

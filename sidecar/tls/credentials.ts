@@ -1,9 +1,9 @@
-// What this sidecar connects by: the authorities that it checks the control plane with and, in two of the three forms,
-// a certificate and a key of its own. All of it is replaced at one instant; connections that are open go on with what they
-// began with.
+// Holds the credentials of the link: the authorities that the control plane is checked with and, in two of the three
+// forms, this sidecar's own certificate and key. All of it is replaced at once. Open connections keep the credentials
+// that they started with.
 import { X509Certificate } from 'node:crypto';
 
-/** All as PEM. */
+/** Both as PEM. */
 export interface Pair {
   readonly certificate: string;
   readonly key: string;
@@ -11,22 +11,22 @@ export interface Pair {
 
 export interface Material {
   readonly authorities: string;
-  /** Null: it shows none. */
+  /** Null: the sidecar presents no certificate. */
   readonly own: Pair | null;
 }
 
 export interface LinkCredentials {
-  /** Whether a certificate of its own belongs to it. */
+  /** Whether the sidecar presents its own certificate. */
   readonly shows: boolean;
-  /** Null: there is none yet, and connections wait for it. */
+  /** Null: there are no credentials yet, and connections wait for them. */
   readonly current: Material | null;
-  /** Why there is none, or none newer; null when all is well. */
+  /** Why there are no credentials, or no newer ones. Null: there is no problem. */
   readonly problem: string | null;
-  /** Whoever issues certificates says that the key is no good: nothing may be decided with it. */
+  /** The issuer of certificates reports that the key is not valid: nothing may be decided with it. */
   readonly keyRefused: boolean;
-  /** When its own certificate expires, in ms since 1970; null without one. */
+  /** When its own certificate expires, in ms since 1970. Null: it has no certificate. */
   readonly expiresAt: number | null;
-  /** Calls back whenever any of the above is another. */
+  /** Calls `listener` whenever one of the values above has changed. */
   onChange(listener: () => void): void;
   close(): Promise<void>;
 }
@@ -79,5 +79,5 @@ export function createCredentialsCell(shows: boolean, close: () => Promise<void>
   };
 }
 
-/** In ms since 1970; of a chain its first. */
+/** Returns ms since 1970. For a chain, the first certificate counts. */
 export const expiryOf = (certificate: string): number => Date.parse(new X509Certificate(certificate).validTo);

@@ -1,8 +1,9 @@
-// A certificate that the control plane issues, and renews for as long as the sidecar lives. Nothing waits for it but
-// connections: decisions are made meanwhile, by the policy on disk.
+// Keeps a certificate that the control plane issues, and renews it as long as the sidecar lives. Only connections wait
+// for it: in the meantime decisions are made by the policy on disk.
 //
-// States: without (asked for, ever again) → holding (asks when some of the last third of its life has gone) → late (a renewal
-// failed; it goes on with the one it has, which the control plane refuses once it has expired, and asks ever again).
+// States: without (it is requested repeatedly) → holding (a request is sent when some of the last third of its lifetime
+// has passed) → late (a renewal failed: the sidecar continues with its certificate, which the control plane refuses
+// after it has expired, and requests repeatedly).
 import type { Clock, Timer } from '../clock.ts';
 import { barredMs, createBackoff } from '../backoff.ts';
 import type { Log } from '../log.ts';
@@ -14,19 +15,25 @@ export interface EnrolledDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
-  /** Never rejects. `authorities`: who is trusted to answer. */
+  /** Never rejects. `authorities`: those that are trusted for the answer. */
   readonly ask: (authorities: string) => Promise<Answer>;
-  /** The authorities that were named last; false: they are not kept. Never rejects. */
+  /** Stores the authorities that were named last. False: they are not stored. Never rejects. */
   readonly keep: (authorities: string) => Promise<boolean>;
 }
 
 const retry = { firstMs: 200, maxMs: 5_000 };
-/** Who is told no will be told no for a while. */
+/** After a refusal, the next requests would be refused for a while too. */
 const refusedMs = 30_000;
-/** Of a certificate that lives very long, authorities change meanwhile; and none is renewed without a pause. */
+/**
+ * `max`: during the lifetime of a long-lived certificate the authorities may change. `min`: there is always a pause
+ * between renewals.
+ */
 const renewMs = { min: 10_000, max: 12 * 3_600_000 };
 
-/** `ca`: the authorities that were told by hand; `kept`: those that descend from them, of an earlier process. */
+/**
+ * `ca`: the authorities that were configured manually. `kept`: those that an earlier process received on the basis of
+ * `ca`.
+ */
 export function keepEnrolled(deps: EnrolledDeps, { ca, kept }: { readonly ca: string; readonly kept: string | null }): LinkCredentials {
   const { clock, random, log } = deps;
   const backoff = createBackoff({ random, ...retry });
@@ -88,7 +95,7 @@ const words = {
   refused: 'the control plane refuses the key of this sidecar: it is issued no certificate, and denies',
 } as const;
 
-/** What was told by hand stays good, as for a control plane that is put back from a backup. */
+/** The configured authorities stay valid, for example for a control plane that is restored from a backup. */
 const together = (ca: string, named: string | null): string =>
   [...new Set([...certificatesIn(ca), ...(named === null ? [] : certificatesIn(named))])].join('\n');
 

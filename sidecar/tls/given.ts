@@ -1,5 +1,5 @@
-// Certificates that somebody else keeps fresh, such as cert-manager, as files that the kubelet replaces. They are read
-// again every half minute; what does not belong together, as for a moment it may not, is not taken.
+// Follows certificates that another program keeps fresh, such as cert-manager, as files that the kubelet replaces. They
+// are read again every half minute. Files that do not match each other, which can happen for a moment, are not used.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -10,7 +10,7 @@ import { certificatesIn } from './options.ts';
 
 const rereadMs = 30_000;
 
-/** Resolves once they were read, or could not be. */
+/** Resolves after the files were read, or could not be read. */
 export async function followGiven({ clock, log }: { readonly clock: Clock; readonly log: Log }, folder: string): Promise<LinkCredentials> {
   let timer: Timer | null = null;
   let closed = false;
@@ -43,7 +43,7 @@ async function readGiven(folder: string): Promise<Material & { readonly own: { r
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
       throw new Error(`${join(folder, name)} cannot be read (${code})`, { cause: error });
     });
-  // One after the other: which of them is missing is then always said of the same one.
+  // The files are read one after the other: the error then always names the same missing file.
   const certificate = await read('tls.crt');
   const key = await read('tls.key');
   const ca = await read('ca.crt');
@@ -51,7 +51,7 @@ async function readGiven(folder: string): Promise<Material & { readonly own: { r
     createSecureContext({ cert: certificate, key });
     expiryOf(certificate);
   } catch {
-    // What is wrong with a key is nothing for a log.
+    // Details about a wrong key must not appear in a log.
     throw new Error(`tls.crt and tls.key in ${folder} are no certificate and its key`);
   }
   try {

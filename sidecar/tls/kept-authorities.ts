@@ -1,6 +1,7 @@
-// The authorities that the control plane named last, kept on disk: after it has changed its authority, a sidecar that was
-// told one by hand long ago still knows the new one. The file's name says which ones it descends from, so whoever is told
-// others starts anew. No key is ever in it; mode 600, replaced whole.
+// Keeps on disk the authorities that the control plane named last: after the control plane has changed its authority, a
+// sidecar that was configured with an older one still knows the new one. The file name contains a digest of the
+// configured authorities, so other configured authorities start with a new file. The file never contains a key. Mode
+// 600, replaced as a whole.
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,9 +10,9 @@ import { replaceFile } from '../replace-file.ts';
 import { certificatesIn } from './options.ts';
 
 export interface KeptAuthorities {
-  /** As PEM; null where none are kept, or what is there cannot be believed. */
+  /** As PEM. Null: none are stored, or the stored ones cannot be trusted. */
   read(): Promise<string | null>;
-  /** False: they could not be kept, which was said. */
+  /** False: they could not be stored, and that was logged. */
   write(authorities: string): Promise<boolean>;
 }
 
@@ -27,7 +28,7 @@ export function keepAuthorities(folder: string, ca: string, log: Pick<Log, 'warn
       }
     },
     write: (authorities) =>
-      // The folder is the spool's, which makes it.
+      // The folder belongs to the spool, which makes it.
       replaceFile(path, [authorities]).then(
         () => true,
         (error: unknown) => {
@@ -38,7 +39,7 @@ export function keepAuthorities(folder: string, ca: string, log: Pick<Log, 'warn
   };
 }
 
-/** Of what they are, not of how they were written. */
+/** The digest is of the certificates, and not of their text. */
 function digestOf(ca: string): string {
   const hash = createHash('sha256');
   for (const one of certificatesIn(ca)) hash.update(new X509Certificate(one).raw);

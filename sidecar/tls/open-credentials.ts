@@ -1,4 +1,4 @@
-// The credentials of a sidecar, of whichever form was asked for.
+// Opens the credentials of a sidecar, in the configured form.
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { keepEnrolled } from './enrolled.ts';
@@ -14,13 +14,13 @@ interface Deps {
 }
 
 interface Own {
-  /** It asks with this one where there is no token. */
+  /** The request uses this key if there is no token. */
   readonly key: string;
-  /** Where the authorities are kept that it hears of. */
+  /** The folder where received authorities are stored. */
   readonly folder: string;
 }
 
-/** Resolves at once, or when the disk has answered: nobody else is waited for. */
+/** Resolves at once, or when the disk has answered. It waits for nothing else. */
 export async function openCredentials(deps: Deps, tls: LinkTls, { key, folder }: Own): Promise<LinkCredentials> {
   switch (tls.kind) {
     case 'checked': {

@@ -1,14 +1,17 @@
-// How the link to the control plane is secured, as an operator or the library's caller says it: three forms, and what is
-// wrong with one. What is wrong is said by the name it was given under, before anything is connected.
+// Defines how the link to the control plane is secured, as an operator or the library's caller configures it: three
+// forms, and the problems of each. A problem is reported with the name of its setting, before any connection is made.
 import { X509Certificate } from 'node:crypto';
 
-/** The library's forms. PEM text; `enrol` is `host:port`; `folder` holds tls.crt, tls.key and ca.crt. */
+/** The forms of the library. PEM text; `enrol` is `host:port`; `folder` holds tls.crt, tls.key and ca.crt. */
 export type TlsOptions =
-  /** The control plane is checked by these authorities and no others; it does not learn who this is but by the key. */
+  /** The control plane is checked with these authorities and no others. It identifies this sidecar only by the key. */
   | { readonly ca: string }
-  /** Besides, a certificate is asked for there, with the token of a service account, else with the key, and renewed. */
+  /**
+   * In addition, a certificate is requested from `enrol`, with the token of a service account or otherwise with the
+   * key, and renewed.
+   */
   | { readonly ca: string; readonly enrol: string; readonly tokenFile?: string }
-  /** Somebody else keeps these files fresh; they are read again. */
+  /** Another program keeps these files fresh. They are read again. */
   | { readonly folder: string };
 
 export type LinkTls =
@@ -23,7 +26,7 @@ export interface GivenTls {
   readonly folder: string | null;
 }
 
-/** What each is called where it was given. */
+/** The name of each setting where it was given. */
 export type TlsNames = Readonly<Record<keyof GivenTls, string>>;
 
 export const variableNames: TlsNames = {
@@ -34,7 +37,7 @@ export const variableNames: TlsNames = {
 };
 export const optionNames: TlsNames = { ca: 'tls.ca', enrol: 'tls.enrol', tokenFile: 'tls.tokenFile', folder: 'tls.folder' };
 
-/** Null: nothing is asked for, and the address decides as ever. */
+/** Null: nothing is configured, and the address decides. */
 export function readTls(given: GivenTls, names: TlsNames): { readonly tls: LinkTls | null } | { readonly problems: readonly string[] } {
   const { ca, enrol, tokenFile, folder } = given;
   const of = (field: keyof GivenTls, problem: string | null): readonly string[] => (problem === null ? [] : [`${names[field]} ${problem}`]);
@@ -61,12 +64,12 @@ function notBeside(given: GivenTls, names: TlsNames): string | null {
   return `cannot stand beside ${others.join(' and ')}: its folder holds certificate, key and authorities; set one or the other`;
 }
 
-/** Whoever gives it as a variable in one line writes line ends as `\n`. */
+/** In a variable with one line, line ends are written as `\n`. */
 const plainPem = (text: string): string => text.replaceAll(String.raw`\n`, '\n');
 
 const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The certificates of a bundle, each as PEM. Throws where one is none, or there is none. */
+/** Returns the certificates of a bundle, each as PEM. Throws if one is invalid, or if there are none. */
 export function certificatesIn(text: string): readonly string[] {
   const found = plainPem(text).match(pem) ?? [];
   if (found.length === 0) throw new Error('holds no certificate as PEM');

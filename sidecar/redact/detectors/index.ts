@@ -1,4 +1,4 @@
-// Every detector there is. Where findings meet, the longest gives its kind, and of equal ones the first in this list.
+// Lists all detectors. If findings overlap, the longest gives its kind; if they are equal, the first in this list does.
 import type { Detector } from '../detector.ts';
 import { addressDetectors } from './addresses/index.ts';
 import { credentials } from './credentials/index.ts';

@@ -1,14 +1,15 @@
-// What stands in documents, templates and masked logs where a secret would stand: `sk-xxxx`, `your-api-key`, `${TOKEN}`,
-// `AKIAIOSFODNN7EXAMPLE`, `********`. None of it is found. Linear in the value.
+// Recognises placeholders that documents, templates and masked logs have in place of a secret: `sk-xxxx`,
+// `your-api-key`, `${TOKEN}`, `AKIAIOSFODNN7EXAMPLE`, `********`. They are not findings. The time is linear in the
+// value.
 
-/** Whether nobody could log in with a value, because it only says where one belongs or comes from. */
+/** Returns whether a value cannot be used to log in, because it only shows where a secret belongs or comes from. */
 export const isPlaceholder = (value: string): boolean =>
   value.length === 0 ||
   (value.length <= valueLengthMax && (isReference(value) || isMasked(value) || saysSo(value) || isWords(value) || isPattern(value)));
 
 /**
- * The same beside a name for passwords. People choose those, so a mask or a telling word within one says nothing about the
- * rest: `Zw3***Rauh+71`, `Example-71+Rauh`.
+ * The same check for a value next to a name for passwords. People choose passwords, so a mask or a placeholder word
+ * within one does not prove that the rest is a placeholder: `Zw3***Rauh+71`, `Example-71+Rauh`.
  */
 export const isPasswordPlaceholder = (value: string): boolean =>
   isPlaceholder(value) &&
@@ -24,10 +25,10 @@ const restOf = (value: string): string =>
 const isChosen = (value: string): boolean =>
   value.length >= 6 && /\p{L}/u.test(value) && /\d/.test(value) && /[^\p{L}\d\s._-]/u.test(value);
 
-// Nobody writes longer ones, and drawn keys that long are not looked through.
+// Placeholders are not longer, and longer generated keys need no search.
 const valueLengthMax = 200;
 
-// Names of what a program puts in, each whole: variables of shells and templates, formats, entries of secret stores.
+// Whole references that a program replaces: variables of shells and templates, formats, entries of secret stores.
 const references: readonly RegExp[] = [
   /^\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)$/,
   /^(?:\$env:|env[:.]|ENV[:.]|[a-z]+(?:\.meta)?\.env\.|secrets?\.|vars?\.|os\.environ|local\.|data\.)[\w.[\]'"-]*$/,
@@ -45,13 +46,13 @@ const references: readonly RegExp[] = [
 const isReference = (value: string): boolean =>
   '$%{<[@#:&_！!［【〈＜'.includes(value.charAt(0)) || /^[a-zO]/i.test(value) ? references.some((one) => one.test(value)) : false;
 
-/** `********`, `xxxx-xxxx`, `...`; or the rest of a key taken away: `sk-...`, `ab12****`. */
+/** `********`, `xxxx-xxxx`, `...`; or a key whose rest was removed: `sk-...`, `ab12****`. */
 const isMasked = (value: string): boolean =>
   /^[*•●∙·.…xX#_█▒?\-\s/,:]+$/.test(value) ||
   /\*{3}|•{3}|●{3}|█{2}|…$|\.{3}/.test(value) ||
   /x{5}|(?:^|[^a-z0-9])x{3,4}(?:[^a-z0-9]|$)/i.test(value);
 
-// Nothing that holds one of these was given out.
+// A real secret contains none of these words.
 const tellingWords =
   /example|placeholder|change[-_ ]?(?:me|this|it)\b|changeme|replace[-_ ]?(?:me|this|with)|redacted|insert[-_ ]|(?:^|[^a-z0-9])(?:your|dummy|fake|sample|todo|fixme|tbd|foobar)(?:[^a-z0-9]|$)|your(?:api|secret|token|password|key|access|auth|client|private)|deadbeef|[-_ ]here$|^<|geheim(?:es)?-?hier/i;
 const saysSo = (value: string): boolean => tellingWords.test(value);
@@ -66,7 +67,7 @@ const emptyWords = new Set(
   ).split(' '),
 );
 
-/** `my-secret-token`, `API_KEY`, `none`: words that every such value could be called by, and no others. */
+/** `my-secret-token`, `API_KEY`, `none`: the value consists only of words that could name any such value. */
 function isWords(value: string): boolean {
   if (value.length > 64 || !/^[A-Za-z][A-Za-z _./-]*$/.test(value)) return false;
   const words = value
@@ -76,7 +77,7 @@ function isWords(value: string): boolean {
   return words.every((word) => word === '' || emptyWords.has(word));
 }
 
-// Of what a value's letters and digits are, this much in runs makes it no key.
+// If at least this share of a value's letters and digits is in runs, it is not a key.
 const patternShare = 0.6;
 
 /** `aaaa…`, `abcdef…`, `1234567890`, `a1b2c3d4`, `abcabcabc`. */
@@ -92,11 +93,14 @@ function isPattern(value: string): boolean {
   );
 }
 
-/** How many characters stand in runs of `lengthMin` and more that count up, count down or stay, each `stride` from the last. */
+/**
+ * Returns how many characters are in runs of at least `lengthMin` characters that count up, count down or stay, each
+ * `stride` from the previous one.
+ */
 function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
   let covered = 0;
   let start = 0;
-  // Of each second one its own, as letters and digits count by turns.
+  // Odd and even positions have separate steps, because letters and digits may count alternately.
   const steps: (number | null)[] = [null, null];
   for (let at = stride; at <= text.length; at++) {
     const here = at < text.length ? stepFrom(text.charCodeAt(at - stride), text.charCodeAt(at)) : null;
@@ -114,7 +118,7 @@ function inRuns(text: string, stride: 1 | 2, lengthMin: number): number {
   return covered;
 }
 
-/** +1, -1 or 0; `9` is followed by `0` and `a`, `f` and `z` by `0` and `a`. */
+/** Returns +1, -1 or 0. `0` and `a` follow `9`, and `0` and `a` follow `f` and `z`. */
 function stepFrom(before: number, after: number): number | null {
   const difference = after - before;
   if (difference >= -1 && difference <= 1) return difference;
@@ -134,7 +138,7 @@ function longestRun(text: string): number {
 
 const periodMax = 8;
 
-/** The same few characters three times and more, and nothing else. */
+/** The same few characters, at least three times, and nothing else. */
 function isRepeated(text: string): boolean {
   for (let period = 1; period <= periodMax && period * 3 <= text.length; period++) {
     let at = period;

@@ -1,4 +1,4 @@
-// The checksum of Bech32 (BIP 173) and of Bech32m (BIP 350): addresses of SegWit, Cardano, Cosmos and others.
+// Checks the checksum of Bech32 (BIP 173) and of Bech32m (BIP 350): addresses of SegWit, Cardano, Cosmos and others.
 
 const alphabet = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const values = new Int8Array(128).fill(-1);
@@ -7,7 +7,7 @@ for (let at = 0; at < alphabet.length; at++) values[alphabet.charCodeAt(at)] = a
 const generators = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3] as const;
 const constants = new Set([1, 0x2bc830a3]);
 
-/** `text` has a prefix, the last `1` in it, and at least six characters behind. */
+/** Returns whether `text` has a prefix, then its last `1`, then at least six characters with a correct checksum. */
 export function isBech32(text: string): boolean {
   const lower = text.toLowerCase();
   if (text !== lower && text !== text.toUpperCase()) return false;

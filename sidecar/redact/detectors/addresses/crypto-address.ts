@@ -1,4 +1,4 @@
-// Addresses of wallets, by their checksums where they have one. Public keys, digests and transactions are none.
+// Finds addresses of wallets, by their checksums if they have one. Public keys, digests and transactions are not found.
 import { endsWord, isDigit, isWordCode, startsWord, wordStart } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
@@ -8,7 +8,10 @@ import { isBase64Crc16, walletForms } from './wallet-forms.ts';
 const tokenLengthMin = 25;
 const tokenLengthMax = 112;
 
-/** Those without a telling beginning. Hardly one has no digit; it is asked at each token's first. */
+/**
+ * Addresses without a distinctive beginning. Nearly all contain a digit; the detector is called at the first digit of
+ * each token.
+ */
 export const cryptoToken: Detector = {
   kind: 'crypto_address',
   anchors: 'digits',
@@ -29,7 +32,10 @@ export const cryptoToken: Detector = {
   },
 };
 
-/** Where the token begins whose first digit is at `at`, behind an escape that runs into it; null if that is not its first. */
+/**
+ * Returns where the token begins whose first digit is at `at`, after an escape that directly precedes it. Null: the
+ * digit is not the token's first.
+ */
 function tokenStart(text: string, at: number): number | null {
   const floor = Math.max(0, at - tokenLengthMax);
   let start = at;
@@ -40,7 +46,7 @@ function tokenStart(text: string, at: number): number | null {
   return wordStart(text, start, start + tokenLengthMax);
 }
 
-// Of Cosmos every chain has one of its own; these are the frequent ones.
+// Every chain of Cosmos has its own prefix. These are the frequent ones.
 const bech32Prefixes = (
   'bc tb bcrt ltc tltc addr addr_test stake stake_test cosmos cosmosvaloper osmo juno terra inj sei celestia akash kava secret thor stars axelar evmos noble neutron ' +
   'dydx stride persistence band bnb one zil erd avax fetch agoric umee kujira regen zs u nsec'
@@ -56,7 +62,7 @@ const anything = (): boolean => true;
 
 const prefixed: readonly Prefixed[] = [
   ...bech32Prefixes.map((prefix) => ({ anchor: `${prefix}1`, form: /[a-z_]{1,16}1[02-9ac-hj-np-z]{38,200}/iy, holds: isBech32 })),
-  // Checksums by case (EIP-55) are often not written: forty hex digits after `0x` are nothing else.
+  // The case checksum (EIP-55) is often not written. Forty hex digits after `0x` have no other meaning.
   { anchor: '0x', form: /0x[0-9a-f]{40}/iy, holds: (address) => !isPlaceholder(address.slice(2)) },
   { anchor: 'xdc', form: /xdc[0-9a-f]{40}/iy, holds: anything },
   { anchor: 'bitcoincash:', form: /bitcoincash:[qp][02-9ac-hj-np-z]{41}/iy, holds: anything },

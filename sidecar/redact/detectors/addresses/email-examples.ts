@@ -1,12 +1,13 @@
-// Whether an `@` between two words makes an address of somebody, or of nobody: of an example, a package, a file, a unit.
+// Decides whether an `@` between two words forms an address of a person. Addresses of examples, packages, files and
+// units are excluded.
 
-/** `host` as written, also percent-encoded. */
+/** `host` is as written, and may be percent-encoded. */
 export function isPersonal(local: string, host: string): boolean {
   const name = host.toLowerCase().replaceAll('%2e', '.');
   const labels = name.split('.');
   const end = labels.at(-1) ?? '';
   if (fileEnds.has(end) || /^v?\d+\.\d|^v\d/.test(name) || /^\d{1,2}(?:\.\d)?x\./.test(name)) return false;
-  // No top-level domain mixes cases: what does is a name in a program.
+  // No top-level domain mixes cases. If it does, it is a name in a program.
   if (/[a-z][A-Z]/.test(host.slice(host.lastIndexOf('.') + 1))) return false;
   if (reservedEnds.has(end) || labels.some((label) => exampleLabels.has(label)) || exampleHosts.has(name)) return false;
   return !nobody.test(local);
@@ -25,11 +26,14 @@ const exampleHosts = new Set(
   'domain.com company.com foo.com bar.com foo.bar baz.com test.com email.com mail.com host.com users.noreply.github.com'.split(' '),
 );
 
-/** Who logs in with a key and is no person; what stands where a name is to be; words of programs. */
+/** Accounts that log in with a key and are not people, placeholders for a name, and words of programs. */
 const nobody =
   /^(?:git|hg|svn|gitea|this|super|self|return|break|continue|x+|your(?:[._-]?(?:name|user(?:name)?|e?-?mail|address|id|login|account|handle))?|you|name|user[._-]?name|first[._-]?name(?:[._-]?last[._-]?name)?|first[._-]last|some(?:one|body)|placeholder|example)$/i;
 
-/** What files, and units of systemd, end in. Countries' domains that are also such ends (`rs`, `md`, `sh`, `pl`) are not here. */
+/**
+ * The ends of file names and of systemd units. Domains of countries that are also such ends (`rs`, `md`, `sh`, `pl`)
+ * are not included.
+ */
 const fileEnds = new Set(
   (
     'png jpg jpeg gif svg webp avif ico bmp tif tiff heic mp3 mp4 webm mov pdf js mjs cjs jsx ts mts cts tsx css scss less html htm xml json jsonl yaml yml toml ' +

@@ -1,10 +1,11 @@
-// E-mail addresses: plain, percent-encoded, escaped, as entities, and as `name [at] host [dot] org`. Not what only has an
-// `@` in it: packages with versions, hosts behind a user of ssh, images for dense screens; nor addresses of examples.
+// Finds e-mail addresses: plain, percent-encoded, escaped, as entities, and as `name [at] host [dot] org`. Other text
+// with an `@` is excluded: packages with versions, hosts after an ssh user, images for high-resolution screens; and
+// addresses of examples.
 import { wordStart } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isPersonal } from './email-examples.ts';
 
-// RFC 5321, 4.5.3.1: so long may the two parts be.
+// RFC 5321, 4.5.3.1: the maximum lengths of the two parts.
 const localLengthMax = 64;
 const hostLengthMax = 255;
 
@@ -44,12 +45,12 @@ const isPlain = (code: number): boolean =>
   code === 45;
 
 const letter = /\p{L}|\p{M}|\p{N}/u;
-// Scripts that put no blanks between words: their letters go on where an address begins.
+// Scripts without blanks between words: an address may begin directly after their letters.
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const encodedInLocal = /^%2[bBeEdD]$|^%5[fF]$/;
 
-/** Where the local part begins that ends before `at`; `at` if there is none. */
+/** Returns where the local part begins that ends before `at`. It returns `at` if there is no local part. */
 function localBefore(text: string, at: number): number {
   const last = text.charCodeAt(at - 1);
   if (last === 46 || !(isPlain(last) || last > 127)) return at;
@@ -70,7 +71,7 @@ function localBefore(text: string, at: number): number {
     const more = localBefore(text, start - 1);
     if (more < start - 1) return more;
   }
-  // An escape may run into it: `\nmail@…`, `%3Dmail%40…`.
+  // An escape may directly precede it: `\nmail@…`, `%3Dmail%40…`.
   return trimmed(text, wordStart(text, start, at), at);
 }
 
@@ -80,21 +81,21 @@ function trimmed(text: string, from: number, at: number): number {
   return start;
 }
 
-/** `f'mail@host'`: what stands in quotes begins after the quote, and `_mail@host_` is emphasised. */
+/** `f'mail@host'`: the address begins after the quote. In `_mail@host_` it is emphasised. */
 function withoutQuote(text: string, start: number, at: number, stop: number): number {
   if (text[stop] === "'") return Math.max(start, text.lastIndexOf("'", at - 1) + 1);
   return text[stop] === '_' && text[start] === '_' ? start + 1 : start;
 }
 
-// Labels after RFC 1035, in any script; the last is no number.
+// Labels according to RFC 1035, in any script. The last one is not a number.
 const host = /(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?(?:\.|%2E)){1,8}(?:xn--[a-z0-9-]{2,59}|[\p{L}\p{M}]{2,24})/iuy;
 const asciiHost = /(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.|%2E)){1,8}(?:xn--[a-z0-9-]{2,59}|[a-z]{2,24})/iy;
 
-/** Where the host ends that begins at `from`; null if there is none. */
+/** Returns where the host ends that begins at `from`, or null. */
 function hostAfter(text: string, from: number): number | null {
   const stop = matchEnd(asciiHost, text, from);
   const next = stop === null ? 0 : text.charCodeAt(stop);
-  // `mail@host.kr로`: a particle of the sentence, no part of the name.
+  // `mail@host.kr로`: a particle of the sentence is not part of the name.
   const wide =
     stop !== null && (!(next > 127) || unspaced.test(text.charAt(stop)) || !letter.test(text.charAt(stop)))
       ? stop
@@ -108,14 +109,14 @@ function matchEnd(pattern: RegExp, text: string, from: number): number | null {
   return pattern.test(text) ? pattern.lastIndex : null;
 }
 
-/** The comment of an OpenSSH public key is part of what is public. */
+/** The comment of an OpenSSH public key is public too. */
 const isAfterKey = (text: string, start: number): boolean =>
   text[start - 1] === ' ' && /[A-Za-z0-9+/]{40}={0,2} $/.test(text.slice(Math.max(0, start - 48), start));
 
 const remoteNames = ['ssh', 'scp', 'sftp', 'rsync', 'mosh'];
 const remoteCommand = /\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id)\b[^\n|;&]{0,80}$/;
 
-/** Whoever logs in to a host: `ssh ops@host.org`, `git@host.org:path`, `https://user:password@host.org`. */
+/** A user that logs in to a host: `ssh ops@host.org`, `git@host.org:path`, `https://user:password@host.org`. */
 function isUserOfHost(text: string, start: number, stop: number): boolean {
   if (/^:(?:[/~.]|[\w.-]{1,64}[/.])/.test(text.slice(stop, stop + 70))) return true;
   const before = text.slice(Math.max(0, start - 120), start);
@@ -132,7 +133,7 @@ const frequentEnd =
 
 const spelledDot = ' dot ';
 
-/** `first dot last`, of which the last is found. */
+/** `first dot last`. The last part has been found. */
 function spelledLocal(text: string, last: number): number {
   let start = last;
   for (let count = 0; count < 2; count++) {
@@ -144,7 +145,10 @@ function spelledLocal(text: string, last: number): number {
   return start;
 }
 
-/** `name [at] host [dot] org`; without brackets the dots must be spelled too, and the end be a frequent one. */
+/**
+ * `name [at] host [dot] org`. Without brackets, the dots must be written as words too, and the domain's end must be a
+ * frequent one.
+ */
 function findSpelled(text: string, at: number, end: number, found: Found): void {
   const gap = text[at - 1] === ' ' && text[end] === ' ' ? 1 : 0;
   const last = localBefore(text, at - gap);

@@ -1,5 +1,6 @@
-// IP addresses. Four numbers with dots are as often a version or a section: see `ipv4-context.ts`. Sixth version: what
-// begins as global, local and link-local addresses do, so neither times, fingerprints nor scopes of C++.
+// Finds IP addresses. Four numbers with dots are equally often a version or a section: see `ipv4-context.ts`. For
+// version 6, only the beginnings of global, local and link-local addresses count, so times, fingerprints and scopes of
+// C++ are not found.
 import { isIP } from 'node:net';
 import { isHex, isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
@@ -12,7 +13,7 @@ export const ipv4: Detector = {
   reach: { before: 100, after: 48 },
   find: (text, at, end, found) => {
     if (!'.[('.includes(text.charAt(end)) || end === text.length || end - at > 5) return;
-    // `%20` before an address runs into it.
+    // `%20` before an address directly precedes its digits.
     const start = text[at - 1] === '%' && end - at > 2 ? at + 2 : at;
     const before = text.charAt(start - 1);
     if (
@@ -26,20 +27,20 @@ export const ipv4: Detector = {
     if (match === null) return;
     const stop = quad.lastIndex;
     if (isContinued(text, stop) || !namesHost(match.slice(1).map(Number), text.slice(stop, stop + 3))) return;
-    // Brackets are put around dots only in addresses.
+    // Only addresses have brackets around dots.
     if (/[[(]/.test(match[0]) || isAddressInContext(text, start, stop, match.slice(1).map(Number))) found(start, stop);
   },
 };
 
 const octet = '(25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
-// In reports on attacks the dots stand in brackets, lest somebody follows the address.
+// In reports on attacks the dots are in brackets, so that readers do not open the address by mistake.
 const dot = '(?:\\.|\\[(?:\\.|dot)\\]|\\(\\.\\))';
 const quad = new RegExp([octet, octet, octet, octet].join(dot), 'iy');
 
-/** `IP10.20.30.40`, glued. */
+/** `IP10.20.30.40`, without a separator. */
 const isAfterName = (text: string, start: number): boolean => /(?:^|[^A-Za-z\d])ip$/i.test(text.slice(Math.max(0, start - 3), start));
 
-/** Whether a version or a name goes on after the fourth number: `1.2.3.4.5`, `2.0.4.1-3`, `1.2.3.4_x64`. */
+/** Returns whether a version or a name continues after the fourth number: `1.2.3.4.5`, `2.0.4.1-3`, `1.2.3.4_x64`. */
 function isContinued(text: string, stop: number): boolean {
   const next = text.charCodeAt(stop);
   if (isWordCode(next) || next === 95) return true;
@@ -47,7 +48,7 @@ function isContinued(text: string, stop: number): boolean {
   return (next === 45 || next === 43) && isWordCode(text.charCodeAt(stop + 1)) && !/[-+]\d{1,3}\.\d/y.test(text.slice(stop, stop + 6));
 }
 
-// As tcpdump writes ports, and DNS the names of addresses.
+// The notation of tcpdump for ports, and of DNS for the names of addresses.
 const portOrReverse = /\.(?:\d{2,5}(?:: | > )|in-addr\.arpa)/iy;
 
 function isPortOrReverse(text: string, stop: number): boolean {
@@ -64,7 +65,7 @@ export const ipv6: Detector = {
   reach: { before: 8, after: 64 },
   find: (text, at, end, found) => {
     const start = at - hexBefore(text, at);
-    // Only at the first separator: of others, one stands before.
+    // Only the first separator of an address counts: any other has one before it.
     if (
       at - start > 4 ||
       text[start - 1] === ':' ||
@@ -86,7 +87,7 @@ export const ipv6: Detector = {
   },
 };
 
-/** `2`, `3`, `f`, and `6` of one with IPv4 inside: see `ip-ranges.ts`. */
+/** `2`, `3`, `f`, and `6` for an address with IPv4 inside: see `ip-ranges.ts`. */
 const beginsAddress = (code: number): boolean => code === 50 || code === 51 || code === 54 || code === 70 || code === 102;
 
 const isEncoded = (text: string, at: number): boolean =>
@@ -95,6 +96,6 @@ const isEncoded = (text: string, at: number): boolean =>
 function hexBefore(text: string, at: number): number {
   let length = 0;
   while (length < 5 && isHex(text.charCodeAt(at - 1 - length))) length += 1;
-  // The `3A` of an escape is none of it.
+  // The `3A` of an escape is not part of the address.
   return text[at - length - 1] === '%' && length >= 2 ? length - 2 : length;
 }

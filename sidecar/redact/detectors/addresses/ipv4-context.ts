@@ -1,5 +1,5 @@
-// Whether four numbers with dots are an address: what stands around them says so, or else how they look. The word that
-// stands nearest before them counts.
+// Decides whether four numbers with dots are an address, by the text around them, or otherwise by the numbers. The
+// nearest word before them counts.
 
 import { createLabels } from '../context/labels.ts';
 import { cellsAbove, lineStart } from '../numbers/headings.ts';
@@ -20,7 +20,7 @@ const labels = createLabels({
 
 const lineReach = 96;
 
-/** `octets`: of the address that stands from `start` to `stop`. */
+/** `octets`: of the address from `start` to `stop`. */
 export function isAddressInContext(text: string, start: number, stop: number, octets: readonly number[]): boolean {
   const before = text.charAt(start - 1);
   if (before === '@' || (before === '/' && text[start - 2] === '/')) return true;
@@ -46,11 +46,11 @@ const isNumbered = (text: string, start: number, [a = 0, b = 0, c = 0]: readonly
   (a === 1 && b === 3 && (c === 6 || c === 101)) ||
   (a < 10 && b < 20 && /RFC ?\d{3,4}(?:,? (?:section |§ ?)?| ?§ ?)$/i.test(text.slice(Math.max(0, start - 20), start)));
 
-/** `group:name:jar:1.2.3.4:compile`, as of Maven. */
+/** `group:name:jar:1.2.3.4:compile`, a coordinate of Maven. */
 const isCoordinate = (text: string, start: number, stop: number): boolean =>
   text[start - 1] === ':' && /[a-z]/i.test(text.charAt(start - 2)) && /^(?:-[A-Z]|:[a-z])/.test(text.slice(stop, stop + 2));
 
-// A port, the length of a network's prefix, what follows an address in the log of a web server.
+// A port, the length of a network's prefix, or the text after an address in the log of a web server.
 const afterAddress = /:\d{2,5}(?![\d:])|\/(?:[12]?\d|3[0-2])(?![\d/.])| - \S{1,24} \[\d/y;
 
 function endsAsAddress(text: string, stop: number): boolean {
@@ -58,13 +58,13 @@ function endsAsAddress(text: string, stop: number): boolean {
   return afterAddress.test(text);
 }
 
-/** What the last word says; null if there is none. */
+/** Returns what the last word says, or null if there is no word. */
 function saidIn(text: string, from: number, to: number): boolean | null {
   const label = labels.lastIn(text, from, to);
   return label === null ? null : label.context === 'address';
 }
 
-/** What a head says of the column in which it stands, if lines before are of a table with it. */
+/** Returns what the head of its column says, if the lines before belong to a table with it. */
 function saidByTable(text: string, start: number): boolean | null {
   for (const cell of cellsAbove(text, start)) {
     const says = saidIn(text, cell.start, cell.end);
@@ -73,7 +73,7 @@ function saidByTable(text: string, start: number): boolean | null {
   return null;
 }
 
-// Versions begin with small numbers; browsers' second number is 0.
+// Versions begin with small numbers, and the second number of browser versions is 0.
 function looksLikeAddress([a = 0, b = 0, c = 0, d = 0]: readonly number[]): boolean {
   if (a === 10) return b === 0 || b >= 20 || c >= 20 || d >= 20;
   if (a < 20 && b < 10 && c < 10) return false;

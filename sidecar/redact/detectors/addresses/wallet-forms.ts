@@ -1,10 +1,10 @@
-// Wallets' addresses without a telling beginning: lengths, alphabets and checksums, by network.
+// Defines addresses of wallets without a distinctive beginning: lengths, alphabets and checksums, by network.
 import { hash } from 'node:crypto';
 
 export interface WalletForm {
   readonly lengths: readonly [number, number];
   readonly form: RegExp;
-  /** `near`: what stands around it. */
+  /** `near`: returns the text around it. */
   readonly holds: (token: string, near: () => string) => boolean;
 }
 
@@ -12,7 +12,7 @@ const bitcoinAlphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvw
 const rippleAlphabet = 'rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz';
 const base58 = /^[1-9A-HJ-NP-Za-km-z]+$/;
 
-/** What each ASCII character stands for; -1 for nothing. */
+/** Returns the value of each ASCII character, or -1 if it has none. */
 function valuesOf(alphabet: string): Int8Array {
   const values = new Int8Array(128).fill(-1);
   for (let at = 0; at < alphabet.length; at++) values[alphabet.charCodeAt(at)] = at;
@@ -21,11 +21,11 @@ function valuesOf(alphabet: string): Int8Array {
 const bitcoinValues = valuesOf(bitcoinAlphabet);
 const rippleValues = valuesOf(rippleAlphabet);
 
-// So many digits at once, and so much of the number in one place: their product is still exact.
+// How many digits are processed together, and the size of one limb: their product is still exact.
 const digitsAtOnce = 4;
 const limb = 2 ** 24;
 
-/** Null if it holds a character that is not of the alphabet. */
+/** Null: the text contains a character that is not in the alphabet. */
 function fromBase58(text: string, values: Int8Array): Uint8Array | null {
   const limbs: number[] = [];
   for (let at = 0; at < text.length; at += digitsAtOnce) {
@@ -53,7 +53,7 @@ function leadingZeros(text: string, values: Int8Array): number {
   return zeros;
 }
 
-/** `limbs` from the least on. */
+/** `limbs` begins with the least significant one. */
 function bytesOf(limbs: readonly number[], zeros: number): Uint8Array {
   const bytes = limbs.toReversed().flatMap((value) => [value >> 16, (value >> 8) & 255, value & 255]);
   const first = bytes.findIndex((byte) => byte !== 0);
@@ -64,7 +64,7 @@ const digest = (algorithm: string, bytes: Uint8Array): Buffer => hash(algorithm,
 const endsIn = (bytes: Uint8Array, checksum: Uint8Array, length: number): boolean =>
   Buffer.compare(bytes.subarray(bytes.length - length), checksum.subarray(0, length)) === 0;
 
-/** The last four bytes are the first of the SHA-256 of the SHA-256 of those before. */
+/** The last four bytes are the first four of the SHA-256 of the SHA-256 of the bytes before. */
 function isBase58Check(text: string, values: Int8Array): boolean {
   const bytes = fromBase58(text, values);
   return bytes !== null && bytes.length > 20 && endsIn(bytes, digest('sha256', digest('sha256', bytes.subarray(0, -4))), 4);
@@ -72,7 +72,7 @@ function isBase58Check(text: string, values: Int8Array): boolean {
 const isBitcoinCheck = (token: string): boolean => isBase58Check(token, bitcoinValues);
 const isRippleCheck = (token: string): boolean => isBase58Check(token, rippleValues);
 
-/** Polkadot and its relatives. */
+/** Polkadot and related networks. */
 function isSs58(token: string): boolean {
   const bytes = fromBase58(token, bitcoinValues);
   if (bytes === null || (bytes.length !== 35 && bytes.length !== 36)) return false;
@@ -115,13 +115,13 @@ function isStellar(token: string): boolean {
   return bytes.readUInt16LE(bytes.length - 2) === crc16(bytes.subarray(0, -2));
 }
 
-/** The last four bytes are the last of the SHA-512/256 of the key. */
+/** The last four bytes are the last four of the SHA-512/256 of the key. */
 function isAlgorand(token: string): boolean {
   const bytes = fromBase32(token);
   return bytes.length === 36 && endsIn(bytes, digest('sha512-256', bytes.subarray(0, 32)).subarray(-4), 4);
 }
 
-/** TON: a byte of flags, one of the chain, 32 of the account, a checksum with its high byte first. */
+/** TON: a byte of flags, one of the chain, 32 of the account, and a checksum with its high byte first. */
 export function isBase64Crc16(token: string): boolean {
   const bytes = Buffer.from(token, 'base64url');
   return bytes.length === 36 && bytes.readUInt16BE(34) === crc16(bytes.subarray(0, 34));
@@ -136,11 +136,11 @@ export const walletForms: readonly WalletForm[] = [
   { lengths: [35, 36], form: /^(?:t[13m2]|tz[1-4]|KT1)/, holds: isBitcoinCheck },
   { lengths: [25, 35], form: /^r/, holds: isRippleCheck },
   { lengths: [46, 48], form: /^[XT]/, holds: isRippleCheck },
-  // Keys that open wallets, and those that show all of one.
+  // Keys that open wallets, and keys that show all of a wallet.
   { lengths: [51, 52], form: /^[5KLc9]/, holds: isBitcoinCheck },
   { lengths: [111, 112], form: /^[xyztuvYZ](?:pub|prv)/, holds: isBitcoinCheck },
   { lengths: [46, 50], form: base58, holds: isSs58 },
-  // Monero, and of Cardano those before Shelley.
+  // Monero, and the addresses of Cardano before Shelley.
   { lengths: [95, 95], form: /^[48][0-9A-C][1-9A-HJ-NP-Za-km-z]{93}$/, holds: anything },
   { lengths: [106, 106], form: /^4[1-9A-HJ-NP-Za-km-z]{105}$/, holds: anything },
   { lengths: [104, 104], form: /^DdzFF[1-9A-HJ-NP-Za-km-z]{99}$/, holds: anything },

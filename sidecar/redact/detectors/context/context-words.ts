@@ -1,6 +1,7 @@
-// What is written beside a number and says what it is. A `*` at the end: in any inflection. Words of ASCII letters stand
-// alone, or as a part of `homePhone` and `X-Tax-Id`; the others stand anywhere, as their scripts know no blanks. `*SY*` is
-// how X12 says that a social security number follows, `S21.G00.30.001` how the French DSN does.
+// Lists the words next to a number that say what it is. A `*` at the end means any inflection. Words of ASCII letters
+// must be separate words, or a part as in `homePhone` and `X-Tax-Id`. Other words match anywhere, because their scripts
+// have no blanks. `*SY*` is how X12 says that a social security number follows, and `S21.G00.30.001` how the French DSN
+// does.
 
 const words = (text: string): readonly string[] =>
   text
@@ -8,7 +9,10 @@ const words = (text: string): readonly string[] =>
     .split(/\s*[,\n]\s*/)
     .filter((word) => word !== '');
 
-/** By what they announce. The nearest before a number decides; of two that end together, the longer. */
+/**
+ * The words by what they announce. The nearest before a number decides. Of two that end at the same place, the longer
+ * one does.
+ */
 export const contextWords = {
   phone: words(`
     phone, phones, phoneno, phonenumber, phone_number, telephone, tel, telno, telnr, telephon*, telefon*, tlf, tfno, teléfono*, téléphone, tél, mobile, mobiles, mobileno,

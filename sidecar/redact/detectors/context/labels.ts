@@ -1,7 +1,7 @@
-// Finds which of some words stands nearest before a place. Looked for backwards, so that the nearest comes first, and in
-// time linear in the few characters looked at.
+// Finds which of some words is nearest before a position. It searches backwards, so the nearest is found first, in time
+// linear in the few characters that it reads.
 
-/** The word that stands nearest. */
+/** The nearest word. */
 export interface Label<Context extends string> {
   readonly context: Context;
   /** Where it ends. */
@@ -9,11 +9,11 @@ export interface Label<Context extends string> {
 }
 
 export interface Labels<Context extends string> {
-  /** The last label that stands from `from` to `to`, null if there is none; `only`: of this context. */
+  /** Returns the last label from `from` to `to`, or null. `only`: must have this context. */
   lastIn(text: string, from: number, to: number, only?: Context): Label<Context> | null;
 }
 
-/** A place in words read from their ends: where one begins, what it announces. */
+/** A node in the tree of words, which are read from their ends: the words that begin at it, and what they announce. */
 interface Node<Context extends string> {
   readonly before: Map<number, Node<Context>>;
   context: Context | null;
@@ -21,17 +21,18 @@ interface Node<Context extends string> {
   isStem: boolean;
 }
 
-/** By context, the words that announce it, in lower case; a `*` at the end: in any inflection. */
+/** By context: the words that announce it, in lower case. A `*` at the end means any inflection. */
 export function createLabels<Context extends string>(words: Readonly<Record<Context, readonly string[]>>): Labels<Context> {
   const root = createNode<Context>();
-  // Where no word ends, nothing is looked up: 1 for letters that words end in, 2 for those that stems do too.
+  // Only positions where a word can end are looked up: 1 for letters at the end of words, 2 for letters that are also
+  // at the end of stems.
   const ends = new Uint8Array(65_536);
   const isContext = (name: string): name is Context => Object.hasOwn(words, name);
   for (const context of Object.keys(words).filter(isContext)) for (const word of words[context]) add(root, word, context);
   for (const [code, node] of root.before)
     for (const either of [code, String.fromCharCode(code).toUpperCase().charCodeAt(0)]) ends[either] = holdsStem(node) ? 2 : 1;
 
-  /** Of the longest label that ends at `end`. */
+  /** Returns the context of the longest label that ends at `end`. */
   const contextAt = (text: string, from: number, end: number, isWhole: boolean, only: Context | undefined): Context | null => {
     let found: Context | null = null;
     let at = end - 1;
@@ -79,18 +80,18 @@ const holdsStem = <Context extends string>({ isStem, before }: Node<Context>): b
 
 const isLower = (code: number): boolean => code >= 97 && code <= 122;
 const isUpper = (code: number): boolean => code >= 65 && code <= 90;
-// Letters of the alphabets that put blanks between words.
+// Letters of the alphabets that have blanks between words.
 const isAlphabetic = (code: number): boolean =>
   isLower(code) || isUpper(code) || (code >= 0xc0 && code < 0x250) || (code >= 0x370 && code < 0x530);
 
-/** The character's code, of its small letter where that is one character. */
+/** Returns the character's code, in lower case if that is a single character. */
 function lowerAt(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code < 0x80) return isUpper(code) ? code + 32 : code;
   return code < 0x530 ? text.charAt(at).toLowerCase().charCodeAt(0) : code;
 }
 
-/** `tel` begins no label in `hotel`; it does in `homeTel`, in `\ntel` and after a letter of another script. */
+/** `tel` does not begin a label in `hotel`. It does in `homeTel`, in `\ntel` and after a letter of another script. */
 function startsLabel(text: string, start: number): boolean {
   const first = text.charCodeAt(start);
   const before = text.charCodeAt(start - 1);

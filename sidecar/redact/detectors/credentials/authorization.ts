@@ -1,5 +1,5 @@
-// What a request says who it is from: the credentials of `Authorization` headers, in whatever notation the header stands,
-// and of `Bearer` and `Basic` where only the scheme is there.
+// Finds the credentials of requests: `Authorization` headers in any notation, and `Bearer` and `Basic` if only the
+// scheme is present.
 import { startsWord } from '../../boundary.ts';
 import { type Detector, type Found, foundWhole } from '../../detector.ts';
 import { decodedText, endAt, isOutside, looksDrawn, runEnd, signs, valueAfter } from './match.ts';
@@ -8,17 +8,17 @@ const credentialMax = 2_304;
 const tokenLengthMax = 2_048;
 const reach = { before: 16, after: credentialMax };
 const token = /[A-Za-z0-9](?:[A-Za-z0-9._~+/:|!*@-]|%(?:2[BF]|7[CE])){5,2047}(?:={0,2}|(?:%3D){0,2})/iy;
-// Of a longer one, which is found whole.
+// The rest of a longer token, which is found as a whole.
 const tokenRest = /(?:[A-Za-z0-9._~+/:|!*@=-]|%(?:2[BF]|7[CE]))*/iy;
 const inToken = /[A-Za-z0-9._~+/:|!*@-]/;
 const base64 = /[A-Za-z0-9+/_-]{6,2048}(?:={0,2}|(?:%3D){0,2})(?![A-Za-z0-9+/_-])/iy;
-// How documents write what is encoded.
+// The usual text that documents encode as an example.
 const wordLogin = /^(?:user(?:name)?|login):pass(?:word|wd)?$/i;
 // Also `"Bearer " + "…"`, of two literals.
 const joined = String.raw`(?:\\{0,3}["'\x60] {0,2}[+.&] {0,2}\\{0,3}["'\x60])?`;
 const blank = new RegExp(`(?: |\\t|\\+|%20)+${joined}`, 'iy');
 
-// Registered by IANA, and of services that have their own.
+// Schemes registered by IANA, and schemes of services that have their own.
 const knownScheme =
   /(?:bearer|token|basic|api-?key|apikey-v1|genie-?key|bot|dpop|gnap|hmac(?:-sha(?:1|256|512))?|negotiate|ntlm|ssws|key|jwt|sso-key|oauth|zoho-oauthtoken|pveapitoken|private-?token|sharedkey(?:lite)?|splunk|snowflake|flyv1|aws|klaviyo-api-key|discogs|mediabrowser|vapid|access-?token|session|client-?id|secret)(?= |\t|\+|%20|=)/iy;
 const anyScheme = /[A-Za-z][A-Za-z0-9-]{1,30}(?= |\t|\+|%20)/y;
@@ -31,7 +31,7 @@ const parametersMax = 12;
 
 const name = 'authorization';
 
-/** Beside the name of such a header. */
+/** Next to the name of such a header. */
 export const authorization: Detector = {
   kind: 'authorization',
   anchors: signs.map((sign) => name + sign),
@@ -55,7 +55,7 @@ function findCredentials(text: string, start: number, found: Found): void {
   findToken(text, at, known !== -1 ? 8 : scheme !== -1 ? 16 : 20, found);
 }
 
-/** `Digest username="…", response="…"`; whether there were any. */
+/** `Digest username="…", response="…"`. Returns whether there were any parameters. */
 function findParameters(text: string, start: number, found: Found): boolean {
   let at = start;
   let known = 0;
@@ -64,7 +64,7 @@ function findParameters(text: string, start: number, found: Found): boolean {
     const valueAt = endAt(parameter, text, at);
     if (valueAt === -1) break;
     const name = /([A-Za-z0-9_-]+)=/.exec(text.slice(at, valueAt))?.[1] ?? '';
-    // The next header of the kind.
+    // The next header of this kind begins.
     if (name === first) break;
     first ||= name;
     const end = runEnd(text, endAt(parameterValue, text, valueAt), parameterRest);
@@ -87,7 +87,7 @@ function findToken(text: string, at: number, lengthMin: number, found: Found): v
 
 const address = /^https?:\/\//;
 
-/** A token that a sentence ends with. */
+/** Removes the punctuation after a token at the end of a sentence. */
 function withoutPoint(text: string, end: number): number {
   let stop = end;
   while (stop > 0 && '.:!'.includes(text.charAt(stop - 1))) stop -= 1;
@@ -106,7 +106,7 @@ function findUserAndPassword(text: string, at: number, found: Found): boolean {
 const afterBearer = new RegExp(String.raw`(?:(?: |%20|\+)?token)?(?:\s{1,3}|%20|\+|=|: ?|%3D){1,3}(?:${joined}|["'\x60«「]?)`, 'iy');
 const basicBlank = /(?: |\+|%20){1,3}/y;
 
-/** `Bearer` and `Basic` alone, and what says itself to be signed or digested. */
+/** `Bearer` and `Basic` alone, and schemes whose name says that the request is signed or digested. */
 export const scheme: Detector = {
   kind: 'authorization',
   anchors: ['bearer', 'basic', 'aws4-hmac-sha256 ', 'digest username'],

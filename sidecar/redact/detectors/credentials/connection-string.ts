@@ -1,4 +1,4 @@
-// Passwords and keys of connection strings: `Server=…;Password=…;`, `Endpoint=…;SharedAccessKey=…`.
+// Finds passwords and keys of connection strings: `Server=…;Password=…;`, `Endpoint=…;SharedAccessKey=…`.
 import { type Detector, foundWhole } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
 import { endAt, runEnd } from './match.ts';
@@ -7,7 +7,7 @@ const owner = /^\s{0,4}(?:(?:user|trust ?store|key ?store|ssl|proxy|db)[ _-]?)?$
 const nameMax = 24;
 const beforeMax = 128;
 const quoted = /(?:'[^'\n]{1,256}'|\{[^}\n]{1,256}\}|&quot;[^&\n]{1,256}&quot;|"[^"\n]{1,256}")/y;
-// HTML's entities have a semicolon that ends nothing.
+// HTML entities contain a semicolon that does not end the value.
 const plain = /(?:[^;'"`\s<>\\&]|&(?:amp|lt|gt|#\d{2,4});|&(?![a-z]{2,6};)){1,512}/iy;
 
 const plainRest = /(?:[^;'"`\s<>\\&]|&(?:amp|lt|gt|#\d{2,4});|&(?![a-z]{2,6};))*/iy;
@@ -38,7 +38,7 @@ export const connectionString: Detector = {
     const inQuotes = endAt(quoted, text, start);
     const stop = inQuotes === -1 ? endAt(plain, text, start) : inQuotes;
     if (stop === -1) return;
-    // Between semicolons, on one side at least.
+    // The setting must have a semicolon on at least one side.
     if (endAt(next, text, stop) === -1 && !followsAnother(text.slice(Math.max(0, at - beforeMax), at))) return;
     const mark = inQuotes === -1 ? 0 : text[start] === '&' ? 6 : 1;
     const value = text.slice(start + mark, stop - mark);
@@ -48,14 +48,17 @@ export const connectionString: Detector = {
   },
 };
 
-/** Behind a semicolon; if a blank is there too, one that ends another setting, for a sentence has semicolons as well. */
+/**
+ * Returns whether a semicolon precedes the setting. If a blank follows the semicolon, another setting must end there,
+ * because sentences contain semicolons too.
+ */
 function followsAnother(before: string): boolean {
   const semicolon = before.lastIndexOf(';');
   const between = before.slice(semicolon + 1);
   return semicolon !== -1 && owner.test(between) && (!/^\s/.test(between) || before.lastIndexOf('=', semicolon) !== -1);
 }
 
-/** Whether the name around `at` begins where no value goes on. */
+/** Returns whether the name around `at` begins where no value continues. */
 function startsName(text: string, at: number): boolean {
   let start = at;
   while (start > at - nameMax && /[A-Za-z_-]/.test(text.charAt(start - 1))) start -= 1;
@@ -68,5 +71,5 @@ const isCode = (value: string): boolean =>
     value,
   );
 
-/** `{DbPassword}` is filled in by a program. */
+/** A program replaces `{DbPassword}`. */
 const isName = (value: string): boolean => /^(?:[A-Za-z_][\w.]{0,40}|\d)$/.test(value) && !/\d.*[a-z].*\d/i.test(value);

@@ -1,4 +1,4 @@
-// Keys of payloads whose values the detectors of credentials read together with them: headers, cookies of sessions, and
+// Keys of payloads that the detectors of credentials read together with their values: headers, cookies of sessions, and
 // members of a JSON Web Key.
 const header = /^(?:http[_-])?(?:x[_-])?(?:proxy[_-])?authorization$|cookies?$/i;
 const cookie =

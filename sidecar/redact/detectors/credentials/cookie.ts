@@ -1,5 +1,5 @@
-// Cookies that stand for a session: in `Cookie` and `Set-Cookie` headers by their names or because a machine drew their
-// values, elsewhere by the names that frameworks give them.
+// Finds cookies that identify a session. In `Cookie` and `Set-Cookie` headers they are found by their names or because
+// a machine generated their values. In other places they are found by the names that frameworks give them.
 import { startsWord } from '../../boundary.ts';
 import { type Detector, type Found, foundWhole } from '../../detector.ts';
 import { bitsPerCharacter } from '../entropy.ts';
@@ -10,9 +10,9 @@ const headerReach = { before: 16, after: headerMax + 2_304 };
 const cookieReach = { before: 48, after: 2_304 };
 const pairsMax = 64;
 const name = /(?:\s|%20|\+){0,3}(?:[A-Za-z0-9_.$!#*^~|@-]|%(?!3[BD])){1,96}(?:=|%3D)"?/iy;
-// Where the header is encoded itself, `%3B` ends it.
+// If the header itself is encoded, `%3B` ends it.
 const value = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B)){0,2048}/iy;
-// Of a longer one, which is found whole.
+// The rest of a longer value, which is found as a whole.
 const valueRest = /(?:[!#$&)*+\--:=?-Z^-z|}~]|%(?!0[AD]|2[027]|3B))*/iy;
 const inValue = /[!#$%&)*+\--:=?-Z^-z|}~]/;
 const inHeader = /(?:;|%3B)(?:\s|%20|\+){0,3}$/i;
@@ -21,7 +21,7 @@ const owner = /(?:set-|set_|http_|x-|document\.|--)$/i;
 
 const secretName =
   /sess|sid$|^s?id$|auth|token|jwt|sso|saml|remember|[cx]srf|secret|login|logged_in|credential|passport|identity|^__(?:host|secure)-|aspnet|aspx|^li_at$|access|refresh|api_?key/i;
-// Known to count visits, or to keep somebody's choice.
+// Known to count visits, or to store a user's choice.
 const harmlessName =
   /^(?:_ga|_gid|_gat|_gcl|_fb|_hj|_pk_|_uet|_cl[cs]k|ajs_|amp_|mp_|__utm|_dd_s|__cf|_cfuvid|optimizely|optanon|amcv|_scid|_tt_|_rdt|intercom-id|consent|cookie|lang|locale|theme|tz|visitor|_vwo|nid$|ttp|hubspotutk|__hs)|consent|version$|_type$/i;
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -41,7 +41,7 @@ export const cookieHeader: Detector = {
   },
 };
 
-/** Where the next pair could begin; -1 where there is none. */
+/** Returns where the next pair could begin, or -1. */
 function findPair(text: string, at: number, found: Found): number {
   const start = endAt(name, text, at);
   if (start === -1) return -1;
@@ -61,12 +61,12 @@ function isSecret(called: string, of: string): boolean {
 }
 
 const frameworkSign = /(?:=|%3D|["']?\s{0,2}[:=]>?\s{0,2}["']?|\\{1,3}["']\s?:\s?\\{1,3}["'])/iy;
-// Express has `s:` before what it signs.
+// Express puts `s:` before signed values.
 const frameworkValue = /(?:s:|s%3A)?(?:[A-Za-z0-9._~+/|-]|%(?:2[BF]|7C)){16,2048}(?:={0,2}|(?:%3D){0,2})/iy;
 
 const frameworkRest = /[A-Za-z0-9._~+/|%=-]*/y;
 
-/** By names that are given to nothing else. */
+/** By names that are used for nothing else. */
 export const sessionCookie: Detector = {
   kind: 'authorization',
   anchors:

@@ -1,4 +1,5 @@
-// Credentials that what is around them tells: keys in armour, tokens of three parts, headers, URLs, connection strings.
+// Lists the detectors of credentials that are recognised by their surroundings: keys in armour, tokens of three parts,
+// headers, URLs, connection strings.
 import type { Detector } from '../../detector.ts';
 import { authorization, encodedLogin, scheme } from './authorization.ts';
 import { connectionString } from './connection-string.ts';
@@ -11,7 +12,7 @@ import { privateKey } from './private-key.ts';
 import { urlParameter } from './url-parameter.ts';
 import { driverLogin, encodedUrlPassword, urlPassword } from './url-password.ts';
 
-/** Of equal findings the first gives its kind. */
+/** Of equal findings, the first gives its kind. */
 export const credentials: readonly Detector[] = [
   privateKey,
   encodedKey,

@@ -1,19 +1,19 @@
-// JSON Web Tokens: signed (RFC 7515, also with disclosures as in SD-JWT) and encrypted (RFC 7516). The first part has to
-// be a header; a header by itself is no token. Also PASETO, whose first two parts say what it is.
+// Finds JSON Web Tokens: signed (RFC 7515, also with disclosures as in SD-JWT) and encrypted (RFC 7516). The first part
+// must be a header; a header alone is not a token. Also finds PASETO, whose first two parts state what it is.
 import { startsWord } from '../../boundary.ts';
 import { type Detector, type Found, foundWhole } from '../../detector.ts';
 import { endAt, isNearRunStart, runEnd } from './match.ts';
 
 const header = /[A-Za-z0-9_-]{8,2048}(?=\.)/y;
 const payload = /\.[A-Za-z0-9_-]{0,8192}/y;
-// A part that another follows; a sentence may go on behind the token with a full stop.
+// A part with another part after it. After the token, a sentence may continue with a full stop.
 const signature = /\.[A-Za-z0-9_-]{0,4096}/y;
 const encrypted = /\.[A-Za-z0-9_-]{1,128}\.[A-Za-z0-9_-]{0,8192}\.[A-Za-z0-9_-]{8,128}/y;
 const disclosures = /(?:~[A-Za-z0-9_-]{0,256}){1,16}/y;
 const paseto = /v[1-4]\.(?:local|public)\.[A-Za-z0-9_-]{32,4096}(?:\.[A-Za-z0-9_-]{2,512})?/y;
-// Of one with longer parts.
+// The rest of a token with longer parts.
 const rest = /(?:\.?[A-Za-z0-9_-]+)*/y;
-// `user_eyJ…` is one, `…x-eyJ…` far inside of a blob is none.
+// `user_eyJ…` is a token. `…x-eyJ…` far inside a blob is not.
 const prefixMax = 24;
 
 const reach = { before: prefixMax + 8, after: 18_944 };
@@ -49,7 +49,7 @@ function findPaseto(text: string, at: number, found: Found): void {
 }
 
 function findToken(text: string, at: number, found: Found): void {
-  // The first key of the header, before the rest is looked at.
+  // The first key of the header is checked before the rest is read.
   if (!/^\{\s*"[a-z]/i.test(decoded(text.slice(at, at + 12)))) return;
   const headerEnd = endAt(header, text, at);
   if (headerEnd === -1) return;

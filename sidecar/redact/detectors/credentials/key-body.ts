@@ -1,13 +1,13 @@
-// The base64 of a private key: where it begins and ends in a text that may have its lines prefixed, quoted, escaped or
-// put together to one.
+// Finds the base64 of a private key: where it begins and ends in a text whose lines may be prefixed, quoted, escaped or
+// joined to one.
 
 import type { Span } from '../../marks.ts';
 import { bitsPerCharacter } from '../entropy.ts';
 import { endAt } from './match.ts';
 
-/** Longer than any key: one of RSA with 16384 bits has 12 kB. */
+/** Longer than any key: an RSA key with 16384 bits has 12 kB. */
 export const keyLengthMax = 32_768;
-// Of an Ed25519 key in PKCS#8 there are 64; fewer are the beginning of a longer one, which gives nothing away.
+// An Ed25519 key in PKCS#8 has 64 characters. Fewer characters are the beginning of a longer key, and reveal nothing.
 const keyLengthMin = 40;
 
 const lineBreak = /\r?\n|\r|(?:\\{1,4}r)?\\{1,4}n|&#1[03];|&#x[AaDd];|%0[AaDd]|<br ?\/?>/g;
@@ -17,7 +17,7 @@ const longRun = /[A-Za-z0-9+/_-]{16,}/g;
 const lastLine = /(?<![\\A-Za-z0-9])[A-Za-z0-9+/_-]*[A-Za-z0-9/]={0,2}|=[A-Za-z0-9+/]{4}/g;
 const padded = /[A-Za-z0-9+/_-]+={1,2}/g;
 
-/** Of what stands between the first and the last line of a key; null where there is no key. */
+/** Returns the key between its first and last lines. Null: there is no key. */
 export function enclosedKey(text: string, from: number, to: number): Span | null {
   const after = from + lastEnd(text.slice(from, Math.min(to, from + headersMax)), header);
   const region = text.slice(after, to);
@@ -25,7 +25,7 @@ export function enclosedKey(text: string, from: number, to: number): Span | null
   const [first, last] = [runs[0], runs.at(-1)];
   if (first === undefined || last === undefined || !isKeyLike(runs.map(([run]) => run).join(''))) return null;
   const longEnd = last.index + last[0].length;
-  // What follows the last line break stands before the last line, and is no part of the key.
+  // Text after the last line break precedes the closing line and is not part of the key.
   const tail = region.slice(longEnd);
   const breaks = [...tail.matchAll(lineBreak)];
   const ending = tail.slice(0, breaks.at(-1)?.index);
@@ -33,7 +33,10 @@ export function enclosedKey(text: string, from: number, to: number): Span | null
   return { start: after + withoutEscape(region, first.index), end: after + longEnd + Math.max(short, paddingAt(tail)) };
 }
 
-/** A run that begins with the `n` of `\\n` or the `0A` of `%0A` begins behind it; and behind the sign of a diff. */
+/**
+ * A run that begins with the `n` of `\\n` or the `0A` of `%0A` begins after it. It also begins after the sign of a
+ * diff.
+ */
 const withoutEscape = (text: string, at: number): number => {
   if ('+-'.includes(text.charAt(at)) && /\s|^$/.test(text.charAt(at - 1))) return at + 1;
   if (text[at - 1] === '\\' && 'nrt'.includes(text.charAt(at))) return at + 1;
@@ -44,7 +47,7 @@ const lastEnd = (text: string, pattern: RegExp): number =>
   [...text.matchAll(pattern)].reduce((_, { index, 0: { length } }) => index + length, 0);
 const paddingAt = (text: string): number => (text.startsWith('==') ? 2 : text.startsWith('=') ? 1 : 0);
 
-/** No path, and no words: capitals, small letters and digits, or all hex. */
+/** Returns whether it is neither a path nor words: capitals, small letters and digits, or all hex. */
 function isKeyLike(body: string): boolean {
   const head = body.slice(0, 512);
   return (
@@ -59,7 +62,7 @@ const run = /[A-Za-z0-9+/_-]{16,8192}={0,2}/y;
 const lastRun = /[A-Za-z0-9+/_-]{1,15}={0,2}(?![A-Za-z0-9+/_-])/y;
 const between = /(?:[\s>|#*"'`,+;]|\\{1,4}[nr"]|&#1[03];|%0[AaDd]|<br ?\/?>){1,48}/y;
 
-/** Of a key that begins at `start` and whose last line nobody tells; null where there is none. */
+/** Returns a key that begins at `start` and has no closing line. Null: there is no key. */
 export function openKey(text: string, from: number, limit: number): Span | null {
   const start = withoutEscape(text, from);
   let end = endAt(run, text, start);

@@ -1,19 +1,20 @@
-// Private keys that no line names: base64 of DER or of PEM, told by how such a key begins; and keys whose prefix says it.
+// Finds private keys without an opening line: base64 of DER or of PEM, recognised by how such a key begins, and keys
+// with a known prefix.
 import { startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { keyLengthMax, openKey } from './key-body.ts';
 import { decodedText, endAt } from './match.ts';
 
 interface Beginning {
-  /** In base64, as far into the key as `before` characters. */
+  /** In base64. It is `before` characters after the beginning of the key. */
   readonly anchor: string;
   readonly before: number;
   readonly form: RegExp;
 }
 
-// X.690 and the RFCs of each form: a SEQUENCE with its length, a version, then what the key is of.
+// X.690 and the RFCs of each form: a SEQUENCE with its length, a version, then the type of the key.
 const beginnings: readonly Beginning[] = [
-  // PKCS#1, version 0 and a modulus (RFC 8017); DSA likewise.
+  // PKCS#1, version 0 and a modulus (RFC 8017). DSA is similar.
   ...['IBAAKC', 'IBAAKB', 'IBAAJB'].map((anchor) => ({ anchor, before: 6, form: /MII[A-Za-z0-9+/]{2}[AQgw]IBAA[KJ][BC]/y })),
   // PKCS#8 with rsaEncryption (RFC 5208).
   { anchor: 'IBADANBgkqhkiG9w0B', before: 6, form: /MII[A-Za-z0-9+/]{2}[AQgw]IBADANBgkqhkiG9w0B/y },

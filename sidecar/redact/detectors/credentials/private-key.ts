@@ -1,19 +1,19 @@
-// Private keys in PEM and what looks like it: PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, SSH2, static keys of OpenVPN; and
-// those of PuTTY. Keys that are public, and certificates, stay.
+// Finds private keys in PEM and similar forms: PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, SSH2, static keys of OpenVPN; and
+// those of PuTTY. Public keys and certificates are kept.
 import type { Detector, Found } from '../../detector.ts';
 import { enclosedKey, keyLengthMax, openKey } from './key-body.ts';
 import { endAt } from './match.ts';
 
-// As it stands, and as part of a form or a URL.
+// The plain character, and its forms in a form or a URL.
 const blanks = [' ', '+', '%20'];
 const blank = '(?: |\\+|%20)';
 const beginning = new RegExp(`-{4,5}${blank}?BEGIN${blank}(?:[A-Z0-9]{1,12}${blank}){0,4}$`, 'i');
 const beginningMax = 72;
 const dashes = /-{4,5}/y;
-// One dash more where a line was taken out of a diff.
+// One more dash if a line was removed in a diff.
 const endLine = /-{4,6}(?: |\+|%20)?END(?: |\+|%20)/iy;
 const puttyLines = /Private-Lines: ?\d{1,4}\s{0,2}(?:\\{1,4}[rn]){0,2}/iy;
-// From the first line to what is still looked for: the key.
+// The maximum distance from the first line to the key.
 const untilKeyMax = 512;
 
 export const privateKey: Detector = {
@@ -38,7 +38,7 @@ function findPem(text: string, at: number, end: number, found: Found): void {
     if (key !== null) found(key.start, key.end);
     return;
   }
-  // Cut off, or too long: what is there of it.
+  // The key is cut off, or too long: the existing part is found.
   const start = text.slice(from, Math.min(next, from + untilKeyMax)).search(/[A-Za-z0-9+/]{40}/);
   const key = start === -1 ? null : openKey(text, from + start, Math.min(next, limit));
   if (key !== null) found(key.start, key.end);

@@ -1,18 +1,19 @@
-// Secrets among the parameters of URLs and forms: keys, tokens, passwords and signatures, also where the URL stands
-// encoded in another. Pages, cursors and languages stay.
+// Finds secrets among the parameters of URLs and forms: keys, tokens, passwords and signatures, also if the URL is
+// encoded in another. Pages, cursors and languages are kept.
 import { type Detector, foundWhole } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
 import { endAt, looksDrawn, runEnd } from './match.ts';
 
 const nameMax = 48;
 const valueMax = 2_048;
-// In a URL that is a value itself, `%26` ends it.
+// In a URL that is itself a value, `%26` ends the value.
 const value = /(?:[A-Za-z0-9._~+/:@!$*=,-]|%(?!26|23|22|20|3C|3E)[0-9A-F]{2}){1,2048}/iy;
-// Of a longer one, which is found whole.
+// The rest of a longer value, which is found as a whole.
 const valueRest = /(?:[A-Za-z0-9._~+/:@!$*=,-]|%(?!26|23|22|20|3C|3E)[0-9A-F]{2})*/iy;
 const before = /(?:[?&#]|%3F|%26|%23|\\u0026|&amp;)([A-Za-z0-9_.[\]-]{0,48})$/i;
 
-// A name is a secret's by its end, unless its beginning says of what: `access_token`, and not `page_token`.
+// The end of a name shows that it is a secret, unless its beginning shows another purpose: `access_token`, and not
+// `page_token`.
 const strong =
   /(?:^|[_.-])(?:sig|signature|x-(?:amz|goog|oss|cos)-signature|password|passwd|passphrase|pwd|(?:access|auth|refresh|id|session|security|user|api|bearer|private|secret|invite|reset|login|sas|bot|app|client)[_.-]?token|(?:api|access|auth|secret|private|subscription|license|sas|account|app|shared|client|consumer|master|admin|signing|encryption|webhook|service|user|function|stream|ocp-apim-subscription)[_.-]?key|secret|client[_.-]?secret|app[_.-]?secret|assertion)$/i;
 const weak = /(?:^|[_.-])(?:key|token|code|auth|hmac|hash_?key|pass|pw|sas|sid|jwt|ticket|samlresponse|s|t|k)$|^appid$/i;
@@ -61,13 +62,13 @@ export const urlParameter: Detector = {
   },
 };
 
-/** A weak name is a key's only beside what nobody chose. */
+/** A weak name is the name of a key only if its value is generated. */
 const isSecret = (of: string, isStrong: boolean): boolean =>
   isStrong
     ? of.length >= 4 && !isPlaceholder(of) && !/^\$|^%7B|^[A-Z]+(?:_[A-Z]+)+$/.test(of)
     : looksDrawn(of, 16) && /\d/.test(of) && !of.startsWith('ssh-');
 
-/** A URL that a sentence ends with. */
+/** Removes the punctuation after a URL at the end of a sentence. */
 function withoutPoint(text: string, start: number, end: number): number {
   let stop = end;
   while (stop > start && '.,:!*'.includes(text.charAt(stop - 1))) stop -= 1;

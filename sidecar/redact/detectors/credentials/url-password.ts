@@ -1,11 +1,11 @@
-// Passwords in URLs: what stands between the user's name and the `@`, whatever the scheme, and also where the URL is
-// percent-encoded itself or has lost its scheme.
+// Finds passwords in URLs: the text between the user's name and the `@`, with any scheme, also if the URL itself is
+// percent-encoded or has lost its scheme.
 import { type Detector, type Found, leadMax } from '../../detector.ts';
 import { isPlaceholder } from '../placeholders.ts';
 import { endAt, looksDrawn } from './match.ts';
 
 const authority = /[^\s"'`<>\\|/?#]{1,640}/y;
-// Of a password with a slash in it, what follows the slash.
+// If a password contains a slash: the text after the slash.
 const rest = /[/?#][^\s"'`<>\\|]{0,128}/y;
 const port = /^\d{1,5}(?:,|$)/;
 
@@ -27,7 +27,7 @@ export const urlPassword: Detector = {
   },
 };
 
-/** A password with a `/`, `?` or `#` that nobody encoded: what comes before it is no port then. */
+/** A password with a `/`, `?` or `#` that is not encoded: the text before that character is then not a port. */
 function findUnencoded(text: string, start: number, slash: number, found: Found): void {
   const colon = text.slice(start, slash).indexOf(':');
   const begun = text.slice(start + colon + 1, slash);
@@ -38,18 +38,18 @@ function findUnencoded(text: string, start: number, slash: number, found: Found)
     addPassword(whole, start, colon, at, found);
 }
 
-// `user:password@localhost` is how documents write that a URL may have both.
+// Documents write `user:password@localhost` to show that a URL may contain both.
 const wordPassword = /^(?:(?:some|my|db|mysql|pg|postgres)[-_]?)?(?:pass|password|passwd|pwd|pw)$/i;
 const wordUser = /^\[?(?:(?:(?:some|my|db|mysql|pg|postgres)[-_]?)?user(?:name)?|usr|login|name|foo|me)?$/i;
 const wordHost =
   /^@(?:$|[\]/])|^@(?:[\w.-]+\.(?:test|example|invalid|localhost)|(?:some|my|db)?host|[a-z]|(?:[\w-]+\.)*(?:host(?:name)?|server|company|domain|proxy)(?:\.(?:com|org|net|server))?|localhost|127\.0\.0\.1|db|address|ip|\[?host|your|my|(?:[\w-]+\.)*example(?:\.(?:com|org|net|edu))?)(?![\w-]|\.\w)/i;
 
-// `a:b@`.
+// For example `a:b@`.
 const shortWord = /^(?:[a-z]{1,3}|123)$/;
 
 function addPassword(whole: string, start: number, colon: number, end: number, found: Found): void {
   const [user, password] = [whole.slice(0, colon), whole.slice(colon + 1, end)];
-  // A token in place of the user, for hosts of code.
+  // A token in place of the user, for code hosts.
   if (/^(?:x-oauth-basic|x-oauth-token|x-access-token|x)?$/i.test(password)) {
     findTokenUser(user, start, found);
     return;
@@ -63,7 +63,7 @@ function addPassword(whole: string, start: number, colon: number, end: number, f
   found(start + colon + 1, start + end);
 }
 
-/** `%s`, `${PASSWORD}`, `{password}`: what a program puts a password in place of. */
+/** `%s`, `${PASSWORD}`, `{password}`: a program replaces it with a password. */
 const isTemplate = (password: string): boolean =>
   /^%(?:[sdvq]|\()|\$\{|\$\(|^\$[A-Z_a-z]+$|^\{.*\}$|^#\{|^<|^&lt;|^\[.*\]$|^\*+$/.test(password);
 

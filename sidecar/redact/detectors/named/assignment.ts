@@ -1,22 +1,22 @@
-// Finds what is put beside a name, in all the notations in which texts do so: `name = "value"`, `name: value`,
-// `<name>value</name>`, `--name value`, `name is value`. Says where the value stands and how surely it is one.
+// Finds the value of a name, in all notations that texts use: `name = "value"`, `name: value`, `<name>value</name>`,
+// `--name value`, `name is value`. It reports where the value is and how certain it is.
 import { isBlankInLine, isWide } from './name-span.ts';
 import { valueAfterWideWords, valueAfterWords } from './spoken.ts';
 import { after, bareValue, elementValue, quotedValue, type Value } from './value-span.ts';
 
-// What closes the name: quotes, also escaped, brackets, emphasis.
+// The characters that close the name: quotes, also escaped, brackets, emphasis.
 const closers = /(?:\\{0,7}["'`]|&quot;|&#3[49];|&apos;|%22|\*{1,2}|__|\]|\)|」|』|”|»){1,4}/y;
 const closerBegins = '"\'`\\&%*_])」』”»';
 const sign =
   /[ \t\u00a0\u2000-\u200b\u202f\u205f]{0,24}(?::=|=>|->|={1,3}|:|：|＝|→|%3[DdAa]\+?|\\u003[dD]|&#61;)(?:\*{1,2}|__)?[ \t\u00a0\u2000-\u200b\u202f\u205f]{0,24}(?:!![a-z]{1,8}[ \t]|[|>][+-]?[ \t]{0,2}(?=\r?\n|\\n))?/y;
-// Of a list of definitions, with its colon.
+// For a list of definitions, with its colon.
 const newLine = /(?:\r?\n|\\n){1,2}[ \t>]{0,8}(?::[ \t]{1,3})?/y;
 const lineEnds = /[ \t]{0,8}(?:\r?\n|\\n|$)/y;
 const tags = /(?:<\/?[a-z]{1,8}>\s{0,4}){1,3}/y;
 // `token: Option<String> = `, `apiKey string = `.
 const typed =
   /(?:[ \t]{1,2}by[ \t]lazy[ \t]{0,2}\{[ \t]{0,4}(?=")|(?:[ \t]{0,2}\??:[ \t]{0,4}[&A-Za-z][\w<>[\].|?' ]{0,40}?|[ \t]{1,4}(?:string|\[\]byte|String|str|text|varchar(?:\(\d+\))?))[ \t]{0,4}:?=[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`]))/y;
-// A second argument, and what stands in where a variable is not set.
+// A second argument, and a default for a variable that is not set.
 const second = /[ \t]{0,2},[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`]|&quot;|&#39;)/y;
 const instead = /[ \t]{0,2}\)?[ \t]{0,4}(?:\|\||\?\?|\?:|or[ \t])[ \t]{0,4}(?=[a-zA-Z@]{0,2}\\{0,3}["'`])/y;
 // `setPassword("…")`.
@@ -25,7 +25,7 @@ const call = /\([ \t]{0,2}(?=[a-zA-Z@]{0,2}\\{0,3}["'`])/y;
 const answered = /\?[ \t]{0,2}(?:\r?\n|\\n)(?:[^\s:?]{1,24}:[ \t])?(?:[A-Za-z]{1,8},?[ \t]){0,3}(?:it'?s|it is|is|here:?)[ \t]{1,2}/iy;
 // `the password's …`.
 const owned = /['’]s[ \t](?=[^\s])/y;
-// `By.name("password").sendKeys("…")`, of what drives a browser.
+// `By.name("password").sendKeys("…")`, of programs that control a browser.
 const typing = /\.(?:send_?keys|fill|type|press_sequentially|pressSequentially|set_?value|enter|val)\([ \t]{0,2}(?=["'`])/iy;
 // `name="password" value="…"`, `secret set TOKEN --body "…"`, `- name: TOKEN\n  value: …`.
 const attribute =
@@ -35,16 +35,16 @@ const pair =
   /,[ \t\r\n]{0,24}(?:\\{0,3}["'](?:value|val|given|text|answer|data|content|default|plaintext)\\{0,3}["']|value)[ \t]{0,2}[:=][ \t]{0,4}(?=\\{0,3}["'])/y;
 const block = /[ \t]{0,2}\{[^{}]{0,300}?\bdefault[ \t]{0,12}=[ \t]{0,4}(?=")/y;
 const element = /(?:[ \t]{1,2}[\w:.-]{1,24}=["'][^"'<>]{0,40}["']){0,3}[ \t]{0,2}(?:>|&gt;)(?:<!\[CDATA\[)?/y;
-// `<key>…</key><string>`, `<name>…</name><value>`; and the next cell or term of a document.
-// And `name="password"><value>`.
+// `<key>…</key><string>`, `<name>…</name><value>`; and the next cell or term of a document. Also
+// `name="password"><value>`.
 const keyElement = /(?:<\/(?:key|name|Key|Name|option|param-name)>|>)\s{0,40}<(?:string|value|Value|param-value)>/y;
 const cellElement = /:?[ \t]{0,2}<\/[\w:]{1,12}>[ \t]{0,2}:?\s{0,40}(?:<\/?[\w:]{1,12}(?:[ \t][^<>]{0,60})?>\s{0,20}){0,3}/y;
-// `| Password | … |`, and at the start of a line `name,value`.
+// `| Password | … |`, and `name,value` at the start of a line.
 const nextCell = /[ \t]{0,24}[|\t][ \t]{0,24}|[ \t]{0,2}[,;][ \t]{0,2}/y;
 const blank = /[ \t\u00a0\u2000-\u200b\u202f\u205f]{1,24}(?:\d[ \t])?(?=[^\s=:])/y;
 const flagName = /(?:^|[\s"'`,[(=|])-{1,2}$|(?:^|[\s"'`])\/$/;
 
-/** What is put beside the name that stands from `from` to `to`; null if nothing is. */
+/** Returns the value of the name that is from `from` to `to`. Null: it has no value. */
 export function valueBeside(text: string, from: number, to: number): Value | null {
   const said = after(owned, text, to);
   if (said > to) return quotedValue(text, said, 'spoken') ?? bareValue(text, said, 'spoken');
@@ -61,15 +61,15 @@ export function valueBeside(text: string, from: number, to: number): Value | nul
   return inMarkup(text, from, to, closed) ?? bySign(text, from, closed, signNotations) ?? besides(text, from, to, closed);
 }
 
-// What may follow a name at once, where something is put beside it.
+// The characters that may directly follow a name with a value.
 const valueBegins = ':=：＝→%\\&-<>(,;|?{.\n\r';
 const isWideNext = (text: string, at: number): boolean => isWide(text.charCodeAt(at)) && !'：＝'.includes(text.charAt(at));
 
-// By what can follow a name at once, and what after a blank.
+// Notations by what can directly follow a name, and by what can follow it after a blank.
 const signNotations = [attribute, pair, second, instead, call, block] as const;
 const blankNotations = [typed, attribute, second, instead, block] as const;
 
-/** Most names in prose and code are followed by a blank and a word: that is seen first. */
+/** In prose and code, a blank and a word follow most names: this case is checked first. */
 function afterBlank(text: string, from: number, to: number, closed: number): Value | null {
   const at = blanksEnd(text, closed);
   if (isWideNext(text, at)) return byWords(text, to, closed);
@@ -110,7 +110,7 @@ function bySign(text: string, from: number, closed: number, notations: readonly 
   for (const pattern of notations) {
     const begin = after(pattern, text, closed);
     if (begin === closed || (pattern === second && !closerBegins.includes(text.charAt(closed - 1)))) continue;
-    // `pass` or `fail`.
+    // For example `pass` or `fail`.
     const isSure = pattern !== second && pattern !== call && !(pattern === instead && /\bor\b/.test(text.slice(closed, begin)));
     return quotedValue(text, begin, isSure ? 'quoted' : 'spoken') ?? (pattern === attribute ? bareValue(text, begin, 'flag') : null);
   }
@@ -130,11 +130,11 @@ function afterSign(text: string, from: number, closed: number): Value | null {
   return bareValue(text, begin, isTight ? 'flag' : 'bare');
 }
 
-/** `-name=`, `NAME=` at the start of a line or word, `?name=`: nobody writes code so. */
+/** `-name=`, `NAME=` at the start of a line or word, `?name=`: code is not written in this form. */
 const isFlagLike = (text: string, from: number): boolean =>
   from === 0 || '-\n;&?'.includes(text.charAt(from - 1)) || flagName.test(text.slice(Math.max(0, from - 3), from));
 
-/** Beside the name without a sign. */
+/** A value after the name without a sign. */
 function besides(text: string, from: number, to: number, closed: number): Value | null {
   const gap = after(blank, text, closed);
   const isFlag = gap > closed && flagName.test(text.slice(Math.max(0, from - 3), from));
@@ -158,21 +158,21 @@ function byWords(text: string, to: number, closed: number): Value | null {
   return wide ? quotedValue(text, closed, 'spoken') : null;
 }
 
-/** Below a line that ends with `is:`. */
+/** A value below a line that ends with `is:`. */
 function below(text: string, begin: number): Value | null {
   if (text.charAt(begin - 1) !== ':') return null;
   const line = after(newLine, text, begin);
   return line === begin ? null : wholeLine(text, line);
 }
 
-/** A value that has a line for itself, below its name. */
+/** A value that is alone on the line below its name. */
 function wholeLine(text: string, begin: number): Value | null {
   if (!mayBeStrong(text, begin)) return null;
   const value = bareValue(text, begin, 'spoken');
   return value !== null && (after(lineEnds, text, value.end) > value.end || value.end === text.length) ? value : null;
 }
 
-/** Whether the word that begins there has anything but small letters in it. */
+/** Returns whether the word that begins there contains anything except small letters. */
 function mayBeStrong(text: string, at: number): boolean {
   for (let end = at; end < at + 64 && end < text.length; end++) {
     const code = text.charCodeAt(end);

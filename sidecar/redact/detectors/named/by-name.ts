@@ -1,4 +1,4 @@
-// Passwords and secrets by the name that stands beside them, in any text.
+// Finds passwords and secrets by the name before them, in any text.
 import { type Detector, type Found, foundWhole } from '../../detector.ts';
 import { valueBeside } from './assignment.ts';
 import { goesOn, isWide, nameEndAfter, nameReach, nameStartBefore } from './name-span.ts';
@@ -7,8 +7,8 @@ import { bareOf, isCode, isPasswordValue, isSecretValue, isStrongPassword } from
 import { type Called, calledBy, isNameOfOne } from './names.ts';
 import { runEnd, type Value } from './value-span.ts';
 
-// Where a value begins, and all of most. A longer one goes on while it is made of what keys are made of; a stream holds it
-// back because it is found up to the end of what has come.
+// The distance to where a value begins, and the length of most values. A longer value continues as long as its
+// characters are those of keys. A stream holds it back, because it is found up to the end of the received text.
 const reach = { before: nameReach + 4, after: 640 };
 
 export const password: Detector = {
@@ -54,24 +54,24 @@ function findNamed(kind: 'password' | 'secret', text: string, at: number, end: n
   else found(value.start, value.end);
 }
 
-// A name within such a run has its value there; so of a long run only the first name is asked.
+// A name within such a run has its value in the run. Therefore only the first name of a long run is examined.
 const inKey = /[\w+/=.~%-]/;
 
 interface Meant extends Called {
-  /** `Pass checkDMS as true`. */
+  /** For example `Pass checkDMS as true`. */
   readonly isVerb: boolean;
 }
 const verb = /^pass$/i;
-// `by --user and --password options`.
+// For example `by --user and --password options`.
 const afterFlag =
   /^(?:options?|flags?|arguments?|args|param(?:eter)?s?|and|or|is|are|was|to|for|from|in|on|as|with|when|if|must|can|will|should|may|which|that)$/;
 const siblingLengthMin = 6;
 
-/** `SchemeOauth2Password | SchemeOauth2Implicit`: one of several names that begin alike. */
+/** `SchemeOauth2Password | SchemeOauth2Implicit`: one of several names with the same beginning. */
 const isSibling = (owner: string, { form }: Value, value: string): boolean =>
   form === 'spoken' && owner.length >= siblingLengthMin && value.startsWith(owner);
 
-/** Whether a value that stands so beside such a name is what the name says. */
+/** Returns whether a value in this form after such a name is what the name says. */
 function isMeant(kind: 'password' | 'secret', { vague, isVerb }: Meant, { form }: Value, value: string): boolean {
   if (kind === 'secret')
     return (
@@ -85,15 +85,18 @@ function isMeant(kind: 'password' | 'secret', { vague, isVerb }: Meant, { form }
   return isStrongPassword(value, form === 'bare' ? 5 : 6);
 }
 
-// Tokens that say where a list goes on, and keys that everybody may have.
+// Tokens that say where a list continues, and public keys.
 const harmlessBefore = /(?:페이지|다음|ページ|次の|页面|下一页|分页|翻页|頁|公開|公开)\s?$/;
-// `a=b=c=`: the first of them has taken the rest.
+// `a=b=c=`: the first name has already taken the rest as its value.
 const chain = /(?:=|%3D)[^\s=]{1,40}(?:=|%3D)[%/-]{0,2}$/i;
 
-/** Whether the name is a part of something that is none, as in `arn:aws:secretsmanager:eu-west-1:1234:secret:…`. */
+/**
+ * Returns whether the name is part of something without a value, as in
+ * `arn:aws:secretsmanager:eu-west-1:1234:secret:…`.
+ */
 function isPartOfOther(text: string, start: number): boolean {
   const before = text.charAt(start - 1);
-  // The user of a URL, whose password its own detector finds.
+  // The user of a URL. Its password has its own detector.
   if (text.startsWith('://', start - 3)) return true;
   // A group of a regular expression.
   if (before === '<' && (text[start - 2] === '?' || text.startsWith('?P', start - 3))) return true;

@@ -1,5 +1,6 @@
-// Passwords and secrets in columns that a header names so: CSV with any delimiter, and tables of Markdown. A column is
-// followed as long as it has findings, so each row is looked at once; in a stream, as far as rows have been held back.
+// Finds passwords and secrets in columns with such a header: CSV with any delimiter, and tables of Markdown. A column
+// is followed as long as it has findings, so each row is read once. In a stream, it is followed as far as rows are held
+// back.
 import type { Detector, Found } from '../../detector.ts';
 import { goesOn } from './name-span.ts';
 import { passwordHeads, secretHeads } from './name-words.ts';
@@ -9,9 +10,10 @@ import { calledBy } from './names.ts';
 export const columnReach = { before: 512, after: 640 };
 const headerLengthMax = 512;
 const lineLengthMax = 2_048;
-// Rows without a finding after which a column is given up: rules under headers, empty cells, masked ones.
+// The number of rows without a finding after which a column is given up: rules under headers, empty cells, masked
+// cells.
 const missesMax = 6;
-// The rest of a line, those lines, and the one with the next finding.
+// The rest of a line, those lines, and the line with the next finding.
 export const columnFollows = (missesMax + 2) * lineLengthMax;
 
 export const passwordColumn: Detector = {
@@ -32,7 +34,10 @@ export const secretColumn: Detector = {
 
 const passwordLengthMin = 4;
 
-/** A list of words in a program looks like a table too, so plain words are none. `wald.Lauf88` is code only elsewhere. */
+/**
+ * A list of words in a program has the form of a table too, so plain words are not passwords. `wald.Lauf88` is treated
+ * as code only outside of columns.
+ */
 const isChosen = (value: string): boolean =>
   isStrongPassword(value, passwordLengthMin) || (/^[\p{L}.]+\d+$/u.test(value) && isPasswordValue(value));
 
@@ -41,7 +46,7 @@ interface Cell {
   readonly end: number;
 }
 
-/** What is a value in a column of this heading, null if the column is of no interest. */
+/** Returns the test for values in a column with this heading. Null: the column has no passwords or secrets. */
 export type ValuesOf = (heading: string) => ((value: string) => boolean) | null;
 
 export const valuesOfKind =
@@ -55,7 +60,7 @@ export const valuesOfKind =
 const passwords = valuesOfKind('password', isChosen);
 const secrets = valuesOfKind('secret', isChosen);
 
-/** The values below a heading that has an anchor in it, and below others of its line that are of interest. */
+/** Finds the values below a heading that contains an anchor, and below the other relevant headings of its line. */
 export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: number, found: Found): void {
   if (goesOn(text, end)) return;
   const delimiter = delimiterAfter(text, end) ?? delimiterBefore(text, at);
@@ -76,7 +81,10 @@ export function findColumn(valuesOf: ValuesOf, text: string, at: number, end: nu
   followColumns(text, lineEnd, { delimiter, columns, count: header.length }, valuesOf, found);
 }
 
-/** Whether the same anchor stands in the line before, in a cell of interest: then all columns were followed from there. */
+/**
+ * Returns whether the same anchor is earlier in the line, in a relevant cell: then all columns were followed from
+ * there.
+ */
 function isAskedBefore(valuesOf: ValuesOf, text: string, lineStart: number, at: number, end: number, delimiter: string): boolean {
   const anchor = text.slice(at, end);
   const first = text.indexOf(anchor, lineStart);
@@ -87,13 +95,13 @@ function isAskedBefore(valuesOf: ValuesOf, text: string, lineStart: number, at: 
   return length !== -1 && valuesOf(text.slice(cell.start, cell.end)) !== null;
 }
 
-/** Of words one below another: each has a line for itself, or a comma behind it. */
+/** Words in separate lines: each is alone on its line, or has a comma after it. */
 const isList = (header: readonly Cell[], delimiter: string): boolean => {
   const isEmpty = ({ start, end }: Cell): boolean => start === end;
   return header.filter((cell) => !isEmpty(cell)).length < 2 || (delimiter === ',' && header.slice(-1).every(isEmpty));
 };
 
-/** Empty at the edges of a table; otherwise words, not numbers or code. */
+/** Empty at the edges of a table; otherwise words, and not numbers or code. */
 function isHeading(text: string): boolean {
   let letters = 0;
   for (let at = 0; at < text.length; at++) {
@@ -115,7 +123,7 @@ interface Shape {
   readonly count: number;
 }
 
-/** All at once, because a detector is not asked again at what stands before its last finding. */
+/** Follows all columns together, because a detector is not called again at a position before its last finding. */
 function followColumns(text: string, from: number, { delimiter, columns, count }: Shape, valuesOf: ValuesOf, found: Found): void {
   let misses = 0;
   for (let line = afterLine(text, from); line !== null && misses < missesMax; ) {
@@ -127,7 +135,7 @@ function followColumns(text: string, from: number, { delimiter, columns, count }
       for (const { at, isValue } of columns) {
         const { start, end: stop } = cells[at] ?? { start: end, end };
         const value = text.slice(start, stop);
-        // Another header, which is asked for itself.
+        // Another header. The detector is called separately for it.
         if (isHead(value.slice(0, 64), valuesOf)) return;
         if (!isValue(value)) continue;
         found(start, stop);
@@ -140,7 +148,7 @@ function followColumns(text: string, from: number, { delimiter, columns, count }
 const isHead = (value: string, valuesOf: ValuesOf): boolean =>
   calledBy(value).kind !== null || (value !== '' && !/\d/.test(value) && valuesOf(value) !== null);
 
-// The rest of the heading, of which none is given back.
+// Matches the rest of the heading without backtracking.
 const delimiterThere = /(?=([\w.-]{0,24}))\1["'`* ]{0,8}(,|;|\||\t|\\t)/y;
 
 function delimiterAfter(text: string, end: number): string | null {
@@ -163,7 +171,7 @@ const isHeadingCode = (code: number): boolean =>
   (code >= 48 && code <= 57) ||
   ' "\'*._-`'.includes(String.fromCharCode(code));
 
-/** A line begins after `\n`, also where that is written out. */
+/** A line begins after `\n`, also after a written `\n`. */
 function lineStartBefore(text: string, at: number): number | null {
   const from = Math.max(0, at - headerLengthMax);
   const before = text.slice(from, at);
@@ -183,7 +191,7 @@ const afterLine = (text: string, end: number): number | null => {
   return end + (text[end] === '\n' ? 1 : 2);
 };
 
-/** What stands between the delimiters of a line, without blanks and quotes around it. */
+/** Returns the text between the delimiters of a line, without surrounding blanks and quotes. */
 function cellsOf(text: string, start: number, end: number, delimiter: string): readonly Cell[] {
   const cells: Cell[] = [];
   let from = start;

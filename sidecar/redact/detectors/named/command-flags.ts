@@ -1,4 +1,4 @@
-// Passwords behind a short flag that means one only in its command: `ldapsearch -w …`, `7z x a.7z -p…`.
+// Finds passwords after a short flag that means a password only in its command: `ldapsearch -w …`, `7z x a.7z -p…`.
 import { startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isPasswordValue } from './named-value.ts';
@@ -6,7 +6,7 @@ import { isPasswordValue } from './named-value.ts';
 type Row = readonly [commands: string, flag: RegExp];
 
 const blank = String.raw`[ \t]{1,3}`;
-// What each command's manual says.
+// From the manual of each command.
 const rows: readonly Row[] = [
   ['sqlcmd bcp isql tsql mosquitto_pub mosquitto_sub ipmitool zip unzip zipinfo', /-P[ \t]{0,3}/],
   ['ldapsearch ldapmodify ldapadd ldapdelete ldapwhoami ldappasswd', /-w[ \t]{1,3}/],
@@ -22,7 +22,7 @@ const rows: readonly Row[] = [
 const argument = String.raw`(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[^\s|;&"']{1,80})`;
 const argumentsMax = 10;
 
-/** Of one command; some flags are given twice. */
+/** The pattern of one command. Some flags are given twice. */
 const compile = (flag: RegExp): RegExp =>
   new RegExp(
     `(?:\\.exe)?(?:${blank}(?!${flag.source})${argument}){0,${argumentsMax}}?${blank}(?:${flag.source})(["']?)([^\\s"'|;&]{1,128})\\1`,

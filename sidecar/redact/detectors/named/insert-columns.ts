@@ -1,18 +1,18 @@
-// Passwords and secrets of `INSERT INTO users (name, password) VALUES ('mira', '…')`: the columns name what stands at the
-// same place of each row.
+// Finds passwords and secrets of `INSERT INTO users (name, password) VALUES ('mira', '…')`: the column list names the
+// value at the same position of each row.
 import type { Detector, Found } from '../../detector.ts';
 import { type ValuesOf, valuesOfKind } from './columns.ts';
 import { isPasswordValue } from './named-value.ts';
 
 const reach = { before: 0, after: 4_096 };
 const rowLengthMax = reach.after;
-// Rows without a finding after which the others are not read.
+// The number of rows without a finding after which the other rows are not read.
 const missesMax = 8;
 const columnsMax = 64;
 const anotherOne = /(?:insert|replace) into/i;
 const columnsThen = /\s{1,4}[\w."`[\]]{1,80}\s{0,4}\(([^()'\n]{1,1024}|[^()']{1,1024})\)\s{0,8}VALUES\s{0,8}(?=\()/iy;
 const string = /(?:[NE]|\\)?'((?:[^'\\]|''|\\[^'])*)\\?'/y;
-// A number, a name, a call without strings in it.
+// A number, a name, or a call without strings in it.
 const other = /[^',()\n]{0,64}(?:\([^'()\n]{0,64}\))?/y;
 const comma = /\s{0,8},\s{0,8}/y;
 const closing = /\s{0,4}\)/y;
@@ -24,10 +24,10 @@ function insertDetector(kind: 'password' | 'secret'): Detector {
     kind,
     anchors: ['insert into', 'replace into'],
     reach,
-    // Of a dump.
+    // For a database dump.
     follows: (missesMax + 1) * rowLengthMax,
     find: (text, at, end, found) => {
-      // Up to the next of them, so that each part is looked through once.
+      // Reads up to the next statement, so that each part is read once.
       const ahead = text.slice(end, at + reach.after);
       const next = ahead.search(anotherOne);
       const window = next === -1 ? ahead : ahead.slice(0, next);
@@ -46,7 +46,7 @@ function insertDetector(kind: 'password' | 'secret'): Detector {
 
 type Wanted = readonly ReturnType<ValuesOf>[];
 
-/** `until`: the first findings are before there; as long as there are more, all rows are read. */
+/** `until`: the first findings must be before this position. As long as rows have findings, all rows are read. */
 function findRows(wanted: Wanted, text: string, { from, until }: { readonly from: number; readonly until: number }, found: Found): void {
   let misses = 0;
   let limit = until;
@@ -62,7 +62,7 @@ function findRows(wanted: Wanted, text: string, { from, until }: { readonly from
   }
 }
 
-/** How long a row is with what comes before the next; -1 if it is the last. */
+/** Returns the length of a row with the text before the next row, or -1 if it is the last. */
 function readRow(wanted: Wanted, row: string, found: Found): number {
   let at = endOf(opening, row, 0);
   for (const [column, isValue] of wanted.entries()) {

@@ -1,21 +1,23 @@
-// Where the name begins and ends of which a text holds a head, as `password` in `spring.datasource.password_2`.
+// Finds the beginning and end of a name that contains a given head word, such as `password` in
+// `spring.datasource.password_2`.
 import { endsEscape } from '../../boundary.ts';
 
-/** How far a name goes before its head. */
+/** The maximum length of a name before its head. */
 export const nameReach = 40;
 
-// Letters of scripts that put no blank between words, or that have no capitals; not the dashes and arrows between.
+// Letters of scripts without blanks between words, or without capitals. The dashes and arrows between them are
+// excluded.
 const wideFrom = 0x0d00;
 export const isWide = (code: number): boolean => code >= wideFrom && (code < 0x2000 || code >= 0x2e80);
 
-/** Whether a letter follows that makes the head another word: `passage`, `tokens`. */
+/** Returns whether a letter follows that makes the head another word: `passage`, `tokens`. */
 export function goesOn(text: string, end: number): boolean {
   const code = text.charCodeAt(end);
   if (!isLetterCode(code) || isWide(text.charCodeAt(end - 1))) return false;
   return !isCapital(text.charAt(end)) || isCapital(text.charAt(end - 1));
 }
 
-/** Of any width, as word processors and messengers put between a name, its sign and its value. */
+/** Blanks of any width, as word processors and messengers insert between a name, its sign and its value. */
 export const isBlankInLine = (code: number): boolean =>
   code === 32 || code === 9 || code === 0xa0 || (code >= 0x2000 && code <= 0x200b) || code === 0x202f || code === 0x205f;
 
@@ -32,7 +34,7 @@ export function nameEndAfter(text: string, end: number): number {
   return Math.max(end, nameRest.lastIndex);
 }
 
-/** Null where the name is longer than names are. */
+/** Null: the name is longer than `nameReach`. */
 export function nameStartBefore(text: string, at: number): number | null {
   if (isWide(text.charCodeAt(at))) return at;
   const before = text.slice(Math.max(0, at - nameReach - 8), at);
@@ -48,7 +50,7 @@ export function nameStartBefore(text: string, at: number): number | null {
 
 const ownerWord = /(?:^|[^\p{L}\d])(\p{L}{2,16})[ \t]$/u;
 
-/** `API key`: the word before a key says what it opens. */
+/** `API key`: the word before a key names its purpose. */
 function ownerBefore(text: string, at: number): number {
   const word = text[at - 1] === ' ' ? ownerWord.exec(text.slice(Math.max(0, at - 20), at))?.[1] : undefined;
   return word === undefined ? at : at - 1 - word.length;

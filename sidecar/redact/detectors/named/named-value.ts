@@ -1,20 +1,23 @@
-// What may be the value of a password or a secret, beside a name that says so: not prose, code, a path or a date. All
-// linear in the value.
+// Tests whether a text can be the value of a password or a secret, next to such a name: it must not be prose, code, a
+// path or a date. All tests are linear in the value.
 
 import { builtInMarks, withoutMarks } from '../../marks.ts';
 import { bitsPerCharacter } from '../entropy.ts';
 import { isPasswordPlaceholder, isPlaceholder } from '../placeholders.ts';
 
 const passwordLengthMin = 4;
-// What has blanks in it is no longer.
+// A value with blanks is not longer than this.
 const passPhraseLengthMax = 256;
-// By so much of it a value is judged; nobody writes words that long.
+// Only this much of a value is tested. Words that people write are not longer.
 const judgedLength = 4_096;
 
-/** Without the marks that it holds already, and the blanks around it: by what remains it is judged. What only looks like a mark remains. */
+/**
+ * Returns the value without existing marks and surrounding blanks. The rest is tested. Text that only resembles a mark
+ * is kept.
+ */
 export const bareOf = (value: string): string => withoutMarks(value, builtInMarks).replaceAll('[redacted:', '').trim();
 
-/** A value between quotes, or all of a JSON string. */
+/** For a value between quotes, or a whole JSON string. */
 export function isPasswordValue(given: string): boolean {
   const value = bareOf(given);
   if (value.length > passPhraseLengthMax) return !/\s/.test(value) && !isOther(value.slice(0, judgedLength));
@@ -23,7 +26,7 @@ export function isPasswordValue(given: string): boolean {
   return /\s/.test(value) ? isPassPhrase(value) : !/^(?:true|false|\p{P}+)$/u.test(value);
 }
 
-/** `strength`: how many characters at least. */
+/** `lengthMin`: the minimum number of characters. */
 export function isSecretValue(given: string, lengthMin = 8): boolean {
   const value = bareOf(given);
   if (value.length < lengthMin || isPlaceholder(value)) return false;
@@ -35,7 +38,7 @@ export function isSecretValue(given: string, lengthMin = 8): boolean {
 // BIP-39: 12 to 24 words of 3 to 8 letters.
 const seedPhrase = /^(?:[a-z]{3,8} ){11,23}[a-z]{3,8}$/;
 
-/** Beside a name without quotes: more than a word of prose or code. */
+/** For a value after a name without quotes: it must be more than a word of prose or code. */
 export function isStrongPassword(given: string, lengthMin: number): boolean {
   const value = bareOf(given);
   if (value.length < lengthMin || !isPasswordValue(value) || isCode(value.slice(0, judgedLength)) || eitherOr.test(value)) return false;
@@ -50,11 +53,11 @@ export function isStrongPassword(given: string, lengthMin: number): boolean {
 /** `encoder/decoder`, `domain/`. */
 const eitherOr = /^\p{L}+(?:\/\p{L}*)+$/u;
 
-/** Capitals and small letters by turns, as nobody writes names. */
+/** Capitals and small letters alternate in a way that names do not have. */
 const isIrregular = (value: string): boolean =>
   value.length >= 8 && /\p{Ll}\p{Lu}+\p{Ll}*\p{Lu}|\p{Lu}{2}\p{Ll}\p{Lu}/u.test(value) && isDrawn(value);
 
-// Names of things that are written where a value is: addresses, paths, files, versions, dates, sizes, algorithms.
+// Other things that are written in place of a value: addresses, paths, files, versions, dates, sizes, algorithms.
 const others: readonly RegExp[] = [
   /^[a-z][a-z0-9+.-]{1,20}:\/\//i,
   /^(?:~|\.{1,2})?\/[\w.@-]+(?:\/[\w.@-]*)+$|^[A-Za-z]:\\|^[\w-]+(?:\/[a-z][\w-]*)+\.[a-z]{1,5}$/,
@@ -75,7 +78,7 @@ const others: readonly RegExp[] = [
 ];
 const isOther = (value: string): boolean => others.some((one) => one.test(value));
 
-// Calls, members, elements and types as they stand in code.
+// Calls, members, elements and types as in code.
 const codes: readonly RegExp[] = [
   /^[\w$.:>?!&*@-]*\w\(|^\(|\)[;.{]|=>|::|\(\)/,
   /^[A-Za-z_$][\w$.]*\[/,
@@ -105,7 +108,7 @@ const proseWords = new Set(
   ).split(' '),
 );
 
-/** Words with blanks between them that are no sentence. */
+/** Words with blanks between them that are not a sentence. */
 function isPassPhrase(value: string): boolean {
   const words = value.split(/\s+/);
   if (words.length > 10 || /[\r\n\t]/.test(value) || /[.!?:,;]$/.test(value)) return false;
@@ -118,7 +121,7 @@ function isPassPhrase(value: string): boolean {
 const uuid = /[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/i;
 const consonants = /[bcdfghjklmnpqrstvwxz]{5}/i;
 
-/** Whether a machine drew a value, character by character, rather than somebody putting words together. */
+/** Returns whether a machine generated the value character by character, and not a person by combining words. */
 function isDrawn(value: string): boolean {
   if (/^\d+$/.test(value)) return value.length >= 20;
   if (uuid.test(value)) return true;
@@ -132,11 +135,11 @@ function isDrawn(value: string): boolean {
 // `Uint8Array`, `OAuth2Client`, `Ed25519PrivateKey`.
 const numberWithin = /(?<=[A-Za-z][a-z])\d{1,5}(?=[A-Z][a-z]{2})/g;
 const nameLengthMax = 80;
-// Of functions and types, whose words are longer than chance makes them.
+// Names of functions and types. Their words are longer than words in random text.
 const longName =
   /^(?:[a-z]{2,16}|[A-Z]{2,4})?(?:[A-Z][a-z]{3,15}|[A-Z][a-z]{1,2}(?=[A-Z][a-z]{3})|[A-Z]{2,4}(?=[A-Z][a-z]{3}))+[A-Z]{0,3}$/;
 
-/** A word, some of them as in `camelCase`, a word with a number, or a number. */
+/** A word, several words as in `camelCase`, a word with a number, or a number. */
 function isWordy(chunk: string): boolean {
   const plain = chunk.replace(/\d{1,4}$/, '').replaceAll(numberWithin, '');
   if (/^\d*$/.test(plain)) return chunk.length <= 6;

@@ -1,4 +1,4 @@
-// What a name says about the value beside it: in `"db_password": "…"`, in `API_KEY=…`, in `phone: …`.
+// Determines what a name says about its value: in `"db_password": "…"`, in `API_KEY=…`, in `phone: …`.
 import { ownText } from '@tollgate/proto/contract';
 import { LRUCache } from 'lru-cache';
 import { isContextName } from '../context/context.ts';
@@ -16,13 +16,13 @@ import {
 import { isPasswordValue, isSecretValue } from './named-value.ts';
 
 export interface Meaning {
-  /** The value is a secret by its name, if it looks like one at all. */
+  /** The name says that the value is a secret, if the value resembles one. */
   readonly named: 'password' | 'secret' | null;
-  /** The name tells detectors of personal data what digits beside it are. */
+  /** The name gives detectors of personal data the type of the digits next to it. */
   readonly isContext: boolean;
 }
 
-/** What is called by a name. `vague`: as often something harmless, as with `access_key`. */
+/** What a name denotes. `vague`: equally often something harmless, as with `access_key`. */
 export interface Called {
   readonly kind: 'password' | 'secret' | null;
   readonly vague: boolean;
@@ -30,8 +30,8 @@ export interface Called {
 
 const nothing: Meaning = { named: null, isContext: false };
 const nameLengthMax = 100;
-// Of the keys that payloads hold, which are much the same from call to call. A name comes as a part of its payload, so what is
-// kept here and in `calls` is a copy.
+// Caches the meaning of payload keys, which are mostly the same from call to call. A name is a part of its payload
+// text, so this cache and `calls` store a copy.
 const meanings = new LRUCache<string, Meaning>({ max: 2_000 });
 
 export function meaningOf(name: string): Meaning {
@@ -44,11 +44,11 @@ export function meaningOf(name: string): Meaning {
   return meaning;
 }
 
-/** Whether all of a JSON value is the secret that its name says it is. */
+/** Returns whether a whole JSON value is the secret that its name denotes. */
 export const isNamedSecret = (kind: 'password' | 'secret', value: string): boolean =>
   kind === 'password' ? isPasswordValue(value) && !isNameOfOne(value) : isSecretValue(value);
 
-/** `password: newPassword`: a name and no value. Nobody puts such signs within a name. */
+/** `password: newPassword`: a name and not a value. Names do not contain such signs. */
 export const isNameOfOne = (value: string): boolean =>
   calledBy(value.slice(0, 64)).kind !== null && !/[\p{L}\d][!@#$%^*+?~]+[\p{L}\d]/u.test(value.slice(0, 64));
 
@@ -62,7 +62,7 @@ const shortPasswords =
 
 const calls = new LRUCache<string, Called>({ max: 2_000 });
 
-/** What a name in any notation is of; beyond `nameLengthMax` characters it is none. */
+/** Returns what a name in any notation denotes. A name longer than `nameLengthMax` characters denotes nothing. */
 export function calledBy(name: string): Called {
   if (name.length < 2 || name.length > nameLengthMax) return noKind;
   const known = calls.get(name);

@@ -1,9 +1,9 @@
-// Passwords that a shell hands to a command: `echo '…' | sudo -S`, `echo "user:…" | chpasswd`.
+// Finds passwords that a shell passes to a command: `echo '…' | sudo -S`, `echo "user:…" | chpasswd`.
 import type { Detector } from '../../detector.ts';
 import { isPasswordValue } from './named-value.ts';
 
 const before = 200;
-// Between quotes, or one word. A user's name before it where the command wants one.
+// Between quotes, or one word. It may contain a user's name before the password if the command needs one.
 const echoed =
   /(?:echo|printf)[ \t]{1,4}(?:-[en]{1,2}[ \t]{1,4})?(?:\\{0,3}["']([^"'|\n\\]{1,128})(?:\\n[^"'|\n\\]{0,128})?(?:\\n)?\\{0,3}["']|([^\s"'|;&]{1,128}))[ \t]{0,4}\|[ \t]{0,4}(?:[\w./-]{1,40}[ \t]{1,2}){0,6}$/;
 const given = /<<<[ \t]{0,2}\\{0,3}["']?([^\s"'|;&\\]{1,128})/y;

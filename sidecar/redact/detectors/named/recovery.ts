@@ -1,15 +1,15 @@
-// What gets somebody back in: the words of a wallet's seed, and codes that are given out to be printed.
+// Finds data for account recovery: the words of a wallet's seed, and recovery codes for printing.
 import type { Detector } from '../../detector.ts';
 import { after } from './value-span.ts';
 
-// BIP-39: 12, 15, 18, 21 or 24 words of 3 to 8 letters, perhaps numbered.
+// BIP-39: 12, 15, 18, 21 or 24 words of 3 to 8 letters, possibly numbered.
 const wordsMin = 12;
 const wordsMax = 24;
 const lead = /(?:[ \t"'`:=*_\\>-]|is|are|was|lautet|\r?\n|\\n){1,12}/y;
 const word = /[a-z]{3,8}(?![A-Za-z])/y;
 const gap = /(?:[ \t]|,|\r?\n|\\n){1,3}(?:\d{1,2}[.)][ \t]?)?/y;
 const number = /1[.)][ \t]?/y;
-// Common in sentences, and none of the 2048 words.
+// Common words of sentences that are not among the 2048 words.
 const isOfSentence = (one: string): boolean =>
   /^(?:the|and|are|for|from|your|has|was|were|not|but|its|our|their|them|into|which|been|must|should|would|could|these|those|never|does|with|words?|phrases?|mnemonics?)$/.test(
     one,
@@ -71,7 +71,7 @@ export const recoveryCodes: Detector = {
   find: (text, _at, end, found) => {
     const begin = after(listLead, text, end);
     let at = after(between, text, begin);
-    // On the same line only behind a colon.
+    // On the same line, a colon must precede the codes.
     if (at === begin && !':：'.includes(text.slice(end, begin).trim().slice(-1) || 'x')) return;
     for (let count = 0; count < codesMax; count++) {
       const stop = after(code, text, at);

@@ -1,17 +1,17 @@
-// `the password for the printer is …`, `パスワードは…`: where a value begins that words lead to. Looks at a few words
-// of the same sentence only.
+// Finds where a value begins after words: `the password for the printer is …`, `パスワードは…`. It reads only a few words of
+// the same sentence.
 import { isWordCode } from '../../boundary.ts';
 import { isBlankInLine, isWide } from './name-span.ts';
 import { calledBy } from './names.ts';
 
-// Words that say what something is, in the languages that we know them of.
+// Words that say what something is, in the languages that are supported.
 const connectors = new Set(
   (
     'is are was be ist lautet wäre war est es é è era to jest je är er on este là adalah ialah işte és zijn luidt são sarà será sera serait bude będzie были был это هو هي है हैं היא הוא זה זו ' +
     ': = - – — → -> => := ：'
   ).split(' '),
 );
-// May stand between such a word and the value.
+// Words that may be between such a word and the value.
 const fillers = new Set(
   'now set to again still just simply currently changed reset nun jetzt ab sofort auf wie folgt ahora agora maintenant désormais simplement теперь : the same as:'.split(
     ' ',
@@ -20,7 +20,7 @@ const fillers = new Set(
 const wordsMax = 6;
 const wordLengthMax = 24;
 
-/** Where the value begins; null where no words lead to one. */
+/** Returns where the value begins. Null: the words do not lead to a value. */
 export function valueAfterWords(text: string, at: number): number | null {
   let from = at;
   for (let count = 0; count <= wordsMax; count++) {
@@ -36,7 +36,7 @@ export function valueAfterWords(text: string, at: number): number | null {
   return null;
 }
 
-/** Letters, digits, and what stands within words and around them in passing. */
+/** Letters, digits, and characters that may be within words or around them. */
 function isPlain(word: string): boolean {
   for (let at = 0; at < word.length; at++) {
     const code = word.charCodeAt(at);
@@ -70,14 +70,14 @@ function wordEnd(text: string, at: number): number {
 }
 
 const codesOf = (characters: string): ReadonlySet<number> => new Set(characters.split('').map((one) => one.charCodeAt(0)));
-// The Thai one goes on with two more characters.
+// The Thai connector has two more characters.
 const wideConnectors = codesOf('はがを是为為成는은가이를을:：=＝');
 const thaiConnector = 'คือ';
 const wideBetween = codesOf(' /()_-（）');
 const wideStops = codesOf('，。、；！？「」『』');
 const wideLength = 12;
 
-/** The same in scripts without blanks between words. */
+/** The same for scripts without blanks between words. */
 export function valueAfterWideWords(text: string, at: number): number | null {
   for (let end = at; end < at + wideLength; end++) {
     const code = text.charCodeAt(end);

@@ -1,24 +1,24 @@
-// Where a value begins and ends that stands from a place on: between quotes, up to the next tag, or without either.
+// Finds where a value begins and ends from a given position: between quotes, up to the next tag, or without either.
 import { isBlankInLine } from './name-span.ts';
 
 export interface Value {
   readonly start: number;
   readonly end: number;
   /**
-   * `quoted`: after a sign, between quotes or in an element; `bare`: after a sign; `flag`: where only a value can stand;
-   * `spoken`: after words, in another cell, or after a blank alone.
+   * `quoted`: after a sign, between quotes or in an element. `bare`: after a sign. `flag`: at a place where only a
+   * value is possible. `spoken`: after words, in another cell, or after a blank alone.
    */
   readonly form: 'quoted' | 'bare' | 'flag' | 'spoken';
-  /** It is longer: `end` is only how far it was looked at. */
+  /** The value is longer: `end` is only how far it was read. */
   readonly isCut?: true;
 }
 
-/** As much of a value is looked at; if it is one, it goes on as far as `runEnd`. */
+/** At most this much of a value is read at first. If it is a value, it continues up to `runEnd`. */
 const valueLengthMax = 4_096;
-// Most are no longer than this; only those that go on beyond it are looked at in full.
+// Most values are not longer than this. Only a longer value is read completely.
 const shortLength = 200;
 
-/** Where a pattern that begins at `at` ends; `at` where it does not. */
+/** Returns where the match of a pattern at `at` ends, or `at` if it does not match. */
 export function after(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : at;
@@ -62,18 +62,18 @@ export function quotedValue(text: string, begin: number, form: Value['form']): V
 const quotedRun = /[^\s"'`<>\\]*/y;
 const keyRun = /[\w+/=.~%-]*/y;
 
-/** Where a value ends that is longer than is looked at. */
+/** Returns where a value ends that is longer than the read part. */
 export const runEnd = (text: string, { end, form, isCut }: Value): number =>
   isCut === true ? after(form === 'quoted' ? quotedRun : keyRun, text, end) : end;
 
 const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
 
-/** Where the quote closes, in the same line; a quote that is escaped once more is part of the value. */
+/** Returns where the quote closes, in the same line. A quote with an additional escape is part of the value. */
 function closingAt(text: string, start: number, quote: string): number {
   const window = text.slice(start, start + valueLengthMax);
   let at = window.indexOf(quote);
   while (at > 0 && window[at - 1] === '\\' && !quote.startsWith('\\')) at = window.indexOf(quote, at + quote.length);
-  // Without one, the rest of it was cut off, or has not come yet.
+  // Without a closing quote, the rest was cut off or has not arrived yet.
   const end = at === -1 ? window.length : at;
   if (at === -1 && start + end < text.length) return -1;
   return hasLineEnd(window, end) ? -1 : start + end;
@@ -102,17 +102,17 @@ function trimmed(text: string, start: number, end: number, form: Value['form']):
 
 const isBlank = (code: number): boolean => isBlankInLine(code) || code === 10 || code === 13;
 
-// Where a value without quotes ends: blanks, quotes, markup, `\n` written out, `&` and `;` and `,` before another name.
+// The end of a value without quotes: blanks, quotes, markup, a written `\n`, and `&`, `;` and `,` before another name.
 const bareEnd =
   /[\s"'`<>，。；、：「」『』（）“”«»|\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\\[nrtu"'\\]|&(?:quot|amp|lt|gt|#\d+);|%(?:26|0A|0D|22|7D|2C)|&[\w.[\]-]{1,30}=|,[ \t]?["']?[\w\u00c0-\u0cff-]{1,30}["']?[ \t]?[=:]|;[\w\u00c0-\u0cff ]{1,30}=|[,;]\s|\*\*(?![\w*])/;
-// What a redaction has put in place of a part of it.
+// A mark that a redaction has put in place of a part of the value.
 const mark = /\[redacted:/y;
-// What keys are made of, which may be long.
+// The characters of keys, which may be long.
 const longKey = /[\w+/=.~%-]{1,4096}/y;
-// Templates and code, which end elsewhere.
+// Templates and code, which have another end.
 const opensCode = /[$#%({]?[{(]|<|\[|&(?:lt|quot|#x3c|#60|#x22|#34);/iy;
 
-/** From `begin` on, to where it ends by itself. */
+/** Returns the value from `begin` to its natural end. */
 export function bareValue(text: string, begin: number, form: Value['form']): Value | null {
   if (isOver(text.charCodeAt(begin)) || (after(opensCode, text, begin) > begin && after(mark, text, begin) === begin)) return null;
   const emphasis = text[begin] === '`' || text[begin] === '*' ? after(/[`*]{1,2}/y, text, begin) : begin;
@@ -121,7 +121,7 @@ export function bareValue(text: string, begin: number, form: Value['form']): Val
   if (stop === -1 && window.length === valueLengthMax) return { start: emphasis, end: emphasis + window.length, form, isCut: true };
   if (stop === 0 || (stop === -1 && emphasis + window.length < text.length)) return null;
   let value = stop === -1 ? window : window.slice(0, stop);
-  // In a form that was sent, `+` is a blank.
+  // In submitted form data, `+` is a blank.
   if (text[begin - 3] === '%' || text[begin - 4] === '%') value = value.replace(/^\+|\+.*$/g, '');
   // `Abc1(으)로`: a particle in brackets.
   if (value.endsWith('(') && isIdeographic(text.charCodeAt(emphasis + value.length))) value = value.slice(0, -1);
@@ -131,11 +131,11 @@ export function bareValue(text: string, begin: number, form: Value['form']): Val
   return { start: emphasis, end: emphasis + value.length, form };
 }
 
-// Blanks, quotes, and letters that are part of no key.
+// Blanks, quotes, and letters that are not part of a key.
 const isOver = (code: number): boolean => code <= 32 || code === 34 || code === 39 || isIdeographic(code);
 const isIdeographic = (code: number): boolean => (code >= 0x3040 && code < 0xa000) || (code >= 0xac00 && code < 0xd7b0);
 
-/** As much from `begin` on as has to be looked at to find where a value ends. */
+/** Returns as much text from `begin` on as is needed to find the end of a value. */
 function windowFrom(text: string, begin: number, end: RegExp): string {
   const short = text.slice(begin, begin + shortLength);
   if (short.length < shortLength || short.search(end) !== -1) return short;
@@ -145,7 +145,7 @@ function windowFrom(text: string, begin: number, end: RegExp): string {
 
 const openingOf: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
 
-/** Without the marks of a sentence at its end, and the brackets there that were opened before it. */
+/** Removes punctuation at the end, and closing brackets that were opened before the value. */
 function withoutClosing(value: string): string {
   let end = value.length;
   for (; end > 0; end--) {

@@ -1,4 +1,4 @@
-// Check digits of numbers that are given out. Each takes what was written without its separators.
+// Check digits of issued numbers. Each function takes the number without its separators.
 
 const digit = (text: string, at: number): number => text.charCodeAt(at) - 48;
 
@@ -12,14 +12,14 @@ export function isLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** The sum of the digits, each times its weight; as many as there are weights. */
+/** The sum of the digits, each times its weight. The number of digits is the number of weights. */
 export function weighted(digits: string, weights: readonly number[]): number {
   let sum = 0;
   for (let at = 0; at < weights.length; at++) sum += (weights[at] ?? 0) * digit(digits, at);
   return sum;
 }
 
-/** The same where letters may stand, which count from 10 on; a blank counts as 36. */
+/** The same for text that may contain letters, which count from 10 on. A blank counts as 36. */
 export function weightedLetters(text: string, weights: readonly number[]): number {
   let sum = 0;
   for (let at = 0; at < weights.length; at++) {
@@ -41,7 +41,7 @@ const multiply = [
 ]; // biome-ignore format: a table
 const permute = ['0123456789', '1576283094', '5803796142', '8916043527', '9453126870', '4286573901', '2793806415', '7046913258'];
 
-/** Verhoeff's, over the dihedral group of order ten. */
+/** Verhoeff's check, over the dihedral group of order ten. */
 export function isVerhoeff(digits: string): boolean {
   let check = 0;
   for (let at = 0; at < digits.length; at++)
@@ -49,7 +49,7 @@ export function isVerhoeff(digits: string): boolean {
   return check === 0;
 }
 
-/** Whether these two digits are a month, and those a day of one. */
+/** Returns whether the first two digits are a month, and the others a day of it. */
 export function isDay(month: string, day: string): boolean {
   const inMonth = Number(month);
   const inDay = Number(day);

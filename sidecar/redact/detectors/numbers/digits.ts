@@ -1,4 +1,4 @@
-// Digits as people group them: `4111 1111`, `030/29 70`, `5544%200166`.
+// Reads digits in the groups that people write: `4111 1111`, `030/29 70`, `5544%200166`.
 
 export interface Group {
   readonly start: number;
@@ -7,19 +7,19 @@ export interface Group {
 
 export interface Grouped {
   readonly groups: readonly Group[];
-  /** What stands between any two of them; empty if there is one. */
+  /** The separator between every two of them. Empty: there is only one. */
   readonly separator: string;
 }
 
 export const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-/** Blanks of all widths that stand in numbers. */
+/** Blanks of all widths that occur in numbers. */
 export const isBlank = (code: number): boolean => code === 32 || code === 0xa0 || code === 0x2007 || code === 0x2009 || code === 0x202f;
 
-/** Hyphens and dashes, whichever a word processor has made of them. */
+/** Hyphens and dashes, in all forms that word processors produce. */
 export const isHyphen = (code: number): boolean => code === 45 || (code >= 0x2010 && code <= 0x2015) || code === 0x2212;
 
-/** The groups of digits from `at` on, whose first ends at `end`; all with the same between them. */
+/** Returns the groups of digits from `at` on; the first ends at `end`. All have the same separator. */
 export function readGroups(text: string, at: number, end: number, groupsMax: number): Grouped {
   const groups: Group[] = [{ start: at, end }];
   const separator = text.slice(end, end + separatorLength(text, end));
@@ -43,7 +43,7 @@ export function digitsEnd(text: string, start: number): number {
   return end;
 }
 
-/** A hyphen or a dot, blanks around it or not; one or two blanks; either percent-encoded. */
+/** A hyphen or a dot, with or without blanks around it; one or two blanks; either percent-encoded. */
 function separatorLength(text: string, at: number): number {
   const escaped = escapeLength(text, at);
   if (escaped > 0) return escaped;
@@ -62,12 +62,12 @@ export function escapeLength(text: string, at: number): number {
   return entity.test(text) ? entity.lastIndex - at : 0;
 }
 
-/** Blanks, hyphens and dashes as HTML names and counts them. */
+/** Blanks, hyphens and dashes as HTML entities by name and by number. */
 export const entityForms =
   '&(?:nbsp|thinsp|ensp|emsp|hyphen|ndash|mdash|#(?:32|160|8194|8195|8199|8201|8208|8209|8211|8212|8239)|#x(?:20|a0|200[279]|201[0-4]|202f));';
 const entity = new RegExp(entityForms, 'iy');
 
-/** The digits of the first `count` groups. */
+/** Returns the digits of the first `count` groups. */
 export function digitsOf(text: string, groups: readonly Group[], count: number): string {
   let digits = '';
   for (const { start, end } of groups.slice(0, count)) digits += text.slice(start, end);
@@ -76,9 +76,9 @@ export function digitsOf(text: string, groups: readonly Group[], count: number):
 
 const counted = ['01234567890123456789', '98765432109876543210'];
 
-/** Whether somebody has typed digits only to have some: `0000…`, `123456789`, `12341234…`. */
+/** Returns whether a person typed arbitrary digits: `0000…`, `123456789`, `12341234…`. */
 export function isTypedRow(digits: string): boolean {
-  // All the same, but for the check digit.
+  // All digits are equal, except the check digit.
   if (isRepeated(digits.slice(0, -1), 1)) return true;
   for (let period = 1; period <= 4; period++) if (isRepeated(digits, period)) return true;
   const length = Math.min(digits.length, 10);

@@ -1,5 +1,5 @@
-// The head of the column in which a number stands, in a table whose lines stand one below another: parted by a character,
-// or by several blanks.
+// Finds the head of the column that contains a number, in a table with one row a line. Cells are separated by a
+// character, or by several blanks.
 
 export interface Heading {
   readonly start: number;
@@ -7,10 +7,10 @@ export interface Heading {
 }
 
 const rowReach = 160;
-// As far as the head of a table may be.
+// The maximum distance to the head of the table.
 const tableReach = 512;
 
-/** Where the line begins, also if its end is written `\n`. */
+/** Returns where the line begins, also after a written `\n`. */
 export function lineStart(text: string, at: number, reach: number): number {
   const floor = Math.max(0, at - reach);
   let start = at;
@@ -23,7 +23,7 @@ function endsLine(text: string, at: number): boolean {
   return code === 10 || (code === 110 && text.charCodeAt(at - 2) === 92);
 }
 
-/** The cells above the one that `start` is in, the furthest first, of which one may be its head. */
+/** Returns the cells above the one that contains `start`, the furthest first. One of them may be its head. */
 export function* cellsAbove(text: string, start: number, reach = tableReach): Generator<Heading> {
   const separator = separatorBefore(text, start);
   if (separator === null) return;
@@ -43,7 +43,7 @@ export function* cellsAbove(text: string, start: number, reach = tableReach): Ge
   }
 }
 
-/** The code of what parts the cell from the one before: a character, or several blanks. Null if there is none. */
+/** Returns the code of the separator before the cell: a character, or several blanks. Null: there is none. */
 function separatorBefore(text: string, start: number): number | null {
   let at = start - 1;
   if ('"\'`*'.includes(text.charAt(at))) at -= 1;

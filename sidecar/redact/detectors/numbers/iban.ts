@@ -1,19 +1,19 @@
-// International bank account numbers: of a country that has them, as long as that country's are, with the right check
-// digits. Grouped or not, in letters of either case.
+// Finds international bank account numbers: of a country that has them, with that country's length and a correct check.
+// They may be grouped, in letters of either case.
 import isIBAN from 'validator/lib/isIBAN.js';
 import { endsWord, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { escapeLength, isBlank, isDigit } from './digits.ts';
 
-// A CommonJS module: Node gives all of what it exports, vitest its default.
+// A CommonJS module: Node imports all exports as an object, and vitest imports the default export.
 const hasForm: (compact: string) => boolean = 'default' in isIBAN ? isIBAN.default : isIBAN;
 
-// ISO 13616: the shortest that is in use (Norway), and the longest there may be.
+// ISO 13616: the shortest length in use (Norway), and the maximum length.
 const lengthMin = 15;
 const lengthMax = 34;
 const headLength = 4;
 
-// In the standard's register and on everybody's help pages.
+// From the standard's register and from public help pages.
 const published = new Set(
   (
     'GB29NWBK60161331926819 GB82WEST12345698765432 GB33BUKB20201555555555 DE89370400440532013000 FR1420041010050500013M02606 NL91ABNA0417164300 ES9121000418450200051332 ' +
@@ -39,10 +39,12 @@ export const iban: Detector = {
 
 const isLetter = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 122;
 
-// For the check the head goes behind the rest: two letters are four digits, with the two check digits six.
+// For the check, the head is moved behind the rest: two letters are four digits, with the two check digits six.
 const headShift = 1_000_000 % 97;
 
-/** Where the number ends that begins at `start` and whose check digits stand at `check`; null if there is none. */
+/**
+ * Returns where the number ends that begins at `start` and whose check digits are at `check`. Null: there is no number.
+ */
 function ibanEnd(text: string, start: number, check: number): number | null {
   const head = [start, start + 1, check, check + 1].reduce((rest, place) => remainderAfter(rest, text.charCodeAt(place)), 0);
   let rest = 0;
@@ -53,7 +55,7 @@ function ibanEnd(text: string, start: number, check: number): number | null {
     if (!isAlphanumeric(code)) return null;
     rest = remainderAfter(rest, code);
     at += 1;
-    // The check digits hold for one length in a hundred, so it is seldom asked for the form.
+    // The check digits match for one length in a hundred, so the form is rarely checked.
     if (length >= lengthMin && (rest * headShift + head) % 97 === 1 && endsWord(text, at)) {
       const compact = compactOf(text.slice(start, at));
       if (hasForm(compact)) return published.has(compact) ? null : at;
@@ -64,7 +66,7 @@ function ibanEnd(text: string, start: number, check: number): number | null {
 
 const isAlphanumeric = (code: number): boolean => isDigit(code) || isLetter(code);
 
-/** One or two blanks, a hyphen, a dot, or a blank as a URL has it. */
+/** One or two blanks, a hyphen, a dot, or a blank as in a URL. */
 function separatorLength(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code === 45 || code === 46 || code === 43) return 1;
@@ -78,5 +80,5 @@ const compactOf = (written: string): string =>
     .replaceAll(/[^A-Za-z0-9]/g, '')
     .toUpperCase();
 
-/** Of what is read so far, with this character behind it; letters are 10 to 35. */
+/** The remainder of the digits so far with this character appended. Letters are 10 to 35. */
 const remainderAfter = (rest: number, code: number): number => (isDigit(code) ? rest * 10 + code - 48 : rest * 100 + (code | 32) - 87) % 97;

@@ -1,5 +1,5 @@
-// Numbers that states give people: by themselves where they are written as hardly anything else is, otherwise beside a
-// word for them. With the check digits of those that have some.
+// Finds numbers that states assign to people: alone if their form is nearly unique, otherwise next to a word for them.
+// Check digits are verified if the number has some.
 import { isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
@@ -15,8 +15,8 @@ const masks: readonly Mask[] = [...europe, ...americas, ...asiaPacific, ...docum
   ...id.beside.map((written) => maskFrom(written, false, id)),
 ]);
 
-// Longer ways first: `######-####` before what its beginning could be. By how long the first run of digits is, and by
-// what stands before and behind it, so that few are tried.
+// Longer masks come first: `######-####` before a mask that equals its beginning. Masks are indexed by the length of
+// the first run of digits, and by the characters before and after it, so that few are tried.
 const runMax = 18;
 const sorts = [' ', '-', '.', '/', '@', '(', '#', '%', '&', '+'] as const;
 const byRun: readonly ReadonlyMap<string, ReadonlyMap<string, readonly Mask[]>>[] = Array.from({ length: runMax + 1 }, (_, run) => {
@@ -31,7 +31,7 @@ export const nationalId: Detector = {
   reach: { before: 80, after: 128 },
   find: (text, at, end, found) => {
     const candidates = byRun[end - at]?.get(sortOf(text.charCodeAt(at - 1)))?.get(sortOf(text.charCodeAt(end)));
-    // The digits of `%20`, and those behind a point, are no beginning.
+    // The digits of `%20`, and digits after a point, do not begin a number.
     if (candidates === undefined || candidates.length === 0 || text[at - 1] === '%') return;
     let context: Around | null = null;
     const mayStartHere = mayStart(text, at);
@@ -51,15 +51,15 @@ export const nationalId: Detector = {
   },
 };
 
-// Of birth, most often, which stands beside such numbers.
+// A date, most often of birth, which often occurs near such numbers.
 const isDate = /^(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)\d\d)$/;
 
-// A word and what joins it to its number.
+// The maximum length of a word and its connection to the number.
 const calledReach = 24;
 
 type Around = 'person' | 'order' | 'none';
 
-/** `isAlone`: it needs no word beside it. */
+/** `isAlone`: it needs no word next to it. */
 const isOne = (context: Around, isAlone: boolean): boolean => context === 'person' || (isAlone && context === 'none');
 
 function contextOf(text: string, start: number): Around {
@@ -73,7 +73,7 @@ const joints = /[^A-Za-z0-9]/;
 
 const mayStart = (text: string, start: number): boolean => startsWord(text, start) && !isInsideName(text, start);
 
-/** `12.` and `item-` before are more of the same; `Nr.` is not. */
+/** `12.` and `item-` before it mean that it is part of a longer name. `Nr.` does not. */
 const isInsideName = (text: string, start: number): boolean =>
   start > 1 &&
   (text[start - 1] === '.'

@@ -1,4 +1,5 @@
-// Telephone numbers and national ids in columns that a header names so: what one would be beside that word.
+// Finds telephone numbers and national ids in columns with such a header. The value must be what it would be next to
+// that word.
 import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
 import type { Context } from '../context/context-words.ts';
@@ -9,7 +10,7 @@ import { phone } from './phone.ts';
 
 const words = (text: string): readonly string[] => text.split(' ');
 
-/** A word of every heading is enough of an anchor; the whole is read before a column is followed. */
+/** One word of every heading is enough as an anchor. The whole heading is read before a column is followed. */
 export const phoneColumn = columnOf(
   phone,
   'phone',
@@ -47,7 +48,7 @@ function columnOf(detector: Detector, context: Context, anchors: readonly string
 
 const cellLengthMax = 40;
 
-/** Whether a cell is such a number and nothing else. */
+/** Returns whether a cell consists only of such a number. */
 function isWhole(detector: Detector, heading: string, value: string): boolean {
   if (value.length > cellLengthMax) return false;
   const before = `${heading}: `;

@@ -1,9 +1,9 @@
-// Which numbers are of a brand of payment cards, and which of those are published for tests.
+// Determines which numbers belong to a brand of payment cards, and which of those are published for tests.
 
 interface Brand {
   readonly prefix: RegExp;
   readonly lengths: readonly number[];
-  /** Lengths at which other numbers are as often that long: a word for cards must stand before it. */
+  /** Lengths that are equally frequent for other numbers: a word for cards must precede them. */
   readonly withWord?: readonly number[];
 }
 
@@ -11,8 +11,8 @@ interface Brand {
 const brands: readonly Brand[] = [
   { prefix: /^4/, lengths: [16], withWord: [13, 18, 19] }, // Visa, and Electron
   { prefix: /^5[1-5]/, lengths: [16] }, // Mastercard
-  { prefix: /^2(?!\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01]))(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)/, lengths: [16] }, // and of 2017
-  { prefix: /^2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)/, lengths: [], withWord: [16] }, // as it is a day, too, in numbers of orders
+  { prefix: /^2(?!\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01]))(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)/, lengths: [16] }, // Mastercard, the range of 2017
+  { prefix: /^2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)/, lengths: [], withWord: [16] }, // The same range if it can also be a date in an order number
   { prefix: /^3[47]/, lengths: [15] }, // American Express
   { prefix: /^(?:30[0-5]|3095|36|38|39)/, lengths: [14], withWord: [15, 16, 17, 18, 19] }, // Diners Club
   { prefix: /^35(?:2[89]|[3-8])/, lengths: [16], withWord: [17, 18, 19] }, // JCB
@@ -21,7 +21,7 @@ const brands: readonly Brand[] = [
   { prefix: /^81[0-7]/, lengths: [16], withWord: [17, 18, 19] }, // UnionPay, RuPay
   { prefix: /^(?:508[5-9]|60698|60[7-8]|652[12]|353|356)/, lengths: [16] }, // RuPay
   { prefix: /^(?:5018|5020|5038|5893|6304|6759|676[1-3]|67677[04])/, lengths: [16, 18, 19], withWord: [12, 13, 14, 15, 17] }, // Maestro
-  { prefix: /^(?:50|5[6-9]|6)/, lengths: [], withWord: [12, 13, 14, 15, 16, 17, 18, 19] }, // Maestro, all it may have
+  { prefix: /^(?:50|5[6-9]|6)/, lengths: [], withWord: [12, 13, 14, 15, 16, 17, 18, 19] }, // Maestro, the whole possible range
   { prefix: /^(?:506(?:0(?:99|[1-9])|1)|650|507(?:8|9))/, lengths: [16, 18, 19] }, // Verve
   { prefix: /^220[0-4]/, lengths: [16], withWord: [17, 18, 19] }, // Mir
   { prefix: /^(?:9792|65)/, lengths: [16] }, // Troy
@@ -30,7 +30,7 @@ const brands: readonly Brand[] = [
   { prefix: /^(?:1946|5019|4571)/, lengths: [16] }, // Dankort
 ];
 
-// Published for tests, so nobody pays with them: Stripe, Adyen, Braintree, PayPal.
+// Published for tests, so they are not used to pay: Stripe, Adyen, Braintree, PayPal.
 const published = new Set(
   (
     '4242424242424242 4000056655665556 5555555555554444 2223003122003222 5200828282828210 5105105105105100 378282246310005 371449635398431 6011111111111117 ' +
@@ -41,10 +41,10 @@ const published = new Set(
   ).split(' '),
 );
 
-/** Whether nobody pays with it. */
+/** Returns whether the number is a published test number. */
 export const isPublished = (digits: string): boolean => published.has(digits);
 
-/** Whether a word for cards must stand before a number of this brand and length; null: it is of no brand. */
+/** Returns whether a word for cards must precede a number of this brand and length. Null: it has no brand. */
 export function wordNeeded(digits: string): boolean | null {
   let needed: boolean | null = null;
   for (const { prefix, lengths, withWord } of brands) {

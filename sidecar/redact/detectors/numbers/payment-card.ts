@@ -1,5 +1,5 @@
-// Numbers of payment cards: of a brand, as long as that brand's are, and with the right check digit. Test numbers that
-// processors publish are none, and neither is what an order or a counter is called by.
+// Finds numbers of payment cards: of a brand, with that brand's length and a correct check digit. Published test
+// numbers of processors are excluded, and so are numbers labelled as orders or counters.
 import { isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { hasLabelBefore, labelBefore } from '../context/context.ts';
@@ -12,10 +12,10 @@ import { isPublished, wordNeeded } from './payment-brands.ts';
 
 const lengthMin = 12;
 const lengthMax = 19;
-// Where a column's or a record's heading may stand.
+// The maximum distance to the heading of a column or a record.
 const headingReach = 256;
 
-// How the digits stand in groups, where they do.
+// The possible groupings of the digits.
 const groupings = new Set(
   '4-4-4-4 4-4-4-1 4-4-4-2 4-4-4-3 4-4-4-5 4-4-4-6 4-4-4-7 4-4-4-4-1 4-4-4-4-2 4-4-4-4-3 4-6-4 4-6-5 4-5-6 6-10 6-12 6-13 8-8 8-8-3 4-12 5-5-5'.split(
     ' ',
@@ -46,7 +46,7 @@ export const paymentCard: Detector = {
   },
 };
 
-/** Not after a letter, a point, or in the middle of a name that is joined by hyphens. */
+/** The number must not follow a letter or a point, or be inside a name that is joined by hyphens. */
 function mayStart(text: string, at: number): boolean {
   const before = text.charAt(at - 1);
   if (before === ',' && text[at - 2] === '0' && !isDigit(text.charCodeAt(at - 3))) return false;
@@ -59,7 +59,7 @@ function endsNumber(text: string, end: number): boolean {
   return !isWordCode(next) && next !== 95 && !(next === 46 && isDigit(text.charCodeAt(end + 1)));
 }
 
-/** Whether this is the second or a later one in a row of groups. */
+/** Returns whether this is the second or a later group of a row. */
 const continues = (text: string, at: number, end: number): boolean =>
   text[at - 1] === text[end] &&
   text[at - 1] !== ',' &&
@@ -67,7 +67,7 @@ const continues = (text: string, at: number, end: number): boolean =>
   isDigit(text.charCodeAt(at - 2)) &&
   isDigit(text.charCodeAt(at - 5));
 
-/** Whether people group cards so, and no row of such groups goes on behind. */
+/** Returns whether people group cards in this form, and the row of groups does not continue. */
 function isShape(groups: readonly Group[], separator: string, count: number): boolean {
   const next = groups[count];
   if (count === 1) return next === undefined || separator === '+' || separator.trim() !== separator;
@@ -90,7 +90,7 @@ const dumpBefore = /(?:^|[^\da-z])(?=[a-f]{0,3}\d)(?=\d{0,3}[a-f])[\da-f]{4} $|\
 
 const standsInPath = (text: string, at: number): boolean => text[at - 1] === '/' || text[at - 1] === '#';
 
-/** A word in the head of a table is of its own column only. */
+/** A word in the head of a table applies only to its own column. */
 function isSaidOf(text: string, { context, end }: Label<Context>, at: number): boolean {
   const between = text.slice(end, at);
   if (!/\n[^\n]*[A-Za-z0-9]/.test(between)) return true;

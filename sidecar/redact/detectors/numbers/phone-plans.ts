@@ -1,9 +1,9 @@
-// The numbering plans of all countries, as Google's libphonenumber has them. Read from its metadata and kept as patterns,
-// because asking the library for one number takes as long as reading a page of text.
+// Provides the numbering plans of all countries, from Google's libphonenumber. They are read from its metadata and kept
+// as patterns, because checking one number with the library takes as long as reading a page of text.
 import metadata from 'libphonenumber-js/max/metadata';
 import { LRUCache } from 'lru-cache';
 
-/** One way in which a country writes its numbers: how many digits stand in each group, behind the trunk prefix. */
+/** One format in which a country writes its numbers: the number of digits in each group, after the trunk prefix. */
 interface Format {
   readonly pattern: RegExp;
   readonly leading: RegExp | null;
@@ -15,7 +15,7 @@ interface Plan {
   readonly formats: readonly Format[];
 }
 
-// Where the library's compact form keeps what.
+// The positions of the values in the library's compact form.
 const at = { pattern: 2, formats: 4, trunk: 5, types: 11 } as const;
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -23,7 +23,7 @@ const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 
 function planFrom(country: unknown): Plan {
   const fields = asList(country);
-  // Of each sort of number: fixed, mobile, free of charge …
+  // For each type of number: fixed, mobile, free of charge …
   const types = asList(fields[at.types]).flatMap((type) => asText(asList(type)[0]) || []);
   const patterns = types.length > 0 ? types : [asText(fields[at.pattern])];
   return {
@@ -39,13 +39,13 @@ function formatFrom(format: unknown): Format {
   return { pattern: new RegExp(`^(?:${asText(pattern)})$`), leading: typeof last === 'string' ? new RegExp(`^(?:${last})`) : null };
 }
 
-/** Made when the first number is looked at. */
+/** Built when the first number is examined. */
 let made: ReadonlyMap<string, readonly Plan[]> | null = null;
 
 function plans(): ReadonlyMap<string, readonly Plan[]> {
   if (made !== null) return made;
   const byCode = new Map<string, readonly Plan[]>();
-  // The country that most numbers belong to comes first.
+  // The country with most numbers of the calling code comes first.
   for (const [code, countries] of Object.entries(metadata.country_calling_codes))
     byCode.set(
       code,
@@ -56,7 +56,7 @@ function plans(): ReadonlyMap<string, readonly Plan[]> {
   return byCode;
 }
 
-/** Whether digits that begin with a country's calling code are one of its numbers. */
+/** Returns whether digits that begin with a country's calling code are one of its numbers. */
 export function isInternational(digits: string): boolean {
   for (let length = 1; length <= 3; length++) {
     const found = plans().get(digits.slice(0, length));
@@ -65,13 +65,13 @@ export function isInternational(digits: string): boolean {
   return false;
 }
 
-/** Whether ten digits are a number of North America, in an area that has numbers. */
+/** Returns whether ten digits are a number of North America, in an area code that has numbers. */
 export const isNorthAmerican = (digits: string): boolean =>
   plans()
     .get('1')
     ?.some(({ valid }) => valid.test(digits)) === true;
 
-// Countries whose numbers are written with a 0 in front and in groups that few other numbers stand in.
+// Countries whose numbers are written with a leading 0 and in groups that few other numbers have.
 const trunkCodes = [
   '44',
   '49',
@@ -101,10 +101,11 @@ const trunkCodes = [
   '40',
   '359',
 ];
-// A shape takes some 30 µs to look up. Payloads hold few; who sends thousands makes it slow for themselves only.
+// Looking up a shape takes some 30 µs. Payloads contain few shapes. A caller that sends thousands slows down only its
+// own calls.
 const formatsByShape = new LRUCache<string, readonly (readonly [Plan, Format])[]>({ max: 500 });
 
-/** Whether digits with a 0 in front stand in the groups in which some country writes that very number. */
+/** Returns whether digits with a leading 0 are in the groups in which some country writes that number. */
 export function isWrittenAsAtHome(digits: string, shape: readonly number[]): boolean {
   const national = digits.slice(1);
   return formatsOf([(shape[0] ?? 0) - 1, ...shape.slice(1)]).some(

@@ -1,4 +1,4 @@
-// How a telephone number is written: what leads it, its groups of digits, and where each of them ends.
+// Reads how a telephone number is written: its lead, its groups of digits, and where each of them ends.
 import { startsWord } from '../../boundary.ts';
 import { digitsEnd, escapeLength, isBlank, isHyphen } from './digits.ts';
 
@@ -7,7 +7,7 @@ export interface Written {
   readonly start: number;
   readonly digits: string;
   readonly groups: readonly { readonly digits: number; readonly end: number }[];
-  /** What stands before its first digit. */
+  /** The characters before its first digit. */
   readonly lead: 'plus' | 'zeros' | 'bracket' | 'none';
 }
 
@@ -15,17 +15,17 @@ export interface Written {
 export const digitsMax = 18;
 const groupsMax = 8;
 
-/** Whether more may follow the group of digits that ends at `end`; most numbers are one group, and short. */
+/** Returns whether more may follow the group of digits that ends at `end`. Most numbers are one short group. */
 export const mayGoOn = (text: string, end: number): boolean => separatorEnd(text, end, true) > end;
 
-/** The number whose first group of digits stands from `at` to `end`. */
+/** Returns the number whose first group of digits is from `at` to `end`. */
 export function readNumber(text: string, at: number, end: number): Written {
   const { start, lead } = leadOf(text, at);
   const groups: { digits: number; end: number }[] = [{ digits: end - at, end }];
   let digits = text.slice(at, end);
   let last = end;
   while (groups.length < groupsMax) {
-    // A bracket stands around an area code, so not behind one.
+    // A bracket encloses an area code, so it does not follow another bracket.
     const from = separatorEnd(text, last, lead !== 'bracket' && groups.length < 3);
     const stop = from === last ? from : digitsEnd(text, from);
     if (stop === from || digits.length + stop - from > digitsMax) break;
@@ -36,7 +36,7 @@ export function readNumber(text: string, at: number, end: number): Written {
   return { start, digits, groups, lead };
 }
 
-/** Up to three of blanks, hyphens, dots, brackets and strokes, as they are, percent-encoded or as entities. */
+/** Up to three of blanks, hyphens, dots, brackets and slashes, plain, percent-encoded or as entities. */
 function separatorEnd(text: string, at: number, mayOpen: boolean): number {
   let end = at;
   for (let count = 0; count < 3; count++) {
@@ -60,5 +60,5 @@ function leadOf(text: string, at: number): Pick<Written, 'start' | 'lead'> {
   return { start: at - bracket, lead: bracket === 1 ? 'bracket' : 'none' };
 }
 
-/** `1+415…` is a sum, `name+1…` an address. */
+/** `1+415…` is a sum, and `name+1…` an address. */
 const isJoined = (text: string, plus: number): boolean => !startsWord(text, plus) || text[plus - 1] === '+';

@@ -1,5 +1,5 @@
-// Telephone numbers: international ones by themselves, those of a country beside a word for them or where they are
-// written as nothing else is. No timestamps, versions, numbers of orders; none with 555, which nobody answers.
+// Finds telephone numbers: international ones alone, national ones next to a word for them or in a form that no other
+// number has. Timestamps, versions and numbers of orders are excluded, and numbers with 555, which are not in use.
 import { isWordCode, startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { labelBefore } from '../context/context.ts';
@@ -23,10 +23,10 @@ export const phone: Detector = {
 
 // The end of a line in a list of changes: `1.9.2 / 08.11.2020`.
 const date = /(?:^|[ /])(?:0?[1-9]|[12]\d|3[01])([./])(?:0?[1-9]|1[0-2])\1(?:19|20)\d\d$/;
-// `<Buffer 28 13 de 02 00 …>`, or a byte in hex beside it.
+// `<Buffer 28 13 de 02 00 …>`, or a byte in hex next to it.
 const dumpBefore = /<Buffer [ 0-9a-f]{0,48}$|(?:^|[ \t])(?:[a-f]\d|\d[a-f]) $/i;
 const dumpAfter = /^ (?:[a-f]\d|\d[a-f])(?![0-9a-z])/i;
-// What programs count to.
+// Limits of integers in programs.
 const bounds = new Set([28, 29, 30, 31, 32, 33].flatMap((bits) => [2 ** bits - 1, 2 ** bits, 2 ** bits + 1]).map(String));
 
 const countOrYears = /^[1-9]\d?0{5,}$|^(?:19|20)\d\d[-–](?:19|20)\d\d$/;
@@ -44,7 +44,7 @@ function isOther(text: string, start: number, end: number): boolean {
 
 const digitsMin = 7;
 
-/** Not in a word, after a point, or where another number goes on. */
+/** It must not be inside a word, after a point, or within another number. */
 function mayStart(text: string, at: number): boolean {
   const before = text.charAt(at - 1);
   if (before === '+') return true;
@@ -64,10 +64,10 @@ function isQuad(text: string, at: number): boolean {
 
 const quad = /(?!1\.\d{3}\.\d{3}\.\d{4})\d{1,5}(?:\.\d{1,5}){3}(?!\.?\d)/y;
 
-/** `, ` or `;` between two numbers; a blank after `12` and a comma in a number are none. */
+/** `, ` or `;` between two numbers. A blank after `12`, and a comma in a number, do not separate numbers. */
 const isList = (text: string, at: number): boolean => text[at - 1] === ',' || (text[at - 1] === ' ' && !isDigit(text.charCodeAt(at - 2)));
 
-/** The longest that is a number of its country. */
+/** Returns the end of the longest text that is a number of its country. */
 function internationalEnd(text: string, { digits, groups, lead }: Written): number | null {
   let count = digits.length;
   for (let group = groups.length - 1; group >= 0; group--) {
@@ -81,7 +81,9 @@ function internationalEnd(text: string, { digits, groups, lead }: Written): numb
   return null;
 }
 
-/** `+44 (0)20`: the 0 is only for callers at home; so is the 1 that Mexico's mobiles had until 2019. */
+/**
+ * `+44 (0)20`: the 0 is only for national calls. The same is true of the 1 that Mexico's mobile numbers had until 2019.
+ */
 const withoutTrunk = (international: string): string =>
   international.replace(/^521(?=\d{10}$)|^(\d{1,3}?)0(?=\d{6})/, (_, code?: string) => code ?? '52');
 
@@ -109,10 +111,10 @@ function nationalEnd(text: string, at: number, written: Written): number | null 
 
 const isCounted = (context: string): boolean => context === 'order' || context === 'counter';
 
-/** Between a word and its number stand no other numbers, unless they are of the same list. */
+/** No other numbers may be between a word and its number, unless they belong to the same list. */
 const isListOfNumbers = (between: string): boolean => !/\d/.test(between) || /^[\d\s()+\-./,;|&"'[\]]*$/.test(between);
 
-/** Beside a word for it, anything that one could dial and that is no day. */
+/** Next to a word for it: any number that can be dialled and is not a date. */
 function isPlausible(digits: string, shape: readonly number[]): boolean {
   const most = digits.startsWith('0') ? 12 : /^[178]/.test(digits) ? 11 : 10;
   if (digits.length < 7) return false;
@@ -123,18 +125,18 @@ function isPlausible(digits: string, shape: readonly number[]): boolean {
   return !(isMoment.test(digits) && shape[0] === 4) && !(shape.length === 4 && shape.every((length) => length <= 3) && digits.length < 9);
 }
 
-// A day, or seconds since 1970: no country's numbers of ten digits begin with a 1.
+// A date, or seconds since 1970: in no country do numbers of ten digits begin with 1.
 const isMoment = /^(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|^1[4-9]\d{8}$/;
 
-/** `(21) 96610-0688`: an area without a 0, and then nine digits. */
+/** `(21) 96610-0688`: an area code without a 0, and then nine digits. */
 const isBrazilian = (digits: string, shape: readonly number[]): boolean =>
   digits.length === 11 && shape.length > 1 && shape[0] === 2 && isInternational(`55${digits}`);
 
-/** `91 47 63 82`, as Norway and Denmark write all of theirs. */
+/** `91 47 63 82`, the form of all numbers in Norway and Denmark. */
 const isNordic = (digits: string, shape: readonly number[]): boolean =>
   shape.join('-') === '2-2-2-2' && ['47', '45'].some((code) => isInternational(code + digits));
 
-/** `8 (916) 478-57-88`: 8 is what one dials first in Russia and Kazakhstan. */
+/** `8 (916) 478-57-88`: 8 is dialled first in Russia and Kazakhstan. */
 const isRussian = (digits: string, shape: readonly number[]): boolean =>
   /^[78]/.test(digits) && shape.join('-') === '1-3-3-2-2' && isInternational(`7${digits.slice(1)}`);
 
@@ -151,7 +153,7 @@ function isTelling(text: string, at: number, { lead }: Written, digits: string, 
   return (shape[0] ?? 0) > 1 && !isCounting(digits, shape) && isWrittenAsAtHome(digits, shape);
 }
 
-/** `03 18 24 31 42` is drawn or counted, and `017-2024-0042` has a year in it. */
+/** `03 18 24 31 42` is a list of drawn or counted numbers, and `017-2024-0042` contains a year. */
 const isCounting = (digits: string, shape: readonly number[]): boolean =>
   shape.length > 3
     ? shape.every((_, pair) => pair === 0 || digits.slice(pair * 2 - 2, pair * 2) <= digits.slice(pair * 2, pair * 2 + 2))
@@ -173,5 +175,5 @@ function endsNumber(text: string, end: number): boolean {
   return !((next === 45 || next === 46 || next === 47) && isDigit(text.charCodeAt(end + 1)));
 }
 
-/** Exchange 555 of North America, kept for fiction and directories; and the number that documents have most. */
+/** Exchange 555 of North America, reserved for fiction and directories; and the most frequent number in documents. */
 const isFictional = (digits: string): boolean => /^(?:1?\d{3})?555\d{4}$|^1?5551234567$/.test(digits);

@@ -1,6 +1,6 @@
-// Secrets whose form alone says nothing – 32 hex digits, a UUID – beside the name of their issuer: `DD_API_KEY=…`,
-// `new ZhipuAI("…")`, `deepgram token: …`. A digest near a vendor's name is none: a word for a key must stand between, or
-// the name calls or is assigned the value.
+// Finds secrets whose form alone proves nothing (32 hex digits, a UUID) next to the name of their issuer:
+// `DD_API_KEY=…`, `new ZhipuAI("…")`, `deepgram token: …`. A digest near a vendor's name is not a secret: a word for a
+// key must be between them, or the name must be called with the value or assigned to it.
 import type { Detector, Found } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { cloudIssuers, type Issuer, messagingIssuers, modelIssuers, paymentIssuers, serviceIssuers } from './issuers.ts';
@@ -26,9 +26,9 @@ const compile = ({ value, isReal = isDrawn, namesKey }: Issuer): CompiledIssuer 
     ],
   };
 };
-// From a name to the end of its secret, at most.
+// The maximum distance from a name to the end of its secret.
 const after = 192;
-// So much may stand in one word before a name.
+// The maximum number of characters of the same word before a name.
 const before = 24;
 const valueLetters = lettersOf(/[\w+/%-]/);
 const valueLengthMin = 20;
@@ -41,7 +41,8 @@ function issuerDetector(kind: string, issuers: readonly Issuer[]): Detector {
     reach: { before, after },
     find: (text, at, end, found) => {
       const issuer = byName.get(text.slice(at, end).toLowerCase());
-      // Of a name said over and over only the first is one, and most names have nothing beside that is long enough.
+      // If a name is repeated without a gap, only the first one counts. After most names there is no value that is long
+      // enough.
       if (issuer === undefined || lengthBefore(text, at, wordLetters, before) === before) return;
       if (hasRun(text, end, Math.min(text.length, end + after), valueLetters, valueLengthMin)) findBeside(issuer, text, end, found);
     },

@@ -1,16 +1,17 @@
-// Keys of clouds: what signs in to an account, a project or a storage. Forms as the providers document or issue them.
+// Finds keys of clouds, which give access to an account, a project or a storage. The forms are those that the providers
+// document or issue.
 import type { Detector } from '../../detector.ts';
 import { hasDigit, isMixed, isNoPlaceholder } from './drawn.ts';
 import { type Behind, type MarkedForm, markedDetector } from './marked.ts';
 import { type Form, tokenDetector } from './token.ts';
 
-/** 40 characters of base64, as they stand or in an address. */
+/** 40 characters of base64, plain or as in a URL. */
 export const awsSecret = /(?:[A-Za-z0-9+/]|%2[BbFf]|\\\/){40}/;
 const awsId = /[A-Z0-9]{16}/;
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 
 const shortForms: readonly Form[] = [
-  // AWS: access key ids, with the secret that is written beside; `AIDA…` and `AROA…` only name users and roles.
+  // AWS: access key ids, with the secret that is written next to them. `AIDA…` and `AROA…` only name users and roles.
   ['AKIA', awsId, { isReal: isNoPlaceholder, partner: [awsSecret, isMixed] }],
   ['ASIA', awsId, { isReal: hasDigit, partner: [awsSecret, isMixed] }],
   ['ABIA', awsId, { isReal: hasDigit }],
@@ -39,9 +40,9 @@ const shortForms: readonly Form[] = [
   ['bce-v3/ALTAK-', /[A-Za-z0-9]{21}\/[0-9a-f]{40}/],
   ['ncp_iam_', /[A-Za-z0-9]{26,40}/],
   ['JDC_', /[A-Z0-9]{28,32}/, { isReal: hasDigit }],
-  // Scaleway: its secrets look like any UUID, so only the one beside an id is known.
+  // Scaleway: its secrets have the form of any UUID, so only a secret next to an id is recognised.
   ['SCW', /[A-Z0-9]{17}/, { isReal: hasDigit, partner: [uuid] }],
-  // Beside `ak`, as clouds of China call a pair of keys.
+  // Next to `ak`: clouds in China call a pair of keys so.
   ...['sk=', 'sk = ', 'sk: '].map((name): Form => [name, /\\?["']?([A-Za-z0-9]{40,48})/, { isReal: isMixed }]),
   // Exoscale.
   ['EXO', /[0-9a-f]{24}/, { partner: [/[\w-]{43}/, isMixed] }],
@@ -61,7 +62,7 @@ const shortForms: readonly Form[] = [
   ['rnd_', /[A-Za-z0-9]{28,40}/],
 ];
 
-// Azure: secrets of applications, and keys that bear the mark of their service.
+// Azure: secrets of applications, and keys that contain the mark of their service.
 const behind = (of: RegExp, length: number): Behind => ({ of, min: length, max: length });
 const base64 = /[A-Za-z0-9+/]/;
 const azureForms: readonly MarkedForm[] = [
@@ -74,7 +75,7 @@ const azureForms: readonly MarkedForm[] = [
   [behind(/[A-Za-z0-9]/, 52), 'JQQJ99', /[A-Za-z0-9]{20,32}(?:==)?/],
 ];
 
-// Credentials for some hours, which hold what they permit.
+// Credentials that are valid for some hours and contain their permissions.
 const longForms: readonly Form[] = [
   ['IQoJb3JpZ2lu', /[A-Za-z0-9+/%]{100,1900}={0,2}/],
   ['FwoGZXIvYXdz', /[A-Za-z0-9+/%]{100,1900}={0,2}/],

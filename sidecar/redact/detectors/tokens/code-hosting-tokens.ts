@@ -1,11 +1,11 @@
-// Tokens of places where code is kept.
+// Finds tokens of code hosting services.
 import type { Detector } from '../../detector.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
 import { type Form, tokenDetector } from './token.ts';
 
-// The checksum that GitHub's end with is not asked for: a token with a letter mistyped is still most of a secret.
+// The checksum at the end of GitHub's tokens is not checked: a token with a typing error still is most of a secret.
 const github = /[A-Za-z0-9]{36,255}/;
-/** Tokens of GitLab's newer routing have two parts more. */
+/** Tokens of GitLab's newer routing have two more parts. */
 const gitlab = /[\w-]{20,300}(?:\.[0-9a-z]{2}\.[0-9a-z]{7,12})?/;
 const gitlabPrefixes = ['pat', 'dt', 'rt', 'rtr', 'cbt', 'ptt', 'ft', 'imt', 'agent', 'oas', 'soat', 'ffct', 'wt'];
 
@@ -16,7 +16,7 @@ const forms: readonly Form[] = [
   ['v1.', /[0-9a-f]{40}/],
   ...gitlabPrefixes.map((name): Form => [`gl${name}-`, gitlab]),
   ['GR1348941', /[\w-]{20}/],
-  // Bitbucket: access tokens of repositories and workspaces, app passwords. Gitea and Forgejo: what OAuth gives out.
+  // Bitbucket: access tokens of repositories and workspaces, app passwords. Gitea and Forgejo: OAuth tokens.
   ['ATCTT3xFfG', /[\w-]{60,250}(?:=[0-9A-F]{8})?/],
   ['ATBB', /[A-Za-z0-9]{32,40}/],
   ...['gta_', 'gto_', 'gtr_'].map((prefix): Form => [prefix, /[a-z0-9]{50,58}/]),
@@ -25,12 +25,12 @@ const forms: readonly Form[] = [
   ['slk_', /[0-9a-f]{64}/],
   ['api-', /[a-z2-7]{28}/],
   ['cli-', /[a-z2-7]{28}/],
-  // CircleCI: of a person, of a project.
+  // CircleCI: personal and project tokens.
   ['CCIPAT_', /[A-Za-z0-9]{20,24}_[0-9a-f]{40}/],
   ['CCIPRJ_', /[A-Za-z0-9]{20,24}_[0-9a-f]{40}/],
 ];
 
-// Marked in the midst.
+// With the mark in the middle.
 const azureDevOps: readonly MarkedForm[] = [[{ of: /[A-Za-z0-9]/, min: 76, max: 76 }, 'AZDO', /[A-Za-z0-9]{4}/]];
 
 export const codeHostingTokens: readonly Detector[] = [

@@ -1,4 +1,5 @@
-// Secrets by their form, and those that only the issuer's name beside them tells.
+// Lists the detectors of secrets with a form of their own, and of those that only the issuer's name next to them
+// identifies.
 import type { Detector } from '../../detector.ts';
 import { besideIssuer } from './beside-issuer.ts';
 import { cloudKeys } from './cloud-keys.ts';

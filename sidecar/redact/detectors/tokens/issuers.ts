@@ -1,4 +1,4 @@
-// Issuers whose secrets look like any drawn value, and what such a value is made of.
+// Lists issuers whose secrets have the form of any generated value, and the characters of such a value.
 import { awsSecret } from './cloud-keys.ts';
 import { isDrawn, isMixed } from './drawn.ts';
 
@@ -6,7 +6,7 @@ export interface Issuer {
   readonly names: readonly string[];
   readonly value: RegExp;
   readonly isReal?: (value: string) => boolean;
-  /** The name says that a key follows; no other word must. */
+  /** The name itself says that a key follows; no other word is needed. */
   readonly namesKey?: true;
 }
 

@@ -1,6 +1,6 @@
-// Sets of ASCII characters, and how far text is made of them.
+// Defines sets of ASCII characters, and measures how far a text consists of them.
 
-/** By character code: 1 for those in the set. */
+/** By character code: 1 for a member of the set. */
 export type Letters = Uint8Array;
 
 /** `of` matches single characters. */
@@ -8,18 +8,18 @@ export const lettersOf = (of: RegExp): Letters => Uint8Array.from({ length: 128 
 
 export const wordLetters = lettersOf(/[\w-]/);
 
-/** Those of words, and those of every class in patterns. */
+/** The letters of words, and the letters of every character class in `patterns`. */
 export const lettersWithin = (patterns: readonly RegExp[]): Letters =>
   lettersOf(new RegExp(['[\\w-]', ...patterns.flatMap(({ source }) => source.match(/\[(?:\\.|[^\]\\])+\]/g) ?? [])].join('|')));
 
-/** How many characters before `at` are all in the set; not counted beyond `max`. */
+/** Returns how many characters before `at` are in the set, at most `max`. */
 export function lengthBefore(text: string, at: number, letters: Letters, max: number): number {
   let length = 0;
   while (length < max && length < at && letters[text.charCodeAt(at - length - 1)] === 1) length += 1;
   return length;
 }
 
-/** Whether between `from` and `to` at least `min` of them stand together. */
+/** Returns whether at least `min` consecutive characters between `from` and `to` are in the set. */
 export function hasRun(text: string, from: number, to: number, letters: Letters, min: number): boolean {
   for (let end = from + min; end <= to; ) {
     const length = lengthBefore(text, end, letters, min);

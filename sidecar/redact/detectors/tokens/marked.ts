@@ -1,18 +1,19 @@
-// Secrets with the issuer's mark in their midst or at their end: what stands before it has a known length and letters too.
+// Finds secrets with the issuer's mark in the middle or at the end. The text before the mark has a known length and
+// known letters.
 import { startsWord } from '../../boundary.ts';
 import type { Detector } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { type Letters, lengthBefore, lettersOf } from './letters.ts';
 import { runMax, wholeRest } from './token.ts';
 
-/** `of` matches one character; before the mark there are `min` to `max` of them. */
+/** The characters before a mark. `of` matches one character. There are `min` to `max` of them. */
 export interface Behind {
   readonly of: RegExp;
   readonly min: number;
   readonly max: number;
 }
 
-/** `isReal`: whether the whole is a real one; otherwise it must look drawn. */
+/** `isReal`: returns whether the whole text is a real secret. Absent: it must look generated. */
 export type MarkedForm = readonly [behind: Behind, mark: string, rest: RegExp, isReal?: (whole: string) => boolean];
 
 interface CompiledForm extends Omit<Behind, 'of'> {
@@ -31,7 +32,7 @@ const compile = ([{ of, min, max }, mark, rest, isReal = isDrawn]: MarkedForm): 
   isReal,
 });
 
-/** `after`: the longest of marks and what follows them. */
+/** `after`: the maximum length of a mark with the text after it. */
 export function markedDetector(kind: string, after: number, forms: readonly MarkedForm[]): Detector {
   const byMark = new Map(forms.map((form) => [form[1].toLowerCase(), compile(form)]));
   return {
@@ -51,7 +52,10 @@ export function markedDetector(kind: string, after: number, forms: readonly Mark
   };
 }
 
-/** Where a secret begins that has its mark at `at`; -1 where nothing of the right length stands before. */
+/**
+ * Returns where a secret begins whose mark is at `at`, or -1 if the text before the mark does not have the right
+ * length.
+ */
 function startBehind({ letters, min, max }: CompiledForm, text: string, at: number): number {
   for (let length = lengthBefore(text, at, letters, max); length >= min; length--) {
     const start = at - length;

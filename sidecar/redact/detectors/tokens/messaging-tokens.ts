@@ -1,10 +1,11 @@
-// Tokens of chats, bots and mail: what posts and sends in somebody's name, and addresses that whoever knows them may post to.
+// Finds tokens of chats, bots and mail: tokens that post and send in a user's name, and secret URLs to which every
+// client that knows them may post.
 import type { Detector } from '../../detector.ts';
 import { isMixed } from './drawn.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
 import { type Form, tokenDetector } from './token.ts';
 
-// A slash as it stands, escaped in JSON, or in an address within an address.
+// A slash: plain, escaped in JSON, or encoded in a URL inside another URL.
 const slash = String.raw`(?:\/|\\\/|%2[Ff])`;
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 const hexDigits = '0123456789abcdef'.split('');
@@ -58,31 +59,32 @@ const forms: readonly Form[] = [
   ['KEY0', /[0-9A-F]{31,40}_[A-Za-z0-9]{20,26}/],
 ];
 
-// Begun like words that are everywhere: apart, so that a stream waits for no more than these could be.
+// These begin like very frequent words. They are a separate detector, so that a stream holds back only the length of
+// these forms.
 const shortForms: readonly Form[] = [
-  // Telegram, in addresses; DingTalk.
+  // Telegram, in URLs; DingTalk.
   ['bot', /(\d{8,10}(?::|%3A)AA[\w-]{32,34})/],
   ...hexDigits.map((first): Form => [`SEC${first}`, /[0-9a-f]{63}/]),
-  // Twilio: API keys with their secret; of an account only the token beside it.
+  // Twilio: API keys with their secret. For an account, only the token next to it.
   ...hexDigits.map((first): Form => [`SK${first}`, /[0-9a-f]{31}/, { partner: [/[A-Za-z0-9]{32}/, isMixed] }]),
   ...hexDigits.map(
     (first): Form => [`AC${first}`, /[0-9a-f]{31}\W{1,8}(?:(?:TWILIO_AUTH_TOKEN|auth_?[tT]oken|token)\W{1,6})?([0-9a-f]{32})/],
   ),
 ];
 
-// In one run of one letter much begins: apart, so that it is asked nothing else.
+// Many forms begin in a run of one letter. This form is a separate detector, so that only it is checked there.
 const twitterForms: readonly Form[] = [['AAAAAAAAAAAAAAAAAAAAA', /[A-Za-z0-9]{4,40}(?:%[0-9A-F]{2}[A-Za-z0-9]{4,90}){1,6}/]];
 
 const isUserNumber = (token: string): boolean => /^[MNO][DTjz][A-Za-z0-9]{21,26}\./.test(token) && isMixed(token);
 
 const markedForms: readonly MarkedForm[] = [
-  // Telegram: a bot's number and what begins with `AA`. Discord: a user's number in base64, the time, the signature.
+  // Telegram: the number of a bot, then `AA…`. Discord: the number of a user in base64, the time, the signature.
   [{ of: /\d/, min: 8, max: 10 }, ':AA', /[\w-]{32,34}/, isMixed],
   [{ of: /\d/, min: 8, max: 10 }, '%3AAA', /[\w-]{32,34}/, isMixed],
   ...'CDEFGHIXYZ'
     .split('')
     .map((time): MarkedForm => [{ of: /[A-Za-z0-9]/, min: 23, max: 28 }, `.${time}`, /[\w-]{5}\.[\w-]{27,40}/, isUserNumber]),
-  // Mailchimp ends with where its data is, and every long-lived token of LINE alike.
+  // Mailchimp's keys end with the location of their data. All long-lived tokens of LINE have the same end.
   [{ of: /[0-9a-f]/, min: 32, max: 32 }, '-us', /\d{1,2}/],
   [{ of: /[A-Za-z0-9+/]/, min: 120, max: 180 }, '/1O/w1cDnyilFU=', /(?:)/],
 ];

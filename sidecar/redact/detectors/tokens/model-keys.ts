@@ -1,4 +1,4 @@
-// Keys of those who run language models, and of what stands around them: search, traces, vectors, sandboxes.
+// Finds keys of providers of language models, and of related services: search, traces, vectors, sandboxes.
 import type { Detector } from '../../detector.ts';
 import { isMixed } from './drawn.ts';
 import { type Form, tokenDetector } from './token.ts';
@@ -12,7 +12,8 @@ const forms: readonly Form[] = [
   ['sk-', /or-v1-[0-9a-f]{64}/],
   ['sk-', new RegExp(`lf-${uuid.source}`)],
   ['sk-', /helicone-(?:[a-z]{2,6}-)?[a-z0-9]{7}-[a-z0-9]{7}-[a-z0-9]{7}-[a-z0-9]{7}/],
-  // OpenAI's older, and the many that took over its form: DeepSeek, Moonshot, DashScope, Stability, proxies; then with parts.
+  // OpenAI's older form, and the many services that use the same form: DeepSeek, Moonshot, DashScope, Stability,
+  // proxies; then forms with parts.
   ['sk-', /[A-Za-z0-9]{20,200}/],
   ['sk-', /(?:[A-Za-z0-9]{1,12}-){1,4}[A-Za-z0-9_]{20,200}/, { isReal: isMixed }],
   ['sk-', /[\w-]{22,200}/, { isReal: isMixed }],
@@ -49,8 +50,8 @@ const forms: readonly Form[] = [
   ['bb_live_', /[\w-]{24,32}/],
 ];
 
-// Begun by few letters: apart, so that a stream waits for no more than these could be. Dify, Modal, Upstage, Brave, Voyage,
-// Chroma, Mem0, Hugging Face, Fireworks, Replicate, Firecrawl.
+// These begin with few letters. They are a separate detector, so that a stream holds back only the length of these
+// forms. Dify, Modal, Upstage, Brave, Voyage, Chroma, Mem0, Hugging Face, Fireworks, Replicate, Firecrawl.
 const shortForms: readonly Form[] = [
   ['app-', /[A-Za-z0-9]{24}/, { isReal: isMixed }],
   ['ak-', /[A-Za-z0-9]{22}/, { isReal: isMixed }],

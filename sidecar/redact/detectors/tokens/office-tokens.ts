@@ -1,4 +1,4 @@
-// Tokens of services that an organisation works and sells with: documents, issues, shops, customers, maps, content.
+// Finds tokens of services for work and sales in an organisation: documents, issues, shops, customers, maps, content.
 import type { Detector } from '../../detector.ts';
 import { isMixed } from './drawn.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
@@ -6,7 +6,7 @@ import { type Form, tokenDetector } from './token.ts';
 
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 const hex40 = /[0-9a-f]{40}/;
-// Of an Asana token: a colon, as it stands or in an address.
+// In an Asana token: a separator, plain or as in a URL.
 const asana = String.raw`(?:\/|%2F)`;
 
 const all = (prefixes: readonly string[], rest: RegExp): readonly Form[] => prefixes.map((prefix): Form => [prefix, rest]);
@@ -29,7 +29,8 @@ const forms: readonly Form[] = [
   ['tfp_', /[\w-]{38,64}/],
   ['sl.', /[\w-]{100,300}/],
   ['1000.', /[0-9a-f]{32}\.[0-9a-f]{32}/],
-  // Shops and customers: Shopify, HubSpot, Klaviyo, Intercom (`tok:` in base64), Salesforce, Amazon, Shippo, EasyPost, Duffel, Remote.
+  // Shops and customers: Shopify, HubSpot, Klaviyo, Intercom (`tok:` in base64), Salesforce, Amazon, Shippo, EasyPost,
+  // Duffel, Remote.
   ...all(['shpat_', 'shpss_', 'shpca_', 'shppa_', 'shpua_', 'shpit_', 'shprt_', 'shpcdev_', 'shptka_'], /[0-9a-fA-F]{32,64}/),
   ...all(
     ['na1', 'na2', 'eu1', 'ap1'].map((region) => `pat-${region}-`),
@@ -63,7 +64,8 @@ const forms: readonly Form[] = [
   ['SSWS 00', /([\w-]{40})/],
 ];
 
-// Begun like words that are everywhere: apart, so that a stream waits for no more than these could be.
+// These begin like very frequent words. They are a separate detector, so that a stream holds back only the length of
+// these forms.
 const shortForms: readonly Form[] = [['pat', /[A-Za-z0-9]{14}\.[0-9a-f]{64}/]];
 
 const maxMind: readonly MarkedForm[] = [[{ of: /\w/, min: 36, max: 36 }, '_mmk', /(?:)/, isMixed]];

@@ -1,4 +1,4 @@
-// Keys of those who take payments. Publishable keys are for everyone to see and stay.
+// Finds keys of payment providers. Publishable keys are public and are kept.
 import type { Detector } from '../../detector.ts';
 import { isMixed } from './drawn.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
@@ -6,12 +6,12 @@ import { type Form, tokenDetector } from './token.ts';
 
 const hex32 = '[0-9a-f]{32}';
 
-/** Stripe's objects that a browser may complete with what stands after `_secret_`. */
+/** Stripe's objects that a browser may complete with the text after `_secret_`. */
 const isIntent = (whole: string): boolean => /^(?:pi|seti|src|cs|cuss|accts|bbis|ba)_/.test(whole) && isMixed(whole);
 const intents: readonly MarkedForm[] = [[{ of: /\w/, min: 15, max: 100 }, '_secret_', /[A-Za-z0-9]{15,90}/, isIntent]];
 
 const forms: readonly Form[] = [
-  // Stripe, and Paystack, Clerk, Tap and others that took over its form.
+  // Stripe, and Paystack, Clerk, Tap and others that use the same form.
   ...['sk_live_', 'sk_test_', 'rk_live_', 'rk_test_', 'sk_prod_', 'ek_live_', 'ek_test_', 'sk_org_live_', 'sk_org_test_'].map(
     (prefix): Form => [prefix, /[A-Za-z0-9]{16,255}/],
   ),
@@ -24,13 +24,13 @@ const forms: readonly Form[] = [
   ['access_token$', new RegExp(String.raw`(?:sandbox|production)\$[0-9a-z]{16}\$${hex32}`)],
   ['A21AA', /[\w-]{60,140}/],
   ['A23AA', /[\w-]{60,140}/],
-  // Adyen: what follows the last `=-` may be any printable character.
+  // Adyen: the text after the last `=-` may have any printable character.
   ['AQE', /[\w+/=-]{60,240}=-[\w+/=.;:{}()[\]^~!?*%#@$|-]{6,39}[\w}\])$]/],
   // Razorpay, whose secret has no form of its own; Cashfree.
   ['rzp_live_', /[A-Za-z0-9]{14}/, { partner: [/[A-Za-z0-9]{24}/, isMixed] }],
   ['rzp_test_', /[A-Za-z0-9]{14}/, { partner: [/[A-Za-z0-9]{24}/, isMixed] }],
   ['cfsk_ma_', new RegExp(`(?:prod|test)_${hex32}_[0-9a-f]{8}`)],
-  // Mollie (30), Chargebee, Lob; GoCardless (40, also with `-` and `_`, like names of tests have).
+  // Mollie (30), Chargebee, Lob; GoCardless (40, also with `-` and `_`, as in names of tests).
   ['live_', /[A-Za-z0-9]{30,64}/],
   ['test_', /[A-Za-z0-9]{30,64}/],
   ...['live_', 'test_', 'sandbox_'].map((prefix): Form => [prefix, /[\w-]{40}/, { isReal: isMixed }]),

@@ -1,4 +1,4 @@
-// Tokens that publish packages and images.
+// Finds tokens for publishing packages and images.
 import type { Detector } from '../../detector.ts';
 import { type Form, tokenDetector } from './token.ts';
 
@@ -17,7 +17,7 @@ const forms: readonly Form[] = [
   ...['ort', 'uut', 'out', 'oat'].map((name): Form => [`packagist_${name}_`, /[0-9a-f]{64,80}/]),
   ['ovsxp_', /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/],
   ['ovsxat_', /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/],
-  // Anaconda, in addresses of channels.
+  // Anaconda, in URLs of channels.
   ...['anaconda.org', 'anaconda.com', 'anaconda.cloud'].map(
     (host): Form => [`${host}/t/`, /([a-z]{2}-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/],
   ),
@@ -25,7 +25,7 @@ const forms: readonly Form[] = [
   ['jsrp_', /[A-Za-z0-9]{30,60}/],
 ];
 
-// A macaroon that grows with what it is restricted to.
+// A macaroon. Its length grows with its restrictions.
 const longForms: readonly Form[] = [['pypi-Ag', /[\w-]{50,1000}/]];
 
 export const registryTokens: readonly Detector[] = [

@@ -1,4 +1,4 @@
-// Tokens of services that developers and operators use: monitoring, deployment, secrets, databases, feature flags.
+// Finds tokens of services for developers and operators: monitoring, deployment, secrets, databases, feature flags.
 import type { Detector } from '../../detector.ts';
 import { hasDigit } from './drawn.ts';
 import { type MarkedForm, markedDetector } from './marked.ts';
@@ -13,7 +13,8 @@ const letters36 = /[A-Za-z0-9]{36}/;
 const all = (prefixes: readonly string[], rest: RegExp): readonly Form[] => prefixes.map((prefix): Form => [prefix, rest]);
 
 const forms: readonly Form[] = [
-  // Monitoring: Sentry, Grafana (the older is JSON in base64), New Relic, Dynatrace, Honeycomb, Axiom, Logfire, PostHog, Rootly.
+  // Monitoring: Sentry, Grafana (the older form is JSON in base64), New Relic, Dynatrace, Honeycomb, Axiom, Logfire,
+  // PostHog, Rootly.
   ...all(['sntryu_', 'sntrya_', 'sntryi_', 'sntryd_'], hex64),
   ['glsa_', /[A-Za-z0-9]{32}_[0-9a-fA-F]{8}/],
   ['glc_', /[A-Za-z0-9+/]{32,380}={0,2}/],
@@ -37,7 +38,8 @@ const forms: readonly Form[] = [
     ['tskey-auth-', 'tskey-api-', 'tskey-client-', 'tskey-webhook-', 'tskey-scim-', 'tskey-'],
     /[A-Za-z0-9]{6,20}(?:CNTRL)?-[A-Za-z0-9]{16,48}/,
   ),
-  // Where things run: Databricks, Netlify, Vercel, Deno, Scalingo, Supabase, PlanetScale, Neon, MongoDB, CockroachDB, ClickHouse.
+  // Hosting and databases: Databricks, Netlify, Vercel, Deno, Scalingo, Supabase, PlanetScale, Neon, MongoDB,
+  // CockroachDB, ClickHouse.
   ...all(['dapi', 'dkea', 'dose', 'dsapi'], /[0-9a-f]{32}(?:-\d{1,2})?/),
   ...all(['nfp_', 'nfc_', 'nfo_', 'nfu_', 'nfb_'], letters36),
   ['vercel_blob_rw_', /[A-Za-z0-9]{16}_[A-Za-z0-9]{30,36}/],
@@ -81,14 +83,15 @@ const longForms: readonly Form[] = [
   ['ops_eyJ', /[A-Za-z0-9_-]{100,1500}={0,2}/],
 ];
 
-// Vault before 1.10, Infisical. Apart, because many a sentence ends so, and a stream waits for no more than these could be.
+// Vault before 1.10, Infisical. They are a separate detector, because many sentences end with these letters, and a
+// stream holds back only the length of these forms.
 const shortForms: readonly Form[] = [
   // A name in code has no digits.
   ['s.', /[A-Za-z0-9]{24}/, { isReal: hasDigit }],
   ['st.', new RegExp(`(?:${uuid.source}|[0-9a-f]{24})\\.[0-9a-f]{32}\\.[0-9a-f]{32}`)],
 ];
 
-// Terraform in the midst, the licence of New Relic at the end.
+// Terraform has its mark in the middle, and the licence of New Relic has it at the end.
 const markedForms: readonly MarkedForm[] = [
   [{ of: /[A-Za-z0-9]/, min: 14, max: 14 }, '.atlasv1.', /[\w-]{60,70}/],
   [{ of: /[0-9a-z]/, min: 36, max: 36 }, 'NRAL', /(?:)/],

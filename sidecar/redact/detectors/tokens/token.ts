@@ -1,54 +1,57 @@
-// Secrets that show what they are by their form: a prefix that the issuer gave them, and a drawn part of known length and
-// letters. The tables beside this file say the forms; each kind has one.
+// Finds secrets with a form of their own: a prefix from the issuer, and a generated part of known length and letters.
+// The tables in this folder list the forms; each kind has one.
 import { startsWord } from '../../boundary.ts';
 import type { Detector, Found } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { type Letters, lengthBefore, lettersWithin } from './letters.ts';
 
 interface FormOptions {
-  /** Whether what follows the prefix is that of a real one; otherwise it must look drawn. */
+  /** Returns whether the text after the prefix is a real secret. Absent: it must look generated. */
   readonly isReal?: (drawn: string) => boolean;
-  /** A second secret that people write soon after the first, and whether one is real; otherwise it must look drawn. */
+  /**
+   * A second secret that people write soon after the first, and whether it is real. Without the test it must look
+   * generated.
+   */
   readonly partner?: readonly [secret: RegExp, isReal?: (secret: string) => boolean];
 }
 
 /**
- * What begins every one, in these letters, and what follows, of bounded length. A group ends what follows and is what is
- * replaced; without one it is all of it, with the prefix.
+ * A secret consists of the prefix, in exactly these letters, and the rest, of bounded length. If `rest` has a group,
+ * the group ends the match and only the group is replaced. Without a group, all of it is replaced, with the prefix.
  */
 export type Form = readonly [prefix: string, rest: RegExp, options?: FormOptions];
 
 interface CompiledForm {
   readonly prefix: string;
   readonly rest: RegExp;
-  /** Whether another of the form may follow without anything between. */
+  /** Whether another secret of the form may directly follow. */
   readonly isGluable: boolean;
   readonly isReal: (drawn: string) => boolean;
   readonly partner: { readonly pattern: RegExp; readonly isReal: (secret: string) => boolean } | null;
 }
 
-/** The forms that begin alike, whatever the case of the letters. */
+/** The forms with the same prefix, in any case of the letters. */
 interface Group {
   readonly forms: readonly CompiledForm[];
-  /** What they are a part of where much of it stands before. */
+  /** If a long run of these letters precedes the prefix, the prefix is part of that run. */
   readonly run: Letters;
 }
 
-/** A secret stands in quotes, after a separator, or after one that is escaped. */
+/** A secret is in quotes, after a separator, or after an escaped separator. */
 export const afterBreak = String.raw`(?<=[^A-Za-z0-9+/]|%(?:25)?[0-9A-Fa-f]{2}|\\[nrt]|\\u00[0-9A-Fa-f]{2})`;
 const partnerDistance = 60;
-// What names something else that is drawn like a second secret: `SCW_ORG=<uuid>`.
+// Names of other generated values that can look like a second secret: `SCW_ORG=<uuid>`.
 const harmlessPartner = /(?:org(?:anization)?|project|tenant|account|user|trace|request)(?:[_-]?id)?["'`\s:=]{1,6}$/i;
 
-/** What stands in so long a run of its own letters is a piece of something else; so nothing is looked through again and again. */
+/** A prefix inside such a long run of its own letters is part of something else. Thus a text is not read many times. */
 export const runMax = 24;
 
 export const wholeRest = (rest: RegExp): RegExp => new RegExp(`(?:${rest.source})(?![A-Za-z0-9])`, 'y');
 
-// Shorter ones end many a word.
+// Many words end with a shorter prefix.
 const gluedPrefixMin = 4;
 
-/** Up to the next of its form too. */
+/** The rest may also end where the next secret of the form begins. */
 const gluableRest = (prefix: string, rest: RegExp): RegExp =>
   new RegExp(`(?:${rest.source})(?:(?![A-Za-z0-9])|(?=${prefix.replaceAll(/[^\w]/g, '\\$&')}))`, 'y');
 
@@ -66,7 +69,7 @@ const compile = ([prefix, rest, { isReal = isDrawn, partner } = {}]: Form): Comp
         },
 });
 
-/** `after`: the longest of them, and what may stand between partners. */
+/** `after`: the maximum length of the forms, and of the text between partners. */
 export function tokenDetector(kind: string, after: number, forms: readonly Form[]): Detector {
   const groups = new Map<string, Group>();
   for (const anchor of new Set(forms.map(([prefix]) => prefix.toLowerCase()))) {
@@ -104,7 +107,10 @@ function findForm(form: CompiledForm, text: string, at: number, end: number, fou
   return true;
 }
 
-/** Where the last one ends of those that follow without anything between; what seems to end the first may begin the second. */
+/**
+ * Returns where the last of several directly joined secrets ends. The apparent end of the first one may be the
+ * beginning of the second.
+ */
 function gluedEnd({ prefix, rest, isReal, isGluable }: CompiledForm, text: string, begun: number, end: number): number {
   let stop = end;
   for (let from = begun; isGluable; ) {

@@ -1,4 +1,5 @@
-// Keys of our own, `gsk_<workspace>_<random>`: see `proto/contract/key.ts`. Groq's begin alike and have no second `_`.
+// Tollgate's own keys, `gsk_<workspace>_<random>`: see `proto/contract/key.ts`. Groq's keys have the same beginning and
+// no second `_`.
 import type { Detector } from '../../detector.ts';
 import { isDrawn } from './drawn.ts';
 import { tokenDetector } from './token.ts';

@@ -1,9 +1,9 @@
-// The Americas.
+// The national ids of the Americas.
 import isTaxID from 'validator/lib/isTaxID.js';
 import { isDay, isLuhn, weighted } from '../checksums.ts';
 import type { NationalId } from './form.ts';
 
-/** Brazil: two check digits, each over what stands before it. */
+/** Brazil: two check digits, each computed over the digits before it. */
 const hasTwoChecks = (digits: string, first: readonly number[]): boolean =>
   [first, [first.length === 9 ? 11 : 6, ...first]].every((weights, at) => {
     const rest = weighted(digits, weights) % 11;
@@ -12,7 +12,7 @@ const hasTwoChecks = (digits: string, first: readonly number[]): boolean =>
 
 const isAllEqual = (digits: string): boolean => new Set(digits).size === 1;
 
-/** Chile: the remainder of 11 is `K` where it is ten. Uruguay's has weights of its own. */
+/** Chile: the remainder of 11 is `K` if it is ten. Uruguay's number has other weights. */
 function isRut(compact: string): boolean {
   const digits = compact.slice(0, -1).padStart(8, '0');
   if (!/^\d+$/.test(digits) || Number(digits) < 1_000_000) return false;
@@ -22,7 +22,7 @@ function isRut(compact: string): boolean {
 
 const isCedulaOfUruguay = (digits: string): boolean => weighted(digits, [2, 9, 8, 7, 6, 3, 4, 1]) % 10 === 0 && !isAllEqual(digits);
 
-// Published on cards in wallets and in brochures, and so withdrawn.
+// Published on cards in wallets and in brochures, and therefore withdrawn.
 const withdrawn = new Set(['078051120', '219099999', '123456789', '111111111', '333333333', '777777777', '012345678']);
 
 /** By the rules of the Social Security Administration: no area 000, 666 or from 900 on, no group 00, no serial 0000. */
@@ -33,7 +33,7 @@ const isItin = (digits: string): boolean => /^9\d\d(?:5\d|6[0-5]|7\d|8[0-8]|9[0-
 
 const curpValues = '0123456789ABCDEFGHIJKLMNÑOPQRSTUVWXYZ';
 
-/** Mexico, RENAPO: sex, state and day as they may be, and the last digit over all before. */
+/** Mexico, RENAPO: valid sex, state and day, and the last digit computed over all before. */
 function isCurp(compact: string): boolean {
   if (!/^[A-Z][AEIOUX][A-Z]{2}\d{6}[HMX][A-Z]{2}[B-DF-HJ-NP-TV-ZÑ]{3}[A-Z0-9]\d$/.test(compact)) return false;
   if (!isDay(compact.slice(6, 8), compact.slice(8, 10))) return false;
@@ -101,7 +101,7 @@ export const americas: readonly NationalId[] = [
   { name: 'mx-curp', alone: ['@@@@######@@@@@@*#'], beside: ['@@@@######@@@@@@*#'], isValid: isCurp },
   { name: 'mx-rfc', alone: [], beside: ['@@@@######***', '@@@######***', '@@@@-######-***'], isValid: isRfc },
   { name: 'ar-cuit', alone: ['##-########-#'], beside: ['###########'], isValid: isCuit },
-  // No check digit: the word beside it is all there is.
+  // It has no check digit: only the word next to it identifies it.
   { name: 'ar-dni', alone: [], beside: ['##.###.###', '#.###.###'], isValid: (digits) => !isAllEqual(digits) },
   { name: 'co-cedula', alone: [], beside: ['#.###.###.###', '##.###.###'], isValid: (digits) => !isAllEqual(digits) },
   { name: 'co-nit', alone: [], beside: ['###.###.###-#', '#########-#', '##########'], isValid: isNitOfColombia },

@@ -1,4 +1,4 @@
-// Asia, Africa and the Pacific.
+// The national ids of Asia, Africa and the Pacific.
 import isIdentityCard from 'validator/lib/isIdentityCard.js';
 import { isDay, isLuhn, isVerhoeff, weighted, weightedLetters } from '../checksums.ts';
 import type { NationalId } from './form.ts';
@@ -10,19 +10,19 @@ const identityCard =
   (compact: string): boolean =>
     isIdentityCard.default(compact, locale);
 
-/** China, GB 11643: region, day, serial; the check of ISO 7064, `X` for ten. */
+/** China, GB 11643: region, day, serial; the check of ISO 7064, with `X` for ten. */
 function isResidentId(compact: string): boolean {
   if (!/^[1-9]\d{5}(?:19|20)\d{9}[\dX]$/.test(compact) || !isDay(compact.slice(10, 12), compact.slice(12, 14))) return false;
   return '10X98765432'[weighted(compact, [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2]) % 11] === compact[17];
 }
 
-/** Hong Kong: one letter or two, a missing one counts as a blank, which is 36. */
+/** Hong Kong: one letter or two. A missing letter counts as a blank, which is 36. */
 function isHkid(compact: string): boolean {
   const padded = compact.padStart(9, ' ');
   return '0123456789A'[(11 - (weightedLetters(padded, [9, 8, 7, 6, 5, 4, 3, 2]) % 11)) % 11] === padded[8];
 }
 
-/** Taiwan's first letter stands for a place, in two digits. */
+/** Taiwan's first letter represents a place, as two digits. */
 const taiwanLetters = 'ABCDEFGHJKLMNPQRSTUVXYWZIO';
 function isTaiwanId(compact: string): boolean {
   const place = taiwanLetters.indexOf(compact.charAt(0)) + 10;
@@ -30,17 +30,17 @@ function isTaiwanId(compact: string): boolean {
   return /^\d{11}$/.test(digits) && /^[A-Z][1289A-D]/.test(compact) && weighted(digits, [1, 9, 8, 7, 6, 5, 4, 3, 2, 1, 1]) % 10 === 0;
 }
 
-/** Korea: a day, and a digit for century and sex; since 2020 there is no check digit. */
+/** Korea: a day, and a digit for century and sex. Since 2020 there is no check digit. */
 const isRrn = (digits: string): boolean =>
   isDay(digits.slice(2, 4), digits.slice(4, 6)) && /^\d{6}[1-8]/.test(digits) && !/^\d{7}(?:0{6}|123456)$/.test(digits);
 
-/** Japan's individual number: weights 6 to 2 and 7 to 2; a remainder of one and less gives 0. */
+/** Japan's individual number: weights 6 to 2 and 7 to 2. A remainder of one or less gives 0. */
 function isMyNumber(digits: string): boolean {
   const rest = weighted(digits, [6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11;
   return !isAllEqual(digits) && Number(digits[11]) === (rest <= 1 ? 0 : 11 - rest);
 }
 
-/** Singapore: the letter's row depends on what the number begins with. */
+/** Singapore: the letter's row depends on the beginning of the number. */
 const singaporeRows: Readonly<Record<string, readonly [letters: string, offset: number]>> = {
   S: ['JZIHGFEDCBA', 0],
   T: ['JZIHGFEDCBA', 4],

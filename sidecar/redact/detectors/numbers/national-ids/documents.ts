@@ -1,4 +1,4 @@
-// Passports and driving licences, whose forms overlap so much that the word beside them has to tell.
+// Passports and driving licences. Their forms overlap so much that the word next to them must identify them.
 import type { NationalId } from './form.ts';
 
 const hasDigits = (compact: string): boolean => (compact.match(/\d/g)?.length ?? 0) >= 5;

@@ -1,30 +1,33 @@
-// What a country's numbers of people look like, and how they are told from other numbers.
+// Defines the written forms of a country's personal numbers, and how they are distinguished from other numbers.
 import { entityForms, isBlank, isHyphen } from '../digits.ts';
 
 export interface NationalId {
   readonly name: string;
   /**
-   * Ways to write it that hardly anything else is written in. `#` is a digit, `@` a letter, `*` either; a blank, a
-   * hyphen and a bracket stand for all characters of their sort.
+   * Written forms that are nearly unique. `#` is a digit, `@` a letter, `*` either. A blank, a hyphen and a bracket
+   * each represent all characters of their type.
    */
   readonly alone: readonly string[];
-  /** Ways that count beside a word for such numbers. */
+  /** Written forms that count only next to a word for such numbers. */
   readonly beside: readonly string[];
-  /** Takes letters and digits, letters as capitals. */
+  /** Receives letters and digits, with letters as capitals. */
   readonly isValid: (compact: string) => boolean;
-  /** How the word must end that stands before; where there are no check digits to tell it from another country's. */
+  /**
+   * The required end of the word before the number, if no check digits distinguish it from the numbers of other
+   * countries.
+   */
   readonly called?: RegExp;
 }
 
-/** One way to write one, ready to be looked for. */
+/** One written form, prepared for the search. */
 export interface Mask {
   readonly pattern: RegExp;
-  /** How long its first run of digits may be, and how many characters stand before that. */
+  /** The possible lengths of its first run of digits, and the number of characters before that run. */
   readonly firstRun: { readonly min: number; readonly max: number };
   readonly before: number;
-  /** What sort of character stands before that run; empty if none belongs to it. */
+  /** The type of the character before that run. Empty: no such character belongs to the form. */
   readonly last: string;
-  /** What sort of character stands behind that run: `#` for none that belongs to it. */
+  /** The type of the character after that run. `#`: no such character belongs to the form. */
   readonly next: string;
   readonly isAlone: boolean;
   readonly length: number;
@@ -64,16 +67,16 @@ export function maskFrom(written: string, isAlone: boolean, { isValid, called }:
   };
 }
 
-/** The sort of the first character behind the first run of digits that is no digit itself. */
+/** Returns the type of the first character after the first run of digits that is not a digit itself. */
 function nextOf(written: string, at: number): string {
   const next = written.charAt(at);
   return next === '' || next === '*' ? '#' : next === ')' ? '(' : next;
 }
 
-/** Whether a mask may match where a character of this sort stands before the first run of digits. */
+/** Returns whether a mask may match if a character of this type precedes the first run of digits. */
 export const mayBeLast = ({ before, last }: Mask, sort: string): boolean => before === 0 || last === sort || (last === ' ' && sort === '+');
 
-/** Whether a mask may match where a character of this sort stands behind the first run of digits. */
+/** Returns whether a mask may match if a character of this type follows the first run of digits. */
 export function mayBeNext({ next, firstRun }: Mask, sort: string): boolean {
   if (firstRun.max > firstRun.min || next === sort || next === '#') return true;
   if (sort === '%') return ' -/('.includes(next);
@@ -81,7 +84,10 @@ export function mayBeNext({ next, firstRun }: Mask, sort: string): boolean {
   return sort === '+' ? next === ' ' : sort === '@' && next === 'A';
 }
 
-/** The sort of a character of a text; `%`, `&` and `+` for themselves, as they can be several. */
+/**
+ * Returns the type of a character of a text. `%`, `&` and `+` are their own types, because they can represent several
+ * characters.
+ */
 export function sortOf(code: number): string {
   if (code === 37) return '%';
   if (code === 38) return '&';
