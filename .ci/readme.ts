@@ -1,7 +1,7 @@
 // README's tables of variables are those of the schemas. `--write` puts them there.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configTable } from '@tollgate/proto/contract';
-import { configSchema } from '../control-plane/config.ts';
+import { configSchema } from '../control-plane/app/config.ts';
 import { sidecarSchema } from '../sidecar/config.ts';
 
 const readme = readFileSync('README.md', 'utf8');

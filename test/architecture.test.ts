@@ -122,7 +122,7 @@ const pureFolders = [
   'sidecar/redact',
   'sidecar/gateway/mcp/wire',
   'control-plane/compile',
-  'control-plane/evaluate',
+  'control-plane/policies/evaluate',
   'control-plane/domain',
   'control-plane/chain',
   'control-plane/inject',
@@ -271,8 +271,8 @@ test('the way through the control plane goes forward only', () => {
           within(file, 'proto', 'sidecar/decide', 'sidecar/redact', ...paths) ||
           (folder === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
           (folder === 'publish' && typeOnly && within(file, 'control-plane/store')) ||
-          (within(path, 'control-plane/runs', 'control-plane/operations/runs/liveness') && within(file, 'sidecar/embed.ts')) ||
-          (within(path, 'control-plane/operations/govern') && within(file, 'sidecar/hooks.ts', 'sidecar/embed.ts')),
+          (within(path, 'control-plane/runs', 'control-plane/runs/operations/liveness') && within(file, 'sidecar/embed.ts')) ||
+          (within(path, 'control-plane/hooks/operations') && within(file, 'sidecar/hooks.ts', 'sidecar/embed.ts')),
       ),
     ).toEqual([]);
   }
@@ -293,8 +293,8 @@ test('an operation that reads takes nothing of the store that changes it', () =>
 });
 
 test('the verbs of runs have the folder to themselves: the books and the signs of life have theirs', () => {
-  const parts = inFolder('control-plane/operations/runs').filter(
-    ({ path, code }) => dirname(path) === 'control-plane/operations/runs' && !/\b(?:read|effect|write)Operation\(/.test(code),
+  const parts = inFolder('control-plane/runs/operations').filter(
+    ({ path, code }) => dirname(path) === 'control-plane/runs/operations' && !/\b(?:read|effect|write)Operation\(/.test(code),
   );
   expect(parts.map(({ path }) => path)).toEqual([]);
 });
@@ -313,7 +313,7 @@ test('SQL is spoken in store, and transactions begin in operations', () => {
 
 test('the environment is read in the main files only', () => {
   // PostgreSQL is started with a clean environment, of which PATH alone is ours.
-  const passesPathOn = 'control-plane/store/embedded/account.ts';
+  const passesPathOn = 'control-plane/database/embedded/account.ts';
   const readers = [...sources.values()].filter(({ code }) => /\bprocess\.env\b/.test(code)).map(({ path }) => path);
   expect(
     readers.filter((path) => path !== passesPathOn && !/^(?:sidecar|control-plane)\/(?:cli\/)?(?:hook-)?main\.ts$/.test(path)),
@@ -328,11 +328,11 @@ test('fastify is for http and the gateway of the process, grpc-js for sync, grpc
       .map(({ path }) => path);
   expect(users(/^@?fastify/, 'control-plane/http', 'sidecar/gateway')).toEqual([]);
   expect(
-    users(/^@grpc\//, 'control-plane/grpc', 'control-plane/errors.ts', 'sidecar/sync', 'sidecar/ship', 'sidecar/gateway/mesh', 'proto'),
+    users(/^@grpc\//, 'control-plane/grpc', 'control-plane/base/errors.ts', 'sidecar/sync', 'sidecar/ship', 'sidecar/gateway/mesh', 'proto'),
   ).toEqual([]);
-  expect(users(/^openid-client$/, 'control-plane/oidc')).toEqual([]);
+  expect(users(/^openid-client$/, 'control-plane/access')).toEqual([]);
   expect(users(/^@opentelemetry\//, 'sidecar/telemetry')).toEqual([]);
-  expect(users(/^pino$/, 'control-plane/main.ts', 'sidecar/main.ts', 'control-plane/cli')).toEqual([]);
+  expect(users(/^pino$/, 'control-plane/app/main.ts', 'sidecar/main.ts', 'control-plane/cli')).toEqual([]);
 });
 
 /** The files that importing one loads, and the modules from elsewhere; `late`: also what is loaded once it runs. */
@@ -376,7 +376,7 @@ test('the library loads no HTTP server, no metrics, no logger, and of packages o
 });
 
 test('a process that tells no collector of anything loads nothing of OpenTelemetry; one that does finds it', () => {
-  for (const path of ['sidecar/main.ts', 'control-plane/main.ts']) {
+  for (const path of ['sidecar/main.ts', 'control-plane/app/main.ts']) {
     const sdk = (late: boolean): readonly string[] =>
       [...loadedBy(path, late).modules].filter((name) => name.startsWith('@opentelemetry/'));
     expect(sdk(false)).toEqual([]);

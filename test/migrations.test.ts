@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-const folder = new URL('../control-plane/store/migrations/', import.meta.url);
+const folder = new URL('../control-plane/database/migrations/', import.meta.url);
 /** Up to here there was no version before. */
 const first = 20;
 

@@ -112,7 +112,7 @@ const helpWidth = ({ isTTY, columns }: World['stdout']): number => (isTTY === tr
 
 /** Imported only here, so that the other commands start without loading the control plane. */
 async function startControlPlane({ world }: { readonly world: World }): Promise<ExitCode> {
-  const { runControlPlane } = await import('../main.ts');
+  const { runControlPlane } = await import('../app/main.ts');
   const code = await runControlPlane(world.env);
   return code === 0 || code === 2 ? code : 1;
 }

@@ -24,10 +24,10 @@ import {
   type TierRules,
   tiers,
 } from '@tollgate/proto/contract';
-import { type Agent, capBounds } from '../domain/agents/agent.ts';
-import type { PolicyDocument, TierRulesDocument } from '../domain/policies/policy.ts';
-import type { RedactionDocument } from '../domain/policies/redaction.ts';
-import type { ToolNamesDocument } from '../domain/policies/tool-names.ts';
+import { type Agent, capBounds } from '../agents/rules/agent.ts';
+import type { PolicyDocument, TierRulesDocument } from '../policies/rules/policy.ts';
+import type { RedactionDocument } from '../policies/rules/redaction.ts';
+import type { ToolNamesDocument } from '../policies/rules/tool-names.ts';
 import type { PolicyDefaults, WorkspaceKey, WorkspaceServer, WorkspaceState } from './state.ts';
 
 export interface SnapshotEntry {

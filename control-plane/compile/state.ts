@@ -1,8 +1,8 @@
 // The state of a workspace at one revision, as input of the compiler. `store/workspace-state.ts` reads it in one
 // transaction.
 import type { CompiledServer, Permission, Role, Tier } from '@tollgate/proto/contract';
-import type { Agent } from '../domain/agents/agent.ts';
-import type { StoredDocument } from '../domain/policies/policy.ts';
+import type { Agent } from '../agents/rules/agent.ts';
+import type { StoredDocument } from '../policies/rules/policy.ts';
 
 export interface WorkspaceState {
   readonly workspace: string;

@@ -12,18 +12,11 @@ import { hash } from 'node:crypto';
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { auditService, type Batch__Output, type ShipRequest__Output, type ShipResponse } from '@tollgate/proto';
 import { bounds, capabilitiesProblem } from '@tollgate/proto/contract';
-import type { Actor } from '../domain/access/actor.ts';
-import {
-  type AuditBatch,
-  batchProblem,
-  type Deliverer,
-  type Ingested,
-  isSpoolId,
-  type ShippedRecord,
-} from '../domain/audit/audit-batch.ts';
-import { onlySubOf } from '../domain/sidecars/forms.ts';
-import { grpcStatusOf } from '../errors.ts';
-import { loggable } from '../loggable.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { type AuditBatch, batchProblem, type Deliverer, type Ingested, isSpoolId, type ShippedRecord } from '../audit/rules/audit-batch.ts';
+import { onlySubOf } from '../sidecars/rules/forms.ts';
+import { grpcStatusOf } from '../base/errors.ts';
+import { loggable } from '../base/loggable.ts';
 import type { Intake } from './intake.ts';
 import type { GrpcMetrics } from './metrics.ts';
 import { type KeyWatch, watchKey } from './watch-key.ts';

@@ -6,9 +6,9 @@
 // use (an authenticated stream is open) ⇄ idle (no authenticated stream is open; its timer runs) → closed. When the
 // timer expires, the connection is closed, even if the client has not read everything that was written to it.
 import type { Socket } from 'node:net';
-import { networkOf } from '../domain/access/network.ts';
-import { createSeats } from '../operations/turns.ts';
-import { noteRefused } from '../refused-connections.ts';
+import { networkOf } from '../base/network.ts';
+import { createSeats } from '../base/turns.ts';
+import { noteRefused } from '../base/refused-connections.ts';
 import { listenEverywhere } from './listen.ts';
 import type { ConnectionRefusal, GrpcMetrics } from './metrics.ts';
 

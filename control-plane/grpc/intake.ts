@@ -3,7 +3,7 @@
 // workspace and of a key is limited. All waiting batches have a common memory budget in bytes, and one key must leave
 // as many bytes free for all others as it uses.
 import { bounds, FairRoom } from '@tollgate/proto/contract';
-import type { Actor } from '../domain/access/actor.ts';
+import type { Actor } from '../access/rules/actor.ts';
 import { createStreamSeats, type SeatBounds, seatBounds } from './stream-seats.ts';
 
 /** The place of one stream. */

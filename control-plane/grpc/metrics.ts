@@ -1,8 +1,8 @@
 // The counters of the gRPC edge, for `/metrics`.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type RefusedCode, refusedCodes } from '@tollgate/proto/contract';
-import { lags } from '../domain/sidecars/sidecar.ts';
-import type { QuotaMetrics } from '../operations/quota/ledger.ts';
+import { lags } from '../sidecars/rules/sidecar.ts';
+import type { QuotaMetrics } from '../quota/operations/ledger.ts';
 
 export interface GrpcMetrics {
   connected(): void;

@@ -1,7 +1,7 @@
 // Checks the client certificate of a stream. The TLS handshake has already verified that one of our authorities signed
 // it. This code checks that the certificate matches the key, and ends a stream when its certificate expires.
 import { status } from '@grpc/grpc-js';
-import { certificateProblem } from '../domain/access/certified.ts';
+import { certificateProblem } from '../access/rules/certified.ts';
 
 /** The part of a gRPC stream that is needed here. */
 interface Peer {

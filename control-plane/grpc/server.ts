@@ -11,9 +11,9 @@ import {
   type SyncRequest__Output,
 } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
-import type { Actor } from '../domain/access/actor.ts';
-import { mayServe } from '../domain/sidecars/forms.ts';
-import { grpcStatusOf } from '../errors.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { mayServe } from '../sidecars/rules/forms.ts';
+import { grpcStatusOf } from '../base/errors.ts';
 import { type AuditEdgeDeps, decodeShipRequest, serveShip, type WeighedRequest } from './audit.ts';
 import { type ConnectionBounds, connectionBounds, type Connections, listenForConnections } from './connections.ts';
 import { createTlsCredentials, type TlsSource } from './credentials.ts';

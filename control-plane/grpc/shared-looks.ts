@@ -1,5 +1,5 @@
 // Checks once whether a key is still valid, for all streams that the key has opened.
-import type { Actor } from '../domain/access/actor.ts';
+import type { Actor } from '../access/rules/actor.ts';
 
 type StillStands = (actor: Actor) => Promise<Actor | null>;
 

@@ -1,7 +1,7 @@
 // Limits the number of open streams of one service in a control plane: for each workspace, and within it for each key.
 // One key therefore leaves places for the others.
-import type { Actor } from '../domain/access/actor.ts';
-import { createSeats } from '../operations/turns.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { createSeats } from '../base/turns.ts';
 
 export interface StreamSeats {
   /** Returns a function that frees the seat, or whether the key or the workspace has used up its seats. */

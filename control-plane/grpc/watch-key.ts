@@ -1,8 +1,8 @@
 // Ends a stream soon after the key that opened it is revoked, rotated, narrowed or expired, whatever the stream waits
 // for.
-import type { Actor } from '../domain/access/actor.ts';
-import { mayServe, onlySubOf } from '../domain/sidecars/forms.ts';
-import { loggable } from '../loggable.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { mayServe, onlySubOf } from '../sidecars/rules/forms.ts';
+import { loggable } from '../base/loggable.ts';
 
 export interface KeyWatch {
   /** Null if the key that opened the stream is no longer valid. */

@@ -1,6 +1,6 @@
 // Reads `If-Match`: the write succeeds only while its target is unchanged since the given revision. Every answer names
 // a revision: writes in `revision`, reads in `ETag`.
-import { badRequest } from '../domain/refusal.ts';
+import { badRequest } from '../base/refusal.ts';
 
 const form = /^("?)(\d{1,15})\1$/;
 

@@ -1,9 +1,9 @@
 // Defines the cookies of the console: their names, their options, and which parts of a request identify its sender.
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
-import { sessionMs } from '../domain/access/session.ts';
-import { signInMs } from '../domain/access/sign-in.ts';
-import type { Shown } from '../operations/access/authenticate.ts';
+import { sessionMs } from '../access/rules/session.ts';
+import { signInMs } from '../access/rules/sign-in.ts';
+import type { Shown } from '../access/operations/authenticate.ts';
 
 export const signInCookie = 'tollgate_sign_in';
 export const callbackPath = '/api/v1/oidc/callback';

@@ -2,10 +2,10 @@
 import type { HookHost } from '@tollgate/sidecar/hooks';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import type { Registry } from 'prom-client';
-import type { Config } from '../config.ts';
-import type { Issuer } from '../domain/access/sign-in.ts';
-import type { Deps } from '../operations/operation.ts';
-import type { StartRun } from '../operations/runs/start-run.ts';
+import type { Config } from '../app/config.ts';
+import type { Issuer } from '../access/rules/sign-in.ts';
+import type { Deps } from '../access/operation.ts';
+import type { StartRun } from '../runs/operations/start-run.ts';
 import type { OpenStreams, StreamBounds } from './streams.ts';
 
 export interface AppDeps extends Deps {

@@ -1,7 +1,7 @@
 // Reads a JSON body strictly. The body must be UTF-8, bounded in depth and in number of values, and free of characters
 // that the database cannot store. Every error names the place of the problem.
 import { bounds, childPath, excessIn, tooManyValues } from '@tollgate/proto/contract';
-import { badRequest } from '../domain/refusal.ts';
+import { badRequest } from '../base/refusal.ts';
 import { placeOfError } from './json-place.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

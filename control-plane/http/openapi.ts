@@ -3,7 +3,7 @@
 import swagger from '@fastify/swagger';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '../domain/shape.ts';
+import { isObject } from '../base/shape.ts';
 import { sessionCookieOf } from './cookies.ts';
 import { tags } from './describe.ts';
 import { components, shownKeyword } from './shapes.ts';

@@ -1,5 +1,5 @@
-import { parseLimit } from '../domain/audit/audit-query.ts';
-import { badRequest } from '../domain/refusal.ts';
+import { parseLimit } from '../audit/rules/audit-query.ts';
+import { badRequest } from '../base/refusal.ts';
 
 /** Parses `limit` of a query and clamps it to its bounds. Throws `bad_request`. */
 export function limitOf(text: string): number {

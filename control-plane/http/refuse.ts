@@ -1,8 +1,8 @@
 // Sends an error as an answer, and logs it when the caller did not cause it.
 import type { AppError } from '@tollgate/proto/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { errorBody, httpStatus } from '../errors.ts';
-import { loggable } from '../loggable.ts';
+import { errorBody, httpStatus } from '../base/errors.ts';
+import { loggable } from '../base/loggable.ts';
 
 export function sendRefusal(reply: FastifyReply, refusal: AppError): FastifyReply {
   if (refusal.code === 'unauthenticated') void reply.header('WWW-Authenticate', 'Bearer');

@@ -3,10 +3,10 @@
 import { recognised } from '@tollgate/sidecar/hooks';
 import type { FastifyInstance, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import { requireAccess } from '../domain/access/access.ts';
-import type { Actor } from '../domain/access/actor.ts';
-import { authenticateRequest, requireWorkspace } from '../operations/access/authenticate.ts';
-import type { Operation } from '../operations/operation.ts';
+import { requireAccess } from '../access/rules/access.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { authenticateRequest, requireWorkspace } from '../access/operations/authenticate.ts';
+import type { Operation } from '../access/operation.ts';
 import { conditionOf } from './condition.ts';
 import { shownBy } from './cookies.ts';
 import type { AppDeps } from './deps.ts';

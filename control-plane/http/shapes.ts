@@ -2,11 +2,11 @@
 // and policies are plain objects; `domain/` validates their content and reports every problem with its place.
 import { bounds, layers, roles, scopes, tiers } from '@tollgate/proto/contract';
 import Type from 'typebox';
-import { agentSchemas } from '../domain/agents/agent.ts';
-import { documentSchema } from '../domain/policies/policy.ts';
-import { runStatuses } from '../domain/runs/run.ts';
-import { isObject, type JsonSchema } from '../domain/shape.ts';
-import { stopReasons } from '../operations/runs/start-run.ts';
+import { agentSchemas } from '../agents/rules/agent.ts';
+import { documentSchema } from '../policies/rules/policy.ts';
+import { runStatuses } from '../runs/rules/run.ts';
+import { isObject, type JsonSchema } from '../base/shape.ts';
+import { stopReasons } from '../runs/operations/start-run.ts';
 
 /** Accepts one of these strings. */
 export const oneOf = <const T extends string>(values: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...values] });

@@ -3,9 +3,9 @@
 // for a complete one.
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Actor } from '../domain/access/actor.ts';
-import { refusalOf } from '../errors.ts';
-import { loggable } from '../loggable.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { refusalOf } from '../base/errors.ts';
+import { loggable } from '../base/loggable.ts';
 import type { StreamDeps } from './deps.ts';
 import { type Asking, asked, joined, type RouteSchema } from './route.ts';
 

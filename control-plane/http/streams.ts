@@ -1,6 +1,6 @@
 // Counts the open streamed answers of this process. It limits them per key and in total.
 import { AppError } from '@tollgate/proto/contract';
-import { createSeats } from '../operations/turns.ts';
+import { createSeats } from '../base/turns.ts';
 
 export interface StreamBounds {
   readonly ofKey: number;

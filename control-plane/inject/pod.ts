@@ -1,6 +1,6 @@
 // A pod as injection reads it. The fields that injection reads have the form that Kubernetes requires. All other fields
 // are copied unchanged.
-import { isObject, type Problem, problem } from '../domain/shape.ts';
+import { isObject, type Problem, problem } from '../base/shape.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 

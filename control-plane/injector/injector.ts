@@ -2,10 +2,10 @@
 //   waiting   it has no certificate yet and does not listen; it retries until it has one
 //   serving   it listens and renews its certificate; when the renewal fails, it continues with the present one
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { loggable, reasonOf } from '../loggable.ts';
-import { lifeOf } from '../x509/authorities.ts';
-import type { Pair } from '../x509/certificate.ts';
-import type { HttpsServer } from '../https-server.ts';
+import { loggable, reasonOf } from '../base/loggable.ts';
+import { lifeOf } from '../certificates/x509/authorities.ts';
+import type { Pair } from '../certificates/x509/certificate.ts';
+import type { HttpsServer } from '../certificates/https-server.ts';
 import { type Reviewing, startServer } from './server.ts';
 
 interface Log {

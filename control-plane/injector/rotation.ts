@@ -1,6 +1,15 @@
 // Determines which certificates the webhook has at a given time: the authorities with which API servers check it, and
 // one server certificate, which all control planes share.
-import { aliveAt, type Authority, needsNew, newAuthority, renewedServer, type Server, signerOf, type Terms } from '../x509/authorities.ts';
+import {
+  aliveAt,
+  type Authority,
+  needsNew,
+  newAuthority,
+  renewedServer,
+  type Server,
+  signerOf,
+  type Terms,
+} from '../certificates/x509/authorities.ts';
 
 export interface Held {
   /** Oldest first. */

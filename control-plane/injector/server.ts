@@ -10,8 +10,8 @@ import {
   type Room,
   standardBounds,
   startHttpsServer,
-} from '../https-server.ts';
-import type { Pair } from '../x509/certificate.ts';
+} from '../certificates/https-server.ts';
+import type { Pair } from '../certificates/x509/certificate.ts';
 import { type Answer, answerReview, type Ground, malformed } from './admission.ts';
 
 /** etcd accepts objects of half this size. A review may contain two objects. */

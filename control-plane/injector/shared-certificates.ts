@@ -1,9 +1,9 @@
 // Manages the certificates that all control planes of a cluster share. They are stored in a Secret, and each change is
 // based on the version that was read. A certificate is used only after its authority is in the webhook's configuration,
 // so that every API server can check it. Authorities leave that bundle only after they have expired.
-import type { Kubernetes } from '../kubernetes/api.ts';
-import { lifeOf, type Server, type Terms } from '../x509/authorities.ts';
-import { isObject } from '../domain/shape.ts';
+import type { Kubernetes } from './kubernetes-api.ts';
+import { lifeOf, type Server, type Terms } from '../certificates/x509/authorities.ts';
+import { isObject } from '../base/shape.ts';
 import { advance, bundleOf, type Held, nothingHeld } from './rotation.ts';
 
 interface Deps {

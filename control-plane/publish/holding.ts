@@ -5,8 +5,8 @@ import { documentKey } from '@tollgate/proto/contract';
 import { compileParts, isPinned, serverEntry, settingsEntry } from '../compile/compile.ts';
 import type { PolicyDefaults, Touched, WorkspaceKey, WorkspaceRead, WorkspaceServer, WorkspaceState } from '../compile/state.ts';
 import { serverForLibrary, type ViewPart, viewPartOf } from '../compile/view.ts';
-import type { Agent } from '../domain/agents/agent.ts';
-import type { PolicyDocument, StoredDocument } from '../domain/policies/policy.ts';
+import type { Agent } from '../agents/rules/agent.ts';
+import type { PolicyDocument, StoredDocument } from '../policies/rules/policy.ts';
 import { type ChangeLog, createChangeLog } from './change-log.ts';
 import { createEntrySet, type EntrySet } from './entry-set.ts';
 

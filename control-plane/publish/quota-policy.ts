@@ -3,8 +3,8 @@
 import type { RevisionName } from '@tollgate/proto/contract';
 import { compileAgent } from '../compile/compile.ts';
 import type { PolicyDefaults } from '../compile/state.ts';
-import { subjectOf } from '../domain/access/key.ts';
-import { limitMaxOf } from '../domain/quota/limit-place.ts';
+import { subjectOf } from '../access/rules/key.ts';
+import { limitMaxOf } from '../quota/rules/limit-place.ts';
 import type { LiveWorkspace, Publisher } from './publisher.ts';
 
 export interface QuotaPolicy {

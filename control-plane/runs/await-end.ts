@@ -2,7 +2,7 @@
 // waits for the result.
 import { AppError } from '@tollgate/proto/contract';
 import type { Clock } from '@tollgate/sidecar/embed';
-import { untilAborted } from '../until-aborted.ts';
+import { untilAborted } from '../base/until-aborted.ts';
 
 /**
  * How long to wait for the record after the run's deadline, in ms. Recording continues after that, but the caller here

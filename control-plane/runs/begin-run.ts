@@ -3,12 +3,12 @@
 // ready.
 import type { Tier } from '@tollgate/proto/contract';
 import type { WorkspaceServer } from '../compile/state.ts';
-import type { Actor } from '../domain/access/actor.ts';
-import type { Agent } from '../domain/agents/agent.ts';
-import { badRequest, forbidden, notFound } from '../domain/refusal.ts';
-import { microcentsFromCents } from '../domain/runs/money.ts';
-import type { RunRef } from '../domain/runs/run.ts';
-import type { RunAsk } from '../domain/runs/run-ask.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import type { Agent } from '../agents/rules/agent.ts';
+import { badRequest, forbidden, notFound } from '../base/refusal.ts';
+import { microcentsFromCents } from './rules/money.ts';
+import type { RunRef } from './rules/run.ts';
+import type { RunAsk } from './rules/run-ask.ts';
 import { agentTools, type Task } from './delegation.ts';
 import { type Governed, governRun, type RootRun } from './governance/governed.ts';
 import type { WorkspaceSidecar } from './governance/workspace-sidecar.ts';

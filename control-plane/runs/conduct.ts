@@ -1,10 +1,10 @@
 // Conducts one run from its beginning to its end, for a root run or a run below another. It enforces the time limit,
 // emits the events and keeps the records. The run ends exactly once: with a result, or as failed.
 import { setMaxListeners } from 'node:events';
-import { centsFromMicrocents } from '../domain/runs/money.ts';
-import type { RunHalt, RunRef } from '../domain/runs/run.ts';
-import { loggable } from '../loggable.ts';
-import { untilAborted } from '../until-aborted.ts';
+import { centsFromMicrocents } from './rules/money.ts';
+import type { RunHalt, RunRef } from './rules/run.ts';
+import { loggable } from '../base/loggable.ts';
+import { untilAborted } from '../base/until-aborted.ts';
 import { awaitEnd } from './await-end.ts';
 import type { Begun, RunNode } from './begin-run.ts';
 import { createConversation } from './conversation.ts';

@@ -2,8 +2,8 @@
 // call is decided like any other. Then the other agent runs below this run, with no more tools, scopes and money than
 // the chain has.
 import { nameProblem } from '@tollgate/proto/contract';
-import type { Agent } from '../domain/agents/agent.ts';
-import { isObject } from '../domain/shape.ts';
+import type { Agent } from '../agents/rules/agent.ts';
+import { isObject } from '../base/shape.ts';
 import type { Governed } from './governance/governed.ts';
 import { agentsPrefix } from './governance/run-view.ts';
 import type { RunTool, ToolResult } from './tools/tool.ts';

@@ -1,8 +1,8 @@
 // Counts the runs of this process, how they ended, and what they cost. It wraps the records and the money of runs. Runs
 // that another control plane left behind are not counted.
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { centsFromMicrocents } from '../domain/runs/money.ts';
-import { type RunProgress, type RunRef, runKey } from '../domain/runs/run.ts';
+import { centsFromMicrocents } from './rules/money.ts';
+import { type RunProgress, type RunRef, runKey } from './rules/run.ts';
 import type { Money } from './money.ts';
 import type { NewRun, RunRecords } from './records.ts';
 

@@ -1,7 +1,7 @@
 // The interface between the loop and money: an amount is reserved before a model call and settled after it. Amounts are
 // µ¢, integers of a millionth of a cent (domain/runs/money.ts).
-import type { Account, Wanted } from '../domain/runs/budget.ts';
-import type { RunRef } from '../domain/runs/run.ts';
+import type { Account, Wanted } from './rules/budget.ts';
+import type { RunRef } from './rules/run.ts';
 
 export type Reserved =
   /**

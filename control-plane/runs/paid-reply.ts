@@ -1,10 +1,10 @@
 // Makes and pays one model call. The largest possible cost is reserved before the call, and the real cost is settled
 // after it, whatever its outcome. If the real cost is unknown, the whole reservation counts as spent.
 import type { Span } from '@tollgate/sidecar/telemetry';
-import type { Agent } from '../domain/agents/agent.ts';
-import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedRequest } from '../domain/runs/cost.ts';
-import { centsFromMicrocents } from '../domain/runs/money.ts';
-import { untilAborted } from '../until-aborted.ts';
+import type { Agent } from '../agents/rules/agent.ts';
+import { costOf, mostItCanCost, outputTokensFor, outputTokensLeast, type PricedRequest } from './rules/cost.ts';
+import { centsFromMicrocents } from './rules/money.ts';
+import { untilAborted } from '../base/until-aborted.ts';
 import { type ModelEvent, type OfferedTool, ProviderFailed, type TokenUsage } from './model.ts';
 import type { Reserved } from './money.ts';
 import type { RunParts } from './run-parts.ts';

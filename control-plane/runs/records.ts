@@ -1,5 +1,5 @@
 // The records of a run: its beginning, its progress and its end.
-import type { RunProgress, RunRef, ToldProgress } from '../domain/runs/run.ts';
+import type { RunProgress, RunRef, ToldProgress } from './rules/run.ts';
 
 export interface NewRun extends RunRef {
   readonly agentId: string;

@@ -3,7 +3,7 @@
 // its outcome.
 import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/embed';
 import type { Span } from '@tollgate/sidecar/telemetry';
-import { loggable } from '../loggable.ts';
+import { loggable } from '../base/loggable.ts';
 import { outputText, shortValue } from './conversation.ts';
 import type { GovernanceEvent } from './events.ts';
 import type { Decided } from './governance/governed.ts';

@@ -1,6 +1,6 @@
 // Builds the end of a run for the records and for the caller.
 import { AppError } from '@tollgate/proto/contract';
-import type { RunProgress } from '../domain/runs/run.ts';
+import type { RunProgress } from './rules/run.ts';
 import type { RunStopReason } from './events.ts';
 import { ProviderFailed } from './model.ts';
 import type { RunEnd } from './records.ts';

@@ -2,8 +2,8 @@
 import type { TraceIds } from '@tollgate/proto/contract';
 import type { Clock, Log } from '@tollgate/sidecar/embed';
 import type { Tracing } from '@tollgate/sidecar/telemetry';
-import type { Rates } from '../domain/agents/rates.ts';
-import type { RunRef } from '../domain/runs/run.ts';
+import type { Rates } from '../agents/rules/rates.ts';
+import type { RunRef } from './rules/run.ts';
 import type { Conversation } from './conversation.ts';
 import type { RunEvent } from './events.ts';
 import type { Governed } from './governance/governed.ts';

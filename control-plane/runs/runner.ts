@@ -2,8 +2,8 @@
 //
 // States: open, then draining (no new runs; active runs may finish), then closed (the remaining runs are cancelled).
 import { AppError } from '@tollgate/proto/contract';
-import type { Actor } from '../domain/access/actor.ts';
-import { untilAborted } from '../until-aborted.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { untilAborted } from '../base/until-aborted.ts';
 import { type AgentAsk, type BeginDeps, type Begun, createBeginRun, type RunNode } from './begin-run.ts';
 import { type ConductDeps, conduct } from './conduct.ts';
 import type { Task } from './delegation.ts';

@@ -4,7 +4,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbedded } from '../../control-plane/store/embedded/start.ts';
+import { startEmbedded } from '../../control-plane/database/embedded/start.ts';
 import { withClient } from '../support/database.ts';
 import { ask, type ControlPlane, type Program, startControlPlane, startProgram } from '../support/programs.ts';
 import type { Followed } from './fanout/said.ts';

@@ -83,7 +83,7 @@ describe('docs/design/bounds.md', () => {
   });
 
   test('names every table of the database', () => {
-    const folder = join(root, 'control-plane/store/migrations');
+    const folder = join(root, 'control-plane/database/migrations');
     const sql = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
     const tables = sql.flatMap((text) => [...text.matchAll(/^\s*create table (?:if not exists )?(\w+)/gim)].map(([, name = '']) => name));
     const named = new Set(rows.filter(({ section }) => section === 'Tables').flatMap(({ places }) => places));

@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import { compileSnapshot } from '../../control-plane/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
-import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { readWorkspaceState } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { followPlane } from '../support/plane.ts';
 import { eventually } from '../support/programs.ts';
 import { type Gate, startGate } from './gate.ts';

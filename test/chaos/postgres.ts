@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { QueryResultRow } from 'pg';
-import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/store/embedded/start.ts';
+import { type EmbeddedPostgres, startEmbedded } from '../../control-plane/database/embedded/start.ts';
 import { withClient } from '../support/database.ts';
 import { eventually } from '../support/programs.ts';
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientConfig } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { databaseName, port, superuser } from '../../control-plane/store/embedded/settings.ts';
+import { databaseName, port, superuser } from '../../control-plane/database/embedded/settings.ts';
 import { type ControlPlane, eventually } from '../support/programs.ts';
 import { expectOnce, expectSettled, type Lab, readEntries, readMoney, readRun, startLab, watchRun } from './lab.ts';
 import { type Postgres, startPostgres } from './postgres.ts';

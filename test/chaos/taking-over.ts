@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import { expect } from 'vitest';
-import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { expectWhole, positionOf } from '../control-plane/exporting.ts';
 import { acknowledgedOf, batchOf, records, spool } from '../control-plane/spool.ts';
 import { type Collector, startCollector } from '../support/collector.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
+import { createRoster } from '../../control-plane/sidecars/operations/roster.ts';
 import { createRest, type Rest } from '../control-plane/rest.ts';
 import { createCli, jsonOf } from './cli.ts';
 

@@ -2,7 +2,7 @@ import { choice, configTable, integer, printableConfig, programVariables, readCo
 import { expect, test } from 'vitest';
 import { cliVariables } from '../../control-plane/cli/connect.ts';
 import { variablesForApps } from '../../control-plane/inject/app-environment.ts';
-import { configSchema } from '../../control-plane/config.ts';
+import { configSchema } from '../../control-plane/app/config.ts';
 import { sidecarSchema } from '../../sidecar/config.ts';
 
 const schema = {

@@ -1,7 +1,7 @@
 // What a member may give an agent: as much as the workspace's ceiling says, and nothing that binds others where there is none.
 import { capabilities } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { beat } from '../../control-plane/store/run-instances.ts';
+import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { createRest, errorOf, field, type Rest } from './rest.ts';
 
 let rest: Rest;

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseLogKey, parseNote } from '../../control-plane/chain/checkpoint.ts';
 import type { Verdict } from '../../control-plane/chain/verify.ts';
-import { makeCheckpoint, tendCheckpoints } from '../../control-plane/operations/audit/checkpoint.ts';
-import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
-import { createNotary, newNotaryKey } from '../../control-plane/operations/audit/notary.ts';
-import { tendPartitions, tendStatistics } from '../../control-plane/operations/audit/tend-partitions.ts';
+import { makeCheckpoint, tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
+import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
+import { createNotary, newNotaryKey } from '../../control-plane/audit/operations/notary.ts';
+import { tendPartitions, tendStatistics } from '../../control-plane/audit/operations/tend-partitions.ts';
 import { noteFrom, verify } from '../chain/log.ts';
 import { createRest, field, type Rest } from './rest.ts';
 import { entry, lost, record, records, ship, spool, workspaceIdOf } from './spool.ts';
@@ -221,7 +221,7 @@ describe('a log from before there was a chain', () => {
   test('begins its chain where it was, and what is new is proven', async () => {
     const [, up = '', down = ''] =
       /-- Up Migration\n(.*)-- Down Migration\n(.*)/s.exec(
-        readFileSync(new URL('../../control-plane/store/migrations/0020_audit_chain.sql', import.meta.url), 'utf8'),
+        readFileSync(new URL('../../control-plane/database/migrations/0020_audit_chain.sql', import.meta.url), 'utf8'),
       ) ?? [];
     await rest.pool.query(down);
     const workspaceId = await workspaceIdOf(rest);

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
-import { ingestedQuery } from '../../control-plane/store/audit.ts';
+import { ingestedQuery } from '../../control-plane/audit/store/audit.ts';
 import { withClient } from '../support/database.ts';
 import { createRest, errorOf, type Rest } from './rest.ts';
 import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';

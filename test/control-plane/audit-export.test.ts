@@ -1,9 +1,9 @@
 // The export of audit entries to a collector: what is sent, what comes of each answer, and that nothing is ever passed over.
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { tendCheckpoints } from '../../control-plane/operations/audit/checkpoint.ts';
-import { exportGraceDays, tendPartitions } from '../../control-plane/operations/audit/tend-partitions.ts';
-import { deleteWorkspace } from '../../control-plane/store/workspaces.ts';
+import { tendCheckpoints } from '../../control-plane/audit/operations/checkpoint.ts';
+import { exportGraceDays, tendPartitions } from '../../control-plane/audit/operations/tend-partitions.ts';
+import { deleteWorkspace } from '../../control-plane/workspaces/store/workspaces.ts';
 import { type Collector, type Posted, type Reply, startCollector } from '../support/collector.ts';
 import { eventually } from '../support/programs.ts';
 import { copyOf, cursorOf, expectWhole, headOf, positionOf, startExporter, workspaceOf } from './exporting.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Actor } from '../../control-plane/domain/access/actor.ts';
-import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
-import { createTailAudit } from '../../control-plane/operations/audit/tail-audit.ts';
-import { watchHeads } from '../../control-plane/store/watch-heads.ts';
+import type { Actor } from '../../control-plane/access/rules/actor.ts';
+import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
+import { createTailAudit } from '../../control-plane/audit/operations/tail-audit.ts';
+import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
 import { drain, keyEnds, type Live, listen, makeWatcherKey } from './live.ts';
 import { createRest, errorOf, field, type Rest } from './rest.ts';
 import { entry, records, ship, spool } from './spool.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeSecret } from '../../control-plane/domain/access/key.ts';
+import { makeSecret } from '../../control-plane/access/rules/key.ts';
 import { createRest, errorOf, field, type Rest } from './rest.ts';
 
 let rest: Rest;

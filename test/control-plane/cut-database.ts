@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createApp } from '../../control-plane/http/app.ts';
 import type { AppDeps } from '../../control-plane/http/deps.ts';
-import { createPool } from '../../control-plane/store/pool.ts';
+import { createPool } from '../../control-plane/database/pool.ts';
 import type { Rest } from './rest.ts';
 
 /** A wire to PostgreSQL that can be frozen and cut. */

@@ -7,13 +7,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SnapshotEntry } from '../../control-plane/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
 import type { View } from '../../control-plane/compile/view.ts';
-import { tendChanges } from '../../control-plane/operations/deployment/tend-changes.ts';
+import { tendChanges } from '../../control-plane/workspaces/operations/tend-changes.ts';
 import { type Holding, holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { publishView } from '../../control-plane/publish/published.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
-import { insertToolServer, updateAdmitted } from '../../control-plane/store/tool-servers.ts';
-import { readWorkspace, readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
-import { findWorkspaceId } from '../../control-plane/store/workspaces.ts';
+import { insertToolServer, updateAdmitted } from '../../control-plane/tool-servers/store/tool-servers.ts';
+import { readWorkspace, readWorkspaceState } from '../../control-plane/workspaces/store/workspace-state.ts';
+import { findWorkspaceId } from '../../control-plane/workspaces/store/workspaces.ts';
 import { entriesFor } from '../publish/workspace.ts';
 import { createRest, field, type Rest } from './rest.ts';
 

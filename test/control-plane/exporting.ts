@@ -2,11 +2,11 @@
 // against.
 import { hash } from 'node:crypto';
 import { expect } from 'vitest';
-import { createCollector } from '../../control-plane/otlp/collector.ts';
-import { createDelivery } from '../../control-plane/otlp/delivery.ts';
+import { createCollector } from '../../control-plane/audit/export/collector.ts';
+import { createDelivery } from '../../control-plane/audit/export/delivery.ts';
 import { valueAfterEntry, valueAfterGap } from '../../control-plane/chain/link.ts';
-import { createExporter, type Exporter } from '../../control-plane/operations/audit/exporter/exporter.ts';
-import { standardPace } from '../../control-plane/operations/audit/exporter/pace.ts';
+import { createExporter, type Exporter } from '../../control-plane/audit/export/exporter.ts';
+import { standardPace } from '../../control-plane/audit/export/pace.ts';
 import type { Collector, LogRecord } from '../support/collector.ts';
 import type { Rest } from './rest.ts';
 

@@ -1,7 +1,7 @@
 // Who is done together with whom, who alone, and who first. Without a database: what is done is said by the test.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Grouping, inGroups } from '../../control-plane/operations/groups.ts';
+import { type Grouping, inGroups } from '../../control-plane/base/groups.ts';
 
 const cases = Math.max(300, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 10));
 const seed = process.env['TOLLGATE_TEST_SEED'];

@@ -2,9 +2,9 @@
 import { type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { bounds, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { batchProblem } from '../../control-plane/domain/audit/audit-batch.ts';
-import { createWorkspace } from '../../control-plane/operations/workspaces/create-workspace.ts';
-import { deleteWorkspace } from '../../control-plane/operations/workspaces/delete-workspace.ts';
+import { batchProblem } from '../../control-plane/audit/rules/audit-batch.ts';
+import { createWorkspace } from '../../control-plane/workspaces/operations/create-workspace.ts';
+import { deleteWorkspace } from '../../control-plane/workspaces/operations/delete-workspace.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { followPlane, openShip, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
 import { temporaryFolder } from '../support/spools.ts';

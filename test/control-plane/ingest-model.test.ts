@@ -6,11 +6,11 @@ import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { canonicalOf } from '../../control-plane/chain/canonical.ts';
 import { canonicalGap, digestOf, valueAfterEntry, valueAfterGap, valueBefore } from '../../control-plane/chain/link.ts';
-import type { ShippedRecord } from '../../control-plane/domain/audit/audit-batch.ts';
-import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
-import { createPool } from '../../control-plane/store/pool.ts';
-import { openLog, readItems } from '../../control-plane/store/audit-chain.ts';
-import { isUnavailable } from '../../control-plane/store/unavailable.ts';
+import type { ShippedRecord } from '../../control-plane/audit/rules/audit-batch.ts';
+import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
+import { createPool } from '../../control-plane/database/pool.ts';
+import { openLog, readItems } from '../../control-plane/audit/store/audit-chain.ts';
+import { isUnavailable } from '../../control-plane/base/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { batchOf, entry, lost, record } from './spool.ts';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { openInstanceFolder } from '../../control-plane/operations/runs/liveness/instance-folder.ts';
+import { openInstanceFolder } from '../../control-plane/runs/operations/liveness/instance-folder.ts';
 import { exitOf, startSource } from '../support/source-process.ts';
 import { temporaryFolder } from '../support/spools.ts';
 

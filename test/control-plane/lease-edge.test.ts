@@ -8,7 +8,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { type LeaseStream, serveLease } from '../../control-plane/grpc/quota.ts';
-import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import { holderSecret, runOf } from '../support/lease-names.ts';
 import { leaseStreams, openLease, type Plane, startPlane, type Wire } from '../support/plane.ts';

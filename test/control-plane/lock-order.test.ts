@@ -2,7 +2,7 @@
 // in one direction only, however PostgreSQL comes to the rows. Whoever takes a sort out of `lockLog` is told of a deadlock here.
 import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { lockLog } from '../../control-plane/store/audit-ingest.ts';
+import { lockLog } from '../../control-plane/audit/store/audit-ingest.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;

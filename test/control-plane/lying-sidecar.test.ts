@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { auditService } from '@tollgate/proto';
 import { bounds } from '@tollgate/proto/contract';
-import type { AuditBatch } from '../../control-plane/domain/audit/audit-batch.ts';
+import type { AuditBatch } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createIntake } from '../../control-plane/grpc/intake.ts';
-import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { verify, noteFrom } from '../chain/log.ts';
 import { openShip, type Plane, startPlane } from '../support/plane.ts';
 import { field } from './rest.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
-import { parseModelEndpoints } from '../../control-plane/domain/agents/model-endpoints.ts';
-import { demoModel, isRecognisedModel, listModels, priceOf } from '../../control-plane/domain/agents/models.ts';
+import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
+import { parseModelEndpoints } from '../../control-plane/agents/rules/model-endpoints.ts';
+import { demoModel, isRecognisedModel, listModels, priceOf } from '../../control-plane/agents/rules/models.ts';
 import { createRest, type Rest } from './rest.ts';
 
 const at = new Date('2026-06-25T12:00:00.000Z');

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSyn
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createNotary, openNotaryKey, readNotaryKey } from '../../control-plane/operations/audit/notary.ts';
+import { createNotary, openNotaryKey, readNotaryKey } from '../../control-plane/audit/operations/notary.ts';
 import { temporaryFolder } from '../support/spools.ts';
 
 const opened = (path: string) => {

@@ -5,9 +5,9 @@ import { OAuth2Server } from 'oauth2-mock-server';
 import { Registry } from 'prom-client';
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { configSchema, signInProblems } from '../../control-plane/config.ts';
+import { configSchema, signInProblems } from '../../control-plane/app/config.ts';
 import { createApp } from '../../control-plane/http/app.ts';
-import { createIssuer, type IssuerSettings } from '../../control-plane/oidc/issuer.ts';
+import { createIssuer, type IssuerSettings } from '../../control-plane/access/issuer.ts';
 import { type Answer, createRest, errorOf, type Rest } from './rest.ts';
 
 /** Each test has a minute of its own: an address begins only so many sign-ins in one. */

@@ -1,13 +1,13 @@
 // What a run gets of the tool servers that are registered: their tools as discovery found them, and their secrets.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { reseal } from '../../control-plane/operations/deployment/reseal.ts';
-import { createOpenToolbox, type OpenToolbox } from '../../control-plane/operations/tool-servers/open-toolbox.ts';
+import { reseal } from '../../control-plane/tool-servers/operations/reseal.ts';
+import { createOpenToolbox, type OpenToolbox } from '../../control-plane/tool-servers/operations/open-toolbox.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { createSchemaProblem } from '../../control-plane/runs/tools/schema-problem.ts';
 import type { Toolbox } from '../../control-plane/runs/tools/tool.ts';
-import { createSealer } from '../../control-plane/store/sealed.ts';
-import { listWorkspaceServers } from '../../control-plane/store/tool-servers.ts';
+import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
+import { listWorkspaceServers } from '../../control-plane/tool-servers/store/tool-servers.ts';
 import { type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
 import { createRest, type Rest } from './rest.ts';
 

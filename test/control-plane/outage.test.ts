@@ -1,8 +1,8 @@
 // A database that is down, frozen, locked or full is a 503, and all is well once it is back. Within what time: test/long/database-away.test.ts.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
-import { watchIngest } from '../../control-plane/operations/audit/watch-ingest.ts';
+import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
+import { watchIngest } from '../../control-plane/audit/operations/watch-ingest.ts';
 import { createCutApp, createWire, lockWorkspace, readAndWrite, unreachable, type Wire } from './cut-database.ts';
 import { createRest, type Rest } from './rest.ts';
 import { acknowledgedOf, batchOf, records, spool, workspaceIdOf } from './spool.ts';

@@ -1,7 +1,7 @@
 // A port that another program has: the start ends with 2 and names the variable that would mend it.
 import { createServer } from 'node:net';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { runControlPlane } from '../../control-plane/main.ts';
+import { runControlPlane } from '../../control-plane/app/main.ts';
 import { createTestDatabase } from '../support/database.ts';
 
 afterEach(() => vi.restoreAllMocks());

@@ -4,9 +4,9 @@ import { policyService, type SyncRequest__Output, type SyncResponse__Output } fr
 import { hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
-import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createPublisher, type Published } from '../../control-plane/publish/publisher.ts';
-import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
+import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { emptyState } from '../publish/workspace.ts';
 import { followPlane, openSync, type Plane, startPlane } from '../support/plane.ts';

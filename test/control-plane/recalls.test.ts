@@ -2,8 +2,8 @@
 import type { QuotaCounter } from '@tollgate/proto/contract';
 import { Client, Pool } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createRecalls } from '../../control-plane/operations/quota/recalls.ts';
-import { recallChannel } from '../../control-plane/store/quota.ts';
+import { createRecalls } from '../../control-plane/quota/operations/recalls.ts';
+import { recallChannel } from '../../control-plane/quota/store.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;

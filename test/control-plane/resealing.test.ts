@@ -1,16 +1,16 @@
 // What an older key sealed, sealed anew by the first one: on the database, with several control planes at once and writes in between.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { tendAuthorities } from '../../control-plane/operations/authority/tend-authorities.ts';
-import { reseal } from '../../control-plane/operations/deployment/reseal.ts';
-import { createSealTending } from '../../control-plane/operations/deployment/tend-sealed.ts';
-import { openSecrets, sealSecrets } from '../../control-plane/operations/tool-servers/tool-server-secrets.ts';
-import { createSealer, type Sealer } from '../../control-plane/store/sealed.ts';
-import { listSealedServers } from '../../control-plane/store/sealed-servers.ts';
-import { insertToolServer, listWorkspaceServers } from '../../control-plane/store/tool-servers.ts';
-import type { Queryable } from '../../control-plane/store/transaction.ts';
-import { insertWorkspace } from '../../control-plane/store/workspaces.ts';
-import { ownTerms } from '../../control-plane/tls/terms.ts';
+import { tendAuthorities } from '../../control-plane/certificates/operations/tend-authorities.ts';
+import { reseal } from '../../control-plane/tool-servers/operations/reseal.ts';
+import { createSealTending } from '../../control-plane/tool-servers/operations/tend-sealed.ts';
+import { openSecrets, sealSecrets } from '../../control-plane/tool-servers/operations/tool-server-secrets.ts';
+import { createSealer, type Sealer } from '../../control-plane/tool-servers/store/sealed.ts';
+import { listSealedServers } from '../../control-plane/tool-servers/store/sealed-servers.ts';
+import { insertToolServer, listWorkspaceServers } from '../../control-plane/tool-servers/store/tool-servers.ts';
+import type { Queryable } from '../../control-plane/database/transaction.ts';
+import { insertWorkspace } from '../../control-plane/workspaces/store/workspaces.ts';
+import { ownTerms } from '../../control-plane/certificates/tls/terms.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/programs.ts';
 

@@ -2,12 +2,12 @@
 // whole and goes on, and of what was shipped nothing is counted twice or silently missing. A real PostgreSQL, copied and replaced.
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
+import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { governRun } from '../../control-plane/runs/governance/governed.ts';
 import { createGovernor } from '../../control-plane/runs/governance/governor.ts';
-import { readDeployment } from '../../control-plane/store/deployment.ts';
-import { beat } from '../../control-plane/store/run-instances.ts';
-import { findWorkspaceId } from '../../control-plane/store/workspaces.ts';
+import { readDeployment } from '../../control-plane/database/deployment.ts';
+import { beat } from '../../control-plane/runs/store/run-instances.ts';
+import { findWorkspaceId } from '../../control-plane/workspaces/store/workspaces.ts';
 import { systemClock } from '../../sidecar/clock.ts';
 import { startRun } from '../../sidecar/gateway/library/library.ts';
 import { run as runCli } from '../cli/cli.ts';

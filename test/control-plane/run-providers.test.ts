@@ -2,7 +2,7 @@
 // and a real client that listens to it.
 import { LLMock } from '@copilotkit/aimock';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createCatalogue } from '../../control-plane/domain/agents/catalogue.ts';
+import { createCatalogue } from '../../control-plane/agents/rules/catalogue.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { createModels } from '../../control-plane/runs/models/models.ts';
 import { createProviders, type Providers } from '../../control-plane/runs/models/providers.ts';

@@ -1,16 +1,16 @@
 // Runs as they are kept: begun, ended once, listed, read and cancelled; and the heart of the control plane that runs them.
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { makeId } from '../../control-plane/domain/access/key.ts';
-import { parseRunCursor, type Run, type RunHalt, type RunRef, shownRun } from '../../control-plane/domain/runs/run.ts';
-import { authenticate } from '../../control-plane/operations/access/authenticate.ts';
-import { cancelRun } from '../../control-plane/operations/runs/cancel-run.ts';
-import { type Heart, startHeart } from '../../control-plane/operations/runs/liveness/heart.ts';
-import { createRunBooks } from '../../control-plane/operations/runs/books/run-books.ts';
-import { listRuns } from '../../control-plane/operations/runs/list-runs.ts';
-import { mendRuns } from '../../control-plane/operations/runs/liveness/mend-runs.ts';
-import { readRun } from '../../control-plane/operations/runs/read-run.ts';
-import { tendRuns } from '../../control-plane/operations/runs/liveness/tend-runs.ts';
+import { makeId } from '../../control-plane/access/rules/key.ts';
+import { parseRunCursor, type Run, type RunHalt, type RunRef, shownRun } from '../../control-plane/runs/rules/run.ts';
+import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
+import { cancelRun } from '../../control-plane/runs/operations/cancel-run.ts';
+import { type Heart, startHeart } from '../../control-plane/runs/operations/liveness/heart.ts';
+import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
+import { listRuns } from '../../control-plane/runs/operations/list-runs.ts';
+import { mendRuns } from '../../control-plane/runs/operations/liveness/mend-runs.ts';
+import { readRun } from '../../control-plane/runs/operations/read-run.ts';
+import { tendRuns } from '../../control-plane/runs/operations/liveness/tend-runs.ts';
 import { cent, completed } from '../support/run-books.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { createRest, type Rest } from './rest.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import type { ModelMessage, Models } from '../../control-plane/runs/model.ts';
-import { createSealer } from '../../control-plane/store/sealed.ts';
+import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
 import { type Asked, type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
 import { createScriptedModel } from '../support/scripted-model.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';

@@ -2,7 +2,7 @@
 
 import { request } from 'undici';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { utcDayOf } from '../../control-plane/domain/runs/day.ts';
+import { utcDayOf } from '../../control-plane/runs/rules/day.ts';
 import { type ModelRequest, type Models, ProviderFailed } from '../../control-plane/runs/model.ts';
 import { createScriptedModel, type ScriptedReply } from '../support/scripted-model.ts';
 import { errorOf, field } from './rest.ts';

@@ -3,10 +3,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { agentSchemas, checkAgentPatch, checkAgentUpdate, checkNewAgent } from '../../control-plane/domain/agents/agent.ts';
-import { isRecognisedModel } from '../../control-plane/domain/agents/models.ts';
-import { checkDocument, type DocumentKind, documentSchema } from '../../control-plane/domain/policies/policy.ts';
-import type { Problem } from '../../control-plane/domain/shape.ts';
+import { agentSchemas, checkAgentPatch, checkAgentUpdate, checkNewAgent } from '../../control-plane/agents/rules/agent.ts';
+import { isRecognisedModel } from '../../control-plane/agents/rules/models.ts';
+import { checkDocument, type DocumentKind, documentSchema } from '../../control-plane/policies/rules/policy.ts';
+import type { Problem } from '../../control-plane/base/shape.ts';
 import { valueOf } from '../support/generated-requests.ts';
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });

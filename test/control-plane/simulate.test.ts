@@ -4,12 +4,12 @@ import type { AuditEntry } from '@tollgate/proto/contract';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parseSimulation } from '../../control-plane/domain/policies/simulation.ts';
-import { changes, type Group } from '../../control-plane/evaluate/simulate.ts';
-import { simulationLine } from '../../control-plane/http/routes/simulate.ts';
-import { type SimulationLine, type SimulationResult, simulate } from '../../control-plane/operations/policies/simulate-policies.ts';
-import { readReplay, type ReplayedPage } from '../../control-plane/store/audit-replay.ts';
-import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { parseSimulation } from '../../control-plane/policies/rules/simulation.ts';
+import { changes, type Group } from '../../control-plane/policies/evaluate/simulate.ts';
+import { simulationLine } from '../../control-plane/policies/routes/simulate.ts';
+import { type SimulationLine, type SimulationResult, simulate } from '../../control-plane/policies/operations/simulate-policies.ts';
+import { readReplay, type ReplayedPage } from '../../control-plane/audit/store/audit-replay.ts';
+import { readWorkspaceState } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { createRest, type Rest } from './rest.ts';
 import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';
 

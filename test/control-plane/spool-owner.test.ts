@@ -1,7 +1,7 @@
 // A spool belongs to who began it: with another secret, in another workspace, with a hole or with other bytes nothing is taken.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { AuditBatch, Ingested } from '../../control-plane/domain/audit/audit-batch.ts';
-import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import type { AuditBatch, Ingested } from '../../control-plane/audit/rules/audit-batch.ts';
+import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import { noteFrom, verify } from '../chain/log.ts';
 import { createRest, field, type Rest } from './rest.ts';
 import { batchOf, entry, lost, record, records, spool, workspaceIdOf } from './spool.ts';

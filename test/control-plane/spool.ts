@@ -1,8 +1,8 @@
 // Batches as a sidecar ships them.
 import type { AuditEntry } from '@tollgate/proto/contract';
 import { hash } from 'node:crypto';
-import type { AuditBatch, Ingested, ShippedRecord } from '../../control-plane/domain/audit/audit-batch.ts';
-import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
+import type { AuditBatch, Ingested, ShippedRecord } from '../../control-plane/audit/rules/audit-batch.ts';
+import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
 import type { Rest } from './rest.ts';
 
 export const spool = (letter: string): string => letter.repeat(32);

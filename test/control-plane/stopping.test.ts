@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { watchConnections } from '../../control-plane/http/connections.ts';
-import { listenForStop } from '../../control-plane/stop-signals.ts';
+import { listenForStop } from '../../control-plane/app/stop-signals.ts';
 
 test('the first signal stops; what repeats it within a second is nothing new, and a later one is impatience', () => {
   const clock = { now: 5_000 };

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { request } from 'undici';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { streamBounds } from '../../control-plane/http/streams.ts';
-import { readIngested } from '../../control-plane/store/audit.ts';
+import { readIngested } from '../../control-plane/audit/store/audit.ts';
 import { listen } from './live.ts';
 import { createRest, errorOf, type Rest } from './rest.ts';
 import { entry, records, ship, spool, workspaceIdOf } from './spool.ts';

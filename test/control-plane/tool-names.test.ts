@@ -3,7 +3,7 @@
 import { toolNamesMax } from '@tollgate/proto/contract';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { compileSettings } from '../../control-plane/compile/compile.ts';
-import { readWorkspaceState } from '../../control-plane/store/workspace-state.ts';
+import { readWorkspaceState } from '../../control-plane/workspaces/store/workspace-state.ts';
 import { createRest, type Rest } from './rest.ts';
 
 let rest: Rest;

@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest';
 import { Outage } from '../../control-plane/cli/failure.ts';
 import { linesOf } from '../../control-plane/cli/streams.ts';
-import { listModels } from '../../control-plane/domain/agents/models.ts';
-import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
-import { createSeats, inTurns } from '../../control-plane/operations/turns.ts';
-import { watchHeads } from '../../control-plane/store/watch-heads.ts';
-import { undoAll } from '../../control-plane/undo.ts';
+import { listModels } from '../../control-plane/agents/rules/models.ts';
+import { createRateLimit } from '../../control-plane/base/rate-limit.ts';
+import { createSeats, inTurns } from '../../control-plane/base/turns.ts';
+import { watchHeads } from '../../control-plane/audit/store/watch-heads.ts';
+import { undoAll } from '../../control-plane/base/undo.ts';
 
 test('turns: when as many wait as may, the next one is refused, and those who wait have their turn', async () => {
   let go = (): void => {};

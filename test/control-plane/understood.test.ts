@@ -3,11 +3,11 @@
 import { policyNeeds } from '@tollgate/proto/contract';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { joinDatabase } from '../../control-plane/operations/deployment/join.ts';
-import { createRoster } from '../../control-plane/operations/sidecars/roster.ts';
-import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
-import { lockStart, raiseNeeds } from '../../control-plane/store/deployment.ts';
-import { beat } from '../../control-plane/store/run-instances.ts';
+import { joinDatabase } from '../../control-plane/database/operations/join.ts';
+import { createRoster } from '../../control-plane/sidecars/operations/roster.ts';
+import { seedFirstWorkspace } from '../../control-plane/workspaces/operations/seed-first-workspace.ts';
+import { lockStart, raiseNeeds } from '../../control-plane/database/deployment.ts';
+import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { createRest, errorOf, type Rest } from './rest.ts';
 import { workspaceIdOf } from './spool.ts';
 

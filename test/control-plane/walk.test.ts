@@ -3,11 +3,11 @@
 // only what changed is what it would hold by reading all: a table that decisions depend on, and whose changes nobody notes, fails here.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hasToolServer, insertToolServer } from '../../control-plane/store/tool-servers.ts';
+import { hasToolServer, insertToolServer } from '../../control-plane/tool-servers/store/tool-servers.ts';
 import { holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
-import { readWorkspace } from '../../control-plane/store/workspace-state.ts';
-import { findWorkspaceId } from '../../control-plane/store/workspaces.ts';
+import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';
+import { findWorkspaceId } from '../../control-plane/workspaces/store/workspaces.ts';
 import { awkwardUrlsOf, type GeneratedRequest, requestOf } from '../support/generated-requests.ts';
 import { field, operatorKey } from './rest.ts';
 import { createRunsRest, type RunsRest } from './runs.ts';

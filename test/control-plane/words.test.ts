@@ -3,15 +3,15 @@
 import { configTable, printableConfig, readConfig } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { configSchema } from '../../control-plane/config.ts';
-import { entryFromRecord, openRecord } from '../../control-plane/domain/audit/audit-entry.ts';
-import { cursorOf, parseAuditQuery } from '../../control-plane/domain/audit/audit-query.ts';
-import { cleanJson } from '../../control-plane/domain/clean-json.ts';
-import { parseInstant } from '../../control-plane/domain/instant.ts';
+import { configSchema } from '../../control-plane/app/config.ts';
+import { entryFromRecord, openRecord } from '../../control-plane/audit/rules/audit-entry.ts';
+import { cursorOf, parseAuditQuery } from '../../control-plane/audit/rules/audit-query.ts';
+import { cleanJson } from '../../control-plane/base/clean-json.ts';
+import { parseInstant } from '../../control-plane/base/instant.ts';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
-import { createRateLimit } from '../../control-plane/http/rate-limit.ts';
-import { inTurns, inTurnsByKey } from '../../control-plane/operations/turns.ts';
-import { daysBetween } from '../../control-plane/store/partitions.ts';
+import { createRateLimit } from '../../control-plane/base/rate-limit.ts';
+import { inTurns, inTurnsByKey } from '../../control-plane/base/turns.ts';
+import { daysBetween } from '../../control-plane/audit/store/partitions.ts';
 import { workOn } from '../support/work-on.ts';
 
 const now = new Date('2026-06-25T12:00:00.000Z');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createIngest } from '../../control-plane/operations/audit/ingest-batch.ts';
-import { seedFirstWorkspace } from '../../control-plane/operations/workspaces/seed-first-workspace.ts';
+import { createIngest } from '../../control-plane/audit/operations/ingest-batch.ts';
+import { seedFirstWorkspace } from '../../control-plane/workspaces/operations/seed-first-workspace.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { createRest, field, operatorKey, type Rest } from './rest.ts';
 import { acknowledgedOf, batchOf, record, spool } from './spool.ts';

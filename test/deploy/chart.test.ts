@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { programVariables, readConfig } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { configSchema } from '../../control-plane/config.ts';
+import { configSchema } from '../../control-plane/app/config.ts';
 import { readSettings } from '../../control-plane/inject/settings.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');

@@ -7,12 +7,12 @@ import { AppError, policyNeeds } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import { holderSecret } from '../support/lease-names.ts';
-import type { Actor } from '../../control-plane/domain/access/actor.ts';
+import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import { type ConnectionBounds, connectionBounds } from '../../control-plane/grpc/connections.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
-import { makeAuthority, makeClient, makeServer } from '../../control-plane/x509/certificate.ts';
+import { makeAuthority, makeClient, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 import { createChannel } from '../../sidecar/sync/channel.ts';
 import { openQuotaStream } from '../../sidecar/sync/quota-stream.ts';
 

@@ -1,7 +1,7 @@
 // What is kept of a refusal for as long as its sidecar is there.
 import { bounds } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { nackOf } from '../../control-plane/domain/sidecars/sidecar.ts';
+import { nackOf } from '../../control-plane/sidecars/rules/sidecar.ts';
 import { collectGarbage } from '../bench/garbage.ts';
 
 test('the texts of 100 refusals of 2 MB are kept as copies of their beginning, and keep none of the messages in memory', () => {

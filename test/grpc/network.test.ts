@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { networkOf } from '../../control-plane/domain/access/network.ts';
+import { networkOf } from '../../control-plane/base/network.ts';
 
 test.each([
   ['10.1.2.3', '10.1.2.3'],

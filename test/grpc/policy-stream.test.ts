@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
-import type { Actor } from '../../control-plane/domain/access/actor.ts';
+import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { serveSync, type SyncStream } from '../../control-plane/grpc/policy.ts';
 import type { Follower, LiveWorkspace, Published } from '../../control-plane/publish/publisher.ts';

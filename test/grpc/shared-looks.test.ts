@@ -1,6 +1,6 @@
 // Whether a key stands is asked once for all of its streams.
 import { expect, test } from 'vitest';
-import type { Actor } from '../../control-plane/domain/access/actor.ts';
+import type { Actor } from '../../control-plane/access/rules/actor.ts';
 import { shareLooks } from '../../control-plane/grpc/shared-looks.ts';
 
 const actorOf = (hash: string): Actor => ({

@@ -12,10 +12,10 @@ import { type Injector, startInjector } from '../../control-plane/injector/injec
 import { advance, nothingHeld } from '../../control-plane/injector/rotation.ts';
 import { shareCertificates } from '../../control-plane/injector/shared-certificates.ts';
 import { readSettings } from '../../control-plane/inject/settings.ts';
-import { createKubernetes } from '../../control-plane/kubernetes/api.ts';
-import type { Terms } from '../../control-plane/x509/authorities.ts';
-import { makeAuthority, makeServer, type Pair } from '../../control-plane/x509/certificate.ts';
-import { readCertificates } from '../../control-plane/x509/given-certificates.ts';
+import { createKubernetes } from '../../control-plane/injector/kubernetes-api.ts';
+import type { Terms } from '../../control-plane/certificates/x509/authorities.ts';
+import { makeAuthority, makeServer, type Pair } from '../../control-plane/certificates/x509/certificate.ts';
+import { readCertificates } from '../../control-plane/certificates/x509/given-certificates.ts';
 import { type FakeKubernetes, startFakeKubernetes } from './fake-kubernetes.ts';
 import { ask, reviewOf, serviceName } from './reviewing.ts';
 import { needs } from '../support/installed.ts';

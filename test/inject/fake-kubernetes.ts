@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Account } from '../../control-plane/kubernetes/api.ts';
+import type { Account } from '../../control-plane/injector/kubernetes-api.ts';
 import { applyPatch } from './apply-patch.ts';
 
 type Row = Record<string, unknown>;

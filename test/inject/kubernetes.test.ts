@@ -4,8 +4,8 @@ import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createKubernetes } from '../../control-plane/kubernetes/api.ts';
-import { makeAuthority, makeServer } from '../../control-plane/x509/certificate.ts';
+import { createKubernetes } from '../../control-plane/injector/kubernetes-api.ts';
+import { makeAuthority, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
 

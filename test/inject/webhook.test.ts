@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type Injector, startInjector } from '../../control-plane/injector/injector.ts';
 import { readSettings } from '../../control-plane/inject/settings.ts';
-import { makeAuthority, makeServer } from '../../control-plane/x509/certificate.ts';
+import { makeAuthority, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 import { run } from '../cli/cli.ts';
 import { applyPatch } from './apply-patch.ts';
 import { ask, type Asking, reviewOf, serviceName } from './reviewing.ts';

@@ -6,11 +6,11 @@ import { createServer } from 'node:net';
 import { readConfig } from '@tollgate/proto/contract';
 import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Config, configSchema, injectProblems } from '../../control-plane/config.ts';
-import { accountOfPod } from '../../control-plane/kubernetes/api.ts';
-import { type Undo, undoAll } from '../../control-plane/undo.ts';
-import { wireInjector } from '../../control-plane/wire-injector.ts';
-import { makeAuthority, makeServer } from '../../control-plane/x509/certificate.ts';
+import { type Config, configSchema, injectProblems } from '../../control-plane/app/config.ts';
+import { accountOfPod } from '../../control-plane/injector/kubernetes-api.ts';
+import { type Undo, undoAll } from '../../control-plane/base/undo.ts';
+import { wireInjector } from '../../control-plane/app/wire-injector.ts';
+import { makeAuthority, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 import { ask, reviewOf, serviceName } from './reviewing.ts';
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };

@@ -1,7 +1,7 @@
 // One request to a collector, and what its answer means.
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createCollector } from '../../control-plane/otlp/collector.ts';
-import { requestOf } from '../../control-plane/otlp/records.ts';
+import { createCollector } from '../../control-plane/audit/export/collector.ts';
+import { requestOf } from '../../control-plane/audit/export/records.ts';
 import { type Collector, startCollector } from '../support/collector.ts';
 
 let collector: Collector;

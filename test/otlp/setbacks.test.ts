@@ -1,8 +1,8 @@
 // When a collector is asked again.
 import { expect, test } from 'vitest';
-import type { ExportFailure, FailureKind } from '../../control-plane/domain/audit/exported.ts';
-import { standardPace } from '../../control-plane/operations/audit/exporter/pace.ts';
-import { createSetbacks } from '../../control-plane/operations/audit/exporter/setbacks.ts';
+import type { ExportFailure, FailureKind } from '../../control-plane/audit/rules/exported.ts';
+import { standardPace } from '../../control-plane/audit/export/pace.ts';
+import { createSetbacks } from '../../control-plane/audit/export/setbacks.ts';
 
 const failure = (kind: FailureKind, retryAfterMs: number | null = null): ExportFailure => ({
   kind,

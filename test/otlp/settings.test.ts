@@ -1,8 +1,8 @@
 // What the environment may say of a collector, and what becomes of it.
 import { printableConfig, readConfig } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { collectorFrom, headersProblem } from '../../control-plane/otlp/settings.ts';
-import { type Config, configSchema, exportProblems } from '../../control-plane/config.ts';
+import { collectorFrom, headersProblem } from '../../control-plane/audit/export/settings.ts';
+import { type Config, configSchema, exportProblems } from '../../control-plane/app/config.ts';
 
 const problemsOf = (env: Readonly<Record<string, string>>): readonly string[] => {
   const read = readConfig(configSchema, env);

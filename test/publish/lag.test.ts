@@ -1,6 +1,6 @@
 // How far behind sidecars are, as metrics count them.
 import { expect, test } from 'vitest';
-import { lagOf } from '../../control-plane/domain/sidecars/sidecar.ts';
+import { lagOf } from '../../control-plane/sidecars/rules/sidecar.ts';
 
 const at = (number: number, epoch = 'e') => ({ epoch, number });
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
 import type { Touched, WorkspaceKey, WorkspaceRead, WorkspaceState } from '../../control-plane/compile/state.ts';
 import type { View } from '../../control-plane/compile/view.ts';
-import type { PolicyDocument } from '../../control-plane/domain/policies/policy.ts';
+import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
 import { someAgent } from '../support/running.ts';
 import { workspaceServer } from '../support/snapshots.ts';
 

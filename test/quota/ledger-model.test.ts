@@ -1,7 +1,7 @@
 // The ledger against a bad network, in virtual time. `TOLLGATE_TEST_CASES` for more of it.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { CounterSettings } from '../../control-plane/domain/quota/ledger.ts';
+import type { CounterSettings } from '../../control-plane/quota/rules/ledger.ts';
 import { createNetwork, mostInWindow, type Step } from './network.ts';
 
 const numRuns = Math.max(1_000, Math.floor(Number(process.env['TOLLGATE_TEST_CASES'] ?? 0) / 10));

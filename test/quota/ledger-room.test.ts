@@ -1,8 +1,8 @@
 // What the ledger keeps while its database does not answer: messages in a room of bytes, which one key leaves to the others.
 import { type QuotaAsk, type QuotaCounter, type SettledGrant } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { asksProblem } from '../../control-plane/domain/quota/asks-form.ts';
-import { createLedger } from '../../control-plane/operations/quota/ledger.ts';
+import { asksProblem } from '../../control-plane/quota/rules/asks-form.ts';
+import { createLedger } from '../../control-plane/quota/operations/ledger.ts';
 import type { QuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import { holderOf, runOf } from '../support/lease-names.ts';
 

@@ -8,7 +8,7 @@ import {
   freshCounter,
   keptUntilMs,
   type LedgerAsk,
-} from '../../control-plane/domain/quota/ledger.ts';
+} from '../../control-plane/quota/rules/ledger.ts';
 
 const start = 1_700_000_000_000;
 const window = (max: number, windowSeconds = 60): CounterSettings => ({ kind: 'window', windowSeconds, max });

@@ -3,8 +3,8 @@ import { type CompiledDocument, documentKey, type DocumentId, tiers } from '@tol
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compileDocument } from '../../control-plane/compile/compile.ts';
-import type { PolicyDocument } from '../../control-plane/domain/policies/policy.ts';
-import { limitMaxOf } from '../../control-plane/domain/quota/limit-place.ts';
+import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
+import { limitMaxOf } from '../../control-plane/quota/rules/limit-place.ts';
 import { indexDocument, readOpinion } from '../../sidecar/decide/document.ts';
 
 // What quotes, blanks and brackets could lead astray.

@@ -9,7 +9,7 @@ import {
   freshCounter,
   keptUntilMs,
   type LedgerAsk,
-} from '../../control-plane/domain/quota/ledger.ts';
+} from '../../control-plane/quota/rules/ledger.ts';
 import { holderOf } from '../support/lease-names.ts';
 
 /** As generated: which sidecar, which message, how long. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Account, grantOf, leftOf, spentOf } from '../../control-plane/domain/runs/budget.ts';
-import { nextMidnightUtc, secondsToMidnightUtc, utcDayOf } from '../../control-plane/domain/runs/day.ts';
-import { parseRunCursor, runCursorOf } from '../../control-plane/domain/runs/run.ts';
+import { type Account, grantOf, leftOf, spentOf } from '../../control-plane/runs/rules/budget.ts';
+import { nextMidnightUtc, secondsToMidnightUtc, utcDayOf } from '../../control-plane/runs/rules/day.ts';
+import { parseRunCursor, runCursorOf } from '../../control-plane/runs/rules/run.ts';
 
 const amount = fc.nat(1_000);
 const accounts: fc.Arbitrary<readonly Account[]> = fc.array(

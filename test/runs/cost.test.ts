@@ -1,10 +1,10 @@
 import { calcPrice } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { listModels } from '../../control-plane/domain/agents/models.ts';
-import { dearestRatesOf, type Rate, type Rates, ratesFromPrice, ratesOf } from '../../control-plane/domain/agents/rates.ts';
-import { costOf, mostItCanCost, outputTokensFor } from '../../control-plane/domain/runs/cost.ts';
-import { microcentsFromCents } from '../../control-plane/domain/runs/money.ts';
+import { listModels } from '../../control-plane/agents/rules/models.ts';
+import { dearestRatesOf, type Rate, type Rates, ratesFromPrice, ratesOf } from '../../control-plane/agents/rules/rates.ts';
+import { costOf, mostItCanCost, outputTokensFor } from '../../control-plane/runs/rules/cost.ts';
+import { microcentsFromCents } from '../../control-plane/runs/rules/money.ts';
 
 const at = new Date('2026-06-25T12:00:00.000Z');
 const required = (rates: Rates | null): Rates => {

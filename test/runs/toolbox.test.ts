@@ -3,7 +3,7 @@ import { once, setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { AppError } from '@tollgate/proto/contract';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { DiscoveredTool, Target } from '../../control-plane/domain/tool-servers/tool-server.ts';
+import type { DiscoveredTool, Target } from '../../control-plane/tool-servers/rules/tool-server.ts';
 import { discoverTools } from '../../control-plane/runs/mcp/discover.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import type { TakeSeat } from '../../control-plane/runs/mcp/server-lines.ts';

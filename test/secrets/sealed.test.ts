@@ -2,7 +2,7 @@
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSealer } from '../../control-plane/store/sealed.ts';
+import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
 
 const sealerOf = (...keys: readonly string[]) => createSealer(keys, randomBytes);
 const key = fc.string({ minLength: 32, maxLength: 40 });

@@ -1,7 +1,7 @@
 // Merge update against the examples of RFC 7396, appendix A. Against an independent reference, over generated
 // documents, it is held in `properties.test.ts`.
 import { expect, test } from 'vitest';
-import { mergePatch } from '../../control-plane/domain/policies/merge.ts';
+import { mergePatch } from '../../control-plane/policies/rules/merge.ts';
 
 test.each([
   ['{"a":"b"}', '{"a":"c"}', '{"a":"c"}'],

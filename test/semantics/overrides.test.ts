@@ -2,8 +2,8 @@
 import type { DocumentId, Rule } from '@tollgate/proto/contract';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { looseningOverrides } from '../../control-plane/domain/policies/overrides.ts';
-import type { PolicyDocument } from '../../control-plane/domain/policies/policy.ts';
+import { looseningOverrides } from '../../control-plane/policies/rules/overrides.ts';
+import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
 
 const breadth = ['workspace', 'role', 'agent-type', 'user'];
 const ids: readonly DocumentId[] = [

@@ -3,7 +3,7 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mergePatch } from '../../control-plane/domain/policies/merge.ts';
+import { mergePatch } from '../../control-plane/policies/rules/merge.ts';
 import {
   mapDocuments,
   mapRules,

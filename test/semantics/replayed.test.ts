@@ -1,7 +1,7 @@
 // What a simulation and the usage of limits keep of entries that a sidecar made up.
 import { expect, test } from 'vitest';
-import { createKept } from '../../control-plane/evaluate/kept.ts';
-import { type Known, replayedCall, type ReplayedEntry } from '../../control-plane/evaluate/replayed-call.ts';
+import { createKept } from '../../control-plane/policies/evaluate/kept.ts';
+import { type Known, replayedCall, type ReplayedEntry } from '../../control-plane/policies/evaluate/replayed-call.ts';
 
 const known: Known = { agentNames: new Set(), roles: new Map(), pinningKeys: new Set() };
 const honest = {

@@ -2,9 +2,9 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseSimulation } from '../../control-plane/domain/policies/simulation.ts';
-import { changes } from '../../control-plane/evaluate/simulate.ts';
-import { type SimulationResult, simulate } from '../../control-plane/operations/policies/simulate-policies.ts';
+import { parseSimulation } from '../../control-plane/policies/rules/simulation.ts';
+import { changes } from '../../control-plane/policies/evaluate/simulate.ts';
+import { type SimulationResult, simulate } from '../../control-plane/policies/operations/simulate-policies.ts';
 import { type Scene, sceneOf } from './generate.ts';
 import * as reference from './reference.ts';
 import { auditEntriesOf, stateOf } from './subject.ts';

@@ -7,7 +7,7 @@ import { policyService } from '@tollgate/proto';
 import { type DocumentId, hashKey, snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { compileSnapshot, type SnapshotEntry } from '../../control-plane/compile/compile.ts';
 import type { WorkspaceState } from '../../control-plane/compile/state.ts';
-import { checkDocument, type DocumentKind } from '../../control-plane/domain/policies/policy.ts';
+import { checkDocument, type DocumentKind } from '../../control-plane/policies/rules/policy.ts';
 import { holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
 import { bindCaller } from '../../sidecar/decide/bind.ts';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, inject, test } from 'vitest';
-import { migrate } from '../../control-plane/store/migrate.ts';
+import { migrate } from '../../control-plane/database/migrate.ts';
 import { createTestDatabase, withClient } from '../support/database.ts';
 
-const positions = new URL('../../control-plane/store/migrations/0010_event_position.sql', import.meta.url);
+const positions = new URL('../../control-plane/database/migrations/0010_event_position.sql', import.meta.url);
 
-const changes = new URL('../../control-plane/store/migrations/0018_workspace_change.sql', import.meta.url);
+const changes = new URL('../../control-plane/database/migrations/0018_workspace_change.sql', import.meta.url);
 
 const readApplied = (connection: object) =>
   withClient(connection, async (client) => (await client.query('SELECT name FROM migrations ORDER BY id')).rows.map(({ name }) => name));

@@ -1,12 +1,12 @@
 // Two versions on one database, as in a rolling update: what a migration may do is also kept by test/migrations.test.ts.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { migrate } from '../../control-plane/store/migrate.ts';
+import { migrate } from '../../control-plane/database/migrate.ts';
 import { createTestDatabase, withClient } from '../support/database.ts';
 
 /** One that waits for a table of many rows; it is undone here together with those after it. */
 const last = '0020_audit_chain';
-const folder = new URL('../../control-plane/store/migrations/', import.meta.url);
+const folder = new URL('../../control-plane/database/migrations/', import.meta.url);
 const down = readdirSync(folder)
   .filter((name) => name >= last)
   .toSorted()

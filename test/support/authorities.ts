@@ -1,7 +1,19 @@
 // Certificates that a test makes: authorities, and whatever they vouch for, alive or expired.
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
-import { bits, integer, objectId, octets, sequence, set, tagged, taggedString, time, utf8, yes } from '../../control-plane/x509/der.ts';
+import {
+  bits,
+  integer,
+  objectId,
+  octets,
+  sequence,
+  set,
+  tagged,
+  taggedString,
+  time,
+  utf8,
+  yes,
+} from '../../control-plane/certificates/x509/der.ts';
 
 export interface Pair {
   readonly certificate: string;

@@ -3,7 +3,7 @@
 // closes on a line on standard input. On SIGINT it drains: it asks the database once more, then closes.
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
-import { startEmbedded } from '../../control-plane/store/embedded/start.ts';
+import { startEmbedded } from '../../control-plane/database/embedded/start.ts';
 
 const report = (event: string, details: object) => process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
 

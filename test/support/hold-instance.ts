@@ -1,6 +1,6 @@
 // A control plane, as far as its instance folder is concerned, until it is killed. Arguments: the folder, its instance, its host.
 import { randomUUID } from 'node:crypto';
-import { openInstanceFolder } from '../../control-plane/operations/runs/liveness/instance-folder.ts';
+import { openInstanceFolder } from '../../control-plane/runs/operations/liveness/instance-folder.ts';
 
 const [folder = '', instance = '', host = ''] = process.argv.slice(2);
 await openInstanceFolder(folder, { instance, host, randomId: randomUUID });

@@ -1,6 +1,6 @@
 // The ledger of the control plane, for one sidecar and without a database: what was ever used of limits and runs, as it has heard.
 import { bounds } from '@tollgate/proto/contract';
-import { askLedger, type CounterState, freshCounter } from '../../control-plane/domain/quota/ledger.ts';
+import { askLedger, type CounterState, freshCounter } from '../../control-plane/quota/rules/ledger.ts';
 import { createLeasedCounters } from '../../sidecar/limits/leased-counters.ts';
 import { Leases } from '../../sidecar/limits/leases.ts';
 

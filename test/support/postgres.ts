@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startEmbedded } from '../../control-plane/store/embedded/start.ts';
-import { migrate } from '../../control-plane/store/migrate.ts';
+import { startEmbedded } from '../../control-plane/database/embedded/start.ts';
+import { migrate } from '../../control-plane/database/migrate.ts';
 import { type ServerAddress, withClient } from './database.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

@@ -3,7 +3,7 @@ import { Metadata, Server, ServerCredentials, type ServerDuplexStream, status } 
 import { type LeaseRequest__Output, type LeaseResponse, type QuotaServiceHandlers, quotaService } from '@tollgate/proto';
 import { type QuotaAsk, quotaCounterKey } from '@tollgate/proto/contract';
 import { onTestFinished } from 'vitest';
-import { askLedger, type CounterState, type CounterSettings, freshCounter } from '../../control-plane/domain/quota/ledger.ts';
+import { askLedger, type CounterState, type CounterSettings, freshCounter } from '../../control-plane/quota/rules/ledger.ts';
 import { answersOf, asksFrom, recallOf } from '../../control-plane/grpc/quota-messages.ts';
 
 type Stream = ServerDuplexStream<LeaseRequest__Output, LeaseResponse>;

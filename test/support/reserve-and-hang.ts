@@ -2,9 +2,9 @@
 // database as JSON, the workspace's id. Writes `<instance> <run id> <amount>`.
 import { randomBytes } from 'node:crypto';
 import { Pool, type PoolConfig } from 'pg';
-import { makeId } from '../../control-plane/domain/access/key.ts';
-import { startHeart } from '../../control-plane/operations/runs/liveness/heart.ts';
-import { createRunBooks } from '../../control-plane/operations/runs/books/run-books.ts';
+import { makeId } from '../../control-plane/access/rules/key.ts';
+import { startHeart } from '../../control-plane/runs/operations/liveness/heart.ts';
+import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
 import { silentLog } from './silent-log.ts';
 
 const [connection = '{}', workspace = ''] = process.argv.slice(2);

@@ -1,11 +1,11 @@
 // Two control planes' books over one database, each with a pool of its own, and a clock that the test holds.
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
-import { makeId } from '../../control-plane/domain/access/key.ts';
-import type { RunRef } from '../../control-plane/domain/runs/run.ts';
-import { createRunBooks } from '../../control-plane/operations/runs/books/run-books.ts';
+import { makeId } from '../../control-plane/access/rules/key.ts';
+import type { RunRef } from '../../control-plane/runs/rules/run.ts';
+import { createRunBooks } from '../../control-plane/runs/operations/books/run-books.ts';
 import type { NewRun, RunEnd } from '../../control-plane/runs/records.ts';
-import { beat } from '../../control-plane/store/run-instances.ts';
+import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { createTestDatabase } from './database.ts';
 
 /** A cent. */

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeAuthority, makeClient, makeServer } from '../../control-plane/x509/certificate.ts';
-import { ipOctets } from '../../control-plane/x509/ip-octets.ts';
+import { makeAuthority, makeClient, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
+import { ipOctets } from '../../control-plane/certificates/x509/ip-octets.ts';
 import { needs } from '../support/installed.ts';
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };

@@ -1,6 +1,6 @@
 // Whom a client's certificate names.
 import { expect, test } from 'vitest';
-import { type Certified, certificateProblem, parseUri, uriOf } from '../../control-plane/domain/access/certified.ts';
+import { type Certified, certificateProblem, parseUri, uriOf } from '../../control-plane/access/rules/certified.ts';
 
 const ofKey: Certified = { kind: 'key', workspace: 'acme', keyId: '01J8Z0-x_y' };
 const ofPod: Certified = { kind: 'pod', namespace: 'agents', serviceAccount: 'runner.v1', pod: 'app-0' };

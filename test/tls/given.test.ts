@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Config, configSchema, serverNamesIn, tlsProblems } from '../../control-plane/config.ts';
-import { givenIn } from '../../control-plane/tls/given-material.ts';
-import { type TendedMaterial, tendMaterial } from '../../control-plane/tls/material.ts';
-import { makeAuthority, makeServer, type Pair } from '../../control-plane/x509/certificate.ts';
+import { type Config, configSchema, serverNamesIn, tlsProblems } from '../../control-plane/app/config.ts';
+import { givenIn } from '../../control-plane/certificates/tls/given-material.ts';
+import { type TendedMaterial, tendMaterial } from '../../control-plane/certificates/tls/material.ts';
+import { makeAuthority, makeServer, type Pair } from '../../control-plane/certificates/x509/certificate.ts';
 
 const began = Date.now();
 const hourMs = 3_600_000;

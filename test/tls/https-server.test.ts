@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AppError } from '@tollgate/proto/contract';
 import { expect, onTestFinished, test } from 'vitest';
-import { createRoom, readBody, type Reply, standardBounds, startHttpsServer } from '../../control-plane/https-server.ts';
-import { makeAuthority, makeServer } from '../../control-plane/x509/certificate.ts';
+import { createRoom, readBody, type Reply, standardBounds, startHttpsServer } from '../../control-plane/certificates/https-server.ts';
+import { makeAuthority, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
 
 const validity = { from: new Date(Date.now() - 60_000), until: new Date(Date.now() + 3_600_000) };
 const authority = makeAuthority('test', validity);

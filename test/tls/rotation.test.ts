@@ -2,10 +2,10 @@
 // that they cannot check.
 import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { Material } from '../../control-plane/tls/material.ts';
-import { createOwnMaterial } from '../../control-plane/tls/own-material.ts';
-import { connectionGraceMs, connectionMs, type OwnTerms, ownTerms } from '../../control-plane/tls/terms.ts';
-import { aliveAt, type Authority, needsNew, newAuthority, signerOf } from '../../control-plane/x509/authorities.ts';
+import type { Material } from '../../control-plane/certificates/tls/material.ts';
+import { createOwnMaterial } from '../../control-plane/certificates/tls/own-material.ts';
+import { connectionGraceMs, connectionMs, type OwnTerms, ownTerms } from '../../control-plane/certificates/tls/terms.ts';
+import { aliveAt, type Authority, needsNew, newAuthority, signerOf } from '../../control-plane/certificates/x509/authorities.ts';
 import { randomFrom } from '../support/random.ts';
 
 const minuteMs = 60_000;

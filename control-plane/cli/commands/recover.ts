@@ -16,7 +16,7 @@ export function addRecoverCommand(program: Command, cli: Cli): void {
 /** Imported only here, so that the other commands start without loading the control plane. */
 async function recover({ world, words, print }: Asked<object>): Promise<void> {
   const [workspace = ''] = words;
-  const { recoverWorkspace } = await import('../../recover.ts');
+  const { recoverWorkspace } = await import('../../app/recover.ts');
   const recovered = await recoverWorkspace(world.env, workspace, print.note);
   if (recovered.kind === 'refused') throw new Failure(`nothing was done: ${recovered.reason}`);
   const { id, uid, key } = recovered;

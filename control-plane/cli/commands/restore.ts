@@ -13,7 +13,7 @@ export function addRestoreCommand(program: Command, cli: Cli): void {
 
 /** Imported only here, so that the other commands start without loading the control plane. */
 async function restore({ world, options, print }: Asked<{ readonly force?: boolean }>): Promise<void> {
-  const { restoreDatabase } = await import('../../restore.ts');
+  const { restoreDatabase } = await import('../../app/restore.ts');
   const renewed = await restoreDatabase(world.env, { force: options.force === true, wait: world.wait, note: print.note });
   if (renewed.kind === 'refused') throw new Failure(`nothing was done: ${renewed.reason}`);
   const { before, epoch, restored } = renewed;

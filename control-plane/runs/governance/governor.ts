@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { AppError } from '@tollgate/proto/contract';
 import { type LeaseStatus, listSpools, makeFolder, type ShipperStatus } from '@tollgate/sidecar/embed';
-import type { Actor } from '../../domain/access/actor.ts';
+import type { Actor } from '../../access/rules/actor.ts';
 import type { WorkspaceRef } from './held-policy.ts';
 import {
   openWorkspaceSidecar,

@@ -6,8 +6,8 @@ import type { CompiledAgent, CompiledKey } from '@tollgate/proto/contract';
 import { hasScope } from '@tollgate/proto/contract';
 import type { Index } from '@tollgate/sidecar/decide';
 import type { GovernDeps } from '@tollgate/sidecar/embed';
-import type { Actor } from '../../domain/access/actor.ts';
-import { agentsServer } from '../../domain/tool-servers/tool-server.ts';
+import type { Actor } from '../../access/rules/actor.ts';
+import { agentsServer } from '../../tool-servers/rules/tool-server.ts';
 
 export type Caller = Pick<Actor, 'credential' | 'keyId' | 'sub' | 'uid' | 'role'>;
 

@@ -13,7 +13,7 @@ import {
   type ShipperStatus,
   type SpoolRecord,
 } from '@tollgate/sidecar/embed';
-import type { AuditBatch, Ingested } from '../../domain/audit/audit-batch.ts';
+import type { AuditBatch, Ingested } from '../../audit/rules/audit-batch.ts';
 import { type HeldPolicy, type HeldPolicyDeps, heardCell, holdPolicy, type WorkspaceRef } from './held-policy.ts';
 
 export interface WorkspaceSidecarDeps extends HeldPolicyDeps {

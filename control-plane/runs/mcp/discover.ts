@@ -2,9 +2,9 @@
 // plain words. The error quotes nothing of the server's answer except names.
 import type { StandardSchemaV1 } from '@modelcontextprotocol/client';
 import { AppError } from '@tollgate/proto/contract';
-import { badRequest } from '../../domain/refusal.ts';
-import { isObject } from '../../domain/shape.ts';
-import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerBounds } from '../../domain/tool-servers/tool-server.ts';
+import { badRequest } from '../../base/refusal.ts';
+import { isObject } from '../../base/shape.ts';
+import { checkTools, type DiscoveredTool, type Secrets, type Target, toolServerBounds } from '../../tool-servers/rules/tool-server.ts';
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
 

@@ -1,6 +1,6 @@
 // Defines what this process may do for a tool server: the operator's rules and the time limits.
 import { lookup } from 'node:dns/promises';
-import type { ToolServerRules } from '../../domain/tool-servers/tool-server-definition.ts';
+import type { ToolServerRules } from '../../tool-servers/rules/tool-server-definition.ts';
 
 export interface Address {
   readonly address: string;

@@ -2,7 +2,7 @@
 // it. Opening continues as long as a call waits for it. A retired line accepts no new calls, and it is closed when its
 // calls have ended.
 import { AppError } from '@tollgate/proto/contract';
-import type { Secrets, Target } from '../../domain/tool-servers/tool-server.ts';
+import type { Secrets, Target } from '../../tool-servers/rules/tool-server.ts';
 import { type Connection, createConnection } from './connect.ts';
 import type { Reach } from './reach.ts';
 

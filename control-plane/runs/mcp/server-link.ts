@@ -2,8 +2,8 @@
 // cannot have accepted, because the server was gone or had forgotten the session, is retried once. No behaviour of a
 // server makes a call reject; only the end of the run does.
 import { AppError } from '@tollgate/proto/contract';
-import type { DiscoveredTool } from '../../domain/tool-servers/tool-server.ts';
-import { untilAborted } from '../../until-aborted.ts';
+import type { DiscoveredTool } from '../../tool-servers/rules/tool-server.ts';
+import { untilAborted } from '../../base/until-aborted.ts';
 import type { SchemaProblem } from '../tools/schema-problem.ts';
 import type { ToolContext, ToolResult } from '../tools/tool.ts';
 import { failureWords, notKnown, wasNotTaken } from './call-failure.ts';

@@ -1,9 +1,9 @@
 // Converts the answer of a tool to JSON of at most `outputBytesMax` bytes that a model can read and that can be stored.
 // Content that is not text is replaced by its type and size. The secrets that the server was sent are removed.
 import { isDeepStrictEqual } from 'node:util';
-import { cleanJson } from '../../domain/clean-json.ts';
-import { isObject } from '../../domain/shape.ts';
-import type { Secrets } from '../../domain/tool-servers/tool-server.ts';
+import { cleanJson } from '../../base/clean-json.ts';
+import { isObject } from '../../base/shape.ts';
+import type { Secrets } from '../../tool-servers/rules/tool-server.ts';
 import type { ToolResult } from '../tools/tool.ts';
 
 const outputBytesMax = 1_048_576;

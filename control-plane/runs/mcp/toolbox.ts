@@ -2,8 +2,8 @@
 // failure of a server becomes a result in words that the model can act on. Events of the run (its end, a cancel)
 // reject.
 import { namesTool } from '@tollgate/proto/contract';
-import { isObject } from '../../domain/shape.ts';
-import type { DiscoveredTool } from '../../domain/tool-servers/tool-server.ts';
+import { isObject } from '../../base/shape.ts';
+import type { DiscoveredTool } from '../../tool-servers/rules/tool-server.ts';
 import type { Toolbox } from '../tools/tool.ts';
 import { createServerLink, type LinkDeps, type LinkedServer, notHeld, type ServerLink } from './server-link.ts';
 import { failure } from './tool-answer.ts';

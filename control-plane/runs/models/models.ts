@@ -1,5 +1,5 @@
 // Combines the models of all configured providers in one interface. The catalogue maps a model name to its provider.
-import type { ModelCatalogue } from '../../domain/agents/catalogue.ts';
+import type { ModelCatalogue } from '../../agents/rules/catalogue.ts';
 import { type ModelEvent, type ModelRequest, type Models, ProviderFailed } from '../model.ts';
 
 /** `name` is the provider's name of the model. */

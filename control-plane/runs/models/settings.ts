@@ -1,6 +1,6 @@
 // Reads which providers the operator has configured. Keys come from the environment; the key of an endpoint comes from
 // the variable that the endpoint names.
-import { type ModelEndpoint, parseModelEndpoints } from '../../domain/agents/model-endpoints.ts';
+import { type ModelEndpoint, parseModelEndpoints } from '../../agents/rules/model-endpoints.ts';
 
 export interface ProviderSettings {
   readonly openai: (KeyedAddress & { readonly api: 'responses' | 'chat' }) | null;

@@ -2,8 +2,8 @@
 // and other agents.
 import { nameProblem } from '@tollgate/proto/contract';
 import type { ToolCall } from '@tollgate/sidecar/embed';
-import { isObject } from '../../domain/shape.ts';
-import { untilAborted } from '../../until-aborted.ts';
+import { isObject } from '../../base/shape.ts';
+import { untilAborted } from '../../base/until-aborted.ts';
 import type { Governed } from '../governance/governed.ts';
 import { agentsPrefix } from '../governance/run-view.ts';
 import type { OfferedTool, RequestedCall } from '../model.ts';

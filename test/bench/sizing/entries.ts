@@ -2,7 +2,7 @@
 // of a call of `github.create_issue` with an input of 300 bytes.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AuditEntry } from '@tollgate/proto/contract';
-import type { ShippedRecord } from '../../../control-plane/domain/audit/audit-batch.ts';
+import type { ShippedRecord } from '../../../control-plane/audit/rules/audit-batch.ts';
 
 const tools = Array.from({ length: 50 }, (_, n) => `${['github', 'crm', 'files', 'billing', 'mail'][n % 5]}.operation_${n}`);
 const body =

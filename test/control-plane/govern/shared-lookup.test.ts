@@ -1,7 +1,7 @@
 // Questions that are asked at once share a lookup, and nobody hears what was true before they asked.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createSharedLookup } from '../../../control-plane/operations/govern/shared-lookup.ts';
+import { createSharedLookup } from '../../../control-plane/hooks/operations/shared-lookup.ts';
 
 interface Begun {
   readonly question: string;

@@ -6,12 +6,12 @@ import type { FastifyInstance } from 'fastify';
 import { Pool } from 'pg';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { createCatalogue } from '../../../control-plane/domain/agents/catalogue.ts';
+import { createCatalogue } from '../../../control-plane/agents/rules/catalogue.ts';
 import { createApp } from '../../../control-plane/http/app.ts';
 import { streamBounds } from '../../../control-plane/http/streams.ts';
-import { createNotary, newNotaryKey } from '../../../control-plane/operations/audit/notary.ts';
-import { createStartRun } from '../../../control-plane/operations/runs/start-run.ts';
-import { createDiscover } from '../../../control-plane/operations/tool-servers/discover.ts';
+import { createNotary, newNotaryKey } from '../../../control-plane/audit/operations/notary.ts';
+import { createStartRun } from '../../../control-plane/runs/operations/start-run.ts';
+import { createDiscover } from '../../../control-plane/tool-servers/operations/discover.ts';
 import { createReach } from '../../../control-plane/runs/mcp/reach.ts';
 
 const unavailable = () => Promise.reject(new AppError({ code: 'unavailable', publicMessage: 'there is no database here' }));

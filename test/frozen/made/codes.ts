@@ -17,8 +17,8 @@ import {
   snapshotSchemaVersion,
   tiers,
 } from '@tollgate/proto/contract';
-import { runStatuses } from '../../../control-plane/domain/runs/run.ts';
-import { changes } from '../../../control-plane/evaluate/simulate.ts';
+import { runStatuses } from '../../../control-plane/runs/rules/run.ts';
+import { changes } from '../../../control-plane/policies/evaluate/simulate.ts';
 import { type RunEvent, stopReasons } from '../../../control-plane/runs/events.ts';
 import { rpcErrors } from '../../../sidecar/gateway/mcp/wire/rpc.ts';
 import { textOf } from './lines.ts';

@@ -2,8 +2,8 @@
 // schema in the API document), and as the export by OTLP sends it (records that are made of items with all fields).
 import { readFileSync } from 'node:fs';
 import type { AuditEntry } from '@tollgate/proto/contract';
-import type { ExportedItem } from '../../../control-plane/domain/audit/exported.ts';
-import { recordOf, requestOf } from '../../../control-plane/otlp/records.ts';
+import type { ExportedItem } from '../../../control-plane/audit/rules/exported.ts';
+import { recordOf, requestOf } from '../../../control-plane/audit/export/records.ts';
 import { textOf } from './lines.ts';
 import { readApiDocument } from './openapi.ts';
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { type ConfigSchema, hosts, type Variable } from '@tollgate/proto/contract';
 import { readTelemetrySettings } from '@tollgate/sidecar/telemetry';
 import { hostSettings } from '../../../control-plane/cli/hooks/host-settings.ts';
-import { configSchema } from '../../../control-plane/config.ts';
+import { configSchema } from '../../../control-plane/app/config.ts';
 import { variablesForApps } from '../../../control-plane/inject/app-environment.ts';
 import { sidecarSchema } from '../../../sidecar/config.ts';
 import { programEnvironment } from '../../../sidecar/gateway/upstreams/program.ts';

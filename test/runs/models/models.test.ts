@@ -2,11 +2,11 @@
 
 import { programVariables, readConfig } from '@tollgate/proto/contract';
 import { describe, expect, test } from 'vitest';
-import { configSchema, modelProblems } from '../../../control-plane/config.ts';
-import { createCatalogue } from '../../../control-plane/domain/agents/catalogue.ts';
-import { modelEndpointsProblem, parseModelEndpoints } from '../../../control-plane/domain/agents/model-endpoints.ts';
-import { listModels } from '../../../control-plane/domain/agents/models.ts';
-import { dearestRatesOf, ratesOf } from '../../../control-plane/domain/agents/rates.ts';
+import { configSchema, modelProblems } from '../../../control-plane/app/config.ts';
+import { createCatalogue } from '../../../control-plane/agents/rules/catalogue.ts';
+import { modelEndpointsProblem, parseModelEndpoints } from '../../../control-plane/agents/rules/model-endpoints.ts';
+import { listModels } from '../../../control-plane/agents/rules/models.ts';
+import { dearestRatesOf, ratesOf } from '../../../control-plane/agents/rules/rates.ts';
 import { createModels, type Provider } from '../../../control-plane/runs/models/models.ts';
 import { outputLimitOf } from '../../../control-plane/runs/models/output-limit.ts';
 import { settingsFrom } from '../../../control-plane/runs/models/settings.ts';

@@ -1,7 +1,7 @@
 // The outage rule at the door of a sidecar: exact to the millisecond, by tier, and visible wherever somebody looks.
 import { type Tier, tiers } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { checkDocument } from '../../../control-plane/domain/policies/policy.ts';
+import { checkDocument } from '../../../control-plane/policies/rules/policy.ts';
 import { createTestServer, createTestSidecar } from '../../support/governing.ts';
 import { agent, keyText, ruleFor, type World } from '../../support/snapshots.ts';
 

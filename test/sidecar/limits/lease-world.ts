@@ -1,7 +1,7 @@
 // A ledger and several sidecars in virtual time, with a network between them that does what a plan says: it delays,
 // reorders, loses, doubles and cuts; either side dies. The ledger is the control plane's and the leases are the sidecar's;
 // only what carries their messages is ours.
-import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../control-plane/domain/quota/ledger.ts';
+import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../control-plane/quota/rules/ledger.ts';
 import type { QuotaAnswer, QuotaAsk } from '../../../proto/contract/index.ts';
 import type { LimitSet } from '../../../sidecar/decide/decision.ts';
 import { createLeasedCounters } from '../../../sidecar/limits/leased-counters.ts';

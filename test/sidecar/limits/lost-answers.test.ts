@@ -2,7 +2,7 @@
 // found again, or the run would have lost those calls for good.
 import { bounds } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { askLedger, type CounterState, freshCounter } from '../../../control-plane/domain/quota/ledger.ts';
+import { askLedger, type CounterState, freshCounter } from '../../../control-plane/quota/rules/ledger.ts';
 import { Leases } from '../../../sidecar/limits/leases.ts';
 import { SharedRunCalls } from '../../../sidecar/limits/shared-calls.ts';
 import { runOf } from '../../support/lease-names.ts';

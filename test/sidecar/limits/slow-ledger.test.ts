@@ -2,7 +2,7 @@
 // a door and are judged as there; the ledger is the control plane's. `TOLLGATE_TEST_CASES` raises the number of cases.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../control-plane/domain/quota/ledger.ts';
+import { askLedger, type CounterSettings, type CounterState, freshCounter } from '../../../control-plane/quota/rules/ledger.ts';
 import { bounds, type QuotaAnswer, type QuotaAsk, quotaCounterKey } from '../../../proto/contract/index.ts';
 import { sessionBytes } from '../../../sidecar/gateway/entrance.ts';
 import { SessionRoom } from '../../../sidecar/gateway/sessions/room.ts';

@@ -2,7 +2,7 @@
 import { chmod, chown, cp, mkdir, readdir, readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { findNative } from '../../../control-plane/store/embedded/binaries.ts';
+import { findNative } from '../../../control-plane/database/embedded/binaries.ts';
 import { type Account, canRun, startProcess } from '../../support/control-plane-process.ts';
 import { noneWorkIn, isRoot, query, stranger, usePlace } from './place.ts';
 

@@ -2,7 +2,7 @@
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { findNative } from '../../../control-plane/store/embedded/binaries.ts';
+import { findNative } from '../../../control-plane/database/embedded/binaries.ts';
 import { startProcess } from '../../support/control-plane-process.ts';
 import { createStub, noneWorkIn, readDraft, usePlace } from './place.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientConfig } from 'pg';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
-import { type EmbeddedPostgres, startEmbedded } from '../../../control-plane/store/embedded/start.ts';
+import { type EmbeddedPostgres, startEmbedded } from '../../../control-plane/database/embedded/start.ts';
 import { withClient } from '../../support/database.ts';
 
 const log = () => {};

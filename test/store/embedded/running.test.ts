@@ -5,7 +5,7 @@ import { readdir, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, type ClientConfig, Pool } from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import type { EmbeddedPostgres } from '../../../control-plane/store/embedded/start.ts';
+import type { EmbeddedPostgres } from '../../../control-plane/database/embedded/start.ts';
 import { startProcess } from '../../support/control-plane-process.ts';
 import { noneWorkIn, isRoot, query, stranger, usePlace } from './place.ts';
 

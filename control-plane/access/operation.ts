@@ -1,0 +1,195 @@
+// The common part of all operations. An operation is one verb. Only actors that `access` permits can use it. It knows
+// its own action, so an edge can refuse before it reads a body. A write is one transaction: it raises the revision
+// (this also locks out other writes of the workspace), makes the change, and writes an admin event that names the
+// actor. Only `writeOperation` leaves a revision and an admin event. `readOperation` and `previewOperation` change
+// nothing. `effectOperation` changes what has no revision (runs, tool servers outside of this system), or calls a write
+// for the rest.
+import { AppError, type Needs } from '@tollgate/proto/contract';
+import type pg from 'pg';
+import type { PolicyDefaults } from '../compile/state.ts';
+import { type Action, requireAccess } from './rules/access.ts';
+import type { Actor } from './rules/actor.ts';
+import type { RandomBytes } from './rules/key.ts';
+import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
+import { unauthenticated } from '../base/refusal.ts';
+import type { Discover } from '../runs/mcp/discover.ts';
+import type { Reach } from '../runs/mcp/reach.ts';
+import { findActor } from './store/actors.ts';
+import { findChangedSince, insertEvents } from '../audit/store/events.ts';
+import type { Authorship } from '../policies/store/policies.ts';
+import { raiseRevision } from '../workspaces/store/revision.ts';
+import type { Sealer } from '../tool-servers/store/sealed.ts';
+import { inTransaction } from '../database/transaction.ts';
+import type { HeadWatch } from '../audit/store/watch-heads.ts';
+import type { Notary } from '../audit/operations/notary.ts';
+
+export interface Deps {
+  readonly pool: pg.Pool;
+  /** For reads that can be slow. However many of them run, `pool` keeps its connections for everything else. */
+  readonly readingPool: pg.Pool;
+  /** Notifies live streams of new entries. */
+  readonly heads: HeadWatch;
+  readonly clock: () => Date;
+  readonly random: RandomBytes;
+  readonly defaults: PolicyDefaults;
+  /** The capabilities that are needed to understand a policy. */
+  readonly needs: Needs;
+  /** The models on which agents can run. */
+  readonly catalogue: ModelCatalogue;
+  /** Which tool servers may be reached. */
+  readonly reach: Reach;
+  readonly discover: Discover;
+  /**
+   * Encrypts secrets of tenants and the key of our authority. Null if the operator has not configured a key for that.
+   */
+  readonly sealer: Sealer | null;
+  /**
+   * The authorities, as PEM, that sidecars use to verify this control plane. Throws a refusal if there are none, or if
+   * they are temporarily not available.
+   */
+  readonly authorities: () => Promise<string>;
+  /** Signs checkpoints of the audit log. */
+  readonly notary: Notary;
+  /** What the runs of one user may cost in a UTC day, in µ¢. */
+  readonly dailyCap: number;
+}
+
+export interface Operation<I, R> {
+  readonly action: Action;
+  (deps: Deps, actor: Actor, input: I, circumstances?: Circumstances): Promise<R>;
+}
+
+/** The conditions of a call, in addition to its input. */
+interface Circumstances {
+  /** The write succeeds only if its targets are unchanged since this revision. */
+  readonly ifMatch?: number | null;
+  /** The caller accepts that sidecars of an older version deny the calls that the write concerns. */
+  readonly force?: boolean;
+  /** Aborted when the caller has disconnected or this program is stopping. */
+  readonly signal?: AbortSignal;
+}
+
+/** The context of a write. */
+export interface Write {
+  readonly client: pg.PoolClient;
+  readonly deps: Deps;
+  readonly actor: Actor;
+  readonly workspaceId: number;
+  readonly now: Date;
+  /** The revision that this write creates. */
+  readonly revision: number;
+  /** See `Circumstances`. */
+  readonly force: boolean;
+}
+
+/** The author's data for the history of what the write changes. */
+export const authorship = ({ revision, actor, now }: Pick<Write, 'revision' | 'actor' | 'now'>): Authorship => ({
+  revision,
+  sub: actor.sub,
+  at: now,
+});
+
+interface Written<R> {
+  readonly result: R;
+  /** What was changed, e.g. `agent/<id>`. Each target gets one event. */
+  readonly target: string | readonly string[];
+  readonly detail?: Readonly<Record<string, unknown>>;
+  /** False: the write changed nothing. It leaves no event and no new revision. */
+  readonly kept?: boolean;
+}
+
+function checkedOperation<I, R>(
+  action: Action,
+  run: (deps: Deps, actor: Actor, input: I, circumstances: Circumstances) => Promise<R>,
+): Operation<I, R> {
+  const checked = async (deps: Deps, actor: Actor, input: I, circumstances: Circumstances = {}): Promise<R> => {
+    requireAccess(actor, action);
+    return run(deps, actor, input, circumstances);
+  };
+  return Object.assign(checked, { action });
+}
+
+/** Changes nothing, here or elsewhere. */
+export const readOperation = checkedOperation;
+
+/**
+ * Has an effect that no revision records: on rows here without a revision, on external systems, or through a separate
+ * write.
+ */
+export const effectOperation = checkedOperation;
+
+export function writeOperation<I, R extends object>(
+  action: Action,
+  run: (write: Write, input: I) => Promise<Written<R>>,
+): Operation<I, R & { readonly revision: number }> {
+  return checkedOperation(action, async (deps, asker, input, { ifMatch = null, force = false }) => {
+    const write = async (client: pg.PoolClient) => {
+      const revision = await raiseRevision(client, asker.workspaceId);
+      const now = deps.clock();
+      const actor = await stillActor(client, asker, now);
+      requireAccess(actor, action);
+      const { workspaceId, sub, keyId } = actor;
+      const { result, target, detail = {}, kept = true } = await run({ client, deps, actor, workspaceId, now, revision, force }, input);
+      const targets = [target].flat();
+      if (ifMatch !== null) await requireUnchanged(client, workspaceId, targets, { since: ifMatch, present: revision - 1 });
+      if (kept) await insertEvents(client, workspaceId, { at: now, sub, keyId, action, targets, revision, detail });
+      return { kept, answer: { ...result, revision: kept ? revision : revision - 1 } };
+    };
+    return (await inTransaction(deps.pool, write, 'write', ({ kept }) => kept)).answer;
+  });
+}
+
+/** Returns what the write would answer, from a read-only transaction. The revision in the result is the present one. */
+export function previewOperation<I, R extends object>(
+  action: Action,
+  run: (write: Write, input: I) => Promise<Written<R>>,
+): Operation<I, R & { readonly revision: number }> {
+  return checkedOperation(action, (deps, asker, input, { ifMatch = null, force = false }) => {
+    const preview = async (client: pg.PoolClient) => {
+      const now = deps.clock();
+      const actor = await stillActor(client, asker, now);
+      requireAccess(actor, action);
+      const { workspaceId, revision: present } = actor;
+      const { result, target } = await run({ client, deps, actor, workspaceId, now, revision: present + 1, force }, input);
+      if (ifMatch !== null) await requireUnchanged(client, workspaceId, [target].flat(), { since: ifMatch, present });
+      return { ...result, revision: present };
+    };
+    return inTransaction(deps.pool, preview, 'read');
+  });
+}
+
+interface Span {
+  readonly since: number;
+  readonly present: number;
+}
+
+async function requireUnchanged(
+  client: pg.PoolClient,
+  workspaceId: number,
+  targets: readonly string[],
+  { since, present }: Span,
+): Promise<void> {
+  // A caller cannot have read a future revision. The revision is from another workspace, or the database was restored
+  // to an older state.
+  if (since > present) {
+    throw new AppError({
+      code: 'stale_revision',
+      publicMessage: `revision ${since} of If-Match is ahead of the present one, ${present}; read again`,
+    });
+  }
+  const changed = await findChangedSince(client, workspaceId, targets, since);
+  if (changed === null) return;
+  throw new AppError({
+    code: 'stale_revision',
+    publicMessage: `${changed.target} was changed at revision ${changed.revision}, after revision ${since} of If-Match; read it again`,
+  });
+}
+
+/**
+ * Reads the actor in the state that earlier writes left. It may have been removed or demoted while this write waited.
+ */
+async function stillActor(client: pg.PoolClient, asker: Actor, now: Date): Promise<Actor> {
+  const actor = await findActor(client, asker.credential, now);
+  if (actor === null) throw unauthenticated('the API key or session was revoked or has expired');
+  return actor;
+}

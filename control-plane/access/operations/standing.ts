@@ -1,0 +1,22 @@
+// For long answers: checks whether the caller may still receive them. A revoked key, an ended session, a removed member
+// or a lost role takes effect within `recheckMs` and the time of one query.
+import { type Action, requireAccess } from '../rules/access.ts';
+import type { Actor } from '../rules/actor.ts';
+import { unauthenticated } from '../../base/refusal.ts';
+import { stillStands } from './authenticate.ts';
+import type { Deps } from '../operation.ts';
+
+export const recheckMs = 2_000;
+
+/** Call this before each item. It throws the refusal. It does no query until the last check is `everyMs` old. */
+export function createStanding(deps: Pick<Deps, 'pool' | 'clock'>, asker: Actor, action: Action, everyMs = recheckMs): () => Promise<void> {
+  let lookedAt = performance.now();
+  return async () => {
+    const now = performance.now();
+    if (now - lookedAt < everyMs) return;
+    const actor = await stillStands(deps, asker);
+    if (actor === null) throw unauthenticated(`the ${asker.credential.kind} was revoked or has expired`);
+    requireAccess(actor, action);
+    lookedAt = now;
+  };
+}

@@ -1,0 +1,90 @@
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { Member } from '../rules/member.ts';
+import { changeMember, removeMember } from '../operations/change-member.ts';
+import { createMember } from '../operations/create-member.ts';
+import { listMembers, readMember } from '../operations/read-members.ts';
+import type { AppDeps } from '../../http/deps.ts';
+import { addRoute, ok } from '../../http/route.ts';
+import { inWorkspace, listOf, memberRef, okAnd, roleShape, text, workspaceAnd, written } from '../../http/shapes.ts';
+
+const list = '/:workspace/admin/members';
+const one = `${list}/:uid`;
+const params = workspaceAnd('uid');
+const closed = { additionalProperties: false };
+const newMember = Type.Object({ uid: Type.String(), email: Type.String(), role: roleShape }, closed);
+const change = Type.Object({ email: Type.Optional(Type.String()), role: Type.Optional(roleShape) }, closed);
+
+export function addMemberRoutes(app: FastifyInstance, deps: AppDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: list,
+    id: 'listMembers',
+    tag: 'Access',
+    summary: 'Lists the members',
+    answers: okAnd({ members: listOf(memberRef) }),
+    operation: listMembers,
+    schema: { params: inWorkspace },
+    input: () => undefined,
+    answer: (members) => ok({ members: members.map(shownMember) }),
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: list,
+    id: 'createMember',
+    tag: 'Access',
+    summary: 'Adds a member',
+    description:
+      'Nobody gives what they lack: it needs every scope that a session of that role has (`*` for owners and admins), by a key without pins and expiry or a session without them. Another member must not have that e-mail.',
+    answers: written({ uid: text }),
+    refusals: ['conflict', 'stale_revision'],
+    operation: createMember,
+    schema: { params: inWorkspace, body: newMember },
+    input: ({ body }) => body,
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: one,
+    id: 'readMember',
+    tag: 'Access',
+    summary: 'Reads a member',
+    answers: okAnd({ member: memberRef }),
+    refusals: ['not_found'],
+    operation: readMember,
+    schema: { params },
+    input: (asked) => asked.params.uid,
+    answer: (member) => ok({ member: shownMember(member) }),
+  });
+  addRoute(app, deps, {
+    method: 'PATCH',
+    url: one,
+    id: 'changeMember',
+    tag: 'Access',
+    summary: "Changes a member's e-mail or role",
+    description:
+      'A workspace keeps at least one owner, and only owners touch owners. Raising a role or changing an e-mail needs what adding such a member does. A role that is raised revokes personal keys of the member that somebody below it made; an e-mail that is changed ends the sessions that an issuer opened.',
+    answers: written(),
+    refusals: ['not_found', 'conflict', 'stale_revision'],
+    operation: changeMember,
+    schema: { params, body: change },
+    input: (asked) => ({ uid: asked.params.uid, email: asked.body.email, role: asked.body.role }),
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'DELETE',
+    url: one,
+    id: 'removeMember',
+    tag: 'Access',
+    summary: 'Removes a member, with the power of their keys',
+    description: 'Keys that they made for others are revoked too: whoever made a key may have kept it.',
+    answers: written(),
+    refusals: ['not_found', 'conflict', 'stale_revision'],
+    operation: removeMember,
+    schema: { params },
+    input: (asked) => asked.params.uid,
+    answer: ok,
+  });
+}
+
+const shownMember = ({ createdAt, ...member }: Member) => ({ ...member, createdAt: createdAt.toISOString() });

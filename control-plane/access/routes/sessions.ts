@@ -1,0 +1,91 @@
+// Console sessions: a client exchanges a key for a cookie that scripts cannot read. A session changes nothing in the
+// workspace.
+import { roles, scopes } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
+import { csrfOf } from '../rules/session.ts';
+import { authenticate, authenticateRequest } from '../operations/authenticate.ts';
+import { endSession } from '../operations/end-session.ts';
+import { openSession } from '../operations/open-session.ts';
+import { readSession } from '../operations/read-session.ts';
+import { cookieOptions, sessionCookieOf, shownBy } from '../../http/cookies.ts';
+import type { AppDeps } from '../../http/deps.ts';
+import { describe } from '../../http/describe.ts';
+import { ok, recognising } from '../../http/route.ts';
+import { dateTime, inWorkspace, listOf, okAnd, orNull, text, word } from '../../http/shapes.ts';
+
+const url = '/:workspace/admin/session';
+const tag = 'Access';
+const csrf = { ...text, description: 'for the header X-CSRF-Token of whatever changes something' };
+const role = word(roles);
+
+const schemas = {
+  open: describe(
+    {
+      id: 'openSession',
+      method: 'POST',
+      tag,
+      summary: 'Opens a session of the console with a key',
+      description: 'Its cookie has the scopes, pins and role of the key, lasts 12 hours, and ends with the key.',
+      answers: okAnd({ csrf, expiresAt: dateTime, sub: text, role }),
+    },
+    { params: inWorkspace },
+    [{ key: [] }],
+  ),
+  read: describe(
+    {
+      id: 'readSession',
+      tag,
+      summary: 'Says who is asking, by key or by session',
+      answers: okAnd(
+        {
+          sub: text,
+          uid: { ...orNull(text), description: 'null for a service key' },
+          email: orNull(text),
+          role,
+          scopes: listOf(word(scopes)),
+          workspace: text,
+          expiresAt: { ...orNull(dateTime), description: 'null for a key that does not expire' },
+        },
+        { csrf },
+      ),
+    },
+    { params: inWorkspace },
+    [{ key: [] }, { session: [] }],
+  ),
+  end: describe(
+    { id: 'endSession', method: 'DELETE', tag, summary: 'Ends the session whose cookie is sent', answers: okAnd() },
+    { params: inWorkspace },
+    [{ session: [] }],
+  ),
+};
+
+export function addSessionRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const { publicUrl } = deps.config;
+  const { session: options } = cookieOptions(publicUrl);
+  const sessionCookie = sessionCookieOf(publicUrl);
+  const byKey = recognising(async ({ headers }) => authenticate(deps, headers.authorization));
+  const byEither = recognising(async (request) => authenticateRequest(deps, shownBy(request, publicUrl)));
+
+  app.post(url, { schema: schemas.open, onRequest: byKey.onRequest }, async (request, reply) => {
+    const { slug: workspace, sub, role, keyId, ...actor } = byKey.actorOf(request);
+    const { token, csrf, expiresAt } = await openSession(deps, { keyId, ...actor });
+    request.log.info({ workspace, sub, keyId }, 'a session was opened');
+    void reply.setCookie(sessionCookie, token, options).header('Cache-Control', 'no-store');
+    return ok({ csrf, expiresAt: expiresAt.toISOString(), sub, role });
+  });
+
+  app.get(url, { schema: schemas.read, onRequest: byEither.onRequest }, async (request, reply) => {
+    const actor = byEither.actorOf(request);
+    const { expiresAt, ...who } = await readSession(deps, actor);
+    const { cookie } = shownBy(request, publicUrl);
+    void reply.header('Cache-Control', 'no-store');
+    const csrf = actor.credential.kind === 'session' && cookie !== undefined ? { csrf: csrfOf(cookie) } : {};
+    return ok({ ...who, expiresAt: expiresAt?.toISOString() ?? null, ...csrf });
+  });
+
+  app.delete(url, { schema: schemas.end, onRequest: byEither.onRequest }, async (request, reply) => {
+    await endSession(deps, byEither.actorOf(request));
+    void reply.clearCookie(sessionCookie, options);
+    return ok({});
+  });
+}

@@ -1,0 +1,43 @@
+// PUT writes the known fields and ignores unknown ones. PATCH is the validated path. Only owners and admins can change
+// `suspended`; a member may send it back unchanged. `domain/agents/ceiling.ts` defines which other values a member can
+// set. A change to values that the agent already has leaves no event, no revision and no new `updatedAt`, because
+// events are permanent and any member can write agents.
+import { type Action, isLead } from '../../access/rules/access.ts';
+import type { Actor } from '../../access/rules/actor.ts';
+import { type Agent, type AgentFields, checkAgentPatch, checkAgentUpdate } from '../rules/agent.ts';
+import { accepted, type Checked, forbidden } from '../../base/refusal.ts';
+import { updateAgent as updateStored } from '../store.ts';
+import { type Deps, writeOperation } from '../../access/operation.ts';
+import { requireAgent } from './read-agents.ts';
+import { requireCeiling } from './require-ceiling.ts';
+import { requireRoom } from './require-room.ts';
+
+interface AgentChange {
+  readonly id: string;
+  readonly body: unknown;
+}
+
+const changeBy = (action: Action, check: (body: unknown, deps: Deps) => Checked<Partial<AgentFields>>) =>
+  writeOperation(action, async (write, { id, body }: AgentChange) => {
+    const { client, deps, actor, workspaceId, now } = write;
+    const agent = await requireAgent(client, workspaceId, id);
+    const fields = accepted(check(body, deps));
+    requireBrake(actor, agent, fields);
+    const after = { ...agent, ...fields };
+    const target = `agent/${id}`;
+    if (isSame(agent, after)) return { result: {}, target, kept: false };
+    await requireCeiling(write, agent, after);
+    await updateStored(client, workspaceId, id, fields, now);
+    await requireRoom(write, agent, after);
+    return { result: {}, target, detail: { fields: Object.keys(fields) } };
+  });
+
+/** Compares as JSON, in which `-0` is `0`, because that is the stored form. */
+const isSame = (before: Agent, after: Agent): boolean => JSON.stringify(before) === JSON.stringify(after);
+
+function requireBrake(actor: Actor, before: Agent, { suspended = before.suspended }: Partial<AgentFields>): void {
+  if (suspended !== before.suspended && !isLead(actor.role)) throw forbidden('only owner or admin may change suspended');
+}
+
+export const updateAgent = changeBy('agent.update', (body) => checkAgentUpdate(body));
+export const patchAgent = changeBy('agent.patch', (body, { catalogue }) => checkAgentPatch(body, (model) => catalogue.recognises(model)));

@@ -1,0 +1,58 @@
+// The periodic jobs that every control plane runs, in every configuration. Each job is safe when two processes run it
+// at the same time. A job that fails does not stop the jobs after it.
+import { loggable } from '../base/loggable.ts';
+import { tendSessions } from '../access/operations/tend-sessions.ts';
+import { tendCheckpoints } from '../audit/operations/checkpoint.ts';
+import { tendPartitions, tendStatistics } from '../audit/operations/tend-partitions.ts';
+import { tendChanges } from '../workspaces/operations/tend-changes.ts';
+import type { SealTending } from '../tool-servers/operations/tend-sealed.ts';
+import type { Deps } from '../access/operation.ts';
+import { tendQuota } from '../quota/operations/tend-quota.ts';
+import { type CrowdedKeys, tendShares } from '../quota/operations/tend-shares.ts';
+import { tendRuns } from '../runs/operations/liveness/tend-runs.ts';
+import { tendSidecars } from '../sidecars/operations/tend-sidecars.ts';
+import type { Undo } from '../base/undo.ts';
+
+const hourMs = 3_600_000;
+const minuteMs = 60_000;
+
+interface ChoreDeps extends Deps {
+  /** Whether audit entries are exported. If they are, entries that were not yet exported are kept longer. */
+  readonly isExporting: boolean;
+  readonly sealTending: Pick<SealTending, 'tend'>;
+  readonly crowded: CrowdedKeys;
+  readonly log: Parameters<typeof tendPartitions>[0]['log'] & Parameters<typeof tendCheckpoints>[0]['log'];
+}
+
+/** The job, and the log message if it fails. */
+type Chore = readonly [run: () => Promise<unknown>, failed: string];
+
+/** Rejects if there is no partition for today, because then no entry can be recorded. */
+export async function startChores(deps: ChoreDeps, retentionDays: number, undo: Undo): Promise<void> {
+  const { log, isExporting, sealTending } = deps;
+  const oldRuns: Chore = [() => tendRuns(deps, retentionDays), 'old runs were not removed'];
+  const sealed: Chore = [() => sealTending.tend(), 'what older keys of TOLLGATE_SECRET_KEY sealed was not sealed anew'];
+  const inTurn = async (chores: readonly Chore[]): Promise<void> => {
+    for (const [run, failed] of chores) await run().catch((error: unknown) => log.error(loggable(error), failed));
+  };
+  const every = (ms: number, chores: readonly Chore[]): void => {
+    const timer = setInterval(() => void inTurn(chores), ms);
+    undo.push(() => clearInterval(timer));
+  };
+  await tendPartitions(deps, retentionDays, isExporting);
+  await inTurn([oldRuns, sealed]);
+  every(hourMs, [
+    oldRuns,
+    [() => tendPartitions(deps, retentionDays, isExporting), 'partitions were not tended'],
+    [() => tendSessions(deps), 'expired sessions were not removed'],
+    [() => tendSidecars(deps), 'sidecars that have long left were not forgotten'],
+    [() => tendChanges(deps), 'old changes were not forgotten'],
+    [() => tendQuota(deps), 'counters that count nothing were not removed'],
+  ]);
+  every(minuteMs, [
+    [() => tendCheckpoints(deps), 'checkpoints were not made'],
+    [() => tendStatistics(deps), 'statistics were not tended'],
+    [() => tendShares(deps), 'counters beyond the share of a key were not removed'],
+    sealed,
+  ]);
+}

@@ -1,0 +1,24 @@
+// `tollgate restore` does what a database needs after it was restored from a backup, before sidecars make decisions
+// with it. It finds the database in the same way as `tollgate start`.
+import { randomBytes } from 'node:crypto';
+import { type Renewed, renewEpoch } from '../database/operations/renew-epoch.ts';
+import { migrate } from '../database/migrate.ts';
+import { workOnDatabase } from './work-on-database.ts';
+
+export type { Renewed };
+
+interface RestoreOptions {
+  readonly force: boolean;
+  readonly wait: (ms: number) => Promise<unknown>;
+  /** Reports additional information for the user, one line each. */
+  readonly note: (line: string) => void;
+}
+
+/** Also refused if the configuration is wrong or the database cannot be reached. */
+export const restoreDatabase = (
+  env: Readonly<Record<string, string | undefined>>,
+  { force, wait, note }: RestoreOptions,
+): Promise<Renewed> =>
+  workOnDatabase(env, note, ({ pool, connection }) =>
+    renewEpoch({ pool, random: (size) => randomBytes(size), wait, migrate: () => migrate(connection) }, { force }),
+  );

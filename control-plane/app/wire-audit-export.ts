@@ -1,0 +1,30 @@
+// Builds the export of audit entries: a collector, the records for it, and the exporter that sends them.
+import type { Registry } from 'prom-client';
+import { createCollector } from '../audit/export/collector.ts';
+import { createDelivery } from '../audit/export/delivery.ts';
+import { createExportMetrics, watchExport } from '../audit/export/metrics.ts';
+import { collectorFrom } from '../audit/export/settings.ts';
+import type { Config } from './config.ts';
+import { createExporter, type Exporter, type ExporterDeps } from '../audit/export/exporter.ts';
+import type { Undo } from '../base/undo.ts';
+
+interface Deps extends Pick<ExporterDeps, 'pool' | 'readingPool' | 'clock' | 'random' | 'log'> {
+  readonly config: Pick<Config, 'auditExportEndpoint' | 'auditExportHeaders'>;
+  readonly registry: Registry;
+}
+
+/** Null: the configuration does not ask for an export. */
+export function wireAuditExport({ config, registry, ...deps }: Deps, undo: Undo): Exporter | null {
+  if (config.auditExportEndpoint === null) return null;
+  const collector = createCollector(collectorFrom(config.auditExportEndpoint, config.auditExportHeaders), Date.now);
+  undo.push(() => collector.close());
+  const exporter = createExporter({
+    ...deps,
+    deliver: createDelivery(collector),
+    metrics: createExportMetrics(registry),
+    now: () => performance.now(),
+  });
+  undo.push(() => exporter.close());
+  watchExport(registry, exporter, Date.now);
+  return exporter;
+}

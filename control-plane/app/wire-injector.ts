@@ -1,0 +1,85 @@
+// Builds the injection webhook from its settings and the source of its certificate.
+import { readFile } from 'node:fs/promises';
+import type { Registry } from 'prom-client';
+import { parse } from 'yaml';
+import type { Config } from './config.ts';
+import { type InjectSettings, missingIn, readSettings } from '../inject/settings.ts';
+import { type Injector, startInjector } from '../injector/injector.ts';
+import { standardTerms } from '../injector/rotation.ts';
+import { shareCertificates } from '../injector/shared-certificates.ts';
+import { accountOfPod, createKubernetes } from '../injector/kubernetes-api.ts';
+import { reasonOf } from '../base/loggable.ts';
+import type { Undo } from '../base/undo.ts';
+import type { Pair } from '../certificates/x509/certificate.ts';
+import { readCertificates } from '../certificates/x509/given-certificates.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface Deps {
+  readonly config: Config;
+  readonly env: Env;
+  /**
+   * The current authorities, as PEM, that sidecars use to verify this control plane. Null: this control plane does not
+   * provide TLS itself.
+   */
+  readonly authorities?: (() => Promise<string>) | null;
+  readonly registry: Registry;
+  readonly log: Parameters<typeof startInjector>[0]['log'];
+}
+
+const drainMs = 5_000;
+
+/** The injector is null if the configuration does not ask for one. */
+export async function wireInjector(
+  { config, env, authorities = null, registry, log }: Deps,
+  undo: Undo,
+): Promise<{ readonly injector: Injector | null } | { readonly problem: string }> {
+  if (config.injectPort === null || config.injectSettings === null) return { injector: null };
+  const settings = await settingsIn(config.injectSettings);
+  if ('problem' in settings) return settings;
+  if (authorities === null && missingIn(settings.settings).length > 0)
+    return {
+      problem: `TOLLGATE_INJECT_SETTINGS ${config.injectSettings}: enrol needs TOLLGATE_ENROL_PORT here, or ca: the authorities of the control plane`,
+    };
+  const account = await accountOfPod(env);
+  const source = config.injectCertDir === null ? await ownCertificates(config.injectName, account, undo) : givenPair(config.injectCertDir);
+  if ('problem' in source) return source;
+  const ownNamespace = 'problem' in account ? null : account.namespace;
+  const deps = { settings: settings.settings, ownNamespace, authorities, certificate: source.certificate, registry, log };
+  const injector = await startInjector(deps, { host: config.host, port: Number(config.injectPort) });
+  undo.push(() => injector.close(drainMs));
+  return { injector };
+}
+
+interface Source {
+  readonly certificate: () => Promise<Pair>;
+}
+
+const givenPair = (folder: string): Source => ({ certificate: () => readCertificates(folder) });
+
+async function ownCertificates(
+  name: string,
+  account: Awaited<ReturnType<typeof accountOfPod>>,
+  undo: Undo,
+): Promise<Source | { readonly problem: string }> {
+  if ('problem' in account)
+    return { problem: `TOLLGATE_INJECT_PORT needs TOLLGATE_INJECT_CERT_DIR here: ${account.problem}, to make certificates with` };
+  const kubernetes = createKubernetes(account);
+  undo.push(() => kubernetes.close());
+  const { namespace } = account;
+  const dnsNames = [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`];
+  const deps = { kubernetes, namespace, name, dnsNames, terms: standardTerms, now: () => new Date() };
+  return { certificate: () => shareCertificates(deps) };
+}
+
+async function settingsIn(path: string): Promise<{ readonly settings: InjectSettings } | { readonly problem: string }> {
+  let value: unknown;
+  try {
+    value = parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    return { problem: `TOLLGATE_INJECT_SETTINGS ${path} cannot be read: ${reasonOf(error)}` };
+  }
+  const read = readSettings(value);
+  if ('settings' in read) return read;
+  return { problem: read.problems.map(({ path: at, message }) => `TOLLGATE_INJECT_SETTINGS ${path}: ${at} ${message}`).join('; ') };
+}

@@ -1,0 +1,166 @@
+// Builds what runs agents, for main.ts and for tests: the run books and the heartbeat on the database, the governor on
+// the publisher and the audit log, models and tools. It adds steps to `undo` for everything that it starts.
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { systemClock } from '@tollgate/sidecar/embed';
+import { type HookHost, type LostRefusals, refusalsLost } from '@tollgate/sidecar/hooks';
+import { type CallTracing, countDecisions, type Tracing } from '@tollgate/sidecar/telemetry';
+import type { Registry } from 'prom-client';
+import { makeId } from '../access/rules/key.ts';
+import type { ModelCatalogue } from '../agents/rules/catalogue.ts';
+import { loggable } from '../base/loggable.ts';
+import { createHookHost } from '../hooks/operations/hook-host.ts';
+import type { Deps } from '../access/operation.ts';
+import type { Ledger } from '../quota/operations/ledger.ts';
+import { requireDay } from '../runs/operations/books/require-day.ts';
+import { createRunBooks } from '../runs/operations/books/run-books.ts';
+import { startHeart } from '../runs/operations/liveness/heart.ts';
+import { mendRuns } from '../runs/operations/liveness/mend-runs.ts';
+import { succeed } from '../runs/operations/liveness/succeed.ts';
+import { createStartRun, type StartRun } from '../runs/operations/start-run.ts';
+import { createOpenToolbox } from '../tool-servers/operations/open-toolbox.ts';
+import { createSeats } from '../base/turns.ts';
+import type { Publisher } from '../publish/publisher.ts';
+import { createGovernor, type GovernorDeps } from '../runs/governance/governor.ts';
+import { exportGovernor } from '../runs/governance/metrics.ts';
+import { type CountedModel, countRuns } from '../runs/metrics.ts';
+import type { Models } from '../runs/model.ts';
+import { countRefusedMoney } from '../runs/refused-money.ts';
+import { belowBounds, createRunner, type Runner } from '../runs/runner.ts';
+import { createAliases } from '../runs/tools/aliases.ts';
+import { createArgumentsProblem } from '../runs/tools/arguments.ts';
+import { createSchemaProblem } from '../runs/tools/schema-problem.ts';
+import { readDeployment } from '../database/deployment.ts';
+import { findWorkspaceId } from '../workspaces/store/workspaces.ts';
+import type { Undo } from '../base/undo.ts';
+
+export interface RunsDeps extends Deps {
+  readonly publisher: Pick<Publisher, 'follow'>;
+  /** Whether this process receives new revisions. */
+  readonly hears: () => boolean;
+  /** The only queue of this process into the audit log. */
+  readonly ingest: GovernorDeps['ingest'];
+  /** The ledger of leases of this process. */
+  readonly ledger: Ledger;
+  readonly registry: Registry;
+  readonly models: Models;
+  readonly tracing: Tracing;
+  /** Traces calls that hooks ask about. Absent: they are not traced. */
+  readonly calls?: CallTracing;
+  readonly log: {
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+}
+
+export interface RunsConfig {
+  /**
+   * Folder where entries of tool calls wait for the audit log. It has a subfolder for each database, because workspaces
+   * of other databases can have the same names.
+   */
+  readonly spoolFolder: string;
+  readonly atOnce: number;
+  /** Hooks a second that this process accepts for each key. */
+  readonly requestsPerSecond: number;
+  /** See `WorkspaceSidecarConfig`. */
+  readonly leaseWaitMs?: number;
+}
+
+export interface Runs {
+  readonly startRun: StartRun;
+  readonly hooks: HookHost;
+  /** Must be closed before anything that it uses is undone. */
+  readonly runner: Runner;
+}
+
+const mendMs = 10_000;
+const shipMs = 5_000;
+const spoolBytesMax = 256 * 1_048_576;
+
+export async function wireRuns(
+  deps: RunsDeps,
+  { spoolFolder: root, atOnce, requestsPerSecond, ...waiting }: RunsConfig,
+  undo: Undo,
+): Promise<Runs> {
+  const { pool, publisher, hears, log, catalogue, clock, random, models, tracing, ingest, registry, ledger } = deps;
+  const deployment = await readDeployment(pool);
+  if (deployment === null) throw new Error('the database has no epoch');
+  const spoolFolder = join(root, deployment.firstEpoch);
+  const heart = await startHeart(deps);
+  undo.push(await succeed(deps, heart.instance, join(spoolFolder, 'instances')));
+  undo.push(() => heart.close());
+  const books = createRunBooks(deps, heart.instance);
+  undo.push(() => books.close());
+  const self = { instance: heart.instance, holds: books.holds, isSteady: heart.isSteady };
+  await mendRuns(deps, self);
+  const mending = setInterval(
+    () => void mendRuns(deps, self).catch((error: unknown) => log.error(loggable(error), 'runs that were left behind were not looked for')),
+    mendMs,
+  );
+  undo.push(() => clearInterval(mending));
+  const governor = createGovernor(
+    {
+      publisher,
+      hears,
+      ingest,
+      clock: systemClock,
+      random: Math.random,
+      newId: randomUUID,
+      openLedger: (holder, onRecall) => ledger.open(holder, onRecall),
+      log,
+      findWorkspace: (slug) => findWorkspaceId(pool, slug),
+    },
+    { spoolFolder, spoolBytesMax, ...waiting },
+  );
+  exportGovernor(registry, governor);
+  undo.push(() => governor.close(shipMs));
+  // Without a writable folder there are no runs, and everything else works. Each run is refused with the reason.
+  await governor
+    .adopt()
+    .catch((error: unknown) => log.error(loggable(error), 'what an earlier process recorded of its runs stays on disk'));
+  const schemaProblem = createSchemaProblem();
+  const decided = countDecisions(registry);
+  const counted = countRuns({ registry, find: (model) => countedModel(catalogue, model), now: () => systemClock.now() }, books);
+  const runner = createRunner({
+    ...counted,
+    ...countRefusedMoney(registry, { money: counted.money, admit: (caller, least) => requireDay(deps, caller, least) }),
+    decided,
+    seatsBelow: createSeats(belowBounds),
+    watch: (run, halt) => heart.watch(run, halt),
+    governor,
+    models,
+    rates: { of: (model) => catalogue.ratesOf(model, clock()), dearestOf: (model) => catalogue.dearestRatesOf(model, clock()) },
+    workbench: { aliases: createAliases, argumentsProblem: createArgumentsProblem(schemaProblem) },
+    openToolbox: createOpenToolbox({ ...deps, schemaProblem }),
+    newId: () => makeId(random),
+    clock: systemClock,
+    log,
+    tracing: namingProviders(tracing, catalogue),
+  });
+  const lost = (refusals: LostRefusals): void => {
+    governor.countUnrecorded(refusals.requests);
+    log.warn({ ...refusals }, refusalsLost);
+  };
+  const hooks = createHookHost({ ...deps, governor, requestsPerSecond, decided, lost });
+  undo.push(() => hooks.close());
+  return { startRun: createStartRun(runner, { atOnce }), hooks, runner };
+}
+
+function countedModel(catalogue: Pick<ModelCatalogue, 'find'>, name: string): CountedModel | null {
+  const found = catalogue.find(name);
+  return found === null ? null : { provider: found.provider, model: found.name };
+}
+
+/** The conventions of telemetry require the provider together with each model. */
+const namingProviders = (tracing: Tracing, catalogue: Pick<ModelCatalogue, 'find'>): Tracing => ({
+  span: (operation, subject, attributes, work) => {
+    const provider = catalogue.find(String(attributes['gen_ai.request.model']))?.provider;
+    return tracing.span(
+      operation,
+      subject,
+      provider === undefined ? attributes : { ...attributes, 'gen_ai.provider.name': provider },
+      work,
+    );
+  },
+});

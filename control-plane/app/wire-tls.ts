@@ -1,0 +1,107 @@
+// Builds the TLS settings for sidecars. Sources: an authority of the control plane itself with a listener for
+// enrolment, or certificates from an external source, or no TLS.
+import { hostname } from 'node:os';
+import { AppError } from '@tollgate/proto/contract';
+import type { Registry } from 'prom-client';
+import { type Config, serverNamesIn, serverNamesProblem } from './config.ts';
+import type { Actor } from '../access/rules/actor.ts';
+import { notFound } from '../base/refusal.ts';
+import { startEnrolListener } from '../certificates/enrol/listener.ts';
+import { createEnrolMetrics } from '../certificates/enrol/metrics.ts';
+import type { EnrolDeps } from '../certificates/enrol/server.ts';
+import type { GrpcTls } from '../grpc/server.ts';
+import { accountOfPod, createKubernetes } from '../injector/kubernetes-api.ts';
+import { tendAuthorities } from '../certificates/operations/tend-authorities.ts';
+import type { Deps } from '../access/operation.ts';
+import { givenIn } from '../certificates/tls/given-material.ts';
+import { type TendedMaterial, tendMaterial } from '../certificates/tls/material.ts';
+import { exportExpiry } from '../certificates/tls/metrics.ts';
+import { createOwnMaterial, type OwnMaterial } from '../certificates/tls/own-material.ts';
+import { connectionGraceMs, connectionMs, ownTerms } from '../certificates/tls/terms.ts';
+import type { Undo } from '../base/undo.ts';
+
+interface TlsDeps extends Pick<Deps, 'pool' | 'clock' | 'sealer'> {
+  readonly config: Pick<Config, 'host' | 'enrolPort' | 'tlsNames' | 'tlsDir'>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly authenticate: (authorization: string | undefined) => Promise<Actor>;
+  readonly registry: Registry;
+  readonly log: EnrolDeps['log'] & Parameters<typeof tendMaterial>[0]['log'];
+}
+
+export interface Tls {
+  /** Null: gRPC is in plain text. */
+  readonly grpc: GrpcTls | null;
+  /**
+   * The authorities, as PEM, that sidecars use to verify this control plane. Throws a refusal if there are none, or if
+   * they are temporarily not available.
+   */
+  readonly authorities: () => Promise<string>;
+  /** The port where sidecars enrol. Null: there is no such port, or it does not listen yet. */
+  readonly enrolPort: number | null;
+  /** Why sidecars cannot connect. Null: there is no problem. */
+  readonly problem: string | null;
+}
+
+const drainMs = 2_000;
+
+export async function wireTls(deps: TlsDeps, undo: Undo): Promise<Tls> {
+  const { config, clock, registry, log, sealer } = deps;
+  if (config.enrolPort === null && config.tlsDir === null) return inPlainText;
+  const own = config.enrolPort === null ? null : ownMaterial(deps, sealer);
+  const tended = await tendMaterial({ find: own?.find ?? givenIn(config.tlsDir ?? ''), now: clock, log });
+  undo.push(() => tended.close());
+  exportExpiry(registry, tended);
+  const authorities = async (): Promise<string> => {
+    if (tended.current !== null) return tended.current.authorities.join('');
+    throw new AppError({ code: 'unavailable', publicMessage: 'the authorities cannot be had at the moment', retryAfterSeconds: 5 });
+  };
+  const listener = own === null ? null : await startEnrolment(deps, { own, tended, authorities }, undo);
+  return {
+    grpc: { source: tended, connectionMs: connectionMs(ownTerms.clientMs), graceMs: connectionGraceMs },
+    authorities,
+    get enrolPort() {
+      return listener?.port ?? null;
+    },
+    get problem() {
+      return tended.problem ?? (listener !== null && listener.port === null ? 'the enrolment port is not listened on yet' : null);
+    },
+  };
+}
+
+const inPlainText: Tls = {
+  grpc: null,
+  authorities: async () => {
+    throw notFound('this control plane has no authorities: neither TOLLGATE_ENROL_PORT nor TOLLGATE_TLS_DIR is set');
+  },
+  enrolPort: null,
+  problem: null,
+};
+
+function ownMaterial({ config, pool, clock }: TlsDeps, sealer: Deps['sealer']): OwnMaterial {
+  if (sealer === null) throw new Error('an authority of our own needs a sealer');
+  const names = config.tlsNames === null ? ['localhost', '127.0.0.1', ...ownHostname()] : serverNamesIn(config.tlsNames);
+  return createOwnMaterial({ find: () => tendAuthorities({ pool, clock, sealer }, ownTerms), names, terms: ownTerms, now: clock });
+}
+
+/** Returns the name of the host if it is valid in a certificate. */
+const ownHostname = (): readonly string[] => (serverNamesProblem(hostname()) === null ? [hostname()] : []);
+
+interface Enrolment {
+  readonly own: OwnMaterial;
+  readonly tended: TendedMaterial;
+  readonly authorities: Tls['authorities'];
+}
+
+async function startEnrolment(
+  { config, env, authenticate, clock, registry, log }: TlsDeps,
+  { own, tended, authorities }: Enrolment,
+  undo: Undo,
+): Promise<{ readonly port: number | null }> {
+  const account = await accountOfPod(env);
+  const kubernetes = 'problem' in account ? null : createKubernetes(account);
+  if (kubernetes !== null) undo.push(() => kubernetes.close());
+  const deps = { authenticate, kubernetes, issue: own.issue, authorities, clock, metrics: createEnrolMetrics(registry), log };
+  const listener = await startEnrolListener(deps, tended, { host: config.host, port: Number(config.enrolPort) });
+  undo.push(() => listener.close(drainMs));
+  return listener;
+}

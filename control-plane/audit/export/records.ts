@@ -1,0 +1,147 @@
+// Converts items of an audit log to log records of OTLP, in the JSON encoding of the protocol: 64-bit integers as text,
+// trace ids in hex. The body of an entry is its canonical JSON, from which its digest was computed. The records of a
+// log are therefore sufficient to verify its chain. They contain only what the audit log contains. Pure.
+import { hash } from 'node:crypto';
+import { canonicalOf } from '../../chain/canonical.ts';
+import { canonicalGap } from '../../chain/link.ts';
+import type { ExportedItem, ExportedLog } from '../rules/exported.ts';
+import { type Attributes, attributesText, nanosOf, traceText } from './encoding.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Names and numbers that OTLP defines. */
+const severities = { info: [9, 'INFO'], warn: [13, 'WARN'], error: [17, 'ERROR'] } as const;
+
+interface Shown {
+  readonly at: string;
+  readonly observedAt: string;
+  readonly severity: keyof typeof severities;
+  readonly eventName: string;
+  readonly uid: string;
+  readonly body: string;
+  readonly attributes: Attributes;
+  readonly trace?: Fields;
+}
+
+/** `isBrief`: without large parts, for a collector that does not accept the full record. */
+export function recordOf(log: ExportedLog, item: ExportedItem, isBrief = false): string {
+  const shown = shownOf(log, item, isBrief);
+  const [number, text] = severities[shown.severity];
+  const attributes = { 'log.record.uid': shown.uid, 'tollgate.workspace': log.workspace, ...shown.attributes, ...placeOf(log, item) };
+  return (
+    `{"timeUnixNano":"${nanosOf(shown.at)}","observedTimeUnixNano":"${nanosOf(shown.observedAt)}",` +
+    `"severityNumber":${number},"severityText":"${text}","eventName":"${shown.eventName}",` +
+    `"body":{"stringValue":${JSON.stringify(shown.body)}},"attributes":${attributesText(attributes)}${traceText(shown.trace ?? {})}}`
+  );
+}
+
+/** The body of a request with such records. */
+export function requestOf(log: ExportedLog, records: readonly string[]): string {
+  const resource = attributesText({ 'service.name': 'tollgate-audit', 'tollgate.workspace': log.workspace });
+  return (
+    `{"resourceLogs":[{"resource":{"attributes":${resource}},` +
+    `"scopeLogs":[{"scope":{"name":"tollgate.audit"},"logRecords":[${records.join(',')}]}]}]}`
+  );
+}
+
+function shownOf(log: ExportedLog, item: ExportedItem, isBrief: boolean): Shown {
+  // A restored log can have another item at the same position.
+  const uid = `${log.origin}/${item.position}/${item.kind === 'missing' ? item.first : item.digest.slice(0, 16)}`;
+  switch (item.kind) {
+    case 'entry':
+      return shownEntry(item, isBrief);
+    case 'gap': {
+      const { gap } = item;
+      const attributes = {
+        'tollgate.gap.spool': gap.spoolId,
+        'tollgate.gap.first': gap.firstSequence,
+        'tollgate.gap.last': gap.lastSequence,
+        'tollgate.gap.reason': gap.reason,
+      };
+      const at = gap.receivedAt;
+      return { at, observedAt: at, severity: 'error', eventName: 'tollgate.audit.gap', uid, body: canonicalGap(gap), attributes };
+    }
+    case 'retired': {
+      const body = 'an entry that went out of retention before it could be exported';
+      return { at: item.ts, observedAt: item.ts, severity: 'error', eventName: 'tollgate.audit.retired', uid, body, attributes: {} };
+    }
+    case 'missing': {
+      const body = `items ${item.first} to ${item.position} were no longer in the database when they were to be exported`;
+      const attributes = { 'tollgate.missing.first': item.first, 'tollgate.missing.last': item.position };
+      const at = item.noticedAt;
+      return { at, observedAt: at, severity: 'error', eventName: 'tollgate.audit.missing', uid, body, attributes };
+    }
+  }
+}
+
+type Entry = Extract<ExportedItem, { kind: 'entry' }>;
+
+/** Maximum length; the full text is in the body. The cut can split a surrogate pair. */
+const textMax = 512;
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : undefined;
+const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? { ...value } : {});
+
+/** Uses names of OpenTelemetry if there is one for the value, and our own names otherwise. */
+function shownEntry({ ts, entry }: Entry, isBrief: boolean): Shown {
+  const rule = fieldsOf(entry['rule']);
+  const outcome = fieldsOf(entry['outcome']);
+  const id = String(entry['id']);
+  const isAfter = entry['hookEvent'] === 'PostToolUse';
+  return {
+    at: ts,
+    observedAt: String(entry['receivedAt']),
+    severity: entry['decision'] === 'allow' ? 'info' : 'warn',
+    eventName: isAfter ? 'tollgate.audit.outcome' : 'tollgate.audit.decision',
+    uid: id,
+    body: canonicalOf(isBrief ? briefly(entry) : entry) ?? '',
+    attributes: {
+      'tollgate.entry.id': id,
+      'tollgate.decision': text(entry['decision']),
+      'tollgate.code': text(entry['code']),
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': text(entry['tool']),
+      'gen_ai.agent.name': text(entry['agentName']),
+      'gen_ai.agent.id': text(entry['agentId']),
+      'gen_ai.conversation.id': text(entry['sessionId']),
+      'user.id': text(entry['sub']),
+      'tollgate.request_id': text(entry['requestId']),
+      'tollgate.agent.tier': text(entry['agentTier']),
+      'tollgate.role': text(entry['role']),
+      'tollgate.layer': text(rule['layer']),
+      'tollgate.rule': text(rule['path']),
+      'tollgate.epoch': text(entry['epoch']),
+      'tollgate.revision': number(entry['revision']),
+      'tollgate.input.digest': text(entry['inputDigest']),
+      'tollgate.outcome.is_error': typeof outcome['isError'] === 'boolean' ? outcome['isError'] : undefined,
+      'tollgate.outcome.duration_ms': number(outcome['durationMs']),
+      'tollgate.entry.brief': isBrief ? true : undefined,
+    },
+    trace: entry,
+  };
+}
+
+/** Longer values are replaced by their digest. Unknown fields from sidecars are limited in number and key length. */
+const brief = { valueMax: 600, keyMax: 64, fieldsMax: 100 };
+const payloads = new Set(['input', 'output', 'raw']);
+
+/** Replaces each payload, and each other long value, by the digest of its canonical JSON. */
+const briefly = (entry: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(entry)
+      .filter(([key]) => key.length <= brief.keyMax)
+      .slice(-brief.fieldsMax)
+      .map(([key, value]) => {
+        const canonical = canonicalOf(value) ?? '';
+        const isLong = payloads.has(key) || canonical.length > brief.valueMax;
+        return [key, isLong ? `sha256:${hash('sha256', canonical, 'hex')}` : value];
+      }),
+  );
+
+const placeOf = ({ origin }: ExportedLog, item: ExportedItem): Attributes => ({
+  'tollgate.chain.origin': origin,
+  'tollgate.chain.position': item.position,
+  'tollgate.chain.digest': item.kind === 'missing' || item.digest === '' ? undefined : item.digest,
+  'tollgate.chain.value': item.chain,
+});

@@ -1,0 +1,108 @@
+// Stores batches of the sidecars' spools. Offsets, rows and the new chain value are written in one transaction, so that
+// a record that is delivered twice is stored once. An acknowledged record is committed. A commit costs the same for one
+// batch as for many. Therefore batches of a workspace that arrive during a commit are committed together.
+import { bounds } from '@tollgate/proto/contract';
+import type { AuditBatch, Ingested, ShippedRecord } from '../rules/audit-batch.ts';
+import { openRecord } from '../rules/audit-entry.ts';
+import { copyEntries } from '../store/audit-copy.ts';
+import { advanceLog, deleteUnbegunSpools, insertGaps, listSent, lockLog } from '../store/audit-ingest.ts';
+import { dayOf, isDayGone, makeDays } from '../store/partitions.ts';
+import { inTransaction } from '../../database/transaction.ts';
+import { isAway } from '../../base/unavailable.ts';
+import { inGroups } from '../../base/groups.ts';
+import type { Deps } from '../../access/operation.ts';
+import { comesAgain, judgeBatches } from './judge-batches.ts';
+import { linkBatches } from './link-batches.ts';
+
+interface IngestDeps extends Pick<Deps, 'pool' | 'clock'> {
+  /** Called with the number of records that are newly in the log. */
+  readonly committed?: (records: number) => void;
+}
+
+/** A higher number would take connections from all other work. */
+const atOnce = 4;
+
+/** One instance for all streams of a process. */
+export function createIngest(deps: IngestDeps): (batch: AuditBatch) => Promise<Ingested> {
+  return inGroups({
+    keyOf: ({ workspaceId }: AuditBatch) => workspaceId,
+    atOnce,
+    openGroup,
+    run: (batches) => (batches.length === 1 ? commitAlone(deps, batches) : commitBatches(deps, batches)),
+    failsAll: isAway,
+  });
+}
+
+const bytesOf = ({ content }: ShippedRecord): number => ('entry' in content ? content.entry.length : content.lost.length);
+
+/** A group is not larger than the maximum size of one batch. */
+function openGroup(): (batch: AuditBatch) => boolean {
+  let count = 0;
+  let bytes = 0;
+  return ({ records }) => {
+    count += records.length;
+    bytes += records.reduce((sum, record) => sum + bytesOf(record), 0);
+    return count <= bounds.auditBatchRecords && bytes <= bounds.auditBatchBytes;
+  };
+}
+
+/**
+ * Nearly all entries belong to a day that has a partition. Therefore missing days are determined only after a commit
+ * failed for a missing day, and once more if retention dropped the day in the meantime. This is done only for a single
+ * batch, because creating a day can take long or fail.
+ */
+async function commitAlone(deps: IngestDeps, batches: readonly AuditBatch[]): Promise<readonly Ingested[]> {
+  const commitWithDays = (error: unknown): Promise<readonly Ingested[]> => {
+    if (!isDayGone(error)) throw error;
+    return commitBatches(deps, batches, daysOf);
+  };
+  return commitBatches(deps, batches).catch(commitWithDays).catch(commitWithDays);
+}
+
+type FindDays = (batches: readonly AuditBatch[], now: Date) => readonly string[];
+
+const daysOf: FindDays = (batches, now) => {
+  const contents = batches.flatMap(({ records }) => records.map(({ content }) => content));
+  return [...new Set(contents.flatMap((content) => ('entry' in content ? [dayOf(openRecord(content.entry, now).time)] : [])))];
+};
+
+const spanOf = (batches: readonly AuditBatch[]): { readonly first: number; readonly last: number } => ({
+  first: Math.min(...batches.map(({ records: [record] }) => record?.sequence ?? 0)),
+  last: Math.max(...batches.map(({ records }) => records.at(-1)?.sequence ?? 0)),
+});
+
+/** Commits all batches of one workspace, or none. Creates those days of `findDays` that are missing. */
+async function commitBatches(
+  { pool, clock, committed }: IngestDeps,
+  batches: readonly AuditBatch[],
+  findDays: FindDays = () => [],
+): Promise<readonly Ingested[]> {
+  const receivedAt = clock();
+  const days = findDays(batches, receivedAt);
+  const workspaceId = batches[0]?.workspaceId ?? 0;
+  const spoolIds = [...new Set(batches.map(({ spoolId }) => spoolId))];
+  const { answers, records } = await inTransaction(
+    pool,
+    async (client) => {
+      const { spools, workspace, missingDays, ...start } = await lockLog(client, workspaceId, spoolIds, days);
+      const again = batches.filter((batch) => comesAgain(batch, spools.get(batch.spoolId)));
+      const sent =
+        again.length === 0 ? [] : await listSent(client, workspaceId, [...new Set(again.map(({ spoolId }) => spoolId))], spanOf(again));
+      const judged = judgeBatches(batches, { workspace, spools, sent }, receivedAt);
+      const arrived = new Set(judged.arrived.map(({ spoolId }) => spoolId));
+      const unbegun = spoolIds.filter((id) => !arrived.has(id) && spools.get(id)?.stored === 0);
+      if (unbegun.length > 0) await deleteUnbegunSpools(client, workspaceId, unbegun);
+      if (judged.arrived.length === 0) return judged;
+      await makeDays(client, missingDays);
+      const linked = linkBatches(judged.fresh, start, receivedAt);
+      if (judged.fresh.some(({ items }) => items.some((item) => 'bytes' in item))) await copyEntries(client, workspaceId, linked.entries());
+      else for (const _ of linked.entries());
+      await insertGaps(client, workspaceId, linked.gaps);
+      await advanceLog(client, workspaceId, judged, linked.end());
+      return judged;
+    },
+    'patient',
+  );
+  committed?.(records);
+  return answers;
+}

@@ -1,0 +1,200 @@
+// Decides which parts of a group of batches are accepted and which are refused. A spool accepts records only with its
+// secret, in its workspace, without holes, and never a second time with different bytes. Pure.
+import { hash } from 'node:crypto';
+import type { RefusedCode } from '@tollgate/proto/contract';
+import { type AuditBatch, type Ingested, lastOf, type ShippedRecord } from '../rules/audit-batch.ts';
+import { cleanText } from '../../base/clean-json.ts';
+import { type Arrived, type LockedSpool, type LockedWorkspace, sentKept, type SentRun } from '../store/audit-ingest.ts';
+
+/** The part of a batch that becomes items of the log. */
+export interface FreshItems extends Pick<LockedSpool, 'keyId' | 'onlySub'> {
+  readonly spoolId: string;
+  readonly deliveredBy: string;
+  readonly items: readonly Item[];
+}
+
+/** The content of one item of the log. */
+type Item = { readonly sequence: number; readonly bytes: Uint8Array } | Gap;
+
+export interface Gap {
+  readonly first: number;
+  readonly last: number;
+  readonly reason: string;
+}
+
+const neverArrived = 'never arrived';
+/**
+ * These records had arrived and were acknowledged. They were lost when the database was restored from an older backup.
+ */
+const setBack = 'newer than the backup that was restored';
+const cameAgain = 'came again with other bytes, which were refused';
+const reasonMax = 500;
+/** A database can be far behind a spool, but no spool reaches this distance. */
+const sequencesAheadMax = 1_000_000_000;
+const hashBytes = 32;
+
+interface Judged {
+  /** The number of new records. */
+  readonly records: number;
+  readonly fresh: readonly FreshItems[];
+  /** One answer for each batch, in the same order. */
+  readonly answers: readonly Ingested[];
+  /** Spools whose state changes. */
+  readonly arrived: readonly Arrived[];
+  /** Hashes of the bytes of new entries. */
+  readonly sent: readonly SentRun[];
+}
+
+interface Known {
+  readonly workspace: LockedWorkspace;
+  readonly spools: ReadonlyMap<string, LockedSpool>;
+  /** Of spools of which some records arrive again. */
+  readonly sent: readonly SentRun[];
+}
+
+/** Whether a part of the batch arrived before. In this case `sent` of its spool is needed. */
+export const comesAgain = ({ records }: AuditBatch, spool: LockedSpool | undefined): boolean =>
+  (records[0]?.sequence ?? 0) <= (spool?.stored ?? 0);
+
+/** Batches of one spool must be in the order in which they arrived. */
+export function judgeBatches(batches: readonly AuditBatch[], { workspace, ...known }: Known, receivedAt: Date): Judged {
+  const spools = new Map(known.spools);
+  const sent = [...known.sent];
+  const arrived = new Map<string, Arrived>();
+  const fresh: FreshItems[] = [];
+  let records = 0;
+  const answers = batches.map((batch): Ingested => {
+    const { spoolId, deliverer } = batch;
+    const spool = spools.get(spoolId) ?? unknownSpool;
+    const refused = refusalOf(batch, spool, workspace);
+    if (refused !== null) return { refused, expected: refused === 'hole' ? spool.stored + 1 : 0 };
+    const conflict = findConflict(batch, spool, sent);
+    const arrive = (next: LockedSpool, items: readonly Item[]): void => {
+      spools.set(spoolId, next);
+      arrived.set(spoolId, { spoolId, at: receivedAt, ...next });
+      if (items.length > 0) fresh.push({ spoolId, keyId: next.keyId, onlySub: next.onlySub, deliveredBy: deliverer.keyId, items });
+    };
+    if (conflict !== null) {
+      // Record the conflict once only, because the sidecar sends the batch repeatedly.
+      if (!spool.conflicted) arrive({ ...spool, conflicted: true }, [conflict]);
+      return { refused: 'conflict', expected: spool.stored + 1 };
+    }
+    const beyond = batch.records.flatMap((record) => partBeyond(record, spool.stored));
+    const newest = beyond.at(-1);
+    if (newest === undefined) return { acknowledged: spool.stored };
+    const stored = lastOf(newest);
+    records += beyond.length;
+    sent.push(...runsOf(spoolId, beyond));
+    arrive({ ...ownedBy(batch, spool), stored, restored: false }, itemsOf(spool.stored, beyond, spool.restored ? setBack : neverArrived));
+    return { acknowledged: stored };
+  });
+  return { records, fresh, answers, arrived: [...arrived.values()], sent: sent.slice(known.sent.length) };
+}
+
+const unknownSpool: LockedSpool = { stored: 0, restored: false, secretHash: null, keyId: null, onlySub: null, conflicted: false };
+
+function refusalOf(batch: AuditBatch, spool: LockedSpool, workspace: LockedWorkspace): RefusedCode | null {
+  if (spool.secretHash !== null && spool.secretHash !== batch.secretHash) return 'wrong_secret';
+  if (!isOfWorkspace(batch, workspace)) return 'other_workspace';
+  const first = batch.records[0]?.sequence ?? 0;
+  // For an unknown spool, earlier records may be out of retention. For a known spool, records cannot be missing without
+  // a cause.
+  const ahead = first - spool.stored - 1;
+  return (spool.stored > 0 && !spool.restored && ahead > 0) || ahead > sequencesAheadMax ? 'hole' : null;
+}
+
+/**
+ * Checks that a batch belongs to this workspace. If the sidecar does not know its workspace, entries that are older
+ * than the workspace belong to an earlier workspace with the same slug.
+ */
+function isOfWorkspace({ begunFor, records }: AuditBatch, { randomId, createdAt }: LockedWorkspace): boolean {
+  if (begunFor !== null) return begunFor === randomId;
+  return !records.some(({ content }) => 'entry' in content && claimedTime(content.entry) < createdAt.getTime());
+}
+
+/** The time that the entry claims, in ms since 1970, however old. NaN if the entry has none. */
+function claimedTime(bytes: Uint8Array): number {
+  try {
+    return Date.parse(String(Object(JSON.parse(Buffer.from(bytes).toString('utf8'))).ts));
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/**
+ * The first accepted batch determines the owner of the spool. The owner of a spool that is older than secrets is
+ * unknown.
+ */
+const ownedBy = ({ secretHash, deliverer }: AuditBatch, spool: LockedSpool): LockedSpool =>
+  spool.secretHash === null
+    ? { ...spool, secretHash, keyId: spool.stored === 0 ? deliverer.keyId : null, onlySub: deliverer.onlySub }
+    : // If the key was narrowed later, its spools are restricted, too.
+      { ...spool, onlySub: spool.onlySub ?? (spool.keyId === deliverer.keyId ? deliverer.onlySub : null) };
+
+/** The part of a record after `stored`. Of a loss, this can be a part of it. */
+function partBeyond(record: ShippedRecord, stored: number): readonly ShippedRecord[] {
+  if (lastOf(record) <= stored) return [];
+  return [record.sequence > stored ? record : { ...record, sequence: stored + 1 }];
+}
+
+const hashOf = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer');
+
+/** Groups entries that follow each other without a loss. */
+function runsOf(spoolId: string, records: readonly ShippedRecord[]): readonly SentRun[] {
+  const runs: { readonly first: number; readonly hashes: Buffer[] }[] = [];
+  for (const { sequence, content } of records) {
+    if (!('entry' in content)) continue;
+    const run = runs.at(-1);
+    if (run !== undefined && run.first + run.hashes.length === sequence) run.hashes.push(hashOf(content.entry));
+    else runs.push({ first: sequence, hashes: [hashOf(content.entry)] });
+  }
+  return runs.map(({ first, hashes }) => ({ spoolId, first, last: first + hashes.length - 1, hashes: Buffer.concat(hashes) }));
+}
+
+/**
+ * The range of the entries that arrived before with different bytes, from the first to the last of them. Null: there
+ * are no such entries.
+ */
+function findConflict({ spoolId, records }: AuditBatch, { stored }: LockedSpool, sent: readonly SentRun[]): Gap | null {
+  const runs = sent.filter((run) => run.spoolId === spoolId);
+  const differing = records.filter(({ sequence, content }) => {
+    if (!('entry' in content) || sequence > stored || sequence <= stored - sentKept) return false;
+    const before = hashAt(runs, sequence);
+    return before !== null && !before.equals(hashOf(content.entry));
+  });
+  const [first] = differing;
+  return first === undefined ? null : { first: first.sequence, last: differing.at(-1)?.sequence ?? first.sequence, reason: cameAgain };
+}
+
+function hashAt(runs: readonly SentRun[], sequence: number): Buffer | null {
+  const run = runs.find(({ first, last }) => first <= sequence && sequence <= last);
+  if (run === undefined) return null;
+  const at = (sequence - run.first) * hashBytes;
+  return run.hashes.subarray(at, at + hashBytes);
+}
+
+/**
+ * In the order of their sequences, including the losses that the sidecar reports and the gaps that it does not report.
+ */
+function itemsOf(stored: number, fresh: readonly ShippedRecord[], missing: string): readonly Item[] {
+  const first = fresh[0]?.sequence ?? 0;
+  const items: Item[] = first > stored + 1 ? [{ first: stored + 1, last: first - 1, reason: missing }] : [];
+  for (const { sequence, content } of fresh) {
+    if ('entry' in content) items.push({ sequence, bytes: content.entry });
+    else addLoss(items, { first: sequence, last: content.last, reason: reasonFrom(content.lost) });
+  }
+  return items;
+}
+
+const reasonFrom = (claimed: string): string =>
+  cleanText(claimed, new Set())
+    .slice(0, reasonMax)
+    .replace(/\p{Cs}$/u, '');
+
+/** Consecutive losses with the same reason become one gap. */
+function addLoss(items: Item[], { first, last, reason }: Gap): void {
+  const before = items.at(-1);
+  if (before !== undefined && 'reason' in before && before.reason === reason && before.last === first - 1)
+    items.splice(-1, 1, { ...before, last });
+  else items.push({ first, last, reason });
+}

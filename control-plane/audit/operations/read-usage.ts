@@ -1,0 +1,155 @@
+// Reports what is left of limits and caps, as far as sidecars have reported. Entries that sidecars still hold are not
+// counted. Limits are counted by the evaluator's own windows over the calls of one window. Caps are counted over the
+// attempts of each run that was active within the last hour. The cost of runs in this process is in the ledger and is
+// exact.
+import { performance } from 'node:perf_hooks';
+import { compileAgent } from '../../compile/compile.ts';
+import type { WorkspaceState } from '../../compile/state.ts';
+import { unauthenticated } from '../../base/refusal.ts';
+import { knownFrom, replayedCall } from '../../policies/evaluate/replayed-call.ts';
+import { replayedPolicyOf } from '../../policies/evaluate/replayed-policy.ts';
+import { createUsageCount, type UsageCount, type UsedLimit } from '../../policies/evaluate/usage.ts';
+import { type ReplayedRuns, readNewestReceived, readReplay, readRuns } from '../store/audit-replay.ts';
+import { isUnavailable } from '../../base/unavailable.ts';
+import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';
+import { type Deps, readOperation } from '../../access/operation.ts';
+import { readSpend } from '../../runs/operations/books/read-spend.ts';
+import { type ReplayDeps, replayTurns, takeTurn } from './replay.ts';
+
+export interface UsageFilters {
+  /** The subject of the caller with which a call began. */
+  readonly sub?: string;
+  /** The exact name of an agent. */
+  readonly agent?: string;
+}
+
+export interface UsedCap {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly agentId: string;
+  readonly sub: string;
+  readonly maxToolCalls: number;
+  readonly toolCalls: number;
+  readonly left: number;
+  readonly since: string;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** Maximum time of the whole work. After it, the answer contains what was found so far. */
+const workMs = 10_000;
+const max = { entries: 100_000, limits: 1_000, sessions: 1_000, users: 1_000 } as const;
+
+/** A decision that reached the check of the caps counts as an attempt. */
+const attempts = [
+  'allowed',
+  'policy_denied',
+  'rate_limited',
+  'redaction_unsupported',
+  'cap_duration',
+  'cap_tool_rounds',
+  'cap_tool_calls',
+  'cap_budget',
+] as const;
+
+export const readUsage = readOperation('usage.read', async (deps, actor, filters: Nullable<UsageFilters>, { signal }) => {
+  const { readingPool, clock, defaults } = deps;
+  const { sub = null, agent = null } = filters;
+  const now = clock();
+  const endsAt = performance.now() + workMs;
+  const question: Question = {
+    workspaceId: actor.workspaceId,
+    now,
+    leftMs: () => endsAt - performance.now(),
+    ...(signal === undefined ? {} : { signal }),
+  };
+  const state = await readWorkspaceState(readingPool, actor.workspaceId);
+  if (state === null) throw unauthenticated('the workspace of this key is gone');
+  const count = createUsageCount(replayedPolicyOf(state, state.documents, defaults), { sub, agent });
+  const truncated = await withinTime(question, () => countWindow(deps, question, state, count), true);
+  const limits: readonly UsedLimit[] = count.usedAt(now.getTime());
+  const runs = await withinTime(question, () => runsOf(deps, question, { sub, agent }), { runs: [], cut: true });
+  const spend = await readSpend(deps, { workspaceId: actor.workspaceId, now, sub, limit: max.users });
+  const asOf = await readNewestReceived(readingPool, actor.workspaceId);
+  return {
+    now: now.toISOString(),
+    asOf: asOf?.toISOString() ?? null,
+    windowSeconds: defaults.windowSeconds,
+    limits: limits.slice(0, max.limits),
+    caps: capsOf(state, runs),
+    spend,
+    truncated: truncated || count.cut() || limits.length > max.limits || runs.cut,
+  };
+});
+
+type Nullable<T> = { readonly [K in keyof T]?: T[K] | null };
+
+interface Question {
+  readonly workspaceId: number;
+  readonly now: Date;
+  /** What is left of the maximum time of the whole answer. */
+  readonly leftMs: () => number;
+  readonly signal?: AbortSignal;
+}
+
+/** Returns the result of `read`, or `otherwise` if the time is up first. Throws if the caller no longer waits. */
+async function withinTime<T>({ leftMs, signal }: Question, read: () => Promise<T>, otherwise: T): Promise<T> {
+  signal?.throwIfAborted();
+  if (leftMs() <= 0) return otherwise;
+  try {
+    return await read();
+  } catch (reason) {
+    if (leftMs() <= 0 && isUnavailable(reason)) return otherwise;
+    throw reason;
+  }
+}
+
+/** Whether there were more entries than the maximum. */
+async function countWindow(
+  { readingPool, defaults }: Deps,
+  { workspaceId, now, leftMs, signal }: Question,
+  state: WorkspaceState,
+  count: UsageCount,
+): Promise<boolean> {
+  const known = knownFrom(state);
+  const windowFrom = new Date((Math.floor(now.getTime() / 1000) - defaults.windowSeconds) * 1000);
+  const replay: ReplayDeps = {
+    read: (since, until, after) => readReplay(readingPool, workspaceId, { since, until, after }, Math.max(1, leftMs())),
+    stopwatch: () => performance.now(),
+  };
+  let read = 0;
+  for await (const turn of replayTurns(replay, windowFrom, now)) {
+    signal?.throwIfAborted();
+    // More entries follow; otherwise the turns would have ended.
+    if (leftMs() <= 0 || (turn.rows > 0 && read >= max.entries)) return true;
+    read += turn.rows;
+    await takeTurn(turn, replay.stopwatch, (entry) => {
+      count.take(replayedCall(entry, known));
+      return true;
+    });
+  }
+  return false;
+}
+
+function runsOf(
+  { readingPool }: Deps,
+  { workspaceId, now, leftMs }: Question,
+  filters: { readonly sub: string | null; readonly agent: string | null },
+) {
+  const active = new Date(now.getTime() - hourMs);
+  // No run is longer than a day.
+  const counted = new Date(now.getTime() - dayMs);
+  return readRuns(readingPool, workspaceId, { active, counted, attempts, ...filters, max }, Math.max(1, leftMs()));
+}
+
+/** Agents that no longer exist have no caps. */
+function capsOf({ agents }: WorkspaceState, { runs }: ReplayedRuns): readonly UsedCap[] {
+  const byId = new Map(agents.map((agent) => [agent.id, agent]));
+  return runs.flatMap(({ sessionId, agentId, sub, attempts: toolCalls, since }) => {
+    const agent = byId.get(agentId);
+    if (agent === undefined) return [];
+    const { maxToolCalls } = compileAgent(agent);
+    const left = Math.max(0, maxToolCalls - toolCalls);
+    return [{ sessionId, agent: agent.name, agentId, sub, maxToolCalls, toolCalls, left, since: since.toISOString() }];
+  });
+}

@@ -1,0 +1,109 @@
+// Periodic job of every control plane, at start and then each hour. It creates the partitions of the coming days before
+// they are needed. It drops partitions that are out of retention and keeps what the chain needs of them. Safe when two
+// processes run it at the same time.
+//
+// If entries are exported, entries that were not yet exported are kept longer, up to `exportGraceDays`. A collector
+// that is down for an evening loses nothing, and a collector that never returns does not fill the disk.
+import { bounds } from '@tollgate/proto/contract';
+import { reasonOf } from '../../base/loggable.ts';
+import { advanceKeptAfter, deleteBeforeKept, deleteSpoolsBefore, readHeadsAsJson, retireDay } from '../store/audit-retention.ts';
+import { findUnexportedGap, hasUnexported, isSomebodyExporting } from '../store/audit-export.ts';
+import {
+  analyseDays,
+  daysBetween,
+  dropDay,
+  ensureDays,
+  listDaysBefore,
+  lockDay,
+  lockDropping,
+  startOf,
+  startOfDay,
+} from '../store/partitions.ts';
+import { inTransaction } from '../../database/transaction.ts';
+import { isUnavailable } from '../../base/unavailable.ts';
+import type { Deps } from '../../access/operation.ts';
+
+const dayMs = 24 * 3_600_000;
+/** Entries are accepted up to a year late. A spool that returns after this time is a copy. */
+const spoolDaysMin = 400;
+export const exportGraceDays = 7;
+
+interface TendDeps extends Pick<Deps, 'pool' | 'clock'> {
+  readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
+}
+
+/**
+ * `isExporting`: this control plane exports entries, now or soon. Returns the days that were dropped, as `YYYYMMDD`.
+ */
+export async function tendPartitions(deps: TendDeps, retentionDays: number, isExporting = false): Promise<readonly string[]> {
+  const { pool, clock, log } = deps;
+  const now = clock();
+  const ahead = new Date(now.getTime() + bounds.auditFutureMs + dayMs);
+  await inTransaction(pool, (client) => ensureDays(client, daysBetween(now, ahead)));
+  const oldest = new Date(now.getTime() - retentionDays * dayMs);
+  try {
+    const keptFrom = isExporting || (await isSomebodyExporting(pool)) ? await unlessUnexported(deps, oldest, retentionDays) : oldest;
+    return await dropDays(pool, keptFrom, now, retentionDays);
+  } catch (error) {
+    // Dropping waits for every reader of the log, and stops after a short time. The job runs again in an hour.
+    if (!isUnavailable(error)) throw error;
+    log.warn({ reason: reasonOf(error), retentionDays }, 'audit entries out of retention are still there');
+    return [];
+  }
+}
+
+/** Returns `oldest`, or the earlier instant of the first unexported item, as long as that item can still wait. */
+async function unlessUnexported({ pool, log }: TendDeps, oldest: Date, retentionDays: number): Promise<Date> {
+  const atMost = new Date(oldest.getTime() - exportGraceDays * dayMs);
+  const fields = { retentionDays, exportGraceDays };
+  const gap = await findUnexportedGap(pool, oldest);
+  let keptFrom = gap === null ? oldest : new Date(Math.max(gap.getTime(), atMost.getTime()));
+  for (const day of (await listDaysBefore(pool, oldest)).toReversed()) {
+    const from = startOf(day);
+    if (!(await hasUnexported(pool, from, new Date(from.getTime() + dayMs)))) continue;
+    if (from < startOfDay(atMost)) log.error({ ...fields, day }, 'audit entries go out of retention that were not exported');
+    else if (from < keptFrom) keptFrom = from;
+  }
+  if (keptFrom < oldest) log.warn({ ...fields, keptFrom }, 'audit entries out of retention are kept until they are exported');
+  return keptFrom;
+}
+
+async function dropDays(pool: Deps['pool'], oldest: Date, now: Date, retentionDays: number): Promise<readonly string[]> {
+  const days = await listDaysBefore(pool, oldest);
+  await inTransaction(pool, (client) => advanceKeptAfter(client, oldest, startOfDay(oldest)), 'patient');
+  const dropped: string[] = [];
+  for (const day of days) if (await retireAndDrop(pool, day)) dropped.push(day);
+  await inTransaction(pool, (client) => deleteBeforeKept(client, oldest), 'patient');
+  const spoolsFrom = new Date(now.getTime() - Math.max(retentionDays, spoolDaysMin) * dayMs);
+  await inTransaction(pool, (client) => deleteSpoolsBefore(client, spoolsFrom), 'patient');
+  return dropped;
+}
+
+/**
+ * First retires the existing items while other work continues. Then locks the day for a moment and retires what has
+ * arrived since.
+ */
+async function retireAndDrop(pool: Deps['pool'], day: string): Promise<boolean> {
+  const heads = await readHeadsAsJson(pool);
+  const isThere = await inTransaction(
+    pool,
+    async (client) => {
+      const found = await lockDropping(client, day);
+      if (found) await retireDay(client, day);
+      return found;
+    },
+    'patient',
+  );
+  if (!isThere) return false;
+  return inTransaction(pool, async (client) => {
+    if (!(await lockDay(client, day))) return false;
+    await retireDay(client, day, heads);
+    await dropDay(client, day);
+    return true;
+  });
+}
+
+/** Each minute: updates statistics of days that have grown or ended. PostgreSQL's own jobs may do this too late. */
+export async function tendStatistics({ pool, clock }: Pick<Deps, 'pool' | 'clock'>): Promise<readonly string[]> {
+  return inTransaction(pool, (client) => analyseDays(client, clock()), 'patient');
+}

@@ -1,0 +1,209 @@
+// Routes of the audit log: tool calls as pages, as a live stream and as a whole export, and the events of the
+// administration.
+import { unreachable } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { badRequest } from '../../base/refusal.ts';
+import { type AdminEvent, type EventPosition, eventIdOf, listEvents } from '../operations/list-events.ts';
+import { listLogKeys, makeCheckpoint, readCheckpoint } from '../operations/checkpoint.ts';
+import { exportAudit } from '../operations/export-audit.ts';
+import { exportChain } from '../operations/export-chain.ts';
+import { queryAudit } from '../operations/query-audit.ts';
+import { createTailAudit, type TailItem } from '../operations/tail-audit.ts';
+import type { StreamDeps } from '../../http/deps.ts';
+import { limitOf } from '../../http/page-limit.ts';
+import { addRoute } from '../../http/route.ts';
+import { addStream } from '../../http/stream-route.ts';
+import {
+  dateTime,
+  entryRef,
+  eventRef,
+  integer,
+  inWorkspace,
+  listOf,
+  object,
+  pageCursor,
+  pageLimit,
+  pageQuery,
+  shownAs,
+  text,
+  word,
+} from '../../http/shapes.ts';
+
+const filters = {
+  tool: Type.Optional(Type.String({ description: 'exact tool name' })),
+  decision: Type.Optional(shownAs(word(['allow', 'deny']))),
+  agent: Type.Optional(Type.String({ description: 'exact agent name' })),
+  sub: Type.Optional(Type.String()),
+  session: Type.Optional(Type.String()),
+};
+
+const auditQuery = Type.Object({
+  since: Type.Optional(shownAs({ ...dateTime, description: 'default: 15 minutes before now' })),
+  limit: Type.Optional(pageLimit),
+  cursor: Type.Optional(pageCursor),
+  ...filters,
+});
+
+const exportQuery = Type.Object({
+  since: Type.Optional(shownAs({ ...dateTime, description: 'default: everything that is kept' })),
+  until: Type.Optional(shownAs({ ...dateTime, description: 'exclusive' })),
+  ...filters,
+});
+
+const lastEventId = Type.Object({
+  'last-event-id': Type.Optional(Type.String({ description: 'the `id` of the last event received; the stream goes on right after it' })),
+});
+
+const chainQuery = Type.Object(
+  { after: Type.Optional(shownAs({ ...integer, description: 'the size of a checkpoint that you have; default: all that is kept' })) },
+  { additionalProperties: false },
+);
+const checkpointQuery = Type.Object(
+  { size: Type.Optional(shownAs({ ...integer, description: 'of exactly so many items; default: the newest' })) },
+  { additionalProperties: false },
+);
+const checkpointAnswer = object({
+  size: { ...integer, description: 'how many items of the log it covers' },
+  checkpoint: { ...text, description: 'a C2SP signed note' },
+});
+
+export function addAuditRoutes(app: FastifyInstance, deps: StreamDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit',
+    id: 'queryAudit',
+    tag: 'Audit',
+    summary: 'Reads governed tool calls, newest first',
+    description: '`next` is absent on the last page.',
+    answers: object({ entries: listOf(entryRef), count: integer, since: dateTime, limit: integer }, { next: text }),
+    operation: queryAudit,
+    schema: { params: inWorkspace, querystring: auditQuery },
+    // The operation rejects unknown parameters by name.
+    input: ({ query }) => ({ ...query }),
+    answer: (page) => page,
+  });
+  addStream(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/stream',
+    id: 'tailAudit',
+    tag: 'Audit',
+    summary: 'Shows governed tool calls as they come in',
+    description:
+      'Begins with the comment `: listening`: what comes in from then on is shown, in the order in which it came in, however late. A key that is revoked ends it.',
+    answers: {
+      mediaType: 'text/event-stream',
+      text: '`event: entry`, `id: <place in the ingest sequence>`, an AuditEntry as one line of `data`',
+    },
+    operation: createTailAudit(),
+    schema: { params: inWorkspace, querystring: Type.Object(filters), headers: lastEventId },
+    input: ({ query, headers }) => ({ parameters: { ...query }, lastEventId: headers['last-event-id'] }),
+    frame: eventOf,
+  });
+  addStream(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/export',
+    id: 'exportAudit',
+    tag: 'Audit',
+    summary: 'Exports governed tool calls, in the order in which they came in',
+    description: 'Up to the newest at the moment of the request. An answer that cannot be completed is cut, never ended.',
+    answers: { mediaType: 'application/x-ndjson', text: 'an AuditEntry a line' },
+    operation: exportAudit,
+    schema: { params: inWorkspace, querystring: exportQuery },
+    input: ({ query }) => ({ ...query }),
+    frame: (entry) => `${JSON.stringify(entry)}\n`,
+  });
+  addStream(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/chain',
+    id: 'exportChain',
+    tag: 'Audit',
+    summary: 'Exports the log as its hash chain, for `tollgate audit verify`',
+    description:
+      'Entries and gaps in the order in which they came in, each with its number and the value of the chain after it, up to a checkpoint of this moment. An answer that cannot be completed is cut, never ended.',
+    answers: { mediaType: 'application/x-ndjson', text: 'a heading, items `{n, chain, entry | gap | retired}`, and the checkpoint' },
+    refusals: ['conflict'],
+    operation: exportChain,
+    schema: { params: inWorkspace, querystring: chainQuery },
+    input: ({ query }) => query.after ?? null,
+    frame: (line) => `${line}\n`,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/checkpoint',
+    id: 'readCheckpoint',
+    tag: 'Audit',
+    summary: 'Reads a checkpoint that was made before',
+    answers: checkpointAnswer,
+    refusals: ['not_found'],
+    operation: readCheckpoint,
+    schema: { params: inWorkspace, querystring: checkpointQuery },
+    input: ({ query }) => query.size ?? null,
+    answer: (checkpoint) => checkpoint,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: '/:workspace/admin/audit/checkpoint',
+    id: 'makeCheckpoint',
+    tag: 'Audit',
+    summary: 'Makes a checkpoint of everything that has come in',
+    description: 'Keep it where nobody who may write to the database can: whatever it covers can be checked against it later.',
+    answers: checkpointAnswer,
+    refusals: ['conflict'],
+    operation: makeCheckpoint,
+    schema: { params: inWorkspace },
+    input: () => null,
+    answer: (checkpoint) => checkpoint,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/audit/keys',
+    id: 'listLogKeys',
+    tag: 'Audit',
+    summary: 'Lists the public keys that checkpoints may be signed by',
+    answers: object({
+      origin: { ...text, description: 'which log' },
+      keys: listOf(object({ key: { ...text, description: 'a C2SP verifier key' }, since: dateTime })),
+    }),
+    operation: listLogKeys,
+    schema: { params: inWorkspace },
+    input: () => null,
+    answer: (keys) => keys,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/events',
+    id: 'listEvents',
+    tag: 'Audit',
+    summary: 'Reads who changed what, newest first',
+    answers: object({ events: listOf(eventRef), count: integer }, { next: text }),
+    operation: listEvents,
+    schema: { params: inWorkspace, querystring: pageQuery },
+    input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), before: query.cursor === undefined ? null : beforeOf(query.cursor) }),
+    answer: ({ events, ...rest }) => ({ events: events.map(shownEvent), count: events.length, ...rest }),
+  });
+}
+
+/** The `id` of a note advances a client that reconnects, also past entries that its filters exclude. */
+function eventOf(item: TailItem): string {
+  switch (item.kind) {
+    case 'note':
+      return `: ${item.text}\nid: ${item.ingest}\n\n`;
+    case 'entry':
+      return `event: entry\nid: ${item.ingest}\ndata: ${JSON.stringify(item.entry)}\n\n`;
+    default:
+      return unreachable(item);
+  }
+}
+
+function beforeOf(text: string): EventPosition {
+  const [, revision, position] = /^(\d{1,15})\.(\d{1,9})$/.exec(text) ?? [];
+  if (revision === undefined || position === undefined) throw badRequest('cursor must be the `next` of an earlier answer');
+  return { revision: Number(revision), position: Number(position) };
+}
+
+const shownEvent = ({ at, position, ...event }: AdminEvent) => ({
+  id: eventIdOf({ revision: event.revision, position }),
+  ...event,
+  at: at.toISOString(),
+});

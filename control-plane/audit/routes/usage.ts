@@ -1,0 +1,77 @@
+// Shows the remaining quota of rate limits and caps.
+import { tiers } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { badRequest } from '../../base/refusal.ts';
+import { readUsage } from '../operations/read-usage.ts';
+import type { AppDeps } from '../../http/deps.ts';
+import { addRoute } from '../../http/route.ts';
+import { dateTime, flag, integer, inWorkspace, listOf, object, orNull, text, word } from '../../http/shapes.ts';
+
+const usageQuery = Type.Object(
+  {
+    sub: Type.Optional(Type.String({ description: 'whose calls: a uid or apikey:<id>' })),
+    agent: Type.Optional(Type.String({ description: 'exact agent name' })),
+  },
+  { additionalProperties: false },
+);
+
+const limit = object({ document: text, path: text, rateLimit: integer, sub: text, tier: word(tiers), used: integer, left: integer });
+const cap = object({
+  sessionId: text,
+  agent: text,
+  agentId: text,
+  sub: text,
+  maxToolCalls: integer,
+  toolCalls: { ...integer, description: 'attempts that count' },
+  left: integer,
+  since: { ...dateTime, description: 'the first attempt that was counted, at most a day ago' },
+});
+
+const cents = { type: 'number', minimum: 0 };
+
+const spend = object({
+  day: { type: 'string', format: 'date', description: 'of UTC' },
+  resetsAt: dateTime,
+  capCents: { ...cents, description: 'for each user, in the day' },
+  users: listOf(
+    object({
+      sub: text,
+      spentCents: cents,
+      reservedCents: { ...cents, description: 'put aside for model calls under way; what they do not cost comes back' },
+      leftCents: cents,
+    }),
+  ),
+});
+
+export function addUsageRoute(app: FastifyInstance, deps: AppDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/usage',
+    id: 'readUsage',
+    tag: 'Audit',
+    summary: 'Says what is left of rate limits and of the caps of runs',
+    description: `Counted from what is recorded: calls that sidecars have not delivered yet are not in it, and \`asOf\` says when the newest that are
+arrived (null: none). \`limits\`: for each caller the rules that its allowed calls of the last window count in, those with the least left
+first, at most 1,000; \`tier\` is that of the rule. \`caps\`: runs with a call in the last hour, the latest first, at most 1,000 sessions.
+\`spend\`: what runs of this control plane cost each user today, those who spent most first, at most 1,000; it is exact, and \`agent\` does not
+narrow it. \`truncated\`: there was more than is read (100,000 entries, within 10 s) or shown.`,
+    answers: object({
+      now: dateTime,
+      asOf: orNull(dateTime),
+      windowSeconds: integer,
+      limits: listOf(limit),
+      caps: listOf(cap),
+      spend,
+      truncated: flag,
+    }),
+    operation: readUsage,
+    schema: { params: inWorkspace, querystring: usageQuery },
+    input: ({ query }) => {
+      // PostgreSQL rejects NUL in text.
+      if (Object.values(query).some((value) => value.includes('\0'))) throw badRequest('sub and agent must be text without NUL');
+      return { ...query };
+    },
+    answer: (usage) => usage,
+  });
+}

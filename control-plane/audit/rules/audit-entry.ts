@@ -1,0 +1,248 @@
+// Converts a record that a sidecar ships into an entry. Every record becomes an entry that can be stored. Wrong parts
+// are repaired and named in `mended`, so that one bad record never blocks its batch. Pure.
+import { isUtf8 } from 'node:buffer';
+import { bounds, tiers } from '@tollgate/proto/contract';
+import { canonicalOf, writeTwice } from '../../chain/canonical.ts';
+import { digestOf } from '../../chain/link.ts';
+import { cleanJson, cleanText, depthMax, isCleanText } from '../../base/clean-json.ts';
+import { isObject } from '../../base/shape.ts';
+
+/** An entry as it is stored: searchable values in separate fields, all others in `rest`. */
+export interface StoredEntry {
+  /** ISO 8601 with milliseconds, UTC. */
+  readonly ts: string;
+  readonly tool: string;
+  readonly decision: 'allow' | 'deny';
+  readonly agentName: string;
+  readonly sub: string;
+  readonly sessionId: string;
+  /** JSON text of an object, without NUL and unpaired surrogates. */
+  readonly rest: string;
+  /** The digest of the whole entry, as every answer shows it. */
+  readonly digest: string;
+}
+
+/** The values that the control plane adds to a record. */
+export interface Arrival {
+  /** Its number in the log. */
+  readonly ingest: number;
+  readonly receivedAt: string;
+  readonly id: string;
+  /** The key with which its spool was begun; null: unknown. */
+  readonly recordedBy: string | null;
+  /** The key that delivered it. */
+  readonly deliveredBy: string;
+  /** The only subject that it can name; null: any. */
+  readonly onlySub: string | null;
+}
+
+/** Longest text in a separate field. An index accepts at most 2,700 bytes. */
+const textMax = 512;
+/** An older time means that the clock was never set. It does not mean that the sidecar was away. */
+const entryPastMs = 366 * 24 * 3_600_000;
+const rawMax = 4096;
+
+const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
+
+type Fields = Map<string, unknown>;
+
+/**
+ * Fields for which the API guarantees a type, with the value that replaces a wrong one. For the fields of
+ * `StoredEntry`, see below.
+ */
+const promised: readonly (readonly [string, (value: unknown) => boolean, unknown])[] = [
+  ['hookEvent', (value) => value === 'PreToolUse' || value === 'PostToolUse', 'PreToolUse'],
+  ['decisionReason', (value) => typeof value === 'string', ''],
+  ['agentTier', (value) => (tiers as readonly unknown[]).includes(value), 'api'],
+  ['userEmail', (value) => typeof value === 'string', ''],
+  ['requestId', (value) => typeof value === 'string', ''],
+  ['client', (value) => isObject(value) && typeof value['name'] === 'string', { name: '' }],
+  ['depth', Number.isInteger, 0],
+];
+
+/** Fields that only the control plane sets, never a sidecar. */
+const ours = ['id', 'receivedAt', 'mended', 'recordedBy', 'deliveredBy', 'subClaimed'] as const;
+/** Fields that are not in `rest`. */
+const apart = new Set(['id', 'receivedAt', 'ts', 'tool', 'decision', 'agentName', 'sub', 'sessionId']);
+
+/** A record, parsed only as far as is needed to know the day of its entry. */
+export interface OpenedRecord {
+  readonly text: string;
+  /** Bytes that are not valid UTF-8 are U+FFFD in the text. */
+  readonly isUtf8: boolean;
+  /** Undefined: the text is not JSON. */
+  readonly value: unknown;
+  /** An impossible time is replaced by the time of arrival. */
+  readonly time: Date;
+  readonly isTimeRight: boolean;
+}
+
+export function openRecord(bytes: Uint8Array, now: Date): OpenedRecord {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+  const value = parse(text);
+  const time = isObject(value) ? timeOf(value['ts'], now) : null;
+  return { text, isUtf8: isUtf8(bytes), value, time: time ?? now, isTimeRight: time !== null };
+}
+
+export const entryFromRecord = (opened: OpenedRecord, arrival: Arrival): StoredEntry =>
+  soundEntry(opened, arrival) ?? mendedEntry(opened, arrival);
+
+/** Converts an entry that needs no repair, which is nearly every entry, with minimal work. Null for any other entry. */
+function soundEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry | null {
+  const { ingest, id, receivedAt, recordedBy, deliveredBy, onlySub } = arrival;
+  if (!isUtf8 || !isTimeRight || !isObject(value) || !isCleanText(text)) return null;
+  const { tool, decision, agentName, sub, sessionId } = value;
+  if (!isShortText(tool) || !isDecision(decision)) return null;
+  if (!isShortText(agentName) || !isShortText(sub) || !isShortText(sessionId)) return null;
+  if (onlySub !== null && !speaksFor(onlySub, sub, value['originSub'])) return null;
+  for (const key of ours) if (Object.hasOwn(value, key)) return null;
+  for (const [key, holds] of promised) if (!holds(value[key])) return null;
+  const ts = time.toISOString();
+  const stated = new Map([
+    ['id', `"${id}"`],
+    ['receivedAt', `"${receivedAt}"`],
+    ['ts', `"${ts}"`],
+    ['recordedBy', JSON.stringify(recordedBy)],
+    ['deliveredBy', JSON.stringify(deliveredBy)],
+  ]);
+  const written = writeTwice(value, { stated, apart }, depthMax);
+  if (written === null || !fitsEntry(written.kept)) return null;
+  return { ts, tool, decision, agentName, sub, sessionId, rest: written.kept, digest: digestOf(ingest, written.all) };
+}
+
+function mendedEntry({ text, isUtf8, value, time, isTimeRight }: OpenedRecord, arrival: Arrival): StoredEntry {
+  const { ingest, id, receivedAt, recordedBy, deliveredBy, onlySub } = arrival;
+  const mended = new Set<string>(isUtf8 ? [] : ['utf8']);
+  const fields = fieldsOf(text, value, mended);
+  for (const key of ours) fields.delete(key);
+  if (!isTimeRight) markTime(fields, mended);
+  fields.delete('ts');
+  const taken = {
+    ts: time.toISOString(),
+    tool: takeText(fields, 'tool', mended),
+    decision: takeDecision(fields, mended),
+    agentName: takeText(fields, 'agentName', mended),
+    sub: boundSub(fields, onlySub, mended),
+    sessionId: takeText(fields, 'sessionId', mended),
+  };
+  for (const [key, holds, fallback] of promised) {
+    if (holds(fields.get(key))) continue;
+    fields.set(key, fallback);
+    mended.add(key);
+  }
+  const rest = restOf(fields, mended, { recordedBy, deliveredBy });
+  const shown = { ...Object(JSON.parse(rest)), ...taken, id, receivedAt };
+  return { ...taken, rest, digest: digestOf(ingest, canonicalOf(shown) ?? '') };
+}
+
+/** The entry's own fields. If the record is not an entry, what could be read of it. */
+function fieldsOf(text: string, value: unknown, mended: Set<string>): Fields {
+  const clean = cleanJson(value, mended);
+  if (isObject(clean)) return new Map(Object.entries(clean));
+  mended.add('json');
+  const raw = cleanText(text.slice(0, rawMax), new Set());
+  return new Map<string, unknown>([
+    ['decisionReason', 'internal_error: the record held no entry that can be read'],
+    ['code', 'internal_error'],
+    ['raw', raw],
+  ]);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isShortText = (value: unknown): value is string => typeof value === 'string' && value.length <= textMax;
+const isDecision = (value: unknown): value is 'allow' | 'deny' => value === 'allow' || value === 'deny';
+
+/** Null for an impossible time. */
+function timeOf(value: unknown, now: Date): Date | null {
+  const time = typeof value === 'string' && isTime.test(value) ? Date.parse(value) : Number.NaN;
+  return time >= now.getTime() - entryPastMs && time <= now.getTime() + bounds.auditFutureMs ? new Date(time) : null;
+}
+
+function takeText(fields: Fields, key: string, mended: Set<string>): string {
+  const value = fields.get(key);
+  fields.delete(key);
+  if (isShortText(value)) return value;
+  mended.add(key);
+  // The cut can split a surrogate pair.
+  return typeof value === 'string' ? value.slice(0, textMax).replace(/\p{Cs}$/u, '') : '';
+}
+
+/** For a delegated call, the subject is an agent, and `originSub` names for whom it acts. */
+const isAgent = (sub: string): boolean => sub.startsWith('agent:');
+
+const speaksFor = (onlySub: string, sub: string, originSub: unknown): boolean =>
+  originSub === undefined ? sub === onlySub : originSub === onlySub && (sub === onlySub || isAgent(sub));
+
+/** A subject that the spool's key must not name is kept in `subClaimed`. */
+function boundSub(fields: Fields, onlySub: string | null, mended: Set<string>): string {
+  const sub = takeText(fields, 'sub', mended);
+  const origin = fields.get('originSub');
+  if (onlySub === null || speaksFor(onlySub, sub, origin)) return sub;
+  mended.add('sub');
+  fields.set('subClaimed', typeof origin === 'string' ? origin.slice(0, textMax).replace(/\p{Cs}$/u, '') : sub);
+  if (origin !== undefined) fields.set('originSub', onlySub);
+  return origin !== undefined && isAgent(sub) ? sub : onlySub;
+}
+
+function takeDecision(fields: Fields, mended: Set<string>): 'allow' | 'deny' {
+  const value = fields.get('decision');
+  fields.delete('decision');
+  if (isDecision(value)) return value;
+  mended.add('decision');
+  return 'deny';
+}
+
+/** An impossible time is kept in `tsClaimed`. */
+function markTime(fields: Fields, mended: Set<string>): void {
+  mended.add('ts');
+  const claimed = fields.get('ts');
+  if (typeof claimed === 'string') fields.set('tsClaimed', claimed.slice(0, 64).replace(/\p{Cs}$/u, ''));
+}
+
+/**
+ * JSON of the remaining fields. If it is too large, first the input is removed, and then everything except the fields
+ * that the API guarantees.
+ */
+function restOf(fields: Fields, mended: Set<string>, keys: Pick<Arrival, 'recordedBy' | 'deliveredBy'>): string {
+  const write = (): string =>
+    JSON.stringify({ ...Object.fromEntries(fields), ...keys, ...(mended.size > 0 ? { mended: [...mended].sort() } : {}) });
+  const whole = write();
+  if (fitsEntry(whole)) return whole;
+  mended.add('oversize');
+  if (fields.delete('input')) fields.set('inputCut', true);
+  const withoutInput = write();
+  if (fitsEntry(withoutInput)) return withoutInput;
+  const kept = promised.map(([key]) => [key, shorten(fields.get(key))] as const);
+  fields.clear();
+  for (const [key, value] of kept) fields.set(key, value);
+  return write();
+}
+
+// No UTF-16 code unit needs more than three bytes.
+const fitsEntry = (text: string): boolean =>
+  (text.length * 3 <= bounds.auditEntryBytes || Buffer.byteLength(text) <= bounds.auditEntryBytes) && digitsIn(text) <= digitsMax;
+
+/** Four times the maximum size of an entry. Numbers of real data never reach it. */
+const digitsMax = 4 * bounds.auditEntryBytes;
+
+/** Counts digits in expanded form: PostgreSQL stores 1e+308 in a few bytes, and returns it with all its zeros. */
+function digitsIn(text: string): number {
+  // A number of 324 digits needs at least seven characters.
+  if (text.length * 50 <= digitsMax) return 0;
+  let digits = 0;
+  for (const [, exponent] of text.matchAll(/\de[+-](\d{1,3})/g)) digits += Number(exponent);
+  return digits;
+}
+
+function shorten(value: unknown): unknown {
+  if (typeof value === 'string') return value.slice(0, textMax).replace(/\p{Cs}$/u, '');
+  if (isObject(value)) return { name: shorten(value['name']) };
+  return value;
+}

@@ -1,0 +1,127 @@
+// The day partitions of `audit_entry` (UTC). A periodic job creates them in advance. A batch whose entries are older
+// than all partitions creates them immediately. A partition is dropped whole when its day is out of retention. Safe
+// when two replicas do it at the same time.
+import type pg from 'pg';
+import { patientQuery, type Queryable } from '../../database/transaction.ts';
+
+const dayMs = 24 * 3_600_000;
+/** An arbitrary number. A process that creates or drops partitions holds this lock until its transaction ends. */
+const partitionLock = 7_605_512;
+const analyseLock = 7_605_513;
+const dropLock = 7_605_514;
+
+/** `20260625`, for the UTC day of an instant. */
+export const dayOf = (instant: Date): string => instant.toISOString().slice(0, 10).replaceAll('-', '');
+
+/** Start of the UTC day of an instant. */
+export const startOfDay = (instant: Date): Date => startOf(dayOf(instant));
+
+/** Start of a day, given as `YYYYMMDD`. */
+export const startOf = (day: string): Date => new Date(`${day.slice(0, 4)}-${day.slice(4, 6)}-${day.slice(6, 8)}T00:00:00Z`);
+const nameOf = (day: string): string => `audit_entry_${day}`;
+
+/** All days from the day of `from` to the day of `to`, both inclusive. */
+export function daysBetween(from: Date, to: Date): readonly string[] {
+  const days: string[] = [];
+  for (let at = startOf(dayOf(from)).getTime(); at <= to.getTime(); at += dayMs) days.push(dayOf(new Date(at)));
+  return days;
+}
+
+/** Creates the missing days, in the caller's transaction. */
+export async function ensureDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
+  await makeDays(client, await missingDays(client, days));
+}
+
+/** Creates days that were missing at the last check. */
+export async function makeDays(client: pg.PoolClient, days: readonly string[]): Promise<void> {
+  if (days.length === 0) return;
+  await client.query(patientQuery('select pg_advisory_xact_lock($1)', [partitionLock]));
+  // Another replica may have created them while this one waited.
+  for (const day of await missingDays(client, days)) await createPartition(client, day);
+}
+
+/**
+ * SQL: the days of a text[] parameter that have no partition. It uses pg_class, because `to_regclass` answers from a
+ * cache that can lack recent commits of others.
+ */
+export const selectMissing = (parameter: string): string =>
+  `select day from unnest(${parameter}::text[]) as day
+   where not exists (select from pg_class where relname = '${nameOf('')}' || day and pg_table_is_visible(oid)) order by day`;
+
+async function missingDays(client: pg.PoolClient, days: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await client.query<{ day: string }>(selectMissing('$1'), [days]);
+  return rows.map(({ day }) => day);
+}
+
+/** The partition is attached after it is created, because `partition of` would lock the whole table for all readers. */
+async function createPartition(client: pg.PoolClient, day: string): Promise<void> {
+  const from = startOf(day);
+  const to = new Date(from.getTime() + dayMs);
+  await client.query(`create table ${nameOf(day)} (like audit_entry including defaults)`);
+  await client.query(
+    `alter table audit_entry attach partition ${nameOf(day)} for values from ('${from.toISOString()}') to ('${to.toISOString()}')`,
+  );
+}
+
+/** Days before that of `instant` that have a partition, oldest first. */
+export async function listDaysBefore(db: Queryable, instant: Date): Promise<readonly string[]> {
+  const { rows } = await db.query<{ day: string }>(`select day from (${selectDays}) days where day < $1 order by day`, [dayOf(instant)]);
+  return rows.map(({ day }) => day);
+}
+
+const selectDays = `select right(relname, 8) as day, relname, oid, reltuples
+  from pg_class where oid in (select inhrelid from pg_inherits where inhparent = 'audit_entry'::regclass)`;
+
+/** Prevents other processes from dropping a day until the transaction ends. False if this day is already dropped. */
+export async function lockDropping(client: pg.PoolClient, day: string): Promise<boolean> {
+  await client.query('select pg_advisory_xact_lock($1)', [dropLock]);
+  return (await missingDays(client, [day])).length === 0;
+}
+
+/** Also locks the whole log for all readers and writers. */
+export async function lockDay(client: pg.PoolClient, day: string): Promise<boolean> {
+  if (!(await lockDropping(client, day))) return false;
+  await client.query('select pg_advisory_xact_lock($1)', [partitionLock]);
+  await client.query('lock table audit_entry in access exclusive mode');
+  return true;
+}
+
+export async function dropDay(client: pg.PoolClient, day: string): Promise<void> {
+  await client.query(`drop table ${nameOf(day)}`);
+}
+
+/** SQL: keeps the remains of a day's entries, except those before the start of exports. */
+export const retireDayText = (day: string): string =>
+  `insert into audit_retired (workspace_id, ingest, ts, digest)
+   select workspace_id, entry.ingest, ts, digest from ${nameOf(day)} entry join audit_head head using (workspace_id)
+   where entry.ingest > greatest(head.kept_after, coalesce(($1::jsonb ->> workspace_id::text)::bigint, 0)) and digest is not null
+   on conflict do nothing`;
+
+/** Below this size, a scan is cheap without statistics. */
+const analysedBytesMin = 1_048_576;
+
+/**
+ * Analyses days that have grown large, and days that have ended with changes. Returns them. One control plane at a time
+ * does this.
+ */
+export async function analyseDays(client: pg.PoolClient, now: Date): Promise<readonly string[]> {
+  const { rows: turn } = await client.query<{ mine: boolean }>('select pg_try_advisory_xact_lock($1) as mine', [analyseLock]);
+  if (turn[0]?.mine !== true) return [];
+  const { rows } = await client.query<{ day: string }>(
+    `select day from (${selectDays}) days join pg_stat_user_tables stat on stat.relid = days.oid
+     where (reltuples < 0 and pg_relation_size(days.oid) >= $2)
+       or (day < $1 and n_mod_since_analyze > 0
+         and coalesce(greatest(last_analyze, last_autoanalyze), '-infinity') < (day::date + 1)::timestamp at time zone 'UTC')
+     order by day`,
+    [dayOf(now), analysedBytesMin],
+  );
+  for (const { day } of rows) await client.query(patientQuery(`analyze ${nameOf(day)}`, []));
+  return rows.map(({ day }) => day);
+}
+
+/**
+ * A day was dropped while a batch with its entries was stored: the partition existed at the check, but not at the
+ * insert.
+ */
+export const isDayGone = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === '23514' && error.message.startsWith('no partition of relation');

@@ -1,0 +1,119 @@
+// Issues certificates to sidecars: `POST /v1/certificate` over TLS, with a key or a token, and with a public key. The
+// private key never leaves the sidecar. Every error answer is `{error}`, as in the REST API.
+import type { KeyObject } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { AppError } from '@tollgate/proto/contract';
+import { type Certified, uriOf } from '../../access/rules/certified.ts';
+import { badRequest, notFound } from '../../base/refusal.ts';
+import { errorBody, httpStatus, refusalOf } from '../../base/errors.ts';
+import { createRateLimit } from '../../base/rate-limit.ts';
+import { loggable } from '../../base/loggable.ts';
+import { createSeats } from '../../base/turns.ts';
+import { type HttpsServer, isJson, readBody, type Reply, standardBounds, startHttpsServer } from '../https-server.ts';
+import type { Pair } from '../x509/certificate.ts';
+import { identify, type IdentifyDeps, isKey } from './identify.ts';
+import type { EnrolMetrics } from './metrics.ts';
+import { publicKeyIn } from './public-key.ts';
+
+export interface EnrolDeps extends IdentifyDeps {
+  /** Returns null while no authority is available. */
+  readonly issue: (publicKey: KeyObject, uri: string) => { readonly certificate: string; readonly expiresAt: Date } | null;
+  /** Returns all authorities as PEM. Throws when none is available. */
+  readonly authorities: () => Promise<string>;
+  readonly clock: () => Date;
+  readonly metrics: EnrolMetrics;
+  readonly log: {
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+}
+
+const path = '/v1/certificate';
+const bodyBytesMax = 4_096;
+const bounds = { ...standardBounds, idleMs: 5_000 };
+/**
+ * Many sidecars may have the same address or key. A pod has one sidecar, which renews its certificate twice an hour.
+ */
+const perMinute = { address: 600, key: 600, pod: 12 } as const;
+/** The number of concurrent checks with the database, and with Kubernetes. */
+const atOnce = 64;
+
+export function startEnrolServer(
+  deps: EnrolDeps,
+  listen: { readonly host: string; readonly port: number },
+  pair: Pair,
+): Promise<HttpsServer> {
+  const certificate = createCertificate(deps);
+  const answered = async (request: IncomingMessage): Promise<Reply> => {
+    try {
+      return { status: 200, body: await certificate(request), headers: { 'cache-control': 'no-store' } };
+    } catch (error) {
+      return refused(deps, refusalOf(error));
+    }
+  };
+  const warn = (fields: object, message: string): void => deps.log.warn(fields, message);
+  return startHttpsServer(answered, { ...listen, bounds, warn }, pair);
+}
+
+interface Certificate {
+  readonly certificate: string;
+  readonly authorities: string;
+  readonly expiresAt: string;
+}
+
+function createCertificate(deps: EnrolDeps): (request: IncomingMessage) => Promise<Certificate> {
+  const { clock, issue, authorities, metrics } = deps;
+  const addresses = createRateLimit(clock, perMinute.address, 'certificates a minute for each address');
+  const limits: Readonly<Record<Certified['kind'], ReturnType<typeof createRateLimit>>> = {
+    key: createRateLimit(clock, perMinute.key, 'certificates a minute for each key'),
+    pod: createRateLimit(clock, perMinute.pod, 'certificates a minute for each pod'),
+  };
+  const seats = createSeats<Certified['kind']>({ each: atOnce });
+  const identified = async (authorization: string | undefined): Promise<Certified> => {
+    // If the database or Kubernetes is slow, clients that need only the other one are still served.
+    const seat = seats.take(isKey(authorization) ? 'key' : 'pod');
+    if ('taken' in seat) throw busy();
+    try {
+      return await identify(deps, authorization);
+    } finally {
+      seat.leave();
+    }
+  };
+  return async (request) => {
+    requireForm(request);
+    addresses.take(request.socket.remoteAddress ?? '');
+    const certified = await identified(request.headers.authorization);
+    const uri = uriOf(certified);
+    limits[certified.kind].take(uri);
+    const body = await readBody(request, bodyBytesMax);
+    if (body === null) throw new AppError({ code: 'too_large', publicMessage: `the body must be at most ${bodyBytesMax} bytes` });
+    const issued = issue(publicKeyIn(body), uri);
+    if (issued === null)
+      throw new AppError({ code: 'unavailable', publicMessage: 'there is no authority that could sign now', retryAfterSeconds: 5 });
+    metrics.issued(certified.kind);
+    return { certificate: issued.certificate, authorities: await authorities(), expiresAt: issued.expiresAt.toISOString() };
+  };
+}
+
+function requireForm(request: IncomingMessage): void {
+  const [asked] = (request.url ?? '').split('?');
+  if (asked !== path) throw notFound(`there is only ${path}`);
+  if (request.method !== 'POST') throw badRequest('must be POST');
+  if (!isJson(request)) throw new AppError({ code: 'unsupported_media', publicMessage: 'the content type must be application/json' });
+}
+
+const busy = (): AppError =>
+  new AppError({ code: 'unavailable', publicMessage: 'too many certificates are asked for at once; try again', retryAfterSeconds: 1 });
+
+function refused({ metrics, log }: EnrolDeps, refusal: AppError): Reply {
+  const { code, publicMessage, cause, retryAfterSeconds } = refusal;
+  metrics.refused(code);
+  const line = { refusal: publicMessage, ...(cause === undefined ? {} : loggable(cause)) };
+  if (code === 'internal') log.error(line, 'a certificate could not be issued');
+  if (code === 'unavailable') log.warn(line, 'a certificate could not be issued now');
+  const headers = {
+    ...(code === 'unauthenticated' ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+  };
+  return { status: httpStatus(code), body: errorBody(refusal), headers };
+}

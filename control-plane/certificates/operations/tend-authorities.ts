@@ -1,0 +1,57 @@
+// Reads the authorities that all control planes of a database share. If a new authority is due, the first control plane
+// that notices adds it.
+import {
+  aliveAt,
+  type Authority,
+  fingerprint,
+  type Known,
+  lifeOf,
+  needsNew,
+  newAuthority,
+  signerOf,
+  type Terms,
+} from '../x509/authorities.ts';
+import { deleteExpiredAuthorities, insertAuthority, listAuthorities, lockAuthorities, type StoredAuthority } from '../store.ts';
+import type { Sealer } from '../../tool-servers/store/sealed.ts';
+import { inTransaction } from '../../database/transaction.ts';
+import type { Deps } from '../../access/operation.ts';
+
+type Tending = Pick<Deps, 'pool' | 'clock'> & { readonly sealer: Sealer };
+
+/** Returns the authorities that are valid now, the oldest first, and the one that signs now. */
+export async function tendAuthorities(
+  deps: Tending,
+  terms: Terms,
+): Promise<{ readonly authorities: readonly Known[]; readonly signer: Authority }> {
+  const now = deps.clock();
+  const found = aliveAt(await listAuthorities(deps.pool), now);
+  const authorities = needsNew(found, now) ? await addAuthority(deps, terms, now) : found;
+  return { authorities, signer: opened(deps, signerOf(authorities, { now, terms })) };
+}
+
+/** Adds an authority, except if another control plane added one while this one waited. */
+async function addAuthority({ pool, sealer }: Tending, terms: Terms, now: Date): Promise<readonly StoredAuthority[]> {
+  return inTransaction(pool, async (client) => {
+    await lockAuthorities(client);
+    const found = aliveAt(await listAuthorities(client), now);
+    if (!needsNew(found, now)) return found;
+    const { key, ...made } = newAuthority('Tollgate', { now, terms });
+    const stored = { ...made, sealedKey: sealer.seal(key, authorityPlace(made)) };
+    await insertAuthority(client, { ...stored, expiresAt: new Date(lifeOf(made).until) });
+    await deleteExpiredAuthorities(client, now);
+    return [...found, stored];
+  });
+}
+
+function opened({ sealer }: Tending, { certificate, madeAt, sealedKey }: StoredAuthority): Authority {
+  const key = sealer.open(sealedKey, authorityPlace({ certificate }));
+  if (key === null)
+    throw new Error(
+      'the key of the authority cannot be decrypted: TOLLGATE_SECRET_KEY is not the one it was kept under, or its row was changed since; give the former one, alone or after the new one, or remove the rows of table authority and tell every sidecar the new `tollgate ca`',
+    );
+  return { certificate, madeAt, key };
+}
+
+/** The context for which the authority's key is sealed. */
+export const authorityPlace = (authority: { readonly certificate: string }): string =>
+  JSON.stringify(['authority', fingerprint(authority)]);

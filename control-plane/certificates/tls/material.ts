@@ -1,0 +1,81 @@
+// Keeps the certificate of a TLS server and the authorities that it trusts up to date. States:
+//   without   there is no certificate yet: every client is rejected, and the search is repeated
+//   held      the last good certificate; if a renewal fails, it stays in use, and each failure is logged
+import { loggable, reasonOf } from '../../base/loggable.ts';
+import { lifeOf } from '../x509/authorities.ts';
+import type { Pair } from '../x509/certificate.ts';
+
+export interface Material extends Pair {
+  /** The authorities that the server trusts, as PEM. */
+  readonly authorities: readonly string[];
+}
+
+export interface TendedMaterial {
+  readonly current: Material | null;
+  /** Why no client can be served; null: there is no problem. */
+  readonly problem: string | null;
+  /** Called for each new material. Returns a function that ends the calls. */
+  onChange(listener: (material: Material) => void): () => void;
+  /** Checks and renews the material immediately. */
+  tend(): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Deps {
+  /** Returns the current material; the same object `held` if it is unchanged. Throws when there is no material. */
+  readonly find: (held: Material | null) => Promise<Material>;
+  readonly now: () => Date;
+  readonly log: {
+    info(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+}
+
+const standardTendMs = 30_000;
+
+/** Resolves after the first search, whether it succeeded or not. */
+export async function tendMaterial({ find, now, log }: Deps, tendMs = standardTendMs): Promise<TendedMaterial> {
+  const listeners = new Set<(material: Material) => void>();
+  let current: Material | null = null;
+  let problem: string | null = 'there is no certificate yet';
+  const tendOnce = async (): Promise<void> => {
+    try {
+      const found = await find(current);
+      problem = null;
+      if (found === current) return;
+      current = found;
+      for (const listener of listeners) listener(found);
+      log.info(
+        { expiresAt: expiryOf(found), authorities: found.authorities.length },
+        'the certificate that sidecars are shown is a new one',
+      );
+    } catch (error) {
+      problem = reasonOf(error);
+      log.error(loggable(error), 'the certificate that sidecars are shown was not looked after');
+    }
+  };
+  let tending: Promise<void> = Promise.resolve();
+  const tend = (): Promise<void> => (tending = tending.then(tendOnce));
+  await tend();
+  const timer = setInterval(() => void tend(), tendMs);
+  return {
+    get current() {
+      return current;
+    },
+    get problem() {
+      if (current === null) return problem;
+      return lifeOf(current).until > now().getTime() ? null : `it expired at ${expiryOf(current)}${problem === null ? '' : `: ${problem}`}`;
+    },
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    tend,
+    close: () => {
+      clearInterval(timer);
+      return tending;
+    },
+  };
+}
+
+const expiryOf = (material: Material): string => new Date(lifeOf(material).until).toISOString();

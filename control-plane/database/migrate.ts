@@ -1,0 +1,57 @@
+// Migrates a database to the schema of this version: migrations/*.sql, in the order of their numbers, in one
+// transaction, without log output. If two processes migrate at the same time, the second waits and finds nothing to do.
+// Processes of the previous version keep running during the migration, and can start again on the newer schema. It is
+// called at start-up and by the tests.
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { runner } from 'node-pg-migrate';
+import { Client, type PoolConfig } from 'pg';
+
+/** Resolved from the package's root, because dist/ contains no SQL. */
+const folder = () => join(createRequire(import.meta.url).resolve('@tollgate/control-plane/package.json'), './migrations');
+
+const lockNotAvailable = '55P03';
+/**
+ * A schema change waits for readers of the table, such as a backup, and all other queries wait behind it. Therefore it
+ * stops waiting before the timeout of those queries (`pool.ts`) ends.
+ */
+const lockMs = 700;
+const againMs = 1_000;
+/** Enough for some minutes, the possible time of an update. */
+const triesMax = 150;
+/**
+ * The lock number of the migration runner, so that versions without this constant also wait for it. The session that
+ * already holds the lock can take it again.
+ */
+const lockValue = 7_241_865_325_823_964;
+
+export async function migrate(connection: PoolConfig, signal?: AbortSignal): Promise<void> {
+  const client = new Client(connection);
+  await client.connect();
+  try {
+    // The wait for another process has no limit. Only the wait for the tables is limited.
+    await client.query('select pg_advisory_lock($1)', [lockValue]);
+    await client.query(`set lock_timeout = ${lockMs}`);
+    for (let tries = 1; (await run(client)) === 'in use'; tries += 1) {
+      if (tries === triesMax)
+        throw new Error(`The database could not be migrated: ${triesMax} times somebody held a table for ${lockMs} ms.`);
+      await delay(againMs, undefined, { signal });
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+async function run(client: Client): Promise<'done' | 'in use'> {
+  const complaints: string[] = [];
+  const logger = { info: () => {}, warn: () => {}, error: (line: string) => complaints.push(line) };
+  const options = { dir: folder(), direction: 'up', migrationsTable: 'migrations', ignorePattern: '(?!.*\\.sql$).*' } as const;
+  try {
+    await runner({ ...options, dbClient: client, lockValue, advisoryLockMode: 'wait', singleTransaction: true, logger });
+    return 'done';
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === lockNotAvailable) return 'in use';
+    throw new Error(`The database could not be migrated. ${complaints.join('\n') || String(cause)}`, { cause });
+  }
+}

@@ -1,0 +1,26 @@
+// Checks that a program understands everything in its database; otherwise it does not work on it. The check runs before
+// any other work on the database, and again together with the first heartbeat. A write that needs more capabilities
+// counts the live instances. So either that write sees this program, or this program sees the new need.
+import { capabilities } from '@tollgate/proto/contract';
+import type pg from 'pg';
+import { type Deployment, lockStart, readDeployment } from '../deployment.ts';
+import { beat } from '../../runs/store/run-instances.ts';
+import { inTransaction } from '../transaction.ts';
+
+/** Null: the program understands all of it. */
+export function notUnderstood({ needs }: Pick<Deployment, 'needs'>): string | null {
+  const lacking = needs.filter((need) => !capabilities.includes(need));
+  const words = 'this database holds what this version does not understand, and would enforce wrongly';
+  return lacking.length === 0 ? null : `${words}; start the version that wrote it, or a later one. It needs: ${lacking.join(', ')}`;
+}
+
+/** Writes the first heartbeat. Rejects if the program must not work on this database. */
+export async function joinDatabase(pool: pg.Pool, instance: string): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    await lockStart(client);
+    const deployment = await readDeployment(client);
+    const problem = deployment === null ? null : notUnderstood(deployment);
+    if (problem !== null) throw new Error(problem);
+    await beat(client, instance);
+  });
+}

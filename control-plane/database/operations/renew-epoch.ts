@@ -1,0 +1,58 @@
+// Gives a restored copy of a database a new epoch, so that its revisions are not confused with revisions that sidecars
+// have seen. The person who restores the database starts this on the command line. It is not part of the API.
+import { hasTable, lockStart, readDeployment, updateEpoch } from '../deployment.ts';
+import { markRestored, type Restored } from '../restored.ts';
+import { listHeartbeats } from '../../runs/store/run-instances.ts';
+import { inTransaction } from '../transaction.ts';
+import type { Deps } from '../../access/operation.ts';
+
+export type Renewed =
+  | { readonly kind: 'renewed'; readonly before: string; readonly epoch: string; readonly restored: Restored }
+  /** Nothing was done, for this reason. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+interface RenewDeps extends Pick<Deps, 'pool' | 'random'> {
+  readonly wait: (ms: number) => Promise<unknown>;
+  /** Migrates a copy that an earlier version wrote to the schema of this version. */
+  readonly migrate: () => Promise<void>;
+}
+
+const epochBytes = 16;
+/** Heartbeats are written every second. Heartbeats in the copy do not change, however recent they are. */
+const lookMs = 2_500;
+
+/** `force`: renew even while control planes run on this database. They notice it within a second. */
+export async function renewEpoch({ pool, random, wait, migrate }: RenewDeps, { force }: { readonly force: boolean }): Promise<Renewed> {
+  // This check comes before any write, because the database may belong to another program.
+  if (!(await hasTable(pool, 'deployment'))) return neverRan;
+  const live = force ? 0 : await countLive({ pool, wait });
+  if (live > 0)
+    return refused(
+      `${live === 1 ? 'a control plane runs' : `${live} control planes run`} on this database; stop ${live === 1 ? 'it' : 'them'} first, or say --force`,
+    );
+  await migrate();
+  return inTransaction(
+    pool,
+    async (client) => {
+      await lockStart(client);
+      const deployment = await readDeployment(client);
+      if (deployment === null) return neverRan;
+      const epoch = Buffer.from(random(epochBytes)).toString('hex');
+      await updateEpoch(client, epoch);
+      return { kind: 'renewed', before: deployment.epoch, epoch, restored: await markRestored(client) };
+    },
+    'patient',
+  );
+}
+
+async function countLive({ pool, wait }: Pick<RenewDeps, 'pool' | 'wait'>): Promise<number> {
+  if (!(await hasTable(pool, 'run_instance'))) return 0;
+  const before = await listHeartbeats(pool);
+  await wait(lookMs);
+  const after = await listHeartbeats(pool);
+  return [...after].filter(([id, at]) => at !== before.get(id)).length;
+}
+
+const refused = (reason: string): Renewed => ({ kind: 'refused', reason });
+
+const neverRan = refused('this database holds no workspaces: no control plane ever ran on it');

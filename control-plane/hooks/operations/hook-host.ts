@@ -1,0 +1,105 @@
+// Answers hooks in the control plane itself. The key is looked up as for every other request. Then the sidecar of its
+// workspace in this process decides, with a policy that is at least as new as the key. The use of session caps is
+// leased from the ledger, as limits are. It is one count for all control planes and sidecars.
+import { AppError, hasScope } from '@tollgate/proto/contract';
+import type { Governing } from '@tollgate/sidecar/embed';
+import {
+  authenticate as authenticateBy,
+  badKeys,
+  createRefusedRequests,
+  createRequestLimit,
+  createSessions,
+  type Entry,
+  type HookHost,
+  keyIn,
+  type LostRefusals,
+  noPolicy,
+  type RefusedKey,
+  type Sessions,
+  SessionRoom,
+  type Shown,
+} from '@tollgate/sidecar/hooks';
+import type { Actor } from '../../access/rules/actor.ts';
+import { capBounds } from '../../agents/rules/agent.ts';
+import type { Governor } from '../../runs/governance/governor.ts';
+import { authenticate } from '../../access/operations/authenticate.ts';
+import type { Deps } from '../../access/operation.ts';
+import { createSharedLookup } from './shared-lookup.ts';
+
+interface HookHostDeps extends Pick<Deps, 'pool' | 'clock'> {
+  readonly governor: Pick<Governor, 'lease'>;
+  readonly requestsPerSecond: number;
+  readonly decided: HookHost['decided'];
+  /** Called for refused requests that no entry records. */
+  readonly lost: (refusals: LostRefusals) => void;
+  /** Absent: calls are not traced. */
+  readonly calls?: HookHost['tracing'];
+}
+
+/** Of all workspaces together. Half of it is nearly a tenth of the memory that the chart gives to a control plane. */
+const sessionBytes = { sessions: 64 * 1024 ** 2, narrowings: 32 * 1024 ** 2 };
+
+export interface ClosingHookHost extends HookHost {
+  /** Writes the remaining reports about refused requests. Call it before the governor is closed. */
+  close(): Promise<void>;
+}
+
+export function createHookHost({ governor, requestsPerSecond, decided, calls, lost, ...deps }: HookHostDeps): ClosingHookHost {
+  const clock = { now: () => deps.clock().getTime() };
+  const limit = createRequestLimit(clock, requestsPerSecond);
+  const actorOf = createSharedLookup((key) => authenticate(deps, `Bearer ${key}`).catch(unlessUnknown));
+  const refused = createRefusedRequests(clock, lost);
+  const room = new SessionRoom(sessionBytes);
+  const sessions = new WeakMap<Governing, Sessions>();
+  const sessionsOf = (governing: Governing): Sessions => {
+    const known = sessions.get(governing) ?? createSessions(governing, room);
+    sessions.set(governing, known);
+    return known;
+  };
+
+  async function enter({ authorization, workspace }: Shown): Promise<Entry> {
+    const shown = keyIn(authorization);
+    if (shown === null) return badKeys.missing;
+    const actor = await actorOf(shown.text);
+    if (actor === null) return badKeys.unknown;
+    if (workspace !== undefined && workspace !== actor.slug) return badKeys.elsewhere;
+    if (!hasScope(actor.scopes, 'govern')) return badKeys.unscoped;
+    const full = limit.take(actor.keyId);
+    if (full !== null) {
+      refused.note(actor.keyId, 'requests', () => refusedKeyOf(governor, actor));
+      return full;
+    }
+    const lease = await governor.lease(actor, { keptMs: capBounds.maxDurationMs.max });
+    lease.release();
+    const { governing } = lease.sidecar;
+    const index = governing.cell.current;
+    if (index === null) return noPolicy;
+    const checked = authenticateBy(index, governing.govern.clock.wall(), shown.text, workspace);
+    return 'identity' in checked ? { governing, sessions: sessionsOf(governing), ...checked } : checked;
+  }
+
+  return {
+    enter,
+    crowded: (entered) => refused.note(entered.identity.keyId, 'bytes', () => entered),
+    decided,
+    tracing: calls,
+    close: () => refused.close(),
+  };
+}
+
+/** Rejects if there is no policy. */
+async function refusedKeyOf(governor: HookHostDeps['governor'], actor: Actor): Promise<RefusedKey> {
+  const lease = await governor.lease(actor);
+  lease.release();
+  const { governing } = lease.sidecar;
+  const index = governing.cell.current;
+  if (index === null) throw new AppError({ code: 'unavailable', publicMessage: noPolicy.error });
+  const uid = index.keysById.get(actor.keyId)?.uid;
+  return { governing, identity: { sub: uid ?? `apikey:${actor.keyId}`, keyId: actor.keyId } };
+}
+
+/** Null if the text is not a valid key at this moment. An outage of the control plane is thrown. */
+function unlessUnknown(reason: unknown): Actor | null {
+  if (reason instanceof AppError && reason.code === 'unauthenticated') return null;
+  throw reason;
+}

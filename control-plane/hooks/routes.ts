@@ -1,0 +1,120 @@
+// Routes for hooks. Hook clients call them before and after a tool call, with a key of scope `govern`. A sidecar
+// process serves the same protocol; its code documents what each answer means.
+import { bounds, reasons } from '@tollgate/proto/contract';
+import { type HookRoutes, registerHooks } from '@tollgate/sidecar/hooks';
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import { isObject, type JsonSchema } from '../base/shape.ts';
+import { httpStatus, refusalOf } from '../base/errors.ts';
+import type { AppDeps } from '../http/deps.ts';
+import { describe } from '../http/describe.ts';
+import { flag, integer, inWorkspace as inWorkspacePath, listOf, object, tierShape, text, texts, word } from '../http/shapes.ts';
+
+type Hook = Parameters<NonNullable<HookRoutes['schemaOf']>>[0];
+
+export function addHookRoutes(app: FastifyInstance, { hooks, config }: Pick<AppDeps, 'hooks' | 'config'>): void {
+  registerHooks(app, hooks, {
+    status: config.hookStatus,
+    publicError: (error) => {
+      const { code, publicMessage } = refusalOf(error);
+      return { status: httpStatus(code), message: publicMessage };
+    },
+    schemaOf,
+  });
+}
+
+const anything: JsonSchema = {};
+const name: JsonSchema = { type: 'string', minLength: 1, maxLength: 200 };
+const names: JsonSchema = listOf(name);
+const findings = object({ pii: object({ types: texts, count: integer }) });
+const kind = word([...new Set(Object.values(reasons).flatMap((one) => one ?? []))]);
+
+const asks: Readonly<Record<string, JsonSchema>> = {
+  session_id: { ...name, description: 'calls of one session are one run; absent: the key is the session' },
+  call_id: { ...name, description: 'joins the two requests; absent: tool and input do' },
+  tool_input: anything,
+  agent_name: name,
+  agent_tier: {
+    ...tierShape,
+    description: 'absent: background for `permission_mode` bypassPermissions or `ci`, subagent with `agent_id`, else interactive',
+  },
+  agent_chain: { ...names, description: 'root to caller' },
+  delegated_tools: { ...names, description: 'all that the task was handed down with' },
+  client: object({ name }, { version: name }),
+  permission_mode: anything,
+  impersonate_uid: { ...name, description: 'needs the scope `govern.impersonate`' },
+  accepts: { ...texts, description: '`modified_input`: the client can replace the input' },
+};
+
+const bodies: Readonly<Record<Hook, JsonSchema>> = {
+  'tool-use': object({ tool_name: text }, asks),
+  'tool-output': object(
+    { tool_name: text, tool_output: { description: `redacted up to ${bounds.toolOutputBytes} bytes of JSON, withheld beyond` } },
+    { ...asks, is_error: flag, model_usage: anything },
+  ),
+};
+
+const answers: Readonly<Record<Hook, JsonSchema>> = {
+  'tool-use': object(
+    { decision: word(['allow', 'deny']), reason: text },
+    {
+      request_id: { ...text, description: 'of its entry; absent where one entry tells of many requests' },
+      kind,
+      retryAfterMs: integer,
+      modified_input: anything,
+      findings,
+    },
+  ),
+  'tool-output': object(
+    { action: word(['pass', 'redact', 'block']) },
+    { modified_output: anything, tool_output: { description: 'as `modified_output`' }, reason: text, retryAfterMs: integer, findings },
+  ),
+};
+
+const refusals: Readonly<Record<Hook, JsonSchema>> = {
+  'tool-use': object({ error: text, decision: word(['deny']), reason: text, kind }, { retryAfterMs: integer }),
+  'tool-output': object({ error: text, action: word(['block']), reason: text }, { retryAfterMs: integer }),
+};
+
+const words = {
+  'tool-use': {
+    id: 'governToolUse',
+    summary: 'Decides a tool call before it is made',
+    description:
+      'With a good key every answer is 200 with a decision, also for a body that cannot be read or is too large (`call_malformed`, `input_too_large`), and for more requests than a key may send (`request_limit`). 401 and 403 speak of the key, 5xx of an outage; both carry a decision too. `kind` retry: the same call may pass later, after `retryAfterMs`. The header `X-GS-Client: name/version` names the client; a bare `Authorization: gsk_…` is taken as well.',
+  },
+  'tool-output': {
+    id: 'governToolOutput',
+    summary: 'Says what of the output of a tool call may reach the model',
+    description: '`redact`: use `modified_output`; `block`: nothing of it. Statuses are as before the call.',
+  },
+} as const;
+
+/** Returns a schema for the document only. The code that decides the call validates the request. */
+function schemaOf(hook: Hook, inWorkspace: boolean): FastifySchema {
+  const { id, summary, description } = words[hook];
+  const route = {
+    id: inWorkspace ? `${id}InWorkspace` : id,
+    tag: 'Hooks',
+    summary,
+    description,
+    method: 'POST',
+    answers: answers[hook],
+    shownBody: bodies[hook],
+  } as const;
+  const schema = describe(route, inWorkspace ? { params: inWorkspacePath } : {}, [{ key: [] }]);
+  return { ...schema, response: denying(schema.response, refusals[hook]) };
+}
+
+/** Malformed requests do not get these statuses here. */
+const decided = ['400', '413', '415'];
+
+/** Adds the decision to the schema of every error answer. */
+function denying(response: unknown, body: JsonSchema): object {
+  const answersBy = Object.entries(isObject(response) ? response : {}).filter(([status]) => !decided.includes(status));
+  return Object.fromEntries(
+    answersBy.map(([status, said]) => [
+      status,
+      status === '200' || !isObject(said) ? said : { ...said, content: { 'application/json': { schema: body } } },
+    ]),
+  );
+}

@@ -1,0 +1,41 @@
+// Routes for liveness, readiness and metrics. They need no authentication, because they contain nothing secret.
+import type { FastifyInstance } from 'fastify';
+import type { AppDeps } from './deps.ts';
+import { describe } from './describe.ts';
+import { exportReadiness } from './metrics.ts';
+import { okAnd } from './shapes.ts';
+
+const tag = 'Health';
+const warnings = { type: 'array', items: { type: 'string' }, description: 'What somebody should see to, though it serves' };
+const schemas = {
+  alive: describe({ id: 'readHealth', tag, summary: 'Whether it lives', answers: okAnd() }, {}, []),
+  ready: describe(
+    { id: 'readReadiness', tag, summary: 'Whether it can serve; 503 with the reasons otherwise', answers: okAnd({}, { warnings }) },
+    {},
+    [],
+  ),
+  metrics: describe(
+    { id: 'readMetrics', tag, summary: 'Metrics, for Prometheus', answers: { mediaType: 'text/plain', text: 'OpenMetrics text' } },
+    {},
+    [],
+  ),
+};
+
+export function addHealthRoutes(
+  app: FastifyInstance,
+  { readiness, warnings: listWarnings, registry }: Pick<AppDeps, 'readiness' | 'warnings' | 'registry'>,
+): void {
+  exportReadiness(registry, () => readiness().length === 0);
+  app.get('/healthz', { schema: schemas.alive, config: { waitsForNobody: true } }, async () => ({ ok: true }));
+
+  app.get('/readyz', { schema: schemas.ready, config: { waitsForNobody: true } }, async (_request, reply) => {
+    const reasons = readiness();
+    const seen = listWarnings();
+    if (reasons.length === 0) return { ok: true, ...(seen.length === 0 ? {} : { warnings: seen }) };
+    return reply.code(503).send({ error: `not ready: ${reasons.join('; ')}`, details: reasons });
+  });
+
+  app.get('/metrics', { schema: schemas.metrics }, async (_request, reply) =>
+    reply.type(registry.contentType).send(await registry.metrics()),
+  );
+}

@@ -1,6 +1,0 @@
-import type { ApiKey } from '../../domain/access/key.ts';
-import { listKeys as listStored } from '../../store/keys.ts';
-import { readOperation } from '../operation.ts';
-
-/** Newest first, including revoked keys. The key texts are never included. */
-export const listKeys = readOperation('key.read', ({ pool }, actor): Promise<readonly ApiKey[]> => listStored(pool, actor.workspaceId));

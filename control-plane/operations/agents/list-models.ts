@@ -1,4 +1,0 @@
-import { readOperation } from '../operation.ts';
-
-/** The catalogue with current prices. It is the same for every workspace. */
-export const listModels = readOperation('agent.read', async ({ catalogue, clock }) => catalogue.list(clock()));

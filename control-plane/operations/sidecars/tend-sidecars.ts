@@ -1,7 +1,0 @@
-// Periodic job of every control plane: deletes sidecars that left long ago. Safe when two processes run it at the same
-// time.
-import { sidecarBounds } from '../../domain/sidecars/sidecar.ts';
-import { deleteSidecarsUnseen } from '../../store/sidecars.ts';
-import type { Deps } from '../operation.ts';
-
-export const tendSidecars = ({ pool }: Pick<Deps, 'pool'>): Promise<void> => deleteSidecarsUnseen(pool, sidecarBounds.leftDays);

@@ -1,0 +1,33 @@
+// Explains a call from a workspace's state, with the same index that a sidecar builds from the same bytes.
+import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
+import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/decide';
+import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+import { indexOf } from './index-of.ts';
+
+export interface ExplainQuestion {
+  /** A member's uid or `apikey:<id>`. A role can be given instead. */
+  readonly sub?: string;
+  readonly role?: Role;
+  readonly agentType: string;
+  readonly tier: Tier;
+  readonly tool: string;
+}
+
+/** Null if `sub` does not exist in this workspace. */
+export function explainCall(state: WorkspaceState, defaults: PolicyDefaults, question: ExplainQuestion): Explanation | null {
+  const subject = subjectOf(state, question);
+  if (subject === null) return null;
+  const { agentType, tier, tool } = question;
+  // Selects the documents of one user among those of perhaps ten thousand users.
+  const speaking = new Set(documentIdsFor(subject, agentType).map(documentKey));
+  const documents = state.documents.filter(({ id }) => speaking.has(documentKey(id)));
+  return explain(indexOf({ ...state, documents, members: [], keys: [] }, defaults), { subject, agentType, tier, tool });
+}
+
+function subjectOf(state: WorkspaceState, { sub, role }: ExplainQuestion): { readonly role: Role; readonly uid: string | null } | null {
+  if (sub === undefined) return role === undefined ? null : { role, uid: null };
+  const member = state.members.find(({ uid }) => uid === sub);
+  if (member !== undefined) return { role: member.role, uid: sub };
+  const key = state.keys.find(({ id, uid }) => uid === null && sub === `apikey:${id}`);
+  return key === undefined ? null : { role: key.role, uid: null };
+}

@@ -1,0 +1,22 @@
+// Shows how policy redacts a value. It uses the same redactor as a sidecar, on the same JSON.
+import { canonicalJson } from '@tollgate/proto/contract';
+import { keptKinds } from '@tollgate/sidecar/decide';
+import { createNumbers, type PlacedFinding, redactorFor } from '@tollgate/sidecar/redact';
+import type { PreviewQuestion, RedactionDocument } from '../rules/redaction.ts';
+import { compileRedaction } from '../../compile/compile.ts';
+
+export interface Preview {
+  readonly value: unknown;
+  readonly findings: readonly PlacedFinding[];
+}
+
+/** Numbers start from the beginning, because other values are not known. */
+export function previewRedaction(
+  section: RedactionDocument | undefined,
+  { value, tool }: Pick<PreviewQuestion, 'value' | 'tool'>,
+): Preview {
+  const redaction = compileRedaction(section);
+  const kept = tool === undefined ? [] : keptKinds(redaction, tool).kinds;
+  const { text, findings } = redactorFor(redaction, kept).redactJson(canonicalJson(value), createNumbers());
+  return { value: JSON.parse(text), findings };
+}

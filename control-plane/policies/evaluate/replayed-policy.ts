@@ -1,0 +1,26 @@
+// A workspace's documents, to decide replayed calls. Each document is compiled and indexed at its first use. A
+// workspace of ten thousand users then costs no more than the few users who called.
+import { documentKey } from '@tollgate/proto/contract';
+import { type IndexedDocument, indexDocument, type ReplayedPolicy } from '@tollgate/sidecar/decide';
+import { compileDocument, compileSettings } from '../../compile/compile.ts';
+import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
+
+type Documents = WorkspaceState['documents'];
+
+export function replayedPolicyOf(state: WorkspaceState, documents: Documents, defaults: PolicyDefaults): ReplayedPolicy {
+  const stored = new Map(documents.map((one) => [documentKey(one.id), one]));
+  const indexed = new Map<string, IndexedDocument>();
+  return {
+    revision: state.revision,
+    settings: compileSettings({ ...state, documents }, defaults),
+    documents: {
+      get: (key) => {
+        const one = stored.get(key);
+        if (one === undefined) return undefined;
+        const document = indexed.get(key) ?? indexDocument(compileDocument(one.id, one.document));
+        indexed.set(key, document);
+        return document;
+      },
+    },
+  };
+}

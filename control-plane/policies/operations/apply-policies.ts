@@ -1,0 +1,50 @@
+// Changes the policy documents to those of a set, in one transaction and at one revision, or reports what that would
+// change. Both report the result of `changesOf`; a dry run does nothing else.
+import { documentKey } from '@tollgate/proto/contract';
+import { looseningOverrides } from '../rules/overrides.ts';
+import { diffDocuments, type DocumentChange, shownChange } from '../rules/policy-diff.ts';
+import { parsePolicySet, type WantedDocuments } from '../rules/policy-set.ts';
+import { draftedDocuments } from '../rules/simulation.ts';
+import { accepted } from '../../base/refusal.ts';
+import { listDocuments, writeDocuments } from '../store/policies.ts';
+import { authorship, previewOperation, effectOperation, type Write, writeOperation } from '../../access/operation.ts';
+import { requireUnderstood } from './understood.ts';
+import { documentBody } from './write-policy.ts';
+
+export const applyPolicies = effectOperation('policy.apply', async (deps, actor, body: unknown, circumstances) => {
+  const { dryRun, ...wanted } = accepted(parsePolicySet({ ...documentBody(body) }));
+  return (dryRun ? preview : apply)(deps, actor, wanted, circumstances);
+});
+
+const preview = previewOperation('policy.apply', (write, wanted: WantedDocuments) => previewDocuments(write, wanted));
+const apply = writeOperation('policy.apply', (write, wanted: WantedDocuments) => applyDocuments(write, wanted));
+
+/** `wanted` must already be checked. A write that changes nothing leaves no event and no revision. */
+export async function applyDocuments(write: Write, wanted: WantedDocuments) {
+  const { changes, ...said } = await changesOf(write, wanted, false);
+  await requireUnderstood(
+    write,
+    changes.map(({ after }) => after),
+  );
+  await writeDocuments(
+    write.client,
+    write.workspaceId,
+    changes.map(({ id, after }) => ({ id, document: after })),
+    authorship(write),
+  );
+  return { ...said, kept: changes.length > 0 };
+}
+
+/** Returns the same report without a write. */
+export const previewDocuments = (write: Write, wanted: WantedDocuments) => changesOf(write, wanted, true);
+
+async function changesOf({ client, workspaceId }: Write, wanted: WantedDocuments, dryRun: boolean) {
+  const stored = await listDocuments(client, workspaceId);
+  const changes: readonly DocumentChange[] = diffDocuments(stored, wanted);
+  const overrides = looseningOverrides(draftedDocuments(stored, wanted), changes);
+  return {
+    changes,
+    result: { dryRun, changes: changes.map(shownChange), ...(overrides.length > 0 ? { overrides } : {}) },
+    target: changes.map(({ id }) => `policy/${documentKey(id)}`),
+  };
+}

@@ -1,0 +1,20 @@
+import { requireAccessTo } from '../../access/rules/access.ts';
+import { badRequest, unauthenticated } from '../../base/refusal.ts';
+import { type ExplainQuestion, explainCall as explainState } from '../evaluate/explain.ts';
+import { readWorkspaceState } from '../../workspaces/store/workspace-state.ts';
+import { readOperation } from '../../access/operation.ts';
+
+/**
+ * Returns what would be decided and why. A member can ask about their own subject, about the key of the request, and
+ * about roles.
+ */
+export const explainCall = readOperation('policy.explain', async ({ pool, defaults }, actor, question: ExplainQuestion) => {
+  if (question.sub !== undefined && question.sub !== actor.sub) requireAccessTo(actor, 'policy.explain', question.sub);
+  if (question.sub?.startsWith('agent:') === true)
+    throw badRequest('sub is an agent, which has no policy of its own: ask with the originSub of the entry');
+  const state = await readWorkspaceState(pool, actor.workspaceId);
+  if (state === null) throw unauthenticated('the workspace of this key is gone');
+  const explanation = explainState(state, defaults, question);
+  if (explanation === null) throw badRequest(`${JSON.stringify(question.sub)} is no member or service key of this workspace; ask by role`);
+  return explanation;
+});

@@ -1,0 +1,246 @@
+// Routes of the policy documents of the four layers, which are read, written and removed in the same way; and of the
+// workspace freeze.
+import { isRole, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
+import { isLead, requireAccessTo } from '../../access/rules/access.ts';
+import type { Actor } from '../../access/rules/actor.ts';
+import { uidProblem } from '../../access/rules/member.ts';
+import { badRequest } from '../../base/refusal.ts';
+import type { JsonSchema } from '../../base/shape.ts';
+import { freezeWorkspace, unfreezeWorkspace } from '../../workspaces/operations/freeze-workspace.ts';
+import type { Operation } from '../../access/operation.ts';
+import {
+  listAgentTypePolicies,
+  listRolePolicies,
+  readAgentTypePolicy,
+  readRolePolicy,
+  readUserPolicy,
+  readWorkspacePolicy,
+} from '../operations/read-policies.ts';
+import {
+  deleteAgentTypePolicy,
+  deleteRolePolicy,
+  deleteWorkspacePolicy,
+  putAgentTypePolicy,
+  putRolePolicy,
+  putWorkspacePolicy,
+} from '../operations/write-policy.ts';
+import { deleteUserPolicy, putUserPolicy } from '../operations/write-user-policy.ts';
+import type { AppDeps } from '../../http/deps.ts';
+import { createRateLimit, writesPerMinute } from '../../base/rate-limit.ts';
+import { addRoute, ok } from '../../http/route.ts';
+import {
+  anyObject,
+  forceQuery,
+  inWorkspace,
+  listOf,
+  mapOf,
+  overrideRef,
+  policyPatchRef,
+  policyRef,
+  shownUserPolicyRef,
+  userPolicyPatchRef,
+  word,
+  workspaceAnd,
+  workspacePolicyPatchRef,
+  workspacePolicyRef,
+  written,
+} from '../../http/shapes.ts';
+
+const admin = '/:workspace/admin';
+const same = <T>(value: T): T => value;
+const nothing = (): undefined => undefined;
+const merges = 'JSON Merge Patch (RFC 7396): what is sent changes, `null` removes.';
+
+export function addPolicyRoutes(app: FastifyInstance, deps: AppDeps): void {
+  const ofMembers = createRateLimit(deps.clock, writesPerMinute, 'writes of a user policy by its member a minute for each key');
+  addPolicyDocument(app, deps, {
+    url: `${admin}/workspacePolicy`,
+    noun: 'WorkspacePolicy',
+    words: 'the policy of the workspace',
+    nameOf: nothing,
+    read: readWorkspacePolicy,
+    write: putWorkspacePolicy,
+    remove: deleteWorkspacePolicy,
+    shown: workspacePolicyRef,
+    body: workspacePolicyPatchRef,
+    how: merges,
+  });
+  addPolicyDocument(app, deps, {
+    url: `${admin}/rolePolicies/:role`,
+    noun: 'RolePolicy',
+    words: 'the policy of a role',
+    segment: word(roles),
+    nameOf: (role) => accept(isRole, role, `the role in the path must be one of ${roles.join(', ')}`),
+    read: readRolePolicy,
+    write: putRolePolicy,
+    remove: deleteRolePolicy,
+    shown: policyRef,
+    body: policyPatchRef,
+    how: merges,
+  });
+  addPolicyDocument(app, deps, {
+    url: `${admin}/agentTypePolicies/:key`,
+    noun: 'AgentTypePolicy',
+    words: 'the policy of an agent type',
+    // The router has decoded the segment once. It must not be decoded again.
+    nameOf: (key) => accept(isAgentType, key, `the key in the path must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`),
+    read: readAgentTypePolicy,
+    write: putAgentTypePolicy,
+    remove: deleteAgentTypePolicy,
+    shown: policyRef,
+    body: policyRef,
+    how: 'Replaces the whole document.',
+  });
+  addPolicyDocument(app, deps, {
+    url: `${admin}/userPolicies/:uid`,
+    noun: 'UserPolicy',
+    words: 'the policy of a user',
+    // The policy may be written before its member joins. It must not be written for a uid that no member can have.
+    nameOf: acceptUid,
+    admit: (actor, uid) => requireAccessTo(actor, 'user-policy.write', uid),
+    limit: ({ role, keyId }) => {
+      if (!isLead(role)) ofMembers.take(keyId);
+    },
+    often: `Of a member, more than ${writesPerMinute} PUTs and DELETEs of a key in a minute are refused.`,
+    read: readUserPolicy,
+    write: putUserPolicy,
+    remove: deleteUserPolicy,
+    shown: shownUserPolicyRef,
+    body: userPolicyPatchRef,
+    how: `${merges} Owners and admins write the organisation's part; a member writes their own, never looser than the organisation's.`,
+  });
+  addLists(app, deps);
+  addBrake(app, deps);
+}
+
+const isAgentType = (text: string): text is string => parseAgentType(text) !== null;
+
+/** Returns the name in the path, or throws when it is not a valid name. */
+function accept<T extends string>(is: (text: string) => text is T, text: string, otherwise: string): T {
+  if (!is(text)) throw badRequest(otherwise);
+  return text;
+}
+
+function acceptUid(uid: string): string {
+  const wrong = uidProblem(uid);
+  if (wrong !== null) throw badRequest(`the uid in the path ${wrong}`);
+  return uid;
+}
+
+interface Document<N> {
+  readonly url: string;
+  readonly noun: string;
+  readonly words: string;
+  /** The schema that the document shows for the last segment of the path. */
+  readonly segment?: JsonSchema;
+  readonly nameOf: (segment: string) => N;
+  /** Checks whether the actor may write the document of the last segment. The segment is not parsed yet. */
+  readonly admit?: (actor: Actor, segment: string) => void;
+  /** Limits how often an actor may write. `often` describes the limit in the API document. */
+  readonly limit?: (actor: Actor) => void;
+  readonly often?: string;
+  readonly read: Operation<N, object>;
+  readonly write: Operation<{ readonly name: N; readonly body: unknown }, object>;
+  readonly remove: Operation<N, object>;
+  readonly shown: JsonSchema;
+  readonly body: JsonSchema;
+  readonly how: string;
+}
+
+function addPolicyDocument<N>(app: FastifyInstance, deps: AppDeps, document: Document<N>): void {
+  const { url, noun, words, read, write, remove, shown, body, often } = document;
+  const variable = /:(\w+)$/.exec(url)?.[1];
+  const params = variable === undefined ? inWorkspace : workspaceAnd(variable, document.segment);
+  const segmentOf = (named: object): string => String(Object.entries(named).find(([key]) => key === variable)?.[1]);
+  const nameOf = (asked: { readonly params: object }): N => document.nameOf(segmentOf(asked.params));
+  const tag = 'Policies';
+  const limited = document.limit === undefined ? [] : (['rate_limited'] as const);
+  addRoute(app, deps, {
+    method: 'GET',
+    url,
+    id: `read${noun}`,
+    tag,
+    summary: `Reads ${words}; \`{}\` where none is set`,
+    answers: shown,
+    operation: read,
+    schema: { params },
+    input: nameOf,
+    answer: same,
+  });
+  addRoute(app, deps, {
+    method: 'PUT',
+    url,
+    id: `write${noun}`,
+    tag,
+    summary: `Writes ${words}`,
+    description: [document.how, ...(often === undefined ? [] : [often])].join(' '),
+    answers: written({}, { overrides: listOf(overrideRef) }),
+    refusals: ['conflict', 'stale_revision', ...limited],
+    operation: write,
+    schema: { params, body: anyObject, querystring: forceQuery },
+    admit: (actor, named) => {
+      document.admit?.(actor, segmentOf(named));
+      document.limit?.(actor);
+    },
+    shownBody: body,
+    input: (asked) => ({ name: nameOf(asked), body: asked.body }),
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'DELETE',
+    url,
+    id: `delete${noun}`,
+    tag,
+    summary: `Removes ${words}`,
+    ...(often === undefined ? {} : { description: often }),
+    answers: written({}, { overrides: listOf(overrideRef) }),
+    refusals: ['stale_revision', ...limited],
+    operation: remove,
+    schema: { params },
+    admit: (actor) => document.limit?.(actor),
+    input: nameOf,
+    answer: ok,
+  });
+}
+
+function addLists(app: FastifyInstance, deps: AppDeps): void {
+  for (const [segment, id, words, operation] of [
+    ['rolePolicies', 'listRolePolicies', 'role', listRolePolicies],
+    ['agentTypePolicies', 'listAgentTypePolicies', 'agent-type key', listAgentTypePolicies],
+  ] as const) {
+    addRoute(app, deps, {
+      method: 'GET',
+      url: `${admin}/${segment}`,
+      id,
+      tag: 'Policies',
+      summary: `Reads all of them, by ${words}`,
+      answers: mapOf(policyRef),
+      operation,
+      schema: { params: inWorkspace },
+      input: nothing,
+      answer: same,
+    });
+  }
+}
+
+function addBrake(app: FastifyInstance, deps: AppDeps): void {
+  for (const [word, summary, operation] of [
+    ['freeze', 'Denies every call of the workspace, before every rule', freezeWorkspace],
+    ['unfreeze', 'Takes the brake off', unfreezeWorkspace],
+  ] as const) {
+    addRoute(app, deps, {
+      method: 'POST',
+      url: `${admin}/${word}`,
+      id: `${word}Workspace`,
+      tag: 'Policies',
+      summary,
+      answers: written(),
+      refusals: ['stale_revision'],
+      operation,
+      schema: { params: inWorkspace },
+      input: nothing,
+      answer: ok,
+    });
+  }
+}

@@ -1,0 +1,119 @@
+// Routes for all policy documents of the organisation together: reading and writing the set, its history, and rollback.
+import { bounds } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { JsonSchema } from '../../base/shape.ts';
+import { applyPolicies } from '../operations/apply-policies.ts';
+import { exportPolicies } from '../operations/export-policies.ts';
+import { readPolicyHistory } from '../operations/read-policy-history.ts';
+import { rollbackPolicies } from '../operations/rollback-policies.ts';
+import type { AppDeps } from '../../http/deps.ts';
+import { addRoute, ok } from '../../http/route.ts';
+import {
+  anyObject,
+  dateTime,
+  flag,
+  forceQuery,
+  integer,
+  inWorkspace,
+  listOf,
+  object,
+  orNull,
+  overrideRef,
+  pageCursor,
+  pageLimit,
+  policySet,
+  text,
+  word,
+  written,
+} from '../../http/shapes.ts';
+
+const applied: JsonSchema = {
+  ...object(
+    {},
+    { ...policySet(orNull), revision: { ...integer, description: 'ignored, so that an export can be sent back as it is' }, dryRun: flag },
+  ),
+  additionalProperties: false,
+};
+
+const action = word(['create', 'update', 'delete']);
+const document = { ...text, description: 'workspace, role:<role>, agent-type:<key> or user:<uid>:<part>' };
+const change = object({ document, action, paths: listOf(object({ path: text }, { before: {}, after: {} })) });
+const changes = written({ dryRun: flag, changes: listOf(change) }, { overrides: listOf(overrideRef) });
+const anyDocument = orNull({ type: 'object', additionalProperties: true });
+const pastWrite = object({ revision: integer, at: dateTime, sub: text, document, action, before: anyDocument, after: anyDocument });
+
+const historyQuery = Type.Object(
+  {
+    limit: Type.Optional(pageLimit),
+    cursor: Type.Optional(pageCursor),
+    document: Type.Optional(Type.String({ description: 'exact, as the answer names it' })),
+  },
+  { additionalProperties: false },
+);
+
+const rollback = Type.Object(
+  { revision: Type.Integer({ minimum: 0 }), dryRun: Type.Optional(Type.Boolean()) },
+  { additionalProperties: false },
+);
+
+const dry = 'With `dryRun` it is only said what would change, and `revision` is the present one, as it is where nothing changes.';
+
+export function addPolicySetRoutes(app: FastifyInstance, deps: AppDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/policies',
+    id: 'exportPolicies',
+    tag: 'Policies',
+    summary: "Reads all of the organisation's policy documents, as `apply` takes them",
+    answers: object({ ...policySet((one) => one), revision: integer }),
+    operation: exportPolicies,
+    schema: { params: inWorkspace },
+    input: () => undefined,
+    answer: (policies) => policies,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: '/:workspace/admin/policies/apply',
+    id: 'applyPolicies',
+    tag: 'Policies',
+    summary: 'Writes many policy documents at once',
+    description: `A section that is present is the whole of that section: what it does not name is removed. An absent one stays as it is. ${dry}`,
+    answers: changes,
+    refusals: ['conflict', 'stale_revision'],
+    bodyBytes: bounds.policySetBytes,
+    operation: applyPolicies,
+    schema: { params: inWorkspace, body: anyObject, querystring: forceQuery },
+    shownBody: applied,
+    input: ({ body }) => body,
+    answer: ok,
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/policyHistory',
+    id: 'readPolicyHistory',
+    tag: 'Policies',
+    summary: 'Reads what each write made of a policy document, newest first',
+    description: '`before` is null where it was created, `after` where it was removed. There are more pages while there is `next`.',
+    answers: object({ history: listOf(pastWrite), count: integer }, { next: text }),
+    operation: readPolicyHistory,
+    schema: { params: inWorkspace, querystring: historyQuery },
+    input: ({ query }) => ({ ...query }),
+    answer: (page) => page,
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: '/:workspace/admin/policies/rollback',
+    id: 'rollbackPolicies',
+    tag: 'Policies',
+    summary: 'Makes the policy documents what they were at a revision',
+    description: `As a new revision. Keys, members, agents and members' own parts stay as they are, and documents about users
+who are no members today are left out of it: they stay as they are too. ${dry}`,
+    answers: changes,
+    refusals: ['not_found', 'conflict', 'stale_revision'],
+    operation: rollbackPolicies,
+    schema: { params: inWorkspace, body: rollback, querystring: forceQuery },
+    input: ({ body: { revision, dryRun = false } }) => ({ revision, dryRun }),
+    answer: ok,
+  });
+}

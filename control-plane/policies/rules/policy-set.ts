@@ -1,0 +1,149 @@
+// The organisation's policy documents as one set, which can be exported, kept as a file, and applied again. Members'
+// own parts are not included. A section that is present describes the whole section; `{}` and null mean: not set.
+import { childPath, type DocumentId, isRole, type Layer, parseAgentType, roles, tiers } from '@tollgate/proto/contract';
+import { uidProblem } from '../../access/rules/member.ts';
+import { checkDocument, type PolicyDocument, type StoredDocument } from './policy.ts';
+import type { Checked } from '../../base/refusal.ts';
+import { isObject, type Problem, problem } from '../../base/shape.ts';
+
+type Documents = Readonly<Record<string, PolicyDocument>>;
+
+/** The exported form. A set to apply can lack sections, and can contain null for a document. */
+export interface PolicySet {
+  readonly workspacePolicy: PolicyDocument;
+  readonly rolePolicies: Documents;
+  readonly agentTypePolicies: Documents;
+  /** Only the organisation's parts. */
+  readonly userPolicies: Documents;
+}
+
+/** The wanted state of the documents of some layers. */
+export interface WantedDocuments {
+  /** The layers of these documents. Documents of other layers do not change. */
+  readonly layers: readonly Layer[];
+  /** All documents that are set. */
+  readonly documents: readonly StoredDocument[];
+}
+
+interface Section {
+  readonly name: 'rolePolicies' | 'agentTypePolicies' | 'userPolicies';
+  readonly layer: Layer;
+  /** Returns the document's id, or a message why the key does not name a document. */
+  readonly idOf: (key: string) => DocumentId | string;
+}
+
+const sections: readonly Section[] = [
+  {
+    name: 'rolePolicies',
+    layer: 'role',
+    idOf: (role) => (isRole(role) ? { layer: 'role', role } : `must be one of ${roles.join(', ')}`),
+  },
+  {
+    name: 'agentTypePolicies',
+    layer: 'agent-type',
+    idOf: (agentType) =>
+      parseAgentType(agentType) === null
+        ? `must be <client>::<tier>::<name>, with a tier of ${tiers.join(', ')}`
+        : { layer: 'agent-type', agentType },
+  },
+  {
+    name: 'userPolicies',
+    layer: 'user',
+    idOf: (uid) => uidProblem(uid) ?? { layer: 'user', uid, part: 'organisation' },
+  },
+];
+const sectionNames = ['workspacePolicy', ...sections.map(({ name }) => name)];
+
+/** Other permitted fields. `revision` is accepted so that an export can be sent back unchanged. */
+const others = ['revision', 'dryRun'];
+
+export function policySetOf(stored: readonly StoredDocument[]): PolicySet {
+  const documents = stored.filter(isOfSet);
+  const of = (layer: Layer): Documents =>
+    Object.fromEntries(documents.filter(({ id }) => id.layer === layer).map(({ id, document }) => [nameOf(id), document]));
+  return {
+    workspacePolicy: documents.find(({ id }) => id.layer === 'workspace')?.document ?? {},
+    rolePolicies: of('role'),
+    agentTypePolicies: of('agent-type'),
+    userPolicies: of('user'),
+  };
+}
+
+/** Returns the documents to apply, or every problem of every document with its place. */
+export function parsePolicySet(body: Readonly<Record<string, unknown>>): Checked<WantedDocuments & { readonly dryRun: boolean }> {
+  const { workspacePolicy, revision, dryRun = false } = body;
+  const strangers = Object.keys(body).filter((name) => !sectionNames.includes(name) && !others.includes(name));
+  const parsed = [
+    ...(workspacePolicy === undefined
+      ? []
+      : [{ layer: 'workspace' as const, ...parseDocument({ layer: 'workspace' }, workspacePolicy, 'workspacePolicy') }]),
+    ...sections.flatMap((section) => (Object.hasOwn(body, section.name) ? [parseSection(section, body[section.name])] : [])),
+  ];
+  const problems = [
+    ...strangers.flatMap((name) => problem(childPath('', name), `is not a section; there are ${sectionNames.join(', ')}`)),
+    ...(typeof dryRun === 'boolean' ? [] : problem('dryRun', 'must be true or false')),
+    ...(revision === undefined || Number.isInteger(revision) ? [] : problem('revision', 'must be an integer, as the export has it')),
+    ...parsed.flatMap((section) => section.problems),
+  ];
+  if (problems.length > 0) return { problems };
+  return {
+    value: {
+      layers: parsed.map(({ layer }) => layer),
+      documents: parsed.flatMap(({ documents }) => documents),
+      dryRun: dryRun === true,
+    },
+  };
+}
+
+interface Parsed {
+  readonly problems: readonly Problem[];
+  readonly documents: readonly StoredDocument[];
+}
+
+function parseSection({ name, layer, idOf }: Section, value: unknown): Parsed & { readonly layer: Layer } {
+  if (!isObject(value)) return { layer, problems: problem(name, 'must be an object of documents'), documents: [] };
+  const parsed = Object.entries(value).map(([key, document]) => {
+    const id = idOf(key);
+    const place = childPath(name, key);
+    return typeof id === 'string'
+      ? { problems: problem(place, `is not a key here: it ${id}`), documents: [] }
+      : parseDocument(id, document, place);
+  });
+  return { layer, problems: parsed.flatMap(({ problems }) => problems), documents: parsed.flatMap(({ documents }) => documents) };
+}
+
+function parseDocument(id: DocumentId, value: unknown, place: string): Parsed {
+  if (value === null) return { problems: [], documents: [] };
+  const problems = checkDocument(id.layer, 'organisation', value, place);
+  if (problems.length > 0 || !isObject(value)) return { problems, documents: [] };
+  return { problems, documents: isSet(value) ? [{ id, document: value }] : [] };
+}
+
+/** The present problems of documents that were valid when they were written, each with its place in the set. */
+export function checkDocuments(documents: readonly StoredDocument[]): readonly Problem[] {
+  return documents.flatMap(({ id, document }) => checkDocument(id.layer, 'organisation', document, placeOf(id)));
+}
+
+/** An empty document is equal to no document. */
+const isSet = (document: object): boolean => Object.keys(document).length > 0;
+
+/** Whether the document belongs to a set: it is the organisation's and not empty. */
+export const isOfSet = ({ id, document }: StoredDocument): boolean => isSet(document) && !(id.layer === 'user' && id.part === 'self');
+
+function nameOf(id: DocumentId): string {
+  switch (id.layer) {
+    case 'workspace':
+      return '';
+    case 'role':
+      return id.role;
+    case 'agent-type':
+      return id.agentType;
+    case 'user':
+      return id.uid;
+  }
+}
+
+function placeOf(id: DocumentId): string {
+  const section = sections.find(({ layer }) => layer === id.layer);
+  return section === undefined ? 'workspacePolicy' : childPath(section.name, nameOf(id));
+}

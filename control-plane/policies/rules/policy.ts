@@ -1,0 +1,135 @@
+// Defines what a policy document can contain. Every write passes `checkDocument` after the merge. The compiler and
+// every sidecar can process everything that passes.
+import { bounds, type DocumentId, nameProblem, type Part, parseAgentType, type Rule, tiers } from '@tollgate/proto/contract';
+import { type AgentCeiling, agentCeiling } from '../../agents/rules/ceiling.ts';
+import { type RedactionDocument, redaction } from './redaction.ts';
+import { type ToolNamesDocument, toolNames } from './tool-names.ts';
+import { described, entries, fields, integer, type JsonSchema, oneOf, type Problem, problem, type Shape } from '../../base/shape.ts';
+
+/** By tier. Other keys are accepted and returned, and have no effect. */
+export type TierRulesDocument = Readonly<Record<string, Rule>>;
+
+/** A policy document as stored and returned: the merged content of the writes. */
+export interface PolicyDocument {
+  readonly mode?: 'enforce' | 'audit' | 'audit-only';
+  readonly defaults?: TierRulesDocument;
+  readonly tools?: Readonly<Record<string, TierRulesDocument>>;
+  /** Only in user documents. */
+  readonly agentTypes?: Readonly<Record<string, TierRulesDocument>>;
+  /** Only in the workspace document, as are the fields below. */
+  readonly unknownAgents?: 'allow' | 'deny';
+  readonly auditUnavailable?: 'allow' | 'deny';
+  readonly outage?: {
+    readonly maxStalenessSeconds?: number;
+    readonly then?: Readonly<Record<string, 'deny' | 'last_known'>>;
+    readonly caps?: 'count' | 'deny';
+  };
+  readonly redaction?: RedactionDocument;
+  readonly toolNames?: ToolNamesDocument;
+  readonly toolDefinitions?: 'any' | 'pinned';
+  readonly agentCeiling?: AgentCeiling;
+}
+
+export interface StoredDocument {
+  readonly id: DocumentId;
+  readonly document: PolicyDocument;
+}
+
+const nothing: PolicyDocument = {};
+
+/** The part of the document that is enforced: nothing in audit mode, and nothing if there is no document. */
+export const enforcedOf = (document: PolicyDocument | null): PolicyDocument =>
+  document === null || (document.mode !== undefined && document.mode !== 'enforce') ? nothing : document;
+
+export type DocumentKind = 'workspace' | 'role' | 'agent-type' | 'user';
+
+const rule = (part: Part): Shape =>
+  fields({
+    permission: oneOf('allow', 'deny'),
+    rateLimit: described('calls in any window; 0 allows none', integer(0, 2_147_483_647)),
+    transform: oneOf('log', 'redact'),
+    // Members cannot make exceptions for themselves.
+    override: part === 'self' ? forLeads : oneOf(true),
+  });
+
+const forLeads: Shape = {
+  check: (_value, path) => problem(path, 'is for owners and admins; a member cannot make an exception for themselves'),
+  schema: { not: {} },
+};
+
+const nameSchema = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
+const agentTypeKey = {
+  problem: (key: string) => (parseAgentType(key) === null ? `must be <client>::<tier>::<name> with a tier of ${tiers.join(', ')}` : null),
+  schema: { type: 'string', description: '<client>::<tier>::<name>', pattern: `^(?:(?!::).)*::(?:${tiers.join('|')})::` },
+  max: bounds.toolKeysInDocument,
+  inBrackets: true as const,
+};
+
+const tierRules = (part: Part): Shape =>
+  described(
+    `by tier (${tiers.join(', ')}); other keys are accepted, returned and inert`,
+    entries({ problem: nameProblem, schema: nameSchema, max: 64 }, rule(part)),
+  );
+
+const toolDefinitions = described(
+  'pinned: an MCP tool whose definition was not admitted is not called; absent: any',
+  oneOf('any', 'pinned'),
+);
+
+const staleness = integer(3, 31_536_000);
+const outage = fields({
+  maxStalenessSeconds: {
+    check: (value, path) =>
+      value === 0 || staleness.check(value, path).length === 0 ? [] : problem(path, 'must be 0, or an integer from 3 to 31536000'),
+    schema: { anyOf: [{ const: 0 }, staleness.schema] },
+  },
+  then: fields(Object.fromEntries(tiers.map((tier) => [tier, oneOf('deny', 'last_known')]))),
+  caps: described(
+    'of a session that is new to a sidecar while nobody can be asked how much of its `maxToolCalls` is left: counted by that sidecar alone, or denied',
+    oneOf('count', 'deny'),
+  ),
+});
+
+function shapeOf(kind: DocumentKind, part: Part): Shape {
+  const tools = { problem: nameProblem, schema: nameSchema, max: bounds.toolKeysInDocument, inBrackets: true as const };
+  return fields({
+    mode: oneOf('enforce', 'audit', 'audit-only'),
+    defaults: tierRules(part),
+    tools: entries(tools, tierRules(part)),
+    ...(kind === 'workspace'
+      ? {
+          unknownAgents: oneOf('allow', 'deny'),
+          auditUnavailable: oneOf('allow', 'deny'),
+          outage,
+          redaction,
+          toolNames,
+          toolDefinitions,
+          agentCeiling,
+        }
+      : {}),
+    ...(kind === 'user' ? { agentTypes: entries(agentTypeKey, tierRules(part)) } : {}),
+  });
+}
+
+const organisationShapes: Readonly<Record<DocumentKind, Shape>> = {
+  workspace: shapeOf('workspace', 'organisation'),
+  role: shapeOf('role', 'organisation'),
+  'agent-type': shapeOf('agent-type', 'organisation'),
+  user: shapeOf('user', 'organisation'),
+};
+const selfShape = shapeOf('user', 'self');
+
+/** The schema for owners and admins. */
+export const documentSchema = (kind: DocumentKind): JsonSchema => organisationShapes[kind].schema;
+
+/**
+ * Every problem of a document with its place, which begins with `at`. An empty list means that the document can be
+ * stored.
+ */
+export function checkDocument(kind: DocumentKind, part: Part, value: unknown, at = ''): readonly Problem[] {
+  const shape = part === 'self' ? selfShape : organisationShapes[kind];
+  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '');
+  const grown =
+    bytes <= bounds.documentBytes ? [] : problem(at, `must be at most ${bounds.documentBytes} bytes of JSON, would be ${bytes}`);
+  return [...grown, ...shape.check(value, at)].map(({ path, message }) => ({ path: path === '' ? 'document' : path, message }));
+}

@@ -1,0 +1,140 @@
+// The section `redaction` of the workspace document: its permitted content, and the input of a preview, which can
+// contain a draft of the section. Every sidecar accepts everything that passes this check.
+import {
+  bounds,
+  canonicalJson,
+  isRedactionKind,
+  nameProblem,
+  NotJson,
+  overBudgetKind,
+  ownKindProblem,
+  redactionBounds,
+  redactionKinds,
+  wildcardPrefix,
+} from '@tollgate/proto/contract';
+import { ownPatternProblem } from '@tollgate/sidecar/redact';
+import type { Checked } from '../../base/refusal.ts';
+import { described, entries, fields, isObject, list, oneOf, type Problem, problem, record, type Shape, text } from '../../base/shape.ts';
+
+/** As stored and returned: the merged content of the writes. */
+export interface RedactionDocument {
+  readonly kinds?: Readonly<Record<string, boolean>>;
+  /** RE2 patterns, by the name of the kind that they find. */
+  readonly patterns?: Readonly<Record<string, string>>;
+  /** SHA-256 in hex. */
+  readonly allow?: readonly string[];
+  /** Kinds by tool name or wildcard. */
+  readonly exceptions?: Readonly<Record<string, readonly string[]>>;
+}
+
+const kindsMax = redactionKinds.length + redactionBounds.patterns;
+
+const ownKindSchema = { type: 'string', pattern: '^[a-z][a-z0-9_]{0,39}$' };
+
+const pattern: Shape = {
+  check: (value, path) => {
+    const wrong = typeof value === 'string' ? ownPatternProblem(value) : 'must be a string';
+    return wrong === null ? [] : problem(path, wrong);
+  },
+  schema: { type: 'string', maxLength: 500, description: 'RE2; one that matches the empty text is refused' },
+};
+
+const digestForm = /^[0-9a-f]{64}$/;
+const digest: Shape = {
+  check: (value, path) => {
+    if (typeof value === 'string' && digestForm.test(value)) return [];
+    const isUpper = typeof value === 'string' && digestForm.test(value.toLowerCase());
+    return problem(path, isUpper ? 'must be in lower case' : 'must be 64 hex digits, the SHA-256 of a value');
+  },
+  schema: { type: 'string', pattern: digestForm.source },
+};
+
+/** `patterns`: the section's own patterns, which an exception can also name. */
+const kindIn = (patterns: ReadonlySet<string>): Shape => ({
+  check: (value, path) => {
+    if (typeof value !== 'string') return problem(path, 'must be a string');
+    if (isRedactionKind(value) || patterns.has(value)) return [];
+    return problem(path, `must be one of the patterns here or one of ${redactionKinds.join(', ')}`);
+  },
+  schema: { type: 'string', description: 'a kind that is built in, or one of `patterns`' },
+});
+
+/** As a literal name it would match no tool, but a person who writes `crm*` means many. */
+const lostWildcard = (key: string): string | null =>
+  key.endsWith('*') && wildcardPrefix(key) === null ? 'ends in * and is no wildcard: one ends in .* _* /* :* or -*' : null;
+
+const shapeWith = (patterns: ReadonlySet<string>): Shape =>
+  fields({
+    kinds: described('`false`: not looked for', fields(Object.fromEntries(redactionKinds.map((kind) => [kind, oneOf(true, false)])))),
+    patterns: described(
+      "the workspace's own kinds, each found by a pattern",
+      entries(
+        {
+          problem: ownKindProblem,
+          schema: { ...ownKindSchema, not: { enum: [...redactionKinds, overBudgetKind] } },
+          max: redactionBounds.patterns,
+        },
+        pattern,
+      ),
+    ),
+    allow: described('values that stay as they are, each by its SHA-256; a preview tells them', list(redactionBounds.allow, digest)),
+    exceptions: described(
+      'kinds that calls of a tool keep, by tool name or wildcard: the exact name before the longest wildcard',
+      entries(
+        {
+          problem: (key) => nameProblem(key) ?? lostWildcard(key),
+          schema: { type: 'string', minLength: 1, maxLength: bounds.nameLength },
+          max: redactionBounds.exceptions,
+          inBrackets: true,
+        },
+        list(kindsMax, kindIn(patterns)),
+      ),
+    ),
+  });
+
+export const redaction: Shape = {
+  check: (value, path) => shapeWith(patternsOf(value)).check(value, path),
+  schema: shapeWith(new Set()).schema,
+};
+
+const patternsOf = (value: unknown): ReadonlySet<string> =>
+  new Set(isObject(value) && isObject(value['patterns']) ? Object.keys(value['patterns']) : []);
+
+export interface PreviewQuestion {
+  readonly value: unknown;
+  /** The tool whose exceptions apply; absent: no exceptions. */
+  readonly tool?: string;
+  /** A draft of the section; absent: the stored one. */
+  readonly redaction?: RedactionDocument;
+}
+
+const anything: Shape = {
+  check: (value, path) => {
+    try {
+      canonicalJson(value);
+      return [];
+    } catch (error) {
+      if (error instanceof NotJson) return problem(path, error.message);
+      throw error;
+    }
+  },
+  schema: { description: 'a text, or any JSON' },
+};
+const preview = record(
+  {
+    value: anything,
+    tool: described('whose exceptions hold', text(bounds.nameLength, nameProblem)),
+    redaction: described('a draft of the section of that name; absent: as stored', redaction),
+  },
+  ['value'],
+);
+export const previewSchema = preview.schema;
+
+export function parsePreview(body: unknown): Checked<PreviewQuestion> {
+  const problems: readonly Problem[] = preview.check(body, '');
+  if (problems.length > 0 || !isPreview(body)) return { problems };
+  return { value: body };
+}
+
+/** `preview` has checked the body. */
+const isPreview = (body: unknown): body is PreviewQuestion => isObject(body);

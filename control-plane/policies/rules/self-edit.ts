@@ -1,0 +1,68 @@
+// Checks whether a member's own part is looser, in any place, than what the organisation sets there. It is checked
+// field by field at the write. If rules of the organisation change later, this is harmless, because `self` only makes
+// rules stricter.
+import { childPath, type Rule, wildcardPrefix } from '@tollgate/proto/contract';
+import { documentsFor, type Fold, foldDocuments, type Index } from '@tollgate/sidecar/decide';
+import { type Place, pathOf, placesOf, rulesByPath } from './places.ts';
+import type { PolicyDocument } from './policy.ts';
+import type { Problem } from '../../base/shape.ts';
+
+interface SelfEdit {
+  /** The present state of the workspace. */
+  readonly index: Index;
+  readonly uid: string;
+  readonly before: PolicyDocument | null;
+  readonly after: PolicyDocument;
+}
+
+// No document can name it, so only defaults and wildcards apply to it.
+const unnamed = '\u0000';
+
+/** The places where `after` sets a field looser than the enforced combination of workspace, role and organisation. */
+export function looserPlaces({ index, uid, before, after }: SelfEdit): readonly Problem[] {
+  const role = index.members.get(uid)?.role;
+  if (role === undefined) return [{ path: 'document', message: `${JSON.stringify(uid)} is not a member` }];
+  const old = rulesByPath(before ?? {});
+  return placesOf(after).flatMap((place) => {
+    const agentType = place.section === 'agentTypes' ? (place.key ?? '') : unnamed;
+    const documents = documentsFor(index, { role, uid }, agentType).filter(({ enforces, part }) => enforces && part !== 'self');
+    const fold = foldDocuments({ agentType, tier: place.tier }, documents, probe(place), index.settings.defaultPermission);
+    return looserFields(place, old.get(pathOf(place)), fold);
+  });
+}
+
+/** A tool to which exactly this place applies. */
+function probe({ section, key }: Place): string {
+  if (section !== 'tools' || key === null) return unnamed;
+  const prefix = wildcardPrefix(key);
+  return prefix === null ? key : prefix + unnamed;
+}
+
+function looserFields(place: Place, old: Rule | undefined, fold: Fold): readonly Problem[] {
+  const { rule } = place;
+  const path = pathOf(place);
+  const limit = Math.min(...fold.limits.map(({ max }) => max));
+  const checks = [
+    {
+      field: 'permission',
+      sets: rule.permission !== old?.permission,
+      looser: rule.permission === 'allow' && fold.permission === 'deny',
+      holds: '"deny"',
+    },
+    {
+      field: 'rateLimit',
+      sets: rule.rateLimit !== old?.rateLimit,
+      looser: rule.rateLimit !== undefined && rule.rateLimit > limit,
+      holds: String(limit),
+    },
+    {
+      field: 'transform',
+      sets: rule.transform !== old?.transform,
+      looser: rule.transform === 'log' && fold.transform === 'redact',
+      holds: '"redact"',
+    },
+  ];
+  return checks.flatMap(({ field, sets, looser, holds }) =>
+    sets && looser ? [{ path: childPath(path, field), message: `is looser than what the organisation says there: ${holds}` }] : [],
+  );
+}

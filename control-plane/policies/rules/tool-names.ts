@@ -1,0 +1,47 @@
+// The section `toolNames` of the workspace document: maps the tool names of a coding agent to the names that rules use.
+import {
+  bounds,
+  broughtNameProblem,
+  childPath,
+  type HostName,
+  hosts,
+  keyedPath,
+  nameProblem,
+  toolNamesMax,
+} from '@tollgate/proto/contract';
+import { described, entries, fields, isObject, type Problem, problem, type Shape, text } from '../../base/shape.ts';
+
+/** As stored and returned: the merged content of the writes. Names, or wildcards on both sides. */
+export type ToolNamesDocument = Readonly<Partial<Record<HostName, Readonly<Record<string, string>>>>>;
+
+const name = { type: 'string', minLength: 1, maxLength: bounds.nameLength };
+const ours: Shape = { ...text(bounds.nameLength, nameProblem), schema: name };
+
+const names = described(
+  'its name or wildcard, with ours: the exact name before the longest wildcard',
+  entries({ problem: nameProblem, schema: name, max: toolNamesMax, inBrackets: true }, ours),
+);
+
+const section = described(
+  "the names that hosts give tools, brought to the workspace's own before a rule is read",
+  fields(Object.fromEntries(hosts.map((host) => [host, names]))),
+);
+
+export const toolNames: Shape = {
+  check: (value, path) => {
+    const wrong = section.check(value, path);
+    return wrong.length > 0 ? wrong : pairProblems(value, path);
+  },
+  schema: section.schema,
+};
+
+/** A wildcard matches many names and cannot be mapped to a single name. */
+function pairProblems(value: unknown, path: string): readonly Problem[] {
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([host, table]) =>
+    Object.entries(isObject(table) ? table : {}).flatMap(([name, ours]) => {
+      const wrong = broughtNameProblem(name, String(ours));
+      return wrong === null ? [] : problem(keyedPath(childPath(path, host), name), wrong);
+    }),
+  );
+}

@@ -1,0 +1,96 @@
+// The user layer has two authors: the member (`self`) and the organisation. This module defines what each author sees
+// of the other part.
+import { isDeepStrictEqual } from 'node:util';
+import type { Rule } from '@tollgate/proto/contract';
+import type { PolicyDocument, TierRulesDocument } from './policy.ts';
+import { invalid } from '../../base/refusal.ts';
+import { isObject } from '../../base/shape.ts';
+
+export interface UserPolicyView extends PolicyDocument {
+  readonly parts: { readonly organisation?: PolicyDocument; readonly self?: PolicyDocument };
+}
+
+type Places = Readonly<Record<string, TierRulesDocument>>;
+
+/**
+ * The result of GET: for each place that one of the parts names, the stricter of both, and the two parts as written.
+ */
+export function mergedUserView(organisation: PolicyDocument | null, self: PolicyDocument | null): UserPolicyView | Record<string, never> {
+  if (organisation === null && self === null) return {};
+  const parts = { ...(organisation === null ? {} : { organisation }), ...(self === null ? {} : { self }) };
+  const a = organisation ?? {};
+  const b = self ?? {};
+  return {
+    ...mergedMode(organisation, self),
+    ...present('defaults', merged(a.defaults, b.defaults, stricterRule)),
+    ...present('tools', merged<Places[string]>(a.tools, b.tools, stricterTiers)),
+    ...present('agentTypes', merged<Places[string]>(a.agentTypes, b.agentTypes, stricterTiers)),
+    parts,
+  };
+}
+
+/** Removes the `parts` that GET has shown from `patch`, because they are read-only. Changed `parts` are refused. */
+export function stripParts(view: unknown, patch: PolicyDocument): PolicyDocument {
+  if (!Object.hasOwn(patch, 'parts')) return patch;
+  const { parts, ...rest }: Readonly<Record<string, unknown>> = { ...patch };
+  if (!isObject(view) || !Object.hasOwn(view, 'parts') || !isDeepStrictEqual(parts, view['parts']))
+    throw invalid([{ path: 'parts', message: 'must be exactly what GET shows now, or left out: it is read, not written' }]);
+  return rest;
+}
+
+/**
+ * Removes from `patch` the values that `view` shows, except if `own` has a different value there. A client can
+ * therefore send back the result of GET with its changes. `own` is the writer's part. It is null if the whole document
+ * was sent back; then no shown value counts as written by the sender.
+ */
+export function stripUnchanged(view: unknown, own: unknown, patch: unknown): unknown {
+  if (!isObject(patch) || !isObject(view)) return patch;
+  return Object.fromEntries(
+    Object.entries(patch).flatMap(([key, value]) => {
+      const shown = Object.hasOwn(view, key) ? view[key] : undefined;
+      const held = isObject(own) && Object.hasOwn(own, key) ? own[key] : undefined;
+      if (!isObject(value)) return value === shown && (held === undefined || held === value) ? [] : [[key, value]];
+      const left = stripUnchanged(shown, held, value);
+      return isObject(left) && Object.keys(left).length === 0 && isObject(shown) ? [] : [[key, left]];
+    }),
+  );
+}
+
+function mergedMode(organisation: PolicyDocument | null, self: PolicyDocument | null): Pick<PolicyDocument, 'mode'> {
+  const modes = [organisation, self].flatMap((document) => (document === null ? [] : [document.mode]));
+  if (modes.includes('enforce')) return { mode: 'enforce' };
+  // An absent mode also means enforce, and is shown as absent.
+  const shown = modes.includes(undefined) ? undefined : modes[0];
+  return shown === undefined ? {} : { mode: shown };
+}
+
+const present = <K extends string, V extends object>(key: K, value: V): { readonly [P in K]?: V } =>
+  // One computed key has the type of an index signature, but here the key is known.
+  Object.keys(value).length === 0 ? {} : ({ [key]: value } as { readonly [P in K]?: V });
+
+function merged<V>(
+  a: Readonly<Record<string, V>> | undefined,
+  b: Readonly<Record<string, V>> | undefined,
+  stricter: (a: V, b: V) => V,
+): Record<string, V> {
+  const all = new Map(Object.entries(a ?? {}));
+  for (const [key, value] of Object.entries(b ?? {})) {
+    const other = all.get(key);
+    all.set(key, other === undefined ? value : stricter(other, value));
+  }
+  return Object.fromEntries(all);
+}
+
+const stricterTiers = (a: TierRulesDocument, b: TierRulesDocument): TierRulesDocument => merged(a, b, stricterRule);
+
+function stricterRule(a: Rule, b: Rule): Rule {
+  const limits = [a.rateLimit, b.rateLimit].filter((limit) => limit !== undefined);
+  const permission = a.permission === 'deny' || b.permission === 'deny' ? 'deny' : (a.permission ?? b.permission);
+  const transform = a.transform === 'redact' || b.transform === 'redact' ? 'redact' : (a.transform ?? b.transform);
+  return {
+    ...(permission === undefined ? {} : { permission }),
+    ...(limits.length === 0 ? {} : { rateLimit: Math.min(...limits) }),
+    ...(transform === undefined ? {} : { transform }),
+    ...(a.override === true || b.override === true ? { override: true as const } : {}),
+  };
+}

@@ -1,0 +1,152 @@
+// Answers the asks of several messages of one workspace in one short transaction. Each message is accepted whole or
+// rejected whole. A message with false statements changes nothing, and does not affect the others. Everything that is
+// answered is committed.
+import type { QuotaAnswer, QuotaAsk, QuotaCounter } from '@tollgate/proto/contract';
+import { askLedger, type CounterState, freshCounter, keptUntilMs } from '../rules/ledger.ts';
+import { unauthenticated } from '../../base/refusal.ts';
+import type { QuotaPolicy } from '../../publish/quota-policy.ts';
+import { insertCounters, lockCounters, type WrittenCounter, writeCounters } from '../store.ts';
+import { inTransaction } from '../../database/transaction.ts';
+import type { Deps } from '../../access/operation.ts';
+import { type Asker, type PlannedAsk, planAsk } from './plan-ask.ts';
+
+export interface LeaseMessage {
+  readonly workspaceId: number;
+  /** SHA-256 of the secret that the process shows, in hex. */
+  readonly holder: string;
+  readonly asker: Asker;
+  /** The key already has the maximum number of counters of runs. No new one is created for it. */
+  readonly isCrowded: boolean;
+  /** Valid form: `asksProblem` found no problem. */
+  readonly asks: readonly QuotaAsk[];
+  readonly policy: QuotaPolicy;
+  /** Whether the holder can still receive the answer, as far as this process knows. */
+  readonly isHeard: () => boolean;
+}
+
+export interface Recalled {
+  readonly holder: string;
+  readonly counter: QuotaCounter;
+}
+
+export type Answered =
+  | {
+      readonly answers: readonly QuotaAnswer[];
+      readonly recalls: readonly Recalled[];
+      /** How many asks were for counters that the asker is not permitted to use. */
+      readonly beyond: number;
+    }
+  /** The statement of the message that cannot be true. */
+  | { readonly lie: string };
+
+interface PlannedMessage {
+  readonly holder: string;
+  readonly asker: Asker;
+  readonly isCrowded: boolean;
+  readonly isHeard: () => boolean;
+  readonly planned: readonly PlannedAsk[];
+}
+
+type States = Map<string, CounterState>;
+
+/** The periodic job can delete a row between its insertion and its lock. This can happen once or twice. */
+const looksMax = 4;
+
+/** Returns one answer for each message, in the same order. All messages must be of one workspace. */
+export async function answerAsks(
+  { pool }: Pick<Deps, 'pool'>,
+  workspaceId: number,
+  messages: readonly LeaseMessage[],
+): Promise<readonly Answered[]> {
+  const plans = messages.map(({ asks, policy, ...message }) => ({
+    ...message,
+    planned: asks.map((ask) => planAsk(policy, ask, message.asker)),
+  }));
+  const counting = plans.flatMap(({ planned }) => planned).filter(({ counts }) => counts);
+  if (counting.length === 0) return plans.map((message) => answer(message, new Map(), 0));
+  const keys = [...new Set(counting.map(({ key }) => key))];
+  // An ask that only settles needs an existing row. Without a row, there is nothing to settle.
+  const needed = new Map(
+    plans.flatMap((message) =>
+      beginsIn(message).map(({ key, ask }) => [key, ask.counter.kind === 'run' ? message.asker.keyId : null] as const),
+    ),
+  );
+  for (let look = 0; look < looksMax; look += 1) {
+    const outcome = await inTransaction(
+      pool,
+      async (client) => {
+        const { rows, nowMs } = await lockCounters(client, workspaceId, keys);
+        const before: States = new Map(rows.map(({ key, state }) => [key, state ?? freshCounter(nowMs)]));
+        const missing = [...needed].filter(([key]) => !before.has(key));
+        if (missing.length > 0) return { missing, written: [] };
+        const states = new Map(before);
+        const answered = plans.map((message) => answer(message, states, nowMs));
+        const written = changesOf(before, states, counting);
+        if (written.length > 0) await writeCounters(client, workspaceId, written);
+        return { answered, written };
+      },
+      'write',
+      // A transaction that changes nothing need not wait for the disk.
+      ({ written }) => written.length > 0,
+    );
+    if ('answered' in outcome) return outcome.answered;
+    await insertCounters(pool, workspaceId, outcome.missing);
+  }
+  throw unauthenticated('the workspace of this key is gone');
+}
+
+/** The asks of a message that get a row if they have none. */
+const beginsIn = ({ planned, isCrowded }: PlannedMessage): readonly PlannedAsk[] =>
+  planned.filter(({ instead, ask }) => instead === null && !(isCrowded && ask.counter.kind === 'run'));
+
+/** The delay when a key has too many counters. Some of them are deleted with time. */
+const crowdedMs = 1_000;
+
+/**
+ * Asks the ledger for one ask after the other, and stores the results in `states`, except if any of the asks is false.
+ */
+function answer({ holder, isHeard, planned }: PlannedMessage, states: States, nowMs: number): Answered {
+  // The stream of the holder may have ended while the message waited, for example during a stall of the database. Then
+  // the ledger accepts what the holder returns, but grants nothing, because a grant would not be used.
+  const settlesAll = !isHeard();
+  const changed: States = new Map();
+  const answers: QuotaAnswer[] = [];
+  const recalls: Recalled[] = [];
+  let beyond = 0;
+  for (const { ask, key, settings, instead, isBeyond, counts } of planned) {
+    const state = counts ? states.get(key) : undefined;
+    const { counter, number, waiting, made, settled } = ask;
+    if (isBeyond) beyond += 1;
+    if (state === undefined) {
+      if (instead === null) beyond += 1;
+      answers.push({ counter, number, result: instead ?? { kind: 'later', askAfterMs: crowdedMs } });
+      continue;
+    }
+    const outcome = askLedger(
+      state,
+      settings,
+      { holder, number, waiting, made, settled, onlySettles: settlesAll || instead !== null },
+      nowMs,
+    );
+    if ('lie' in outcome) return outcome;
+    changed.set(key, outcome.state);
+    answers.push({ counter, number, result: instead ?? outcome.result });
+    recalls.push(...outcome.recall.map((one) => ({ holder: one, counter })));
+  }
+  for (const [key, state] of changed) states.set(key, state);
+  return { answers, recalls, beyond };
+}
+
+const made = ({ charges }: CounterState): number => charges.reduce((sum, [, count]) => sum + count, 0);
+
+/** A change that only removes expired charges need not be written, because the next reader computes it as well. */
+function changesOf(before: States, after: States, planned: readonly PlannedAsk[]): readonly WrittenCounter[] {
+  const settings = new Map(planned.map((one) => [one.key, one.settings]));
+  return [...after].flatMap(([key, state]) => {
+    const was = before.get(key);
+    const how = settings.get(key);
+    const same =
+      was !== undefined && was.nextGrant === state.nextGrant && was.grants.length === state.grants.length && made(was) >= made(state);
+    return same || how === undefined ? [] : [{ key, state, keptUntilMs: keptUntilMs(state, how) }];
+  });
+}

@@ -1,0 +1,166 @@
+// The ledger of leases for all sidecars of this process: those behind streams and those inside it. Messages of one
+// workspace that arrive during a transaction wait together and share the next one. So no message waits for a row lock
+// of this process, and one commit serves many messages. Waiting messages have a memory budget in bytes. One key must
+// leave as many bytes free for all others as it uses. A message without enough budget is refused, and the sidecar asks
+// again.
+import { AppError, FairRoom, type OnRecall, type QuotaAnswer, type QuotaAsk, type QuotaLink } from '@tollgate/proto/contract';
+import { badRequest } from '../../base/refusal.ts';
+import { asksBytes, asksProblem } from '../rules/asks-form.ts';
+import type { QuotaPolicyWatch } from '../../publish/quota-policy.ts';
+import type { Deps } from '../../access/operation.ts';
+import { inTurns } from '../../base/turns.ts';
+import { type Answered, answerAsks, type LeaseMessage } from './answer-asks.ts';
+import type { Asker } from './plan-ask.ts';
+import type { Recalls } from './recalls.ts';
+import type { CrowdedKeys } from './tend-shares.ts';
+
+export interface QuotaMetrics {
+  answered(answers: readonly QuotaAnswer[]): void;
+  lied(): void;
+  /** Called for each transaction. */
+  committed(ms: number): void;
+  /** Counts asks for counters that the asker is not permitted to use. */
+  demanded(asks: number): void;
+}
+
+export interface LedgerDeps extends Pick<Deps, 'pool'> {
+  readonly watchPolicy: (workspaceId: number) => QuotaPolicyWatch;
+  readonly recalls: Recalls;
+  readonly metrics: QuotaMetrics;
+  readonly crowded: Pick<CrowdedKeys, 'has'>;
+  /** In ms, from any start point. */
+  readonly now: () => number;
+}
+
+interface QuotaHolder extends Asker {
+  readonly workspaceId: number;
+  /** SHA-256 of a secret that a process creates at each start, in hex. */
+  readonly holder: string;
+}
+
+export interface Ledger {
+  /**
+   * `ask` refuses a false message with `bad_request`. It can be called again before it has answered; the order is kept.
+   */
+  open(holder: QuotaHolder, onRecall: OnRecall): QuotaLink;
+}
+
+interface Waiting {
+  readonly message: LeaseMessage;
+  readonly settle: (answered: Answered) => void;
+  readonly fail: (reason: unknown) => void;
+}
+
+/** A higher number would take connections from all other work. */
+const atOnce = 4;
+/** Maximum asks in one transaction. One message can contain as many. */
+const asksMax = 1_000;
+/** Memory budget for all waiting messages, of all workspaces. */
+const standardRoomBytes = 128 * 1_048_576;
+/** Maximum wait for the first policy. */
+const policyMs = 2_000;
+
+const holderForm = /^[0-9a-f]{64}$/;
+
+export function createLedger(
+  { pool, watchPolicy, recalls, metrics, crowded, now }: LedgerDeps,
+  roomBytes: number = standardRoomBytes,
+): Ledger {
+  const room = new FairRoom<string>(roomBytes);
+  const lanes = new Map<number, Waiting[]>();
+
+  const commit = inTurns(atOnce, async (workspaceId: number, lane: Waiting[]): Promise<void> => {
+    const batch = takeBatch(lane);
+    const began = now();
+    try {
+      const answered = await answerAsks(
+        { pool },
+        workspaceId,
+        batch.map(({ message }) => message),
+      );
+      metrics.committed(now() - began);
+      for (const [at, { settle, fail }] of batch.entries()) {
+        const one = answered[at];
+        if (one === undefined) fail(new Error('a message of asks was left out'));
+        else settle(one);
+      }
+    } catch (error) {
+      for (const { fail } of batch) fail(error);
+    }
+  });
+  const run = async (workspaceId: number, lane: Waiting[]): Promise<void> => {
+    while (lane.length > 0) await commit(workspaceId, lane);
+    lanes.delete(workspaceId);
+  };
+  const answer = (message: LeaseMessage): Promise<Answered> =>
+    new Promise((settle, fail) => {
+      const waiting = { message, settle, fail };
+      const lane = lanes.get(message.workspaceId);
+      if (lane !== undefined) return void lane.push(waiting);
+      const fresh = [waiting];
+      lanes.set(message.workspaceId, fresh);
+      void run(message.workspaceId, fresh);
+    });
+
+  return {
+    open: ({ workspaceId, holder, ...asker }, onRecall) => {
+      if (!holderForm.test(holder)) throw badRequest('a holder is 64 hex digits');
+      const watch = watchPolicy(workspaceId);
+      const detach = recalls.attach(workspaceId, holder, onRecall);
+      let isOpen = true;
+      const answerOf = async (asks: readonly QuotaAsk[]): Promise<Answered> => {
+        const policy = watch.current ?? (await within(policyMs, watch.first));
+        const isCrowded = crowded.has({ workspaceId, keyId: asker.keyId });
+        return answer({ workspaceId, holder, asker, isCrowded, asks, policy, isHeard: () => isOpen });
+      };
+      const ask = async (asks: readonly QuotaAsk[]): Promise<readonly QuotaAnswer[]> => {
+        const problem = asksProblem(asks);
+        if (problem !== null) throw badRequest(problem);
+        const bytes = asksBytes(asks);
+        if (!room.take(asker.keyId, bytes)) throw noRoom();
+        const answered = await answerOf(asks).finally(() => room.give(asker.keyId, bytes));
+        if ('lie' in answered) {
+          metrics.lied();
+          throw badRequest(answered.lie);
+        }
+        recalls.send(workspaceId, answered.recalls);
+        metrics.answered(answered.answers);
+        if (answered.beyond > 0) metrics.demanded(answered.beyond);
+        return answered.answers;
+      };
+      return {
+        ask,
+        close: () => {
+          isOpen = false;
+          detach();
+          watch.close();
+        },
+      };
+    },
+  };
+}
+
+const noRoom = (): AppError =>
+  new AppError({ code: 'unavailable', publicMessage: 'so many asks of this key wait that there is no room; ask again' });
+
+/** Takes as many messages as fit into one transaction, at least one. */
+function takeBatch(lane: Waiting[]): readonly Waiting[] {
+  let asks = 0;
+  const end = lane.findIndex(({ message }, at) => (asks += message.asks.length) > asksMax && at > 0);
+  return lane.splice(0, end < 0 ? lane.length : end);
+}
+
+async function within<T>(ms: number, waitedFor: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new AppError({ code: 'unavailable', publicMessage: 'the policy of the workspace cannot be read; try again' })),
+      ms,
+    );
+  });
+  try {
+    return await Promise.race([waitedFor, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,101 @@
+// Sends recalls to the holders of grants: immediately to those whose streams are in this process, and by NOTIFY to
+// those of the other control planes. All recalls are hints. A lost recall only delays the return until the grant
+// expires.
+import type { OnRecall, QuotaCounter } from '@tollgate/proto/contract';
+import { quotaCounterKey } from '@tollgate/proto/contract';
+import { loggable } from '../../base/loggable.ts';
+import { notifyRecalls, recallBytesMax } from '../store.ts';
+import type { Deps } from '../../access/operation.ts';
+import type { Recalled } from './answer-asks.ts';
+
+interface RecallDeps extends Pick<Deps, 'pool'> {
+  /** In ms, from any start point. */
+  readonly now: () => number;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+export interface Recalls {
+  /** `onRecall` receives the recalls for a holder until the returned function is called. */
+  attach(workspaceId: number, holder: string, onRecall: OnRecall): () => void;
+  send(workspaceId: number, recalls: readonly Recalled[]): void;
+  /** Handles a message that another control plane sent on the channel. */
+  heard(payload: string): void;
+}
+
+/** A waiting sidecar asks every 30 ms. The holder needs to receive the recall only once in this time. */
+const againMs = 100;
+/** Maximum number of recently sent recalls, and of recalls that wait for NOTIFY. Recalls above that are dropped. */
+const sentMax = 10_000;
+const tellingMax = 1_000;
+
+export function createRecalls({ pool, now, log }: RecallDeps): Recalls {
+  const attached = new Map<string, Set<OnRecall>>();
+  let sent = new Map<string, number>();
+  let telling: string[] = [];
+  let isTelling = false;
+  const keyOf = (workspaceId: number, holder: string): string => `${workspaceId} ${holder}`;
+
+  const isFresh = (key: string): boolean => {
+    const at = now();
+    if (at - (sent.get(key) ?? Number.NEGATIVE_INFINITY) < againMs) return false;
+    if (sent.size >= sentMax) sent = new Map();
+    sent.set(key, at);
+    return true;
+  };
+  const deliver = (workspaceId: number, holder: string, counter: QuotaCounter): boolean => {
+    const listeners = attached.get(keyOf(workspaceId, holder));
+    for (const listener of listeners ?? []) listener([counter]);
+    return listeners !== undefined;
+  };
+  const tell = async (): Promise<void> => {
+    if (isTelling) return;
+    isTelling = true;
+    // Recalls that arrive in the meantime are sent together.
+    while (telling.length > 0) {
+      const payloads = telling;
+      telling = [];
+      await notifyRecalls(pool, payloads).catch((error: unknown) => log.warn({ err: loggable(error) }, 'grants were not called back'));
+    }
+    isTelling = false;
+  };
+
+  return {
+    attach: (workspaceId, holder, onRecall) => {
+      const key = keyOf(workspaceId, holder);
+      const listeners = attached.get(key) ?? new Set();
+      attached.set(key, listeners.add(onRecall));
+      return () => {
+        listeners.delete(onRecall);
+        if (listeners.size === 0) attached.delete(key);
+      };
+    },
+    send: (workspaceId, recalls) => {
+      for (const { holder, counter } of recalls) {
+        if (!isFresh(`${workspaceId} ${holder} ${quotaCounterKey(counter)}`) || deliver(workspaceId, holder, counter)) continue;
+        const payload = JSON.stringify([workspaceId, holder, counter.kind === 'run' ? { ...counter, of: null } : counter]);
+        if (telling.length < tellingMax && Buffer.byteLength(payload) <= recallBytesMax) telling.push(payload);
+      }
+      void tell();
+    },
+    heard: (payload) => {
+      const recall = parseRecall(payload);
+      if (recall !== null) deliver(recall.workspaceId, recall.holder, recall.counter);
+    },
+  };
+}
+
+/** Null if the payload was not written by a control plane of this version. */
+function parseRecall(payload: string): { readonly workspaceId: number; readonly holder: string; readonly counter: QuotaCounter } | null {
+  try {
+    const [workspaceId, holder, counter]: unknown[] = JSON.parse(payload);
+    if (typeof workspaceId !== 'number' || typeof holder !== 'string') return null;
+    const { kind, originSub, id, agentId } = Object(counter);
+    if (kind === 'limit' && typeof originSub === 'string' && typeof id === 'string')
+      return { workspaceId, holder, counter: { kind, originSub, id } };
+    return kind === 'run' && typeof id === 'string' && typeof agentId === 'string'
+      ? { workspaceId, holder, counter: { kind, id, agentId, of: null } }
+      : null;
+  } catch {
+    return null;
+  }
+}

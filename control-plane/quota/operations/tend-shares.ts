@@ -1,0 +1,51 @@
+// Periodic job of every control plane: limits the number of counters of runs that one key has created, so that a flood
+// from one key takes no space from others. Counters of limits are not included, because their number is bounded by the
+// limits and subjects. Safe when two processes run it at the same time.
+import { totalSpareMs } from '../rules/ledger.ts';
+import { deleteUnusedCounters, type KeyPlace, listCrowdedKeys } from '../store.ts';
+import type { Deps } from '../../access/operation.ts';
+
+/** The keys that had their maximum number of counters at the last check. */
+export interface CrowdedKeys {
+  has(place: KeyPlace): boolean;
+  replace(places: readonly KeyPlace[]): void;
+}
+
+/** About 300 bytes each. */
+const countersMax = 1_000_000;
+/** Rows in one statement, so that no statement takes long. */
+const atOnce = 5_000;
+
+export function createCrowdedKeys(): CrowdedKeys {
+  let crowded = new Set<string>();
+  const nameOf = ({ workspaceId, keyId }: KeyPlace): string => `${workspaceId} ${keyId}`;
+  return {
+    has: (place) => crowded.has(nameOf(place)),
+    replace: (places) => {
+      crowded = new Set(places.map(nameOf));
+    },
+  };
+}
+
+/**
+ * Deletes counters that were not used for an hour first. A key that still has too many counters cannot create new ones
+ * until some are deleted.
+ */
+export async function tendShares(
+  { pool, crowded }: Pick<Deps, 'pool'> & { readonly crowded: CrowdedKeys },
+  max = countersMax,
+): Promise<void> {
+  const still: KeyPlace[] = [];
+  for (const { counters, ...place } of await listCrowdedKeys(pool, max)) {
+    let left = counters;
+    // Deletes a tenth more than needed, so that the share is not full again immediately.
+    const enough = Math.floor(max * 0.9);
+    while (left > enough) {
+      const gone = await deleteUnusedCounters(pool, place, { limit: Math.min(atOnce, left - enough), spareMs: totalSpareMs });
+      left -= gone;
+      if (gone === 0) break;
+    }
+    if (left >= max) still.push(place);
+  }
+  crowded.replace(still);
+}

@@ -1,0 +1,30 @@
+// Records the begin of a run, below a running run or at the top level. The request is stored as far as the database can
+// represent it.
+import { cleanJson } from '../../../base/clean-json.ts';
+import type { NewRun } from '../../records.ts';
+import { findRunOwner, insertRun } from '../../store/runs.ts';
+import { lockRuns } from '../../store/spend.ts';
+import { inTransaction } from '../../../database/transaction.ts';
+import type { Deps } from '../../../access/operation.ts';
+
+/** `instance` is the control plane that executes the run. Returns false if the run above it has ended. */
+export function recordBegin({ pool, clock }: Pick<Deps, 'pool' | 'clock'>, instance: string, run: NewRun): Promise<boolean> {
+  const { workspaceId, id, parentRunId } = run;
+  return inTransaction(pool, async (client) => {
+    const above = parentRunId === null ? { sub: run.sub, lineage: [] } : await findRunOwner(client, workspaceId, parentRunId);
+    if (above === null) return false;
+    // The rows are locked. Either the process that ends the runs above sees this run, or this transaction sees that
+    // they have ended.
+    const runs = await lockRuns(client, workspaceId, above.lineage);
+    if (runs.length !== above.lineage.length || runs.some(({ status }) => status !== 'running')) return false;
+    await insertRun(client, workspaceId, {
+      ...run,
+      sub: above.sub,
+      lineage: [...above.lineage, id],
+      request: cleanJson(run.request, new Set()),
+      instance,
+      startedAt: clock(),
+    });
+    return true;
+  });
+}

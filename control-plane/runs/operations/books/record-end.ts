@@ -1,0 +1,46 @@
+// Records the end of a run. A run ends only once. The end is written by the control plane that executes the run, or by
+// one that finds it abandoned, whichever is first.
+import { cleanJson, cleanText } from '../../../base/clean-json.ts';
+import type { RunRef } from '../../rules/run.ts';
+import { findRunEnd, type RunOwner, type StoredEnd, updateRunEnd } from '../../store/runs.ts';
+import { lockRuns } from '../../store/spend.ts';
+import { inTransaction, type Queryable } from '../../../database/transaction.ts';
+import type { Deps } from '../../../access/operation.ts';
+import { lockToEnd, settleAll } from './settle.ts';
+
+interface Ending {
+  readonly run: RunRef;
+  readonly owner: RunOwner;
+  readonly end: Omit<StoredEnd, 'at'>;
+  /** The known costs of reservations that are still open, by id. All other reservations count as spent in full. */
+  readonly costs?: ReadonlyMap<string, number>;
+  /** The same for each try. It identifies the result of an earlier try whose answer was lost. */
+  readonly at: Date;
+}
+
+/** Returns the cost of the run and all runs below it, in µ¢; null if it had already ended. */
+export function recordEnd({ pool }: Pick<Deps, 'pool'>, ending: Ending): Promise<{ readonly spent: number } | null> {
+  const { run, end, at } = ending;
+  const { workspaceId, id } = run;
+  return inTransaction(pool, async (client) => {
+    if (!(await endOnce(client, ending))) return findRunEnd(client, workspaceId, id, { status: end.status, at });
+    const ended = (await lockRuns(client, workspaceId, [id]))[0];
+    return { spent: ended?.spent ?? 0 };
+  });
+}
+
+const always = (): Promise<boolean> => Promise.resolve(true);
+
+/** False if the run had already ended, or if `isTo` returns false. `isTo` is called once the run is locked. */
+export async function endOnce(db: Queryable, { run, owner, end, costs, at }: Ending, isTo = always): Promise<boolean> {
+  if (!(await lockToEnd(db, run, owner)) || !(await isTo())) return false;
+  await settleAll(db, run, owner, costs);
+  await updateRunEnd(db, run.workspaceId, run.id, {
+    ...end,
+    output: cleanText(end.output, new Set()),
+    error: end.error === null ? null : cleanText(end.error, new Set()),
+    transcript: cleanJson(end.transcript, new Set()),
+    at,
+  });
+  return true;
+}

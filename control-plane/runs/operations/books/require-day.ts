@@ -1,0 +1,29 @@
+// Runs before a run begins. If the user's daily cap leaves too little for one call of the model, the run is refused
+// until midnight. The refusal itself costs nothing.
+import { AppError } from '@tollgate/proto/contract';
+import { secondsToMidnightUtc, utcDayOf } from '../../rules/day.ts';
+import { centsFromMicrocents } from '../../rules/money.ts';
+import { readDay } from '../../store/spend.ts';
+import type { Deps } from '../../../access/operation.ts';
+
+const daySpent = (now: Date, dailyCap: number): AppError =>
+  new AppError({
+    code: 'rate_limited',
+    publicMessage: `the daily cap of ${centsFromMicrocents(dailyCap)} cents for a user's runs is reached, or leaves too little for this model; it begins anew at midnight UTC`,
+    retryAfterSeconds: secondsToMidnightUtc(now),
+  });
+
+/**
+ * Throws `rate_limited` if less than `least` µ¢ are left. A `least` of 0, for a free model, always passes. Money that
+ * is reserved but not spent can be released, so it is not counted here.
+ */
+export async function requireDay(
+  { pool, clock, dailyCap }: Pick<Deps, 'pool' | 'clock' | 'dailyCap'>,
+  { workspaceId, sub }: { readonly workspaceId: number; readonly sub: string },
+  least: number,
+): Promise<void> {
+  if (least === 0) return;
+  const now = clock();
+  const { settled } = await readDay(pool, { workspaceId, sub, day: utcDayOf(now) });
+  if (settled + least > dailyCap) throw daySpent(now, dailyCap);
+}

@@ -1,0 +1,91 @@
+// The heartbeat of a control plane that runs agents. Once a second it writes that this process is alive, and reads
+// which of its runs must stop. A control plane without a recent heartbeat loses its runs to `mend-runs.ts`, and is
+// notified of that here when it is back.
+//
+// States: beating, and closed (final). If a beat fails, this control plane only trusts its view of the other instances
+// less for a while. The next beat follows as usual.
+import { setTimeout as delay } from 'node:timers/promises';
+import { makeId } from '../../../access/rules/key.ts';
+import { type RunHalt, type RunRef, runKey } from '../../rules/run.ts';
+import { reasonOf } from '../../../base/loggable.ts';
+import { beat, deleteInstance, findHalts } from '../../store/run-instances.ts';
+import { joinDatabase } from '../../../database/operations/join.ts';
+import type { Deps } from '../../../access/operation.ts';
+
+export interface Heart {
+  /** The id under which the runs of this control plane are recorded. */
+  readonly instance: string;
+  /** `halt` is called once, as soon as the run must stop. Returns a function that stops watching. */
+  watch(run: RunRef, halt: (why: RunHalt) => void): () => void;
+  /**
+   * Whether the last beats succeeded without a pause. If not, the database was not available or this process was
+   * frozen. Other instances may be silent for the same reason and may soon send heartbeats again.
+   */
+  readonly isSteady: () => boolean;
+  /** Call when no run is active. */
+  close(): Promise<void>;
+}
+
+interface HeartDeps extends Pick<Deps, 'pool' | 'random'> {
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+const standardBeatMs = 1_000;
+/** Much less than the silence after which others lose their runs. */
+const lateMs = 5_000;
+/** Long enough for heartbeats of other instances to arrive too. */
+const steadyBeats = 5;
+
+/** Resolves after the first beat. Before it, runs of this control plane would be taken for orphans. */
+export async function startHeart({ pool, random, log }: HeartDeps, beatMs = standardBeatMs): Promise<Heart> {
+  const instance = makeId(random);
+  const watched = new Map<string, { readonly run: RunRef; readonly halt: (why: RunHalt) => void }>();
+  const closing = new AbortController();
+  let lastAt = performance.now();
+  const isLate = (): boolean => performance.now() - lastAt > lateMs;
+  /** Number of beats since the last one that failed or was late. At the start there is no failure. */
+  let beats = steadyBeats;
+
+  const turn = async (): Promise<void> => {
+    try {
+      await beat(pool, instance);
+      beats = isLate() ? 1 : beats + 1;
+      lastAt = performance.now();
+      for (const halted of await findHalts(
+        pool,
+        [...watched.values()].map(({ run }) => run),
+      )) {
+        const key = runKey(halted);
+        const found = watched.get(key);
+        watched.delete(key);
+        found?.halt(halted.why);
+      }
+    } catch (error) {
+      beats = 0;
+      log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs failed');
+    }
+  };
+  const keepBeating = async (): Promise<void> => {
+    while (await delay(beatMs, true, { signal: closing.signal }).catch(() => false)) await turn();
+  };
+
+  await joinDatabase(pool, instance);
+  const beating = keepBeating();
+  return {
+    instance,
+    watch: (run, halt) => {
+      const key = runKey(run);
+      const entry = { run, halt };
+      watched.set(key, entry);
+      return () => {
+        if (watched.get(key) === entry) watched.delete(key);
+      };
+    },
+    isSteady: () => beats >= steadyBeats && !isLate(),
+    close: async () => {
+      closing.abort();
+      await beating;
+      await deleteInstance(pool, instance).catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'the heartbeat of runs stays'));
+    },
+  };
+}

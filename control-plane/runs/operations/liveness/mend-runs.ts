@@ -1,0 +1,83 @@
+// Periodic job of every control plane, at start and then every few seconds: marks runs as failed if their control plane
+// no longer sends heartbeats, and counts their reservations as spent. Several processes can do this at the same time,
+// because each run is checked again after it is locked.
+import { died, lost, type RunRef } from '../../rules/run.ts';
+import { reasonOf } from '../../../base/loggable.ts';
+import { deleteSilentInstances, findOrphans, findRunsOf, isOrphan } from '../../store/run-instances.ts';
+import { findRunOwner, type StoredEnd } from '../../store/runs.ts';
+import { inTransaction, type Queryable } from '../../../database/transaction.ts';
+import type { Deps } from '../../../access/operation.ts';
+import { endOnce } from '../books/record-end.ts';
+
+/** Heartbeats are written every second. An instance that misses this many is dead, frozen, or without the database. */
+const silenceMs = 15_000;
+const forgetMs = 3_600_000;
+/** The remaining runs wait for the next turn. */
+const runsMax = 1_000;
+
+const nothingKnown: Omit<StoredEnd, 'at' | 'error'> = {
+  status: 'failed',
+  stopReason: null,
+  output: '',
+  promptTokens: null,
+  completionTokens: null,
+  toolCalls: null,
+  rounds: null,
+  transcript: undefined,
+};
+
+interface MendDeps extends Pick<Deps, 'pool' | 'clock'> {
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+/** The control plane that does this job. It knows the state of its own runs exactly. */
+interface Self {
+  readonly instance: string;
+  /** Whether it still executes the run, or will soon record its end. */
+  readonly holds: (run: RunRef) => boolean;
+  /** Whether a silence of other instances is their own (`heart.ts`). */
+  readonly isSteady: () => boolean;
+}
+
+/** A run that no process executes. `stillIs` is checked again once the run is locked. */
+interface Left {
+  readonly run: RunRef;
+  readonly error: string;
+  readonly stillIs: (client: Queryable) => Promise<boolean>;
+}
+
+/** Returns how many runs were marked as failed. */
+export async function mendRuns(deps: MendDeps, self: Self | null = null): Promise<number> {
+  const { pool, log } = deps;
+  let mended = 0;
+  const silent = self === null || self.isSteady() ? await findLeft(pool) : [];
+  for (const left of [...silent, ...(self === null ? [] : await findLost(pool, self))]) {
+    try {
+      if (await failRun(deps, left)) mended += 1;
+    } catch (error) {
+      log.warn({ run: left.run.id, reason: reasonOf(error) }, 'a run that was left behind could not be ended yet');
+    }
+  }
+  if (mended > 0) log.warn({ runs: mended }, 'ended runs that were left behind');
+  await deleteSilentInstances(pool, forgetMs);
+  return mended;
+}
+
+const findLeft = async (db: Queryable): Promise<readonly Left[]> =>
+  (await findOrphans(db, silenceMs, runsMax)).map((run) => ({ run, error: died, stillIs: (client) => isOrphan(client, run, silenceMs) }));
+
+/**
+ * Runs of this instance that it does not hold: the begin was committed but its answer was lost, or the end could not be
+ * recorded.
+ */
+async function findLost(db: Queryable, { instance, holds }: Self): Promise<readonly Left[]> {
+  const running = await findRunsOf(db, instance);
+  return running.filter((run) => !holds(run)).map((run) => ({ run, error: lost, stillIs: () => Promise.resolve(!holds(run)) }));
+}
+
+async function failRun({ pool, clock }: MendDeps, { run, error, stillIs }: Left): Promise<boolean> {
+  const owner = await findRunOwner(pool, run.workspaceId, run.id);
+  if (owner === null) return false;
+  const ending = { run, owner, end: { ...nothingKnown, error }, at: clock() };
+  return inTransaction(pool, (client) => endOnce(client, ending, () => stillIs(client)));
+}

@@ -1,0 +1,65 @@
+// Starts a run of an agent, and returns its result or its events. A refusal (no input, no such agent, a model without a
+// provider, a suspended agent, a daily cap that is used up, too many runs) happens before any money is spent or any
+// event is sent.
+import { AppError } from '@tollgate/proto/contract';
+import { accepted } from '../../base/refusal.ts';
+import { parseRunAsk } from '../rules/run-ask.ts';
+import type { RunResult } from '../events.ts';
+import type { Runner } from '../runner.ts';
+import { createTold, type ToldEvent } from '../telling.ts';
+import { effectOperation, type Operation } from '../../access/operation.ts';
+import { createSeats, type Seats } from '../../base/turns.ts';
+
+export { stopReasons } from '../events.ts';
+
+interface RunInput {
+  readonly agentId: string;
+  readonly body: unknown;
+}
+
+export type RunAnswer =
+  /** `result` rejects with the reason of the failure. */
+  | { readonly kind: 'result'; readonly id: string; readonly result: Promise<RunResult> }
+  /** `ended` rejects with the reason of the failure, which the last event also contains. */
+  | { readonly kind: 'stream'; readonly id: string; readonly events: AsyncIterable<ToldEvent>; readonly ended: Promise<unknown> };
+
+export type StartRun = Operation<RunInput, RunAnswer>;
+
+interface Config {
+  /** How many runs of a workspace can run at the same time in this process. Runs below other runs are not counted. */
+  readonly atOnce: number;
+  readonly quietMs?: number;
+}
+
+/**
+ * Returns when the run has begun. The signal of the circumstances is aborted when the caller has disconnected; this
+ * cancels the run.
+ */
+export function createStartRun(runner: Pick<Runner, 'start'>, { atOnce, quietMs }: Config): StartRun {
+  const seats = createSeats<number>({ each: atOnce });
+  return effectOperation('run.start', async (_deps, actor, { agentId, body }, { signal = new AbortController().signal }) => {
+    const asked = accepted(parseRunAsk(body));
+    const leave = takeSeat(seats, actor.workspaceId, atOnce);
+    const told = asked.stream ? createTold(signal, quietMs) : null;
+    const emit = told?.emit ?? (() => Promise.resolve());
+    const started = await runner.start(actor, { agentId, ...asked }, { emit, signal }).catch((error: unknown) => {
+      leave();
+      throw error;
+    });
+    const finished = started.finished.finally(leave);
+    // The promise is awaited later.
+    finished.catch(() => undefined);
+    if (told === null) return { kind: 'result', id: started.id, result: finished };
+    return { kind: 'stream', id: started.id, events: told.events, ended: finished };
+  });
+}
+
+function takeSeat(seats: Seats<number>, workspaceId: number, atOnce: number): () => void {
+  const seat = seats.take(workspaceId);
+  if ('leave' in seat) return seat.leave;
+  throw new AppError({
+    code: 'rate_limited',
+    publicMessage: `at most ${atOnce} runs of a workspace go on at once in one control plane; try again when one has ended`,
+    retryAfterSeconds: 5,
+  });
+}

@@ -1,0 +1,148 @@
+// Routes of agent runs: start (with one result or a stream of events), list, read and cancel.
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { badRequest } from '../base/refusal.ts';
+import { parseRunCursor, type RunPosition, shownRun, shownSummary } from './rules/run.ts';
+import { runAskSchema } from './rules/run-ask.ts';
+import { refusalOf } from '../base/errors.ts';
+import { cancelRun } from './operations/cancel-run.ts';
+import { listRuns } from './operations/list-runs.ts';
+import { readRun } from './operations/read-run.ts';
+import type { RunAnswer } from './operations/start-run.ts';
+import type { StreamDeps } from '../http/deps.ts';
+import { limitOf } from '../http/page-limit.ts';
+import { logRefusal } from '../http/refuse.ts';
+import { addRoute, asked, joined, ok } from '../http/route.ts';
+import { anyObject, listOf, okAnd, pageQuery, runRef, runResultRef, runSummaryRef, text } from '../http/shapes.ts';
+import { departureOf, sendStream } from '../http/stream-route.ts';
+
+const params = Type.Object({ id: Type.String() });
+const one = '/api/v1/runs/:id';
+/** Set on every answer of a run that has begun, also before the first event and when the run failed. */
+const runIdHeader = 'X-Tollgate-Run-Id';
+const stream = {
+  mediaType: 'text/event-stream',
+  text: 'first the comment `: run <id>`, then `event`, `id` and one line of JSON in `data`, comments in between keep it alive; `done` or `error` is the last event',
+} as const;
+
+export function addRunRoutes(app: FastifyInstance, deps: StreamDeps): void {
+  addRunRoute(app, deps);
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/api/v1/agents/:id/runs',
+    id: 'listRuns',
+    tag: 'Runs',
+    summary: 'Lists the runs of an agent, newest first',
+    description: `Those of the caller; all of them for an owner or admin, and for a key that names the scope admin.audit.read. \`next\` is absent on the last page.`,
+    answers: okAnd({ runs: listOf(runSummaryRef) }, { next: text }),
+    refusals: ['not_found'],
+    operation: listRuns,
+    schema: { params, querystring: pageQuery },
+    input: ({ params: { id }, query }) => ({ agentId: id, limit: limitOf(query.limit ?? '200'), before: beforeOf(query.cursor) }),
+    answer: ({ runs, ...rest }) => ok({ runs: runs.map(shownSummary), ...rest }),
+  });
+  addRoute(app, deps, {
+    method: 'GET',
+    url: one,
+    id: 'readRun',
+    tag: 'Runs',
+    summary: 'Reads a run, with its transcript',
+    description:
+      "One's own; anyone's for an owner or admin, and for a key that names the scope admin.audit.read. The transcript (of its beginning, 1 MiB) and the counts of one that goes on are as of its last round, as are those of one whose control plane died, and its cost is what model calls have cost so far.",
+    answers: okAnd({ run: runRef }),
+    refusals: ['not_found'],
+    operation: readRun,
+    schema: { params },
+    input: (from) => from.params.id,
+    answer: (run) => ok({ run: shownRun(run) }),
+  });
+  addRoute(app, deps, {
+    method: 'POST',
+    url: `${one}/cancel`,
+    id: 'cancelRun',
+    tag: 'Runs',
+    summary: 'Asks a run to end',
+    description:
+      "One's own; anyone's for an owner or admin. It ends within a second or two, on whichever control plane it goes on, and every run below it too; one that has ended stays as it ended.",
+    answers: okAnd({ run: runSummaryRef }),
+    refusals: ['not_found'],
+    operation: cancelRun,
+    schema: { params },
+    input: (from) => from.params.id,
+    answer: (run) => ok({ run: shownSummary(run) }),
+  });
+}
+
+function addRunRoute(app: FastifyInstance, deps: StreamDeps): void {
+  const { startRun: operation, inTrace } = deps;
+  const route = {
+    method: 'POST',
+    url: '/api/v1/agents/:id/run',
+    id: 'runAgent',
+    tag: 'Runs',
+    summary: 'Runs an agent: its result, or with `stream` its events as they happen',
+    description: `Events: \`text {delta}\`, \`tool_calls {round, calls: [{callId, tool, input}]}\`, \`governance {callId, tool, decision, reason,
+transform, rule?}\` (one for each call, before its result), \`tool_result {callId, tool, isError, output}\`, and at last \`done\` with the result or
+\`error {error}\`. X-Tollgate-Run-Id names the run, also before its first event and where it fails. A run that a cap halts is answered with what it has. A client that goes away cancels its run, and so do at once a freeze, a suspension of the agent and a key that is revoked. 400 also for a model that is not recognised or that
+nobody serves here, 403 for an agent that is suspended and while the workspace is frozen, 429 where the daily cap of the user is reached (\`Retry-After\`: until midnight UTC; a free model runs on) or more runs of the workspace
+go on than may at once;
+502 where the model's provider fails: the run is kept as \`failed\`.`,
+    answers: runResultRef,
+    answersAlso: stream,
+    headers: { [runIdHeader]: { type: 'string', description: 'the id of the run, once it has begun' } },
+    refusals: ['not_found', 'rate_limited', 'upstream_failed'],
+    shownBody: runAskSchema,
+    operation,
+    schema: { params, body: anyObject },
+    input: (from: { readonly params: { readonly id: string }; readonly body: unknown }) => ({ agentId: from.params.id, body: from.body }),
+  } as const;
+  const { actorOf, ...options } = joined(deps, route);
+  app.route({
+    method: route.method,
+    url: route.url,
+    ...options,
+    handler: async (request, reply) => {
+      const actor = actorOf(request);
+      const signal = departureOf(reply);
+      const input = route.input(asked<typeof route.schema>(request));
+      const answer = await inTrace(request.headers, () => operation(deps, actor, input, { signal }));
+      void reply.header(runIdHeader, answer.id);
+      if (answer.kind === 'result') return answer.result;
+      // The client receives the failure as an event. The operator sees it in the log.
+      answer.ended.catch((error: unknown) => logRefusal(request, refusalOf(error)));
+      return sendStream(
+        deps,
+        { request, reply, actor },
+        { items: framed(answer), frame: (text) => text, mediaType: stream.mediaType, signal },
+      );
+    },
+  });
+}
+
+// These characters do not end a line here, but they do for clients that split lines as JavaScript does.
+const awkward = /[\u007f-\u009f\u2028\u2029]/g;
+const escaped = (one: string): string => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/**
+ * Numbers the events from 1. No event can contain a line break, because JSON escapes it. The stream begins with a
+ * comment, so that the client receives something immediately.
+ */
+async function* framed({ id, events }: Extract<RunAnswer, { kind: 'stream' }>): AsyncGenerator<string> {
+  yield `: run ${id}\n\n`;
+  let told = 0;
+  for await (const event of events) {
+    if (event === null) {
+      yield ': alive\n\n';
+    } else {
+      told += 1;
+      yield `event: ${event.kind}\nid: ${told}\ndata: ${JSON.stringify(event.data).replaceAll(awkward, escaped)}\n\n`;
+    }
+  }
+}
+
+function beforeOf(cursor: string | undefined): RunPosition | null {
+  if (cursor === undefined) return null;
+  const position = parseRunCursor(cursor);
+  if (position === null) throw badRequest('cursor must be the `next` of an earlier answer');
+  return position;
+}

@@ -1,0 +1,72 @@
+// The possible and the real cost of a model call. Reservations use the highest rates (`domain/agents/rates.ts`) and
+// bytes, because no token is shorter than one byte. Settlement uses the real rates and tokens. Exact: sums are computed
+// in integers and rounded up once, to a µ¢.
+import type { Rate, Rates } from '../../agents/rules/rates.ts';
+
+/**
+ * Tokens that providers add to a request and bill: message frames, and up to 530 tokens of instructions if there are
+ * tools.
+ */
+const unseenTokens = 1_000;
+
+/** A call is not worthwhile for a shorter reply, except if the agent needs no more. */
+export const outputTokensLeast = 256;
+
+export interface PricedRequest {
+  /** UTF-8 bytes of everything that is sent: system prompt, messages, and tools with their schemas. */
+  readonly inputBytes: number;
+  /** `dearestRatesOf` of the model. */
+  readonly rates: Rates;
+}
+
+/** Tokens as the provider counted them. The input includes the cached and written ones. */
+export interface BilledTokens {
+  readonly inputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+}
+
+/** In µ¢. With this many output tokens, no call with this request costs more. */
+export function mostItCanCost({ inputBytes, rates }: PricedRequest, maxOutputTokens: number): number {
+  return roundedUp(BigInt(inputBytes + unseenTokens) * dearestInput(rates) + BigInt(maxOutputTokens) * scaled(dearest(rates.output)));
+}
+
+/**
+ * The number of output tokens that `amount` µ¢ pay for in addition to the input, at most `wanted`. 0 if the amount is
+ * not enough for the input.
+ */
+export function outputTokensFor(amount: number, { inputBytes, rates }: PricedRequest, wanted: number): number {
+  const left = BigInt(amount) * scale - BigInt(inputBytes + unseenTokens) * dearestInput(rates);
+  if (left < 0n) return 0;
+  const each = scaled(dearest(rates.output));
+  return each === 0n ? wanted : Math.min(wanted, Number(left / each));
+}
+
+/** In µ¢, at the tier that the length of the input has reached. */
+export function costOf(tokens: BilledTokens, rates: Rates): number {
+  const { inputTokens, outputTokens } = tokens;
+  // If a provider reports more cached tokens than input tokens, the excess is ignored.
+  const cached = Math.min(tokens.cachedInputTokens, inputTokens);
+  const written = Math.min(tokens.cacheWriteTokens, inputTokens - cached);
+  const at = (rate: Rate): bigint => scaled(reached(rate, inputTokens));
+  return roundedUp(
+    BigInt(inputTokens - cached - written) * at(rates.input) +
+      BigInt(cached) * at(rates.cachedInput) +
+      BigInt(written) * at(rates.cacheWrite) +
+      BigInt(outputTokens) * at(rates.output),
+  );
+}
+
+/** Rates have six decimals. */
+const scale = 1_000_000n;
+const scaled = (rate: number): bigint => BigInt(Math.round(rate * 1e6));
+const roundedUp = (sum: bigint): number => Number((sum + scale - 1n) / scale);
+
+const dearest = ({ base, tiers }: Rate): number => Math.max(base, ...tiers.map(({ rate }) => rate));
+
+const dearestInput = ({ input, cachedInput, cacheWrite }: Rates): bigint =>
+  scaled(Math.max(dearest(input), dearest(cachedInput), dearest(cacheWrite)));
+
+/** Tiers ascend. The last tier that starts below the input's length applies to the whole input. */
+const reached = ({ base, tiers }: Rate, inputTokens: number): number => tiers.findLast(({ above }) => inputTokens > above)?.rate ?? base;

@@ -1,0 +1,130 @@
+// A run as it is stored, and its states: running, and then permanently one of completed, failed and cancelled. The
+// first process that ends the run decides which one.
+import { isInstant } from '../../base/instant.ts';
+import { centsFromMicrocents } from './money.ts';
+
+export const runStatuses = ['running', 'completed', 'failed', 'cancelled'] as const;
+export type RunStatus = (typeof runStatuses)[number];
+
+export const isRunStatus = (value: unknown): value is RunStatus => runStatuses.some((one) => one === value);
+
+export interface RunRef {
+  readonly workspaceId: number;
+  readonly id: string;
+}
+
+export const runKey = ({ workspaceId, id }: RunRef): string => `${workspaceId} ${id}`;
+
+/** Why a run must stop: its cancellation was requested, or the database records it as not running any more. */
+export type RunHalt = 'cancelled' | 'ended';
+
+export interface RunSummary {
+  readonly id: string;
+  readonly agentId: string;
+  /** The agent's name when the run began. */
+  readonly agentName: string;
+  readonly model: string;
+  /** The subject of the caller that started the root run. It pays for the run. */
+  readonly sub: string;
+  /** From the root to this run. */
+  readonly lineage: readonly string[];
+  readonly status: RunStatus;
+  /** The name in the API; null while the run is running, and if it failed. */
+  readonly stopReason: string | null;
+  readonly startedAt: Date;
+  readonly endedAt: Date | null;
+  /** When its end was requested. The run may have ended in another way since then. */
+  readonly cancelRequestedAt: Date | null;
+  /**
+   * For a running run, or one whose control plane died: the value after its last round; null if it died before the
+   * first one. The same applies to the three fields below.
+   */
+  readonly promptTokens: number | null;
+  readonly completionTokens: number | null;
+  /** Only calls that were permitted. */
+  readonly toolCalls: number | null;
+  /** Rounds in which it asked for tools. */
+  readonly rounds: number | null;
+  /** In µ¢, including the cost of the runs below it. */
+  readonly spent: number;
+}
+
+/** The progress of a run. */
+export interface RunProgress {
+  readonly rounds: number;
+  /** Only calls that were permitted. */
+  readonly toolCalls: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/** The progress with the transcript so far, redacted as policy defines. */
+export interface ToldProgress extends RunProgress {
+  /** JSON. */
+  readonly transcript: unknown;
+}
+
+export interface Run extends RunSummary {
+  readonly request: unknown;
+  readonly output: string;
+  readonly error: string | null;
+  /** JSON. For a running run, or one whose control plane died: the state after its last round; null before that. */
+  readonly transcript: unknown;
+}
+
+/** The error of an abandoned run. */
+export const died = 'the control plane that ran it has gone';
+
+/** The error of a run whose begin or end its control plane could not record. */
+export const lost = 'the control plane that ran it could not record what became of it';
+
+/** The position of a run in the order "newest first". */
+export interface RunPosition {
+  readonly startedAt: Date;
+  readonly id: string;
+}
+
+const cursorForm = /^(\d{1,15})\.([A-Za-z0-9]{1,64})$/;
+
+export const runCursorOf = ({ startedAt, id }: RunPosition): string => Buffer.from(`${startedAt.getTime()}.${id}`).toString('base64url');
+
+export function parseRunCursor(text: string): RunPosition | null {
+  const [, ms, id] = cursorForm.exec(Buffer.from(text, 'base64url').toString('latin1')) ?? [];
+  return id === undefined || !isInstant(Number(ms)) ? null : { startedAt: new Date(Number(ms)), id };
+}
+
+/** A run as lists show it. */
+export function shownSummary({ lineage, startedAt, endedAt, ...run }: RunSummary): Readonly<Record<string, unknown>> {
+  const parentRunId = lineage.at(-2);
+  return {
+    id: run.id,
+    agentId: run.agentId,
+    agentName: run.agentName,
+    sub: run.sub,
+    ...(parentRunId === undefined ? {} : { parentRunId }),
+    conversationId: lineage[0] ?? run.id,
+    status: run.status,
+    ...(run.stopReason === null ? {} : { stopReason: run.stopReason }),
+    startedAt: startedAt.toISOString(),
+    ...(endedAt === null ? {} : { endedAt: endedAt.toISOString() }),
+    ...(run.cancelRequestedAt === null ? {} : { cancelRequestedAt: run.cancelRequestedAt.toISOString() }),
+    usage: {
+      ...(run.promptTokens === null ? {} : { promptTokens: run.promptTokens }),
+      ...(run.completionTokens === null ? {} : { completionTokens: run.completionTokens }),
+      ...(run.toolCalls === null ? {} : { toolCallCount: run.toolCalls }),
+      ...(run.rounds === null ? {} : { roundCount: run.rounds }),
+      estimatedCostCents: centsFromMicrocents(run.spent),
+      model: run.model,
+      ...(endedAt === null ? {} : { durationMs: endedAt.getTime() - startedAt.getTime() }),
+    },
+  };
+}
+
+/** A run as it is shown alone, with all details. */
+export const shownRun = ({ request, output, error, transcript, ...summary }: Run): Readonly<Record<string, unknown>> => ({
+  ...shownSummary(summary),
+  request,
+  output,
+  ...(error === null ? {} : { error }),
+  ...(transcript === null ? {} : { transcript }),
+});

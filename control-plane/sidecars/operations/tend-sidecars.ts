@@ -1,0 +1,7 @@
+// Periodic job of every control plane: deletes sidecars that left long ago. Safe when two processes run it at the same
+// time.
+import { sidecarBounds } from '../rules/sidecar.ts';
+import { deleteSidecarsUnseen } from '../store.ts';
+import type { Deps } from '../../access/operation.ts';
+
+export const tendSidecars = ({ pool }: Pick<Deps, 'pool'>): Promise<void> => deleteSidecarsUnseen(pool, sidecarBounds.leftDays);

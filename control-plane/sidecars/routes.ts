@@ -1,0 +1,95 @@
+// Lists the sidecars that follow the policy of a workspace, with their state.
+import type { FastifyInstance } from 'fastify';
+import { badRequest } from '../base/refusal.ts';
+import { type ListedSidecar, parseSidecarCursor, sidecarBounds, type SidecarPosition } from './rules/sidecar.ts';
+import { listSidecars } from './operations/list-sidecars.ts';
+import type { AppDeps } from '../http/deps.ts';
+import { limitOf } from '../http/page-limit.ts';
+import { addRoute, ok } from '../http/route.ts';
+import { dateTime, flag, integer, inWorkspace, listOf, object, okAnd, orNull, pageQuery, text, word } from '../http/shapes.ts';
+
+const seconds = { type: 'number', minimum: 0 };
+const revision = object({ epoch: text, number: integer });
+
+const sidecar = object({
+  id: { ...text, description: 'as its operator named it' },
+  bootId: { ...text, description: 'made anew at each start' },
+  form: word(['process', 'library']),
+  keyId: text,
+  connected: flag,
+  connectedSince: { ...dateTime, description: 'or when it connected last' },
+  lastSeen: dateTime,
+  controlPlane: { ...text, description: 'that it follows, or followed last' },
+  held: { ...orNull(revision), description: 'the revision that it decides by, as it says; null: none' },
+  lag: {
+    ...orNull(object({ revisions: integer, seconds })),
+    description:
+      'behind the newest revision; null where it holds none, or one that is not of this past of the database: from before a restore',
+  },
+  lastNack: {
+    ...orNull(object({ code: text, message: text, at: dateTime })),
+    description: 'the last policy that it refused; it went on with the one before',
+  },
+  lacks: { ...listOf(text), description: 'capabilities that policy needs and it has not: rules that use them are sent to it as denials' },
+  status: {
+    ...orNull(
+      object({
+        version: text,
+        spool: object({
+          records: { ...integer, description: 'entries that are not acknowledged' },
+          bytes: integer,
+          ageSeconds: { ...seconds, description: 'since the oldest of them was written' },
+        }),
+        unrecorded: { ...integer, description: 'decisions whose entries could not be written, since its start' },
+        outageDecisions: { ...integer, description: 'decisions by the outage rule, since its start' },
+        refused: {
+          ...object({ spools: integer, records: integer }),
+          description: 'spools that the control plane does not take, with what is unacknowledged in them; its log says why',
+        },
+      }),
+    ),
+    description: 'as it says; null: it has said nothing yet',
+  },
+});
+
+export function addSidecarRoutes(app: FastifyInstance, deps: AppDeps): void {
+  addRoute(app, deps, {
+    method: 'GET',
+    url: '/:workspace/admin/sidecars',
+    id: 'listSidecars',
+    tag: 'Sidecars',
+    summary: 'Lists sidecars: what each holds, how far it is behind, and how it is',
+    description: `Those that are connected first, by name; then those that have left in the last ${sidecarBounds.leftDays} days. A few seconds late. \`revision\` and \`epoch\` are the newest. \`next\` is absent on the last page; a sidecar that comes or goes between two pages may be on both, or on none.`,
+    answers: okAnd({ epoch: text, revision: integer, sidecars: listOf(sidecar) }, { next: text }),
+    operation: listSidecars,
+    schema: { params: inWorkspace, querystring: pageQuery },
+    input: ({ query }) => ({ limit: limitOf(query.limit ?? '200'), after: afterOf(query.cursor) }),
+    answer: ({ newest, sidecars, ...rest }) =>
+      ok({ epoch: newest.epoch, revision: newest.number, sidecars: sidecars.map(shownSidecar), ...rest }),
+  });
+}
+
+function afterOf(cursor: string | undefined): SidecarPosition | null {
+  if (cursor === undefined) return null;
+  const position = parseSidecarCursor(cursor);
+  if (position === null) throw badRequest('cursor must be the `next` of an earlier answer');
+  return position;
+}
+
+const shownSidecar = ({ sidecarId, connectedAt, lastSeen, lastNack, status, ...sidecar }: ListedSidecar) => ({
+  id: sidecarId,
+  ...sidecar,
+  connectedSince: connectedAt.toISOString(),
+  lastSeen: lastSeen.toISOString(),
+  lastNack: lastNack === null ? null : { ...lastNack, at: lastNack.at.toISOString() },
+  status:
+    status === null
+      ? null
+      : {
+          version: status.version,
+          spool: { records: status.spoolRecords, bytes: status.spoolBytes, ageSeconds: status.spoolAgeMs / 1000 },
+          unrecorded: status.unrecorded,
+          outageDecisions: status.outageDecisions,
+          refused: { spools: status.refusedSpools, records: status.refusedRecords },
+        },
+});

@@ -1,0 +1,25 @@
+// Admits definitions of a server's tools as they were last discovered. An owner or admin admits what they have read in
+// the answers of this API, not what the server reports now. `If-Match` guarantees this.
+import { isServerName } from '@tollgate/proto/contract';
+import { accepted } from '../../base/refusal.ts';
+import { admit, parseAdmission } from '../rules/admission.ts';
+import { findToolServer, updateAdmitted } from '../store/tool-servers.ts';
+import { writeOperation } from '../../access/operation.ts';
+import { refuseMissing } from './read-tool-servers.ts';
+
+interface Admission {
+  readonly name: string;
+  readonly body: unknown;
+}
+
+export const admitTools = writeOperation('tool-server.write', async ({ client, workspaceId, revision }, { name, body }: Admission) => {
+  const wanted = accepted(parseAdmission(body));
+  const server = (isServerName(name) ? await findToolServer(client, workspaceId, name) : null) ?? refuseMissing();
+  const admitted = accepted(admit(server.admitted, server, wanted));
+  await updateAdmitted(client, workspaceId, name, { admitted, revision });
+  return {
+    result: { server: { ...server, admitted, revision } },
+    target: `tool-server/${name}`,
+    detail: { change: 'admit', tools: wanted === null ? server.tools.length : wanted.length },
+  };
+});

@@ -1,0 +1,19 @@
+// Asks tool servers for their tools, with a limit in this process. Each discovery uses a connection, or starts a
+// program, and needs memory for the answer.
+import { AppError } from '@tollgate/proto/contract';
+import { type Discover, type Discovery, discoverTools } from '../../runs/mcp/discover.ts';
+import type { Reach } from '../../runs/mcp/reach.ts';
+import { inTurns } from '../../base/turns.ts';
+
+const atOnce = 8;
+const waitingMax = 16;
+
+export const createDiscover = (reach: Reach): Discover =>
+  inTurns(atOnce, (discovery: Discovery) => discoverTools(discovery, reach), { waitingMax, full });
+
+const full = (): AppError =>
+  new AppError({
+    code: 'rate_limited',
+    publicMessage: `this control plane is asking ${atOnce} tool servers, and ${waitingMax} more wait for their turn; try again`,
+    retryAfterSeconds: 10,
+  });

@@ -1,0 +1,39 @@
+// Asks a tool server for its tools again. If the server fails, the stored tools are kept. Scopes that its definition
+// names are kept, also for tools that the server no longer has, because the tools can return. If the workspace pins
+// definitions, a changed tool is not admitted automatically. Otherwise it is, so that a workspace that starts to pin
+// uses the last discovered definitions.
+import { isServerName } from '@tollgate/proto/contract';
+import { conflict } from '../../base/refusal.ts';
+import { admissionOf } from '../rules/admission.ts';
+import type { DiscoveredTool } from '../rules/tool-server.ts';
+import { readDocument } from '../../policies/store/policies.ts';
+import { findSealedToolServer, updateTools } from '../store/tool-servers.ts';
+import { effectOperation, writeOperation } from '../../access/operation.ts';
+import { refuseMissing } from './read-tool-servers.ts';
+import { openSecrets } from './tool-server-secrets.ts';
+
+interface Found {
+  readonly name: string;
+  /** The revision of the definition with which the server was asked. */
+  readonly asked: number;
+  readonly tools: readonly DiscoveredTool[];
+}
+
+export const refreshToolServer = effectOperation('tool-server.write', async (deps, actor, name: string, circumstances) => {
+  const { workspaceId } = actor;
+  const stored = isServerName(name) ? await findSealedToolServer(deps.pool, workspaceId, name) : null;
+  const { server, sealed } = stored ?? refuseMissing();
+  const secrets = openSecrets(deps, { workspaceId, name, target: server.target }, sealed);
+  const tools = await deps.discover({ name, target: server.target, secrets });
+  return storeTools(deps, actor, { name, asked: server.revision, tools }, circumstances);
+});
+
+const storeTools = writeOperation('tool-server.write', async ({ client, workspaceId, now, revision }, { name, asked, tools }: Found) => {
+  const before = (await findSealedToolServer(client, workspaceId, name))?.server ?? refuseMissing();
+  if (before.revision !== asked) throw conflict('the tool server was changed while it was asked; try again');
+  const policy = await readDocument(client, workspaceId, { layer: 'workspace' });
+  const admitted = policy?.toolDefinitions === 'pinned' ? before.admitted : admissionOf(tools);
+  const found = { tools, admitted, revision, discoveredAt: now };
+  await updateTools(client, workspaceId, name, found);
+  return { result: { server: { ...before, ...found } }, target: `tool-server/${name}`, detail: { change: 'refresh', tools: tools.length } };
+});

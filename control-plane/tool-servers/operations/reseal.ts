@@ -1,0 +1,67 @@
+// Seals everything in the database that is sealed with the first key of TOLLGATE_SECRET_KEY. Safe when two processes
+// run it at the same time: the second one finds nothing to do, and if another process has written a row in the
+// meantime, that row is kept.
+import { listAuthorities, lockAuthorities, updateSealedKey } from '../../certificates/store.ts';
+import type { Sealer } from '../store/sealed.ts';
+import { listSealedServers, type SealedServer, updateSealedServers } from '../store/sealed-servers.ts';
+import { inTransaction } from '../../database/transaction.ts';
+import { authorityPlace } from '../../certificates/operations/tend-authorities.ts';
+import type { Deps } from '../../access/operation.ts';
+import { toolServerPlace } from './tool-server-secrets.ts';
+
+type Resealing = Pick<Deps, 'pool'> & { readonly sealer: Sealer };
+
+interface Kind {
+  /** How many were sealed again. */
+  readonly resealed: number;
+  /** The items that no key can decrypt, in words. */
+  readonly unopened: readonly string[];
+}
+
+export interface Resealed {
+  readonly toolServers: Kind;
+  readonly authorities: Kind;
+}
+
+const pageRows = 200;
+
+export async function reseal(deps: Resealing): Promise<Resealed> {
+  return { authorities: await resealAuthorities(deps), toolServers: await resealToolServers(deps) };
+}
+
+/** One transaction for each page. */
+async function resealToolServers(deps: Resealing): Promise<Kind> {
+  let all: Kind = { resealed: 0, unopened: [] };
+  let after: SealedServer | null = null;
+  for (;;) {
+    const page: readonly SealedServer[] = await listSealedServers(deps.pool, after, pageRows);
+    after = page.at(-1) ?? null;
+    if (after === null) return all;
+    const { resealed, unopened } = await resealPage(deps, page);
+    all = { resealed: all.resealed + resealed, unopened: [...all.unopened, ...unopened] };
+  }
+}
+
+async function resealPage({ pool, sealer }: Resealing, page: readonly SealedServer[]): Promise<Kind> {
+  const looked = page.map((server) => ({ ...server, anew: sealer.reseal(server.sealed, toolServerPlace(server)) }));
+  const stale = looked.flatMap(({ anew, ...server }) => (anew === null || anew === server.sealed ? [] : { ...server, anew }));
+  const lost = looked.filter(({ anew }) => anew === null);
+  return {
+    resealed: stale.length === 0 ? 0 : await inTransaction(pool, (client) => updateSealedServers(client, stale)),
+    unopened: lost.map(({ workspaceId, name }) => `tool server ${name} of workspace ${workspaceId}`),
+  };
+}
+
+function resealAuthorities({ pool, sealer }: Resealing): Promise<Kind> {
+  return inTransaction(pool, async (client) => {
+    await lockAuthorities(client);
+    const unopened: string[] = [];
+    let resealed = 0;
+    for (const stored of await listAuthorities(client)) {
+      const anew = sealer.reseal(stored.sealedKey, authorityPlace(stored));
+      if (anew === null) unopened.push(`authority of ${stored.madeAt}`);
+      else if (anew !== stored.sealedKey && (await updateSealedKey(client, stored, anew))) resealed += 1;
+    }
+    return { resealed, unopened };
+  });
+}

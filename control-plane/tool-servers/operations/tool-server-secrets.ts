@@ -1,0 +1,38 @@
+// Encrypts and decrypts the secrets of a tool server for storage. They are bound to their workspace and to the server's
+// name and address. A row that was moved or redirected can therefore not be decrypted.
+import { badRequest, conflict } from '../../base/refusal.ts';
+import { isObject } from '../../base/shape.ts';
+import type { Secrets, Target } from '../rules/tool-server.ts';
+import type { Deps } from '../../access/operation.ts';
+
+interface Place {
+  readonly workspaceId: number;
+  readonly name: string;
+  readonly target: Target;
+}
+
+/** The context for which the secrets are sealed. It is JSON, so two different places never have the same text. */
+export function toolServerPlace({ workspaceId, name, target }: Place): string {
+  const where = target.kind === 'url' ? [target.url] : [target.program, target.args];
+  return JSON.stringify(['tool-server', workspaceId, name, target.kind, ...where]);
+}
+
+/** Null if there are no secrets. */
+export function sealSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, secrets: Secrets): Uint8Array | null {
+  if (Object.keys(secrets).length === 0) return null;
+  if (sealer === null)
+    throw badRequest('headers and env are kept encrypted, and this control plane has no key for that: set TOLLGATE_SECRET_KEY');
+  return sealer.seal(JSON.stringify(secrets), toolServerPlace(place));
+}
+
+export function openSecrets({ sealer }: Pick<Deps, 'sealer'>, place: Place, sealed: Uint8Array | null): Secrets {
+  if (sealed === null) return {};
+  const text = sealer?.open(sealed, toolServerPlace(place)) ?? null;
+  if (text === null)
+    throw conflict(
+      'its headers or env cannot be decrypted: TOLLGATE_SECRET_KEY is not the one they were kept under, or its row was changed since; give the former one after the new one, or delete the server and register it again',
+    );
+  const secrets: unknown = JSON.parse(text);
+  if (!isObject(secrets)) throw new Error('sealed secrets are no object');
+  return Object.fromEntries(Object.entries(secrets).map(([key, value]) => [key, String(value)]));
+}

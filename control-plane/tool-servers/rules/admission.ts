@@ -1,0 +1,67 @@
+// The definitions that a server's tools must have if the workspace pins them (`toolDefinitions: "pinned"`): those that
+// an owner or admin has admitted, by registering the server or explicitly later.
+import { bounds } from '@tollgate/proto/contract';
+import type { Checked } from '../../base/refusal.ts';
+import { isObject, list, type JsonSchema, type Problem, problem, record, text } from '../../base/shape.ts';
+import { type DiscoveredTool, toolServerBounds } from './tool-server.ts';
+
+/** Digests by tool name without the server's name, sorted. */
+export type Admitted = readonly (readonly [tool: string, digest: string])[];
+
+const byTool = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/**
+ * Admits all tools with their present definitions. Tools that were discovered before digests were stored cannot be
+ * admitted.
+ */
+export const admissionOf = (tools: readonly DiscoveredTool[]): Admitted =>
+  tools.flatMap(({ name, digest }) => (digest === null ? [] : [[name, digest] as const])).toSorted(byTool);
+
+export const isAdmitted = (admitted: Admitted, { name, digest }: Pick<DiscoveredTool, 'name' | 'digest'>): boolean =>
+  digest !== null && admitted.some(([tool, held]) => tool === name && held === digest);
+
+const request = record(
+  {
+    tools: list(
+      toolServerBounds.tools,
+      text(bounds.nameLength, () => null),
+    ),
+  },
+  [],
+);
+
+/** The schema in the API document. */
+export const admitSchema: JsonSchema = request.schema;
+
+/** The tools to admit, as `<server>.<tool>`; null: all discovered tools. */
+export function parseAdmission(body: unknown): Checked<readonly string[] | null> {
+  const problems = request.check(body, '');
+  if (problems.length > 0) return { problems };
+  const tools = isObject(body) ? body['tools'] : undefined;
+  return { value: Array.isArray(tools) ? tools.map(String) : null };
+}
+
+/**
+ * The admitted definitions after this request. Tools that the server no longer has are kept, because they can return,
+ * except if all tools are admitted at once.
+ */
+export function admit(
+  before: Admitted,
+  server: { readonly name: string; readonly tools: readonly DiscoveredTool[] },
+  wanted: readonly string[] | null,
+): Checked<Admitted> {
+  const named = (tool: DiscoveredTool): string => `${server.name}.${tool.name}`;
+  const chosen = wanted === null ? server.tools : server.tools.filter((tool) => wanted.includes(named(tool)));
+  const problems: readonly Problem[] = [
+    ...(wanted ?? []).flatMap((name, at) =>
+      server.tools.some((tool) => named(tool) === name) ? [] : problem(`tools[${at}]`, 'is not a tool that the server has'),
+    ),
+    ...chosen
+      .filter(({ digest }) => digest === null)
+      .flatMap((tool) => problem('tools', `${named(tool)} was discovered by a release that kept no digest; refresh the tool server first`)),
+  ];
+  if (problems.length > 0) return { problems };
+  const now = admissionOf(chosen);
+  const kept = wanted === null ? [] : before.filter(([tool]) => now.every(([other]) => other !== tool));
+  return { value: [...kept, ...now].toSorted(byTool) };
+}

@@ -1,0 +1,132 @@
+// Tool servers: MCP servers that provide tools to a workspace's agents. Defines what is stored of a server, and what it
+// can report about its tools. The values of its headers, or of its program's environment, are secrets. They are only in
+// `secrets` of a definition.
+import { type CompiledTarget, childPath, nameProblem, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
+import { cleanJson } from '../../base/clean-json.ts';
+import { isObject, type JsonSchema, type Problem, problem } from '../../base/shape.ts';
+
+/**
+ * The agents to which a run can delegate tasks are called as tools of a server with this name. No other server can have
+ * the name.
+ */
+export const agentsServer = 'agents';
+
+export const toolServerBounds = {
+  serversInWorkspace: 100,
+  tools: 1_000,
+  /** One tool's description and schemas, as JSON. */
+  toolBytes: 64 * 1024,
+  /** All tools of a server. */
+  toolsBytes: 1_048_576,
+  secrets: 32,
+  secretLength: 8_192,
+  urlLength: 2_000,
+  args: 100,
+  argLength: 4_096,
+  requiredScopes: 200,
+} as const;
+
+/** The address of a server, with the names of the additional values that it is sent. */
+export type Target = CompiledTarget;
+
+export type Secrets = Readonly<Record<string, string>>;
+
+/** By tool name without the server's name. A tool that is not listed requires no scope. */
+export type ToolScopes = readonly (readonly [tool: string, requiredScopes: readonly string[]])[];
+
+export interface ToolServerDefinition {
+  readonly name: string;
+  readonly target: Target;
+  /** Values of `headers` or `env`. */
+  readonly secrets: Secrets;
+  readonly scopes: ToolScopes;
+}
+
+/** A tool as its server describes it. */
+export interface DiscoveredTool {
+  /** Without the server's name. */
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of type object. */
+  readonly inputSchema: JsonSchema;
+  /**
+   * `toolDefinitionDigest` of everything that the server reports about the tool; null if it was discovered before
+   * digests were stored.
+   */
+  readonly digest: string | null;
+  /** The schema that it promises for `structuredContent`; absent: no promise. */
+  readonly outputSchema?: JsonSchema;
+}
+
+export interface RegisteredToolServer {
+  readonly name: string;
+  readonly target: Target;
+  readonly scopes: ToolScopes;
+  /** Digests of the admitted definitions, by tool name without the server's name, sorted. */
+  readonly admitted: readonly (readonly [tool: string, digest: string])[];
+  /** The revision of its last write. */
+  readonly revision: number;
+  readonly discoveredAt: Date;
+  readonly createdAt: Date;
+}
+
+export interface ToolServer extends RegisteredToolServer {
+  readonly tools: readonly DiscoveredTool[];
+}
+
+/** A server as it is listed with others. A tool's schema is included only if this server is requested. */
+export interface ListedToolServer extends RegisteredToolServer {
+  readonly tools: readonly Pick<DiscoveredTool, 'name' | 'description' | 'digest'>[];
+}
+
+/** Scopes in a definition for tools that its server does not have. */
+export const undiscovered = ({ scopes }: Pick<ToolServerDefinition, 'scopes'>, tools: readonly DiscoveredTool[]): readonly Problem[] =>
+  scopes
+    .filter(([tool]) => !tools.some(({ name }) => name === tool))
+    .flatMap(([tool]) => problem(childPath('tools', tool), 'is not a tool that the server has'));
+
+/** The tools that a server listed, or what is wrong with them. */
+export function checkTools(
+  server: string,
+  listed: readonly unknown[],
+): { readonly tools: readonly DiscoveredTool[] } | { readonly problem: string } {
+  const { tools: toolsMax, toolBytes, toolsBytes } = toolServerBounds;
+  if (listed.length > toolsMax) return { problem: `has more than ${toolsMax} tools` };
+  const tools: DiscoveredTool[] = [];
+  const seen = new Set<string>();
+  let bytes = 0;
+  for (const [at, one] of listed.entries()) {
+    const tool = toolFrom(one);
+    if (tool === null)
+      return { problem: `describes tool ${at + 1} of its list as none: it needs a name, and an inputSchema of type object` };
+    if ('problem' in tool) return { problem: `describes tool ${at + 1} of its list in a way that ${tool.problem}` };
+    const wrong = nameProblem(`${server}.${tool.name}`) ?? nameProblem(tool.name);
+    if (wrong !== null) return { problem: `gives tool ${at + 1} of its list a name that ${wrong}` };
+    if (seen.has(tool.name)) return { problem: `lists the tool ${JSON.stringify(tool.name)} twice` };
+    const size = Buffer.byteLength(JSON.stringify(tool));
+    if (size > toolBytes) return { problem: `describes ${JSON.stringify(tool.name)} in ${size} bytes; at most ${toolBytes} are taken` };
+    bytes += size;
+    if (bytes > toolsBytes) return { problem: `describes its tools in more than ${toolsBytes} bytes` };
+    seen.add(tool.name);
+    tools.push(tool);
+  }
+  return { tools };
+}
+
+function toolFrom(value: unknown): DiscoveredTool | { readonly problem: string } | null {
+  if (!isObject(value)) return null;
+  const clean = cleanJson(value, new Set());
+  if (!isObject(clean)) return null;
+  const { name, description = '', inputSchema, outputSchema } = clean;
+  if (typeof name !== 'string' || typeof description !== 'string' || !isObject(inputSchema) || inputSchema['type'] !== 'object')
+    return null;
+  const promised = isObject(outputSchema) ? { outputSchema } : {};
+  try {
+    // The digest is computed from what the server sent, not from the form that can be stored, because sidecars see what
+    // the server sent.
+    return { name, description, inputSchema, ...promised, digest: toolDefinitionDigest(value) };
+  } catch (error) {
+    if (error instanceof NotJson) return { problem: error.message };
+    throw error;
+  }
+}

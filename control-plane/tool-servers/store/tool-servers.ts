@@ -1,0 +1,220 @@
+// Stores tool servers. Their secrets are already sealed when they arrive here.
+import { wildcardPrefix } from '@tollgate/proto/contract';
+import type { WorkspaceServer } from '../../compile/state.ts';
+import { isObject } from '../../base/shape.ts';
+import type { DiscoveredTool, ListedToolServer, RegisteredToolServer, Target, ToolScopes, ToolServer } from '../rules/tool-server.ts';
+import { among, rowIs } from '../../database/row.ts';
+import type { Queryable } from '../../database/transaction.ts';
+
+interface RegisteredRow {
+  readonly name: string;
+  readonly url: string | null;
+  readonly program: string | null;
+  readonly args: readonly string[];
+  readonly secret_names: readonly string[];
+  readonly scopes: unknown;
+  readonly admitted: unknown;
+  readonly revision: string;
+  readonly discovered_at: Date;
+  readonly created_at: Date;
+}
+
+interface ToolServerRow extends RegisteredRow {
+  readonly tools: unknown;
+}
+
+/** The columns without the tools, which can be large. */
+const columns = 'name, url, program, args, secret_names, scopes, admitted, revision, discovered_at, created_at';
+
+/**
+ * SQL: identifies the definition. The value does not change when the server is asked for its tools again, or when the
+ * secrets are sealed with another key. No other definition has the same value. The nonce represents all sealed secrets.
+ */
+const definition = `encode(sha256(convert_to(
+  json_build_array(url, program, args, secret_names, encode(substring(sealed for 12), 'hex'))::text, 'UTF8')), 'hex') as definition`;
+
+// Both values pass checks in `domain/` before they are written.
+const areListedTools = (value: unknown): value is ListedToolServer['tools'] => Array.isArray(value) && value.every(isObject);
+const areTools = (value: unknown): value is readonly (Omit<DiscoveredTool, 'digest'> & Partial<DiscoveredTool>)[] =>
+  Array.isArray(value) && value.every(isObject);
+const areAdmitted = (value: unknown): value is RegisteredToolServer['admitted'] => Array.isArray(value) && value.every(Array.isArray);
+const areScopes = (value: unknown): value is ToolScopes => Array.isArray(value) && value.every(Array.isArray);
+
+/** Tools that were discovered before digests were stored have no digest. */
+const toolsFromRow = (tools: unknown): readonly DiscoveredTool[] =>
+  rowIs(areTools, tools).map(({ digest = null, ...tool }) => ({ ...tool, digest }));
+
+export function targetFromRow({
+  url,
+  program,
+  args,
+  secret_names: names,
+}: Pick<RegisteredRow, 'url' | 'program' | 'args' | 'secret_names'>): Target {
+  if (url !== null) return { kind: 'url', url, headers: names };
+  if (program === null) throw new Error('the database holds a tool server that is nowhere');
+  return { kind: 'command', program, args, env: names };
+}
+
+const registeredFromRow = (row: RegisteredRow): RegisteredToolServer => ({
+  name: row.name,
+  target: targetFromRow(row),
+  scopes: rowIs(areScopes, row.scopes),
+  admitted: rowIs(areAdmitted, row.admitted),
+  revision: Number(row.revision),
+  discoveredAt: row.discovered_at,
+  createdAt: row.created_at,
+});
+
+/** Sorted by name. The tools are listed without their schemas. */
+export async function listToolServers(db: Queryable, workspaceId: number): Promise<readonly ListedToolServer[]> {
+  const { rows } = await db.query<ToolServerRow>(
+    `select ${columns}, (
+       select coalesce(json_agg(json_build_object('name', tool->'name', 'description', tool->'description', 'digest', tool->'digest') order by place), '[]')
+       from json_array_elements(tools) with ordinality as one(tool, place)
+     ) as tools
+     from tool_server where workspace_id = $1 order by name`,
+    [workspaceId],
+  );
+  return rows.map((row) => ({ ...registeredFromRow(row), tools: rowIs(areListedTools, row.tools) }));
+}
+
+export async function findToolServer(db: Queryable, workspaceId: number, name: string): Promise<ToolServer | null> {
+  const { rows } = await db.query<ToolServerRow>(`select ${columns}, tools from tool_server where workspace_id = $1 and name = $2`, [
+    workspaceId,
+    name,
+  ]);
+  return rows[0] === undefined ? null : { ...registeredFromRow(rows[0]), tools: toolsFromRow(rows[0].tools) };
+}
+
+/**
+ * Reads the server together with its sealed secrets. A separate read could send the secrets of one definition to the
+ * address of another.
+ */
+export async function findSealedToolServer(
+  db: Queryable,
+  workspaceId: number,
+  name: string,
+): Promise<{ readonly server: RegisteredToolServer; readonly sealed: Uint8Array | null } | null> {
+  const { rows } = await db.query<RegisteredRow & { sealed: Buffer | null }>(
+    `select ${columns}, sealed from tool_server where workspace_id = $1 and name = $2`,
+    [workspaceId, name],
+  );
+  return rows[0] === undefined ? null : { server: registeredFromRow(rows[0]), sealed: rows[0].sealed };
+}
+
+/**
+ * The servers whose tools a key of a list such as `enabledTools` can match, with all their tools and their sealed
+ * secrets, sorted by name.
+ */
+export async function listSealedToolServers(
+  db: Queryable,
+  workspaceId: number,
+  keys: readonly string[],
+): Promise<readonly { readonly server: ToolServer; readonly sealed: Uint8Array | null; readonly definition: string }[]> {
+  const beginnings = keys.map((key) => wildcardPrefix(key) ?? key);
+  const { rows } = await db.query<ToolServerRow & { sealed: Buffer | null; definition: string }>(
+    `select ${columns}, tools, sealed, ${definition} from tool_server
+     where workspace_id = $1 and exists (
+       select from unnest($2::text[]) as beginning where starts_with(beginning, name || '.') or starts_with(name || '.', beginning)
+     ) order by name`,
+    [workspaceId, beginnings],
+  );
+  return rows.map((row) => ({
+    server: { ...registeredFromRow(row), tools: toolsFromRow(row.tools) },
+    sealed: row.sealed,
+    definition: row.definition,
+  }));
+}
+
+export async function hasToolServer(db: Queryable, workspaceId: number, name: string): Promise<boolean> {
+  const { rowCount } = await db.query('select from tool_server where workspace_id = $1 and name = $2', [workspaceId, name]);
+  return rowCount === 1;
+}
+
+export async function countToolServers(db: Queryable, workspaceId: number): Promise<number> {
+  const { rows } = await db.query<{ count: string }>('select count(*) from tool_server where workspace_id = $1', [workspaceId]);
+  return Number(rows[0]?.count);
+}
+
+/**
+ * The servers as policy uses them: their address, the scopes that their tools require, and the admitted definitions.
+ * Lists servers with these names, or all servers.
+ */
+export async function listWorkspaceServers(
+  db: Queryable,
+  workspaceId: number,
+  names: readonly string[] | null = null,
+): Promise<readonly WorkspaceServer[]> {
+  const { rows } = await db.query<RegisteredRow & { readonly definition: string }>(
+    `select ${columns}, ${definition} from tool_server where workspace_id = $1 and ${among('name', '$2')} order by name`,
+    [workspaceId, names],
+  );
+  return rows.map((row) => {
+    const { name, target, scopes, admitted } = registeredFromRow(row);
+    const tools = scopes.map(([tool, requiredScopes]) => ({ name: tool, requiredScopes }));
+    return { name, definition: row.definition, tools, target, admitted };
+  });
+}
+
+export async function insertToolServer(db: Queryable, workspaceId: number, server: ToolServer, sealed: Uint8Array | null): Promise<void> {
+  const { name, target, scopes, admitted, tools, revision, discoveredAt, createdAt } = server;
+  const { url, program, args, secretNames } = placeOf(target);
+  await db.query(
+    `insert into tool_server (workspace_id, name, url, program, args, secret_names, sealed, scopes, tools, revision, discovered_at, created_at, admitted)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    [
+      workspaceId,
+      name,
+      url,
+      program,
+      args,
+      secretNames,
+      sealed,
+      JSON.stringify(scopes),
+      JSON.stringify(tools),
+      revision,
+      discoveredAt,
+      createdAt,
+      JSON.stringify(admitted),
+    ],
+  );
+}
+
+function placeOf(target: Target) {
+  return target.kind === 'url'
+    ? { url: target.url, program: null, args: [], secretNames: target.headers }
+    : { url: null, program: target.program, args: target.args, secretNames: target.env };
+}
+
+/** Stores the present tools of a server, and which of them are admitted. */
+export async function updateTools(
+  db: Queryable,
+  workspaceId: number,
+  name: string,
+  { tools, admitted, revision, discoveredAt }: Pick<ToolServer, 'tools' | 'admitted' | 'revision' | 'discoveredAt'>,
+): Promise<void> {
+  await db.query(
+    'update tool_server set tools = $3, admitted = $4, revision = $5, discovered_at = $6 where workspace_id = $1 and name = $2',
+    [workspaceId, name, JSON.stringify(tools), JSON.stringify(admitted), revision, discoveredAt],
+  );
+}
+
+export async function updateAdmitted(
+  db: Queryable,
+  workspaceId: number,
+  name: string,
+  { admitted, revision }: Pick<ToolServer, 'admitted' | 'revision'>,
+): Promise<void> {
+  await db.query('update tool_server set admitted = $3, revision = $4 where workspace_id = $1 and name = $2', [
+    workspaceId,
+    name,
+    JSON.stringify(admitted),
+    revision,
+  ]);
+}
+
+/** False if no server has that name. */
+export async function deleteToolServer(db: Queryable, workspaceId: number, name: string): Promise<boolean> {
+  const { rowCount } = await db.query('delete from tool_server where workspace_id = $1 and name = $2', [workspaceId, name]);
+  return rowCount === 1;
+}

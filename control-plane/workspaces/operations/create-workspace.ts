@@ -1,0 +1,48 @@
+// Creates workspaces. This is for the operator, who is not a member of any workspace.
+import { isSlug } from '@tollgate/proto/contract';
+import type pg from 'pg';
+import { type FreshSecret, makeId, makeSecret, ownersKey } from '../../access/rules/key.ts';
+import { checkEmail, checkUid } from '../../access/rules/member.ts';
+import { conflict, refuseIfAny } from '../../base/refusal.ts';
+import { insertKey } from '../../access/store/keys.ts';
+import { insertMember } from '../../access/store/members.ts';
+import { inTransaction } from '../../database/transaction.ts';
+import { insertWorkspace } from '../store/workspaces.ts';
+import type { Deps } from '../../access/operation.ts';
+
+export interface NewWorkspace {
+  readonly slug: string;
+  readonly owner: { readonly uid: string; readonly email: string };
+}
+
+/** Creates the workspace with its owner and the owner's key of all scopes. The key is shown only once. */
+export function createWorkspace(
+  deps: Pick<Deps, 'pool' | 'clock' | 'random'>,
+  input: NewWorkspace,
+): Promise<{ readonly slug: string; readonly key: string }> {
+  return inTransaction(deps.pool, async (client) => {
+    const secret = makeSecret(deps.random, input.slug);
+    await foundWorkspace(deps, client, input, secret);
+    return { slug: input.slug, key: secret.key };
+  });
+}
+
+/** Runs in the caller's transaction. */
+export async function foundWorkspace(
+  deps: Pick<Deps, 'clock' | 'random'>,
+  client: pg.PoolClient,
+  { slug, owner }: NewWorkspace,
+  secret: FreshSecret,
+): Promise<void> {
+  const { uid, email } = owner;
+  const slugProblems = isSlug(slug)
+    ? []
+    : [{ path: 'slug', message: 'must be 1 to 40 of a-z 0-9 and -, neither first nor last, and no reserved word' }];
+  refuseIfAny([...slugProblems, ...checkUid(uid), ...checkEmail(email)]);
+  const now = deps.clock();
+  const id = await insertWorkspace(client, slug, now);
+  if (id === null) throw conflict('there is a workspace of that slug already');
+  await insertMember(client, id, { uid, email, role: 'owner', createdAt: now });
+  const key = ownersKey(makeId(deps.random), 'owner', secret, { uid, now });
+  await insertKey(client, id, key, secret);
+}

@@ -1,0 +1,18 @@
+// Periodic job of every control plane: deletes records of changes that are so old that no sidecar should still need
+// them. A sidecar that does need them receives the whole state. Safe when two processes run it at the same time. It
+// handles one workspace after the other, because writes of a workspace wait for it.
+import { deleteOldChanges } from '../store/workspace-changes.ts';
+import { listWorkspaces } from '../store/workspaces.ts';
+import type { Deps } from '../../access/operation.ts';
+
+interface Kept {
+  readonly revisions: number;
+  /** For a workspace where this many keys changed in fewer revisions. */
+  readonly keys: number;
+}
+
+const standardKept: Kept = { revisions: 10_000, keys: 100_000 };
+
+export async function tendChanges({ pool }: Pick<Deps, 'pool'>, kept: Kept = standardKept): Promise<void> {
+  for (const { id } of await listWorkspaces(pool)) await deleteOldChanges(pool, id, kept);
+}

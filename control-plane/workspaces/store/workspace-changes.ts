@@ -1,0 +1,65 @@
+// Reads which entries each revision may have changed. Triggers write this (migration 0018), in the transaction of the
+// change itself.
+import type { Touched } from '../../compile/state.ts';
+import { patientQuery, type Queryable } from '../../database/transaction.ts';
+
+interface TouchedRow {
+  readonly revision: string;
+  readonly key: string;
+}
+
+const touchedFromRow = ({ revision, key }: TouchedRow): Touched => ({ revision: Number(revision), key });
+
+/** Above this number, it is not cheaper than to read the whole workspace. */
+const touchedMax = 10_000;
+
+/**
+ * Keys that were touched at that revision or later, in order; null: too many. That revision itself is included, because
+ * a write that does not raise the revision can come after the revision was read.
+ */
+export async function listTouched(db: Queryable, workspaceId: number, revision: number): Promise<readonly Touched[] | null> {
+  const { rows } = await db.query<TouchedRow>(
+    'select revision, key from workspace_change where workspace_id = $1 and revision >= $2 order by revision limit $3',
+    [workspaceId, revision, touchedMax + 1],
+  );
+  return rows.length > touchedMax ? null : rows.map(touchedFromRow);
+}
+
+/**
+ * The latest touched keys, for sidecars that hold an earlier revision than this process has seen. Contains all keys
+ * that were touched after `touchedSince`.
+ */
+export async function listLately(
+  db: Queryable,
+  workspaceId: number,
+  known: number,
+): Promise<{ readonly touchedSince: number; readonly touched: readonly Touched[] }> {
+  const { rows } = await db.query<TouchedRow>(
+    'select revision, key from workspace_change where workspace_id = $1 and revision > $2 order by revision desc limit $3',
+    [workspaceId, known, touchedMax],
+  );
+  const touched = rows.map(touchedFromRow).toReversed();
+  // If there are too many, the earliest revision may be incomplete, so it is left out.
+  const cut = rows.length < touchedMax ? known : (touched[0]?.revision ?? known);
+  return { touchedSince: cut, touched: touched.filter(({ revision }) => revision > cut) };
+}
+
+/**
+ * Deletes records that are older than the last `revisions` of a workspace. For a workspace with many changes, only the
+ * last `keys` records are kept.
+ */
+export async function deleteOldChanges(
+  db: Queryable,
+  workspaceId: number,
+  { revisions, keys }: { readonly revisions: number; readonly keys: number },
+): Promise<void> {
+  const forget = `with old as (
+       select w.id, greatest(w.revision - $2, (
+         select c.revision from workspace_change c where c.workspace_id = w.id order by c.revision desc, c.key offset $3 limit 1
+       )) as known from workspace w where w.id = $1
+     ), moved as (
+       update workspace w set changes_from = old.known from old where w.id = old.id and w.changes_from < old.known returning w.id, w.changes_from
+     )
+     delete from workspace_change c using moved where c.workspace_id = moved.id and c.revision <= moved.changes_from`;
+  await db.query(patientQuery(forget, [workspaceId, revisions, keys]));
+}

@@ -1,0 +1,89 @@
+// Stores workspaces. All other data in the store belongs to a workspace.
+import { patientQuery, type Queryable } from '../../database/transaction.ts';
+
+export interface Workspace {
+  readonly id: number;
+  readonly slug: string;
+  /** 32 hex digits that are never reused. The slug can be reused. */
+  readonly randomId: string;
+  readonly revision: number;
+  readonly frozen: boolean;
+  /** For this revision and later ones, the changes since then are known (`workspace-changes.ts`). */
+  readonly changesFrom: number;
+  readonly createdAt: Date;
+}
+
+interface WorkspaceRow {
+  readonly id: string;
+  readonly slug: string;
+  readonly random_id: string;
+  readonly revision: string;
+  readonly frozen: boolean;
+  readonly changes_from: string;
+  readonly created_at: Date;
+}
+
+const columns = 'id, slug, random_id, revision, frozen, changes_from, created_at';
+
+const workspaceFromRow = (row: WorkspaceRow): Workspace => ({
+  id: Number(row.id),
+  slug: row.slug,
+  randomId: row.random_id,
+  revision: Number(row.revision),
+  frozen: row.frozen,
+  changesFrom: Number(row.changes_from),
+  createdAt: row.created_at,
+});
+
+/**
+ * Returns the id, or null if the slug is taken. The revision starts at the highest revision of removed workspaces, so
+ * that revisions of an earlier workspace with the same slug never occur again.
+ */
+export async function insertWorkspace(db: Queryable, slug: string, createdAt: Date): Promise<number | null> {
+  const { rows } = await db.query<{ id: string }>(
+    'insert into workspace (slug, created_at) values ($1, $2) on conflict do nothing returning id',
+    [slug, createdAt],
+  );
+  if (rows[0] === undefined) return null;
+  // A separate statement, because the statement above may have waited for a removal and then does not see its result.
+  await db.query(
+    `update workspace set revision = removed_revision, changes_from = removed_revision from deployment where workspace.id = $1`,
+    [rows[0].id],
+  );
+  return Number(rows[0].id);
+}
+
+export async function findWorkspace(db: Queryable, id: number): Promise<Workspace | null> {
+  const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace where id = $1`, [id]);
+  return rows[0] === undefined ? null : workspaceFromRow(rows[0]);
+}
+
+export async function findWorkspaceId(db: Queryable, slug: string): Promise<number | null> {
+  const { rows } = await db.query<{ id: string }>('select id from workspace where slug = $1', [slug]);
+  return rows[0] === undefined ? null : Number(rows[0].id);
+}
+
+export async function listWorkspaces(db: Queryable): Promise<readonly Workspace[]> {
+  const { rows } = await db.query<WorkspaceRow>(`select ${columns} from workspace order by slug`);
+  return rows.map(workspaceFromRow);
+}
+
+export async function setFrozen(db: Queryable, id: number, frozen: boolean): Promise<void> {
+  await db.query('update workspace set frozen = $2 where id = $1', [id, frozen]);
+}
+
+const deleteTimeoutMs = 10 * 60_000;
+
+/** Deletes the workspace with everything in it. False if no workspace has that slug. */
+export async function deleteWorkspace(db: Queryable, slug: string): Promise<boolean> {
+  await db.query('set local statement_timeout = 0');
+  const { rows } = await db.query<{ id: string; revision: string }>(
+    patientQuery('delete from workspace where slug = $1 returning id, revision', [slug], deleteTimeoutMs),
+  );
+  if (rows[0] === undefined) return false;
+  // Entries have no foreign key, for performance.
+  await db.query(patientQuery('delete from audit_entry where workspace_id = $1', [rows[0].id], deleteTimeoutMs));
+  // Last, so that the row is locked for a short time only.
+  await db.query('update deployment set removed_revision = greatest(removed_revision, $1)', [rows[0].revision]);
+  return true;
+}
