@@ -93,7 +93,7 @@ holds 'it takes writes' ask "http://127.0.0.1:$rest_1/api/v1/agents" -d '{"name"
 # A version to come, as far as a database can tell: it brings one migration more.
 mkdir "$work/next"
 printf -- '-- Up Migration\nalter table agent add column of_next text;\n-- Down Migration\nalter table agent drop column of_next;\n' >"$work/next/9999_next.sql"
-printf 'FROM %s\nCOPY 9999_next.sql node_modules/@tollgate/control-plane/store/migrations/\n' $control_plane >"$work/next/Containerfile"
+printf 'FROM %s\nCOPY 9999_next.sql node_modules/@tollgate/control-plane/database/migrations/\n' $control_plane >"$work/next/Containerfile"
 podman build --quiet --format docker --tag $control_plane-next "$work/next" >/dev/null
 run_control_plane second $control_plane-next "$rest_2" "$grpc_2"
 holds 'a newer version comes up beside it, and migrates' ready "$rest_2"

@@ -62,13 +62,13 @@ export const codesText = (): string =>
     { heading: 'actions of admin events', lines: eventActions() },
   ]);
 
-const operations = fileURLToPath(new URL('../../../control-plane/operations', import.meta.url));
+const controlPlane = fileURLToPath(new URL('../../../control-plane', import.meta.url));
 
 /** An action is a literal in the files of operations that leave an event, and stands in no table by itself. */
 function eventActions(): readonly string[] {
-  return readdirSync(operations, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => readFileSync(join(operations, path), 'utf8'))
+  return readdirSync(controlPlane, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /^(?!dist|node_modules)[\w-]+\/operations\/.*\.ts$/.test(path))
+    .map((path) => readFileSync(join(controlPlane, path), 'utf8'))
     .filter((source) => /^import .*\b(?:writeOperation|insertEvents)\b/m.test(source))
     .flatMap((source) => [...source.matchAll(/'([a-z]+(?:-[a-z]+)*\.[a-z]+)'/g)].map(([, action = '']) => action));
 }
