@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { configTable } from '@tollgate/proto/contract';
 import { configSchema } from '../control-plane/app/config.ts';
-import { sidecarSchema } from '../sidecar/config.ts';
+import { sidecarSchema } from '../sidecar/app/config.ts';
 
 const readme = readFileSync('README.md', 'utf8');
 const wanted = [

@@ -2,7 +2,7 @@
 // Stands here, and not in dist, so that npm can link it before anything is built.
 import { existsSync } from 'node:fs';
 
-const main = new URL('./dist/main.js', import.meta.url);
+const main = new URL('./dist/app/main.js', import.meta.url);
 if (!existsSync(main)) {
   process.stderr.write('tollgate-sidecar is not built yet; run: npm run build\n');
   process.exit(1);

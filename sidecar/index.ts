@@ -1,22 +1,22 @@
 // The library: a sidecar inside the agent's own process. It loads no HTTP server.
-import { type Run, type RunOptions, startRun } from './gateway/library/library.ts';
+import { type Run, type RunOptions, startRun } from './doors/library/library.ts';
 import { AppError } from '@tollgate/proto/contract';
-import { type LinkTls, optionNames, readTls, type TlsOptions } from './tls/options.ts';
-import type { Log } from './log.ts';
-import type { Durability } from './spool/append.ts';
-import { startSidecar } from './start.ts';
+import { type LinkTls, optionNames, readTls, type TlsOptions } from './engine/link/tls/options.ts';
+import type { Log } from './base/log.ts';
+import type { Durability } from './engine/spool/append.ts';
+import { startSidecar } from './app/start.ts';
 
 export type { ReasonCode, Tier } from '@tollgate/proto/contract';
 export { AppError } from '@tollgate/proto/contract';
-export type { StopReason } from './decide/decision.ts';
-export type { CostDenial, CostReservation, CostVerdict } from './gateway/library/costs.ts';
-export type { DelegateOptions, Run, RunOptions } from './gateway/library/library.ts';
-export { denialKey, type GuardMcpOptions, type McpClient } from './gateway/library/mcp-client.ts';
-export type { GuardToolSetOptions, ToolSet } from './gateway/library/tool-set.ts';
-export type { Delivery, Outcome } from './govern/deliver.ts';
-export type { ToolCall } from './govern/govern.ts';
-export type { TlsOptions } from './tls/options.ts';
-export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './govern/verdict.ts';
+export type { StopReason } from './engine/decide/decision.ts';
+export type { CostDenial, CostReservation, CostVerdict } from './doors/library/costs.ts';
+export type { DelegateOptions, Run, RunOptions } from './doors/library/library.ts';
+export { denialKey, type GuardMcpOptions, type McpClient } from './doors/library/mcp-client.ts';
+export type { GuardToolSetOptions, ToolSet } from './doors/library/tool-set.ts';
+export type { Delivery, Outcome } from './engine/govern/deliver.ts';
+export type { ToolCall } from './engine/govern/govern.ts';
+export type { TlsOptions } from './engine/link/tls/options.ts';
+export { type Denial, denialText, type Permit, ToolDenied, type Verdict } from './engine/govern/verdict.ts';
 
 export interface ConnectOptions {
   /** `host:port` of the control plane's gRPC. */

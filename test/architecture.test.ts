@@ -14,11 +14,11 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto/contract': 'proto/contract/index.ts',
   '@tollgate/proto/mesh': 'proto/mesh.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
-  '@tollgate/sidecar/decide': 'sidecar/decide/index.ts',
-  '@tollgate/sidecar/embed': 'sidecar/embed.ts',
-  '@tollgate/sidecar/hosts': 'sidecar/gateway/hosts/index.ts',
-  '@tollgate/sidecar/hooks': 'sidecar/hooks.ts',
-  '@tollgate/sidecar/redact': 'sidecar/redact/index.ts',
+  '@tollgate/sidecar/engine/decide': 'sidecar/engine/decide/index.ts',
+  '@tollgate/sidecar/engine': 'sidecar/engine/index.ts',
+  '@tollgate/sidecar/hosts': 'sidecar/doors/coding-agents/index.ts',
+  '@tollgate/sidecar/hooks': 'sidecar/doors/hooks/index.ts',
+  '@tollgate/sidecar/engine/redact': 'sidecar/engine/redact/index.ts',
   '@tollgate/sidecar/telemetry': 'sidecar/telemetry/index.ts',
 };
 
@@ -107,9 +107,9 @@ test('the imports were found', () => {
     imports.filter(({ file }) => file !== null && !sources.has(file) && !file.includes('/gen/')).map(({ from }) => `${path} → ${from}`),
   );
   expect(dangling).toEqual([]);
-  expect(sources.get('sidecar/decide/decide.ts')?.imports).toContainEqual({
+  expect(sources.get('sidecar/engine/decide/decide.ts')?.imports).toContainEqual({
     from: './decision.ts',
-    file: 'sidecar/decide/decision.ts',
+    file: 'sidecar/engine/decide/decision.ts',
     typeOnly: false,
     isLate: false,
     names: expect.arrayContaining(['noLimits', 'Usage']),
@@ -120,10 +120,10 @@ test('the imports were found', () => {
 const nouns = ['access', 'agents', 'audit', 'certificates', 'hooks', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers', 'workspaces'];
 
 const pureFolders = [
-  'sidecar/decide',
-  'sidecar/limits',
-  'sidecar/redact',
-  'sidecar/gateway/mcp/wire',
+  'sidecar/engine/decide',
+  'sidecar/engine/limits',
+  'sidecar/engine/redact',
+  'sidecar/upstream/wire',
   'control-plane/compile',
   'control-plane/policies/evaluate',
   ...['access', 'agents', 'audit', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers'].map((noun) => `control-plane/${noun}/rules`),
@@ -133,7 +133,7 @@ const pureFolders = [
 ];
 /** In folders that hold other things too. */
 const pureFiles = [
-  'sidecar/snapshot/verify.ts',
+  'sidecar/engine/snapshot/verify.ts',
   ...['clean-json', 'instant', 'network', 'refusal', 'shape'].map((name) => `control-plane/base/${name}.ts`),
 ];
 /** What a pure module may take of Node and of packages: functions of their arguments. */
@@ -153,7 +153,7 @@ const pureImports: Readonly<Record<string, readonly string[]>> = {
 };
 
 test.each(pureFolders)('%s is pure: of modules it takes only functions of their arguments', (folder) => {
-  const ours = (file: string | null): boolean => within(file, ...pureFolders, ...pureFiles, 'sidecar/gateway/strict-json.ts');
+  const ours = (file: string | null): boolean => within(file, ...pureFolders, ...pureFiles, 'sidecar/engine/json/strict-json.ts');
   expect(
     breaches(
       inFolder(folder),
@@ -182,10 +182,10 @@ test.each(pureFolders)('%s is pure: no clock, no chance, no environment, no log,
 
 test('decide knows nothing of the sidecar around it; its entry point for the control plane adds the verifier and the counters', () => {
   const allowed = ({ file, from }: Import, { path }: Source): boolean =>
-    within(file, 'sidecar/decide', 'proto/contract') ||
+    within(file, 'sidecar/engine/decide', 'proto/contract') ||
     from === 'lru-cache' ||
-    (path === 'sidecar/decide/index.ts' && within(file, 'sidecar/snapshot/verify.ts', 'sidecar/limits'));
-  expect(breaches(inFolder('sidecar/decide'), allowed)).toEqual([]);
+    (path === 'sidecar/engine/decide/index.ts' && within(file, 'sidecar/engine/snapshot/verify.ts', 'sidecar/engine/limits'));
+  expect(breaches(inFolder('sidecar/engine/decide'), allowed)).toEqual([]);
 });
 
 test('the contract knows nobody, and the rest of proto only it', () => {
@@ -202,17 +202,24 @@ test('the control plane knows a sidecar by its entry points only', () => {
 });
 
 test('within the sidecar only the gateway, and what puts it together, may use everything', () => {
-  const vocabulary = ['sidecar/backoff.ts', 'sidecar/clock.ts', 'sidecar/log.ts', 'sidecar/replace-file.ts'];
+  const vocabulary = ['sidecar/base/backoff.ts', 'sidecar/base/clock.ts', 'sidecar/base/log.ts', 'sidecar/base/replace-file.ts'];
   const may: Readonly<Record<string, readonly string[]>> = {
     redact: ['proto'],
-    limits: ['proto', 'sidecar/decide'],
-    snapshot: ['proto', 'sidecar/decide', 'sidecar/redact'],
+    limits: ['proto', 'sidecar/engine/decide'],
+    snapshot: ['proto', 'sidecar/engine/decide', 'sidecar/engine/redact'],
     tls: ['proto'],
-    sync: ['proto', 'sidecar/tls', 'sidecar/decide', 'sidecar/limits', 'sidecar/snapshot'],
+    sync: ['proto', 'sidecar/engine/link/tls', 'sidecar/engine/decide', 'sidecar/engine/limits', 'sidecar/engine/snapshot'],
     spool: ['proto'],
-    ship: ['proto', 'sidecar/spool'],
-    govern: ['proto', 'sidecar/decide', 'sidecar/limits', 'sidecar/redact', 'sidecar/snapshot', 'sidecar/spool'],
-    telemetry: ['proto', 'sidecar/decide', 'sidecar/govern', 'sidecar/version.ts'],
+    ship: ['proto', 'sidecar/engine/spool'],
+    govern: [
+      'proto',
+      'sidecar/engine/decide',
+      'sidecar/engine/limits',
+      'sidecar/engine/redact',
+      'sidecar/engine/snapshot',
+      'sidecar/engine/spool',
+    ],
+    telemetry: ['proto', 'sidecar/engine/decide', 'sidecar/engine/govern', 'sidecar/base/version.ts'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
     const paths = [...allowed, ...vocabulary, `sidecar/${folder}`];
@@ -221,8 +228,8 @@ test('within the sidecar only the gateway, and what puts it together, may use ev
 });
 
 test('what puts a sidecar together is known to its entry points only', () => {
-  const may = ['sidecar/index.ts', 'sidecar/main.ts'];
-  expect(breaches(inFolder('sidecar'), ({ file }, { path }) => file !== 'sidecar/start.ts' || may.includes(path))).toEqual([]);
+  const may = ['sidecar/index.ts', 'sidecar/app/main.ts'];
+  expect(breaches(inFolder('sidecar'), ({ file }, { path }) => file !== 'sidecar/app/start.ts' || may.includes(path))).toEqual([]);
 });
 
 /** Of a path in the control plane: the part that it belongs to, which says what it may import. */
@@ -275,17 +282,17 @@ test('the way through the control plane goes forward only: routes → operations
       const part = partOf(path);
       return (
         file === null ||
-        within(file, 'proto', 'sidecar/decide', 'sidecar/redact') ||
+        within(file, 'proto', 'sidecar/engine/decide', 'sidecar/engine/redact') ||
         (within(file, 'control-plane') && [part, ...(may[part] ?? [])].includes(partOf(file))) ||
         // What is read of a workspace is a type of the publisher's too.
         (part === 'publish' && typeOnly && partOf(file) === 'store') ||
         (part === 'http' && typeOnly && file === 'control-plane/app/config.ts') ||
         (part === 'cli' && entries.includes(file)) ||
-        (part === 'cli' && file === 'sidecar/gateway/hosts/index.ts') ||
+        (part === 'cli' && file === 'sidecar/doors/coding-agents/index.ts') ||
         (part === 'runs' && typeOnly && file === 'sidecar/telemetry/index.ts') ||
-        (['runs', 'operations'].includes(part) && file === 'sidecar/embed.ts') ||
-        (['http', 'routes'].includes(part) && file === 'sidecar/hooks.ts') ||
-        (within(path, 'control-plane/hooks/operations') && file === 'sidecar/hooks.ts')
+        (['runs', 'operations'].includes(part) && file === 'sidecar/engine/index.ts') ||
+        (['http', 'routes'].includes(part) && file === 'sidecar/doors/hooks/index.ts') ||
+        (within(path, 'control-plane/hooks/operations') && file === 'sidecar/doors/hooks/index.ts')
       );
     },
   );
@@ -343,7 +350,7 @@ test('the environment is read in the main files only', () => {
   expect(
     readers.filter((path) => path !== passesPathOn && !/^(?:sidecar|control-plane)\/(?:app\/|cli\/)?(?:hook-)?main\.ts$/.test(path)),
   ).toEqual([]);
-  expect(readers).toContain('sidecar/main.ts');
+  expect(readers).toContain('sidecar/app/main.ts');
 });
 
 test('fastify is for http and the gateway of the process, grpc-js for sync, grpc and proto, openid-client for oidc, opentelemetry for telemetry', () => {
@@ -357,15 +364,15 @@ test('fastify is for http and the gateway of the process, grpc-js for sync, grpc
       /^@grpc\//,
       'control-plane/grpc',
       'control-plane/base/errors.ts',
-      'sidecar/sync',
-      'sidecar/ship',
-      'sidecar/gateway/mesh',
+      'sidecar/engine/link',
+      'sidecar/engine/ship',
+      'sidecar/doors/mesh',
       'proto',
     ),
   ).toEqual([]);
   expect(users(/^openid-client$/, 'control-plane/access')).toEqual([]);
   expect(users(/^@opentelemetry\//, 'sidecar/telemetry')).toEqual([]);
-  expect(users(/^pino$/, 'control-plane/app/main.ts', 'sidecar/main.ts', 'control-plane/cli')).toEqual([]);
+  expect(users(/^pino$/, 'control-plane/app/main.ts', 'sidecar/app/main.ts', 'control-plane/cli')).toEqual([]);
 });
 
 /** The files that importing one loads, and the modules from elsewhere; `late`: also what is loaded once it runs. */
@@ -387,10 +394,10 @@ function loadedBy(path: string, late = true): { readonly files: ReadonlySet<stri
 
 test('the library loads no HTTP server, no metrics, no logger, and of packages only what it needs', () => {
   const { files, modules } = loadedBy('sidecar/index.ts');
-  expect(files.has('sidecar/gateway/library/library.ts')).toBe(true);
+  expect(files.has('sidecar/doors/library/library.ts')).toBe(true);
   expect(
     [...files].filter((path) =>
-      ['sidecar/gateway/server.ts', 'sidecar/gateway/hooks/hooks.ts', 'sidecar/main.ts', 'sidecar/metrics/sidecar.ts'].includes(path),
+      ['sidecar/doors/server.ts', 'sidecar/doors/hooks/hooks.ts', 'sidecar/app/main.ts', 'sidecar/app/metrics/sidecar.ts'].includes(path),
     ),
   ).toEqual([]);
   expect([...modules].filter((name) => !name.startsWith('node:')).toSorted()).toEqual([
@@ -409,7 +416,7 @@ test('the library loads no HTTP server, no metrics, no logger, and of packages o
 });
 
 test('a process that tells no collector of anything loads nothing of OpenTelemetry; one that does finds it', () => {
-  for (const path of ['sidecar/main.ts', 'control-plane/app/main.ts']) {
+  for (const path of ['sidecar/app/main.ts', 'control-plane/app/main.ts']) {
     const sdk = (late: boolean): readonly string[] =>
       [...loadedBy(path, late).modules].filter((name) => name.startsWith('@opentelemetry/'));
     expect(sdk(false)).toEqual([]);
@@ -418,14 +425,16 @@ test('a process that tells no collector of anything loads nothing of OpenTelemet
 });
 
 test('what the control plane takes of the hook endpoint brings no server, no metrics and no logger of its own', () => {
-  const { files, modules } = loadedBy('sidecar/hooks.ts');
-  expect(files.has('sidecar/gateway/hooks/hooks.ts')).toBe(true);
+  const { files, modules } = loadedBy('sidecar/doors/hooks/index.ts');
+  expect(files.has('sidecar/doors/hooks/hooks.ts')).toBe(true);
   expect([...modules].filter((name) => /^(?:fastify|@fastify\/.*|prom-client|pino|@modelcontextprotocol\/.*)$/.test(name))).toEqual([]);
-  expect([...files].filter((path) => ['sidecar/start.ts', 'sidecar/main.ts', 'sidecar/gateway/server.ts'].includes(path))).toEqual([]);
+  expect([...files].filter((path) => ['sidecar/app/start.ts', 'sidecar/app/main.ts', 'sidecar/doors/server.ts'].includes(path))).toEqual(
+    [],
+  );
 });
 
 test('what the control plane takes of the evaluator loads nothing that listens, connects or writes', () => {
-  const { modules } = loadedBy('sidecar/decide/index.ts');
+  const { modules } = loadedBy('sidecar/engine/decide/index.ts');
   expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
 });
 
@@ -438,7 +447,7 @@ test('what a host starts for every call loads nothing but Node and the words of 
     'control-plane/cli/hooks/connection.ts',
     'control-plane/cli/hooks/paths.ts',
   ];
-  expect([...files].filter((path) => !within(path, 'sidecar/gateway/hosts', ...ours))).toEqual([]);
+  expect([...files].filter((path) => !within(path, 'sidecar/doors/coding-agents', ...ours))).toEqual([]);
 });
 
 /** Each circle of imports once, as the way round it. */
@@ -464,8 +473,8 @@ test('nothing imports in a circle', () => {
 });
 
 test('what governs a call, and each door, knows no circle of types either', () => {
-  const paths = [...inFolder('sidecar/govern'), ...inFolder('sidecar/gateway')].map(({ path }) => path);
-  expect(circles(paths, ({ file }) => within(file, 'sidecar/govern', 'sidecar/gateway'))).toEqual([]);
+  const paths = [...inFolder('sidecar/engine/govern'), ...inFolder('sidecar/gateway')].map(({ path }) => path);
+  expect(circles(paths, ({ file }) => within(file, 'sidecar/engine/govern', 'sidecar/gateway'))).toEqual([]);
 });
 
 test('what the doors share knows no door', () => {

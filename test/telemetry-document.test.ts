@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { createGrpcMetrics, exportRoster } from '../control-plane/grpc/metrics.ts';
 import { exportGovernor } from '../control-plane/runs/governance/metrics.ts';
 import { countRuns } from '../control-plane/runs/metrics.ts';
-import { exportSidecar } from '../sidecar/metrics/sidecar.ts';
+import { exportSidecar } from '../sidecar/app/metrics/sidecar.ts';
 import { countDecisions } from '../sidecar/telemetry/decision-metrics.ts';
 import { createTestSidecar } from './support/governing.ts';
 import { needs } from './support/installed.ts';

@@ -1,6 +1,6 @@
 // Creates the folder that `TOLLGATE_DATA_DIR` names before any file is written there, or explains why it cannot be
 // created.
-import { makeFolder } from '@tollgate/sidecar/embed';
+import { makeFolder } from '@tollgate/sidecar/engine';
 import { reasonOf } from '../base/loggable.ts';
 
 /**

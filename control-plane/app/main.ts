@@ -13,7 +13,7 @@ import {
   readConfig,
   type RevisionName,
 } from '@tollgate/proto/contract';
-import { systemClock } from '@tollgate/sidecar/embed';
+import { systemClock } from '@tollgate/sidecar/engine';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { pino } from 'pino';
 import { collectDefaultMetrics, Registry } from 'prom-client';

@@ -2,7 +2,7 @@
 // the publisher and the audit log, models and tools. It adds steps to `undo` for everything that it starts.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { systemClock } from '@tollgate/sidecar/embed';
+import { systemClock } from '@tollgate/sidecar/engine';
 import { type HookHost, type LostRefusals, refusalsLost } from '@tollgate/sidecar/hooks';
 import { type CallTracing, countDecisions, type Tracing } from '@tollgate/sidecar/telemetry';
 import type { Registry } from 'prom-client';

@@ -1,7 +1,7 @@
 // Waits until the end of a run is recorded. After the run's deadline or a cancel, the wait is short, because a caller
 // waits for the result.
 import { AppError } from '@tollgate/proto/contract';
-import type { Clock } from '@tollgate/sidecar/embed';
+import type { Clock } from '@tollgate/sidecar/engine';
 import { untilAborted } from '../base/until-aborted.ts';
 
 /**

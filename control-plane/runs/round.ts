@@ -1,7 +1,7 @@
 // Plays the tool calls of one round. The calls are read, then decided in the order of the request, then made in
 // parallel. Every call has one `governance` event before its one `tool_result`, and an answer for the model, whatever
 // its outcome.
-import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/embed';
+import { type Denial, denialOf, denialText, type Permit } from '@tollgate/sidecar/engine';
 import type { Span } from '@tollgate/sidecar/telemetry';
 import { loggable } from '../base/loggable.ts';
 import { outputText, shortValue } from './conversation.ts';

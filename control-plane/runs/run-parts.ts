@@ -1,6 +1,6 @@
 // The parts that the code of one run shares.
 import type { TraceIds } from '@tollgate/proto/contract';
-import type { Clock, Log } from '@tollgate/sidecar/embed';
+import type { Clock, Log } from '@tollgate/sidecar/engine';
 import type { Tracing } from '@tollgate/sidecar/telemetry';
 import type { Rates } from '../agents/rules/rates.ts';
 import type { RunRef } from './rules/run.ts';

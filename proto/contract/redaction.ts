@@ -1,5 +1,5 @@
 // Defines what redaction finds, what it puts in its place, and how a workspace adapts it. The engine is
-// `sidecar/redact`.
+// `sidecar/engine/redact`.
 
 const secretKinds = [
   'authorization',

@@ -1,5 +1,5 @@
 // Defines what a snapshot's entries hold, as JSON. The control plane compiles them. A sidecar verifies every field
-// before it uses an entry (`sidecar/snapshot/verify.ts`). Lists of pairs are used where an object would have free keys.
+// before it uses an entry (`sidecar/engine/snapshot/verify.ts`). Lists of pairs are used where an object would have free keys.
 // Thus no name is special, and equal content has equal bytes.
 import type { CompiledRedaction } from './redaction.ts';
 import type { CompiledToolNames } from './tool-names.ts';

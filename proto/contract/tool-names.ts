@@ -1,5 +1,5 @@
 // Lists the coding agents that send requests by their own hooks, and defines how a workspace adds to the tables that
-// map their tool names to ours. The doors are `sidecar/gateway/hosts`.
+// map their tool names to ours. The doors are `sidecar/doors/coding-agents`.
 import { nameProblem, wildcardPrefix } from './names.ts';
 
 /** The programs whose hooks a sidecar answers, at `/hooks/<host>`. */

@@ -1,6 +1,6 @@
 // Returns as a label which layer of policy decided: a closed set.
 import type { EntryRule } from '@tollgate/proto/contract';
-import type { Decision } from '../decide/decision.ts';
+import type { Decision } from '../engine/decide/decision.ts';
 
 /** `none`: no rule decided, for example a revoked key, a run's cap, or a call that could not be read. */
 export const layerOf = ({ rule }: Pick<Decision, 'rule'>): EntryRule['layer'] | 'none' => rule?.layer ?? 'none';

@@ -1,7 +1,7 @@
 // Counts decisions, by the same names in every process: in a sidecar, and in a control plane for its own runs and the
 // hooks that it answers. No label contains text of a caller.
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { Decision } from '../decide/decision.ts';
+import type { Decision } from '../engine/decide/decision.ts';
 import { layerOf } from './decision-layer.ts';
 
 /** A decision was made and recorded, in `ms` milliseconds. */

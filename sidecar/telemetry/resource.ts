@@ -1,7 +1,7 @@
 // Identifies the process that sends telemetry. The environment (`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`) takes
 // precedence over what a process knows of itself.
 import { defaultResource, detectResources, envDetector, type Resource, resourceFromAttributes } from '@opentelemetry/resources';
-import { readVersion } from '../version.ts';
+import { readVersion } from '../base/version.ts';
 
 export interface Identity {
   readonly service: string;

@@ -2,7 +2,7 @@
 // are sent to a collector in batches, in the background. If a collector is unavailable, only the data for it is lost.
 // For a signal that is off, nothing is loaded.
 import type { Registry } from 'prom-client';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import { createHealth, type TelemetryLog } from './health.ts';
 import type { LogStream } from './log-stream.ts';
 import type { Identity } from './resource.ts';

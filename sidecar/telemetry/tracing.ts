@@ -2,8 +2,8 @@
 // and one for each tool call. A sidecar has one span for each governed call. A span never contains a payload. Without
 // telemetry these functions do nothing, and nothing is loaded.
 import type { TraceIds } from '@tollgate/proto/contract';
-import type { GovernedRun } from '../govern/run.ts';
-import type { Verdict } from '../govern/verdict.ts';
+import type { GovernedRun } from '../engine/govern/run.ts';
+import type { Verdict } from '../engine/govern/verdict.ts';
 
 type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
 

@@ -3,9 +3,9 @@
 import { createMongoAbility } from '@casl/ability';
 import { preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs';
 import { newEnforcer, newModelFromString } from 'casbin';
-import { decide } from '../../sidecar/decide/decide.ts';
-import { createCounters } from '../../sidecar/limits/counters.ts';
-import { createRunUsage } from '../../sidecar/limits/usage.ts';
+import { decide } from '../../sidecar/engine/decide/decide.ts';
+import { createCounters } from '../../sidecar/engine/limits/counters.ts';
+import { createRunUsage } from '../../sidecar/engine/limits/usage.ts';
 import { collectGarbage } from './garbage.ts';
 import { comparePairs, judge, judgeAmount, orient, type Pair, type Result, type Timed, timeBatch } from './measure.ts';
 import { layeredCaller, toolName } from './world.ts';

@@ -2,9 +2,9 @@
 // fast is measured. In CPU time, the best of several runs: what else the machine does is no fault of an input. The slope is that of log(time)
 // over log(length), by least squares.
 import { plainRedaction } from '@tollgate/proto/contract';
-import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
-import { detectors } from '../../sidecar/redact/detectors/index.ts';
-import { createFinder, nothingKnown } from '../../sidecar/redact/finder.ts';
+import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
+import { detectors } from '../../sidecar/engine/redact/detectors/index.ts';
+import { createFinder, nothingKnown } from '../../sidecar/engine/redact/finder.ts';
 import { loadCorpus } from '../redact/corpus.ts';
 import { commonInputs, samplesOf, type WorstInput, worstInputs } from '../redact/worst.ts';
 import type { Result } from './measure.ts';

@@ -1,7 +1,7 @@
 // Redaction: what goes and what stays on the part of the corpus that nobody has read, beside two libraries; and its speed against reading
 // and writing the same JSON, and against those libraries.
 import { plainRedaction } from '@tollgate/proto/contract';
-import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
+import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { isPositive, loadCorpus, type Row } from '../redact/corpus.ts';
 import { createOpenRedaction, createSecretlint, createTollgate, type Library } from '../redact/libraries.ts';
 import { damageOf, kindGroups, recallOf, type Score, scoreRows, secretGroups } from '../redact/score.ts';

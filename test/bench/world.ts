@@ -11,10 +11,10 @@ import {
   snapshotSchemaVersion,
   type Tier,
 } from '@tollgate/proto/contract';
-import { bindCaller } from '../../sidecar/decide/bind.ts';
-import { buildIndex } from '../../sidecar/decide/build-index.ts';
-import type { Caller } from '../../sidecar/decide/caller.ts';
-import { type SnapshotMessage, verifySnapshot } from '../../sidecar/snapshot/verify.ts';
+import { bindCaller } from '../../sidecar/engine/decide/bind.ts';
+import { buildIndex } from '../../sidecar/engine/decide/build-index.ts';
+import type { Caller } from '../../sidecar/engine/decide/caller.ts';
+import { type SnapshotMessage, verifySnapshot } from '../../sidecar/engine/snapshot/verify.ts';
 
 export const toolName = (number: number): string => `server${number % 10}.tool_${number}`;
 

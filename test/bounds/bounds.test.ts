@@ -116,7 +116,7 @@ describe('a collection is found', () => {
 });
 
 describe('what holds a snapshot is found', () => {
-  const index = { path: 'sidecar/decide/build-index.ts', text: 'export interface Index { revision: number }' };
+  const index = { path: 'sidecar/engine/decide/build-index.ts', text: 'export interface Index { revision: number }' };
   const found = (text: string, ...others: readonly { path: string; text: string }[]): readonly string[] =>
     findHolders([index, { path: 'sidecar/gateway/x.ts', text }, ...others]).map((place) => place.slice('sidecar/gateway/'.length));
   const imports = "import type { Index } from '../decide/build-index.ts';";

@@ -1,7 +1,7 @@
 // Where the types of the sources say that something holds a snapshot: an index, a caller bound under one, or a document of one, or what has one
 // of these in a field. A field counts wherever it is declared, a variable where it has a type of its own and outlives its function. What a function takes or
 // answers is not held, and neither is what stands behind a weak reference. Types are followed by name through imports; what a type does not
-// say (a captured variable whose type is inferred) is found by test/sidecar/gateway/held-snapshots.test.ts alone.
+// say (a captured variable whose type is inferred) is found by test/sidecar/doors/held-snapshots.test.ts alone.
 import { dirname, join, normalize } from 'node:path';
 import { isNode, type Node, parseSource, walk } from '../measure/static/syntax.ts';
 import { outlives } from './kept.ts';
@@ -20,15 +20,15 @@ interface Declared {
 }
 
 const roots = [
-  'sidecar/decide/build-index.ts#Index',
-  'sidecar/decide/caller.ts#Caller',
-  'sidecar/decide/caller.ts#BoundHop',
-  'sidecar/decide/document.ts#IndexedDocument',
+  'sidecar/engine/decide/build-index.ts#Index',
+  'sidecar/engine/decide/caller.ts#Caller',
+  'sidecar/engine/decide/caller.ts#BoundHop',
+  'sidecar/engine/decide/document.ts#IndexedDocument',
 ] as const;
 /** By what packages call them. */
 const ofPackages = new Map(roots.map((root) => [root.slice(root.indexOf('#') + 1), root]));
 /** What they make is of a snapshot and gone with it; and the cell, which holds the one that decides. */
-const snapshots: readonly string[] = ['sidecar/decide/', 'sidecar/snapshot/'];
+const snapshots: readonly string[] = ['sidecar/engine/decide/', 'sidecar/engine/snapshot/'];
 const weak: ReadonlySet<string> = new Set(['WeakRef', 'WeakMap', 'WeakSet']);
 const calls: ReadonlySet<string> = new Set(['TSFunctionType', 'TSMethodSignature', 'TSConstructorType', 'TSTypeQuery']);
 const functions: ReadonlySet<string> = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);

@@ -2,8 +2,8 @@
 // answered is kept, so that it can be held against what the database has in the end.
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { startRun } from '../../sidecar/gateway/library/library.ts';
-import type { Verdict } from '../../sidecar/govern/verdict.ts';
+import { startRun } from '../../sidecar/doors/library/library.ts';
+import type { Verdict } from '../../sidecar/engine/govern/verdict.ts';
 import type { followPlane } from '../support/plane.ts';
 import type { Answer, ControlPlane } from '../support/programs.ts';
 import type { Measure } from './measure.ts';

@@ -8,7 +8,7 @@ import { hookHash, stateKey } from '../../control-plane/cli/hooks/codex-trust.ts
 import { hostSettings } from '../../control-plane/cli/hooks/host-settings.ts';
 import { placesIn } from '../../control-plane/cli/hooks/hook-places.ts';
 import { parseToml } from '../../control-plane/cli/hooks/toml.ts';
-import { folder as casesFolder, recorded, startHosts } from '../sidecar/gateway/hosts/recorded.ts';
+import { folder as casesFolder, recorded, startHosts } from '../sidecar/doors/coding-agents/recorded.ts';
 import { agent, key as compiledKey, keyText } from '../support/snapshots.ts';
 import { closedOrigin, folder, jsonOf, run } from './cli.ts';
 

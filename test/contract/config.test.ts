@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { cliVariables } from '../../control-plane/cli/connect.ts';
 import { variablesForApps } from '../../control-plane/inject/app-environment.ts';
 import { configSchema } from '../../control-plane/app/config.ts';
-import { sidecarSchema } from '../../sidecar/config.ts';
+import { sidecarSchema } from '../../sidecar/app/config.ts';
 
 const schema = {
   key: text({

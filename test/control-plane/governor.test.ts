@@ -12,7 +12,7 @@ import { createGovernor, type Governor } from '../../control-plane/runs/governan
 import { exportGovernor } from '../../control-plane/runs/governance/metrics.ts';
 import { watchRevisions } from '../../control-plane/publish/store/watch-revisions.ts';
 import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';
-import { type Clock, systemClock } from '../../sidecar/clock.ts';
+import { type Clock, systemClock } from '../../sidecar/base/clock.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { type Plane, startPlane } from '../support/plane.ts';
 import { eventually } from '../support/programs.ts';

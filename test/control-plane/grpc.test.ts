@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { batchProblem } from '../../control-plane/audit/rules/audit-batch.ts';
 import { createWorkspace } from '../../control-plane/workspaces/operations/create-workspace.ts';
 import { deleteWorkspace } from '../../control-plane/workspaces/operations/delete-workspace.ts';
-import { startRun } from '../../sidecar/gateway/library/library.ts';
+import { startRun } from '../../sidecar/doors/library/library.ts';
 import { followPlane, openShip, openSync, type Plane, startPlane, type Wire } from '../support/plane.ts';
 import { temporaryFolder } from '../support/spools.ts';
 import { entry, shipped, spool } from './spool.ts';

@@ -2,9 +2,9 @@
 // for most calls, and by rule while the control plane is away.
 import { bounds } from '@tollgate/proto/contract';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRun } from '../../sidecar/gateway/library/library.ts';
-import type { Verdict } from '../../sidecar/govern/verdict.ts';
-import type { Sidecar } from '../../sidecar/sidecar.ts';
+import { startRun } from '../../sidecar/doors/library/library.ts';
+import type { Verdict } from '../../sidecar/engine/govern/verdict.ts';
+import type { Sidecar } from '../../sidecar/doors/sidecar.ts';
 import { createTestServer } from '../support/governing.ts';
 import { followPlane, type Plane, startPlane } from '../support/plane.ts';
 import { eventually } from '../support/programs.ts';

@@ -7,7 +7,7 @@ import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
 import { authenticate } from '../../control-plane/access/operations/authenticate.ts';
 import { createPublisher, type Published } from '../../control-plane/publish/publisher.ts';
 import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';
-import { startRun } from '../../sidecar/gateway/library/library.ts';
+import { startRun } from '../../sidecar/doors/library/library.ts';
 import { emptyState } from '../publish/workspace.ts';
 import { followPlane, openSync, type Plane, startPlane } from '../support/plane.ts';
 import { field } from './rest.ts';

@@ -8,8 +8,8 @@ import { createGovernor } from '../../control-plane/runs/governance/governor.ts'
 import { readDeployment } from '../../control-plane/database/deployment.ts';
 import { beat } from '../../control-plane/runs/store/run-instances.ts';
 import { findWorkspaceId } from '../../control-plane/workspaces/store/workspaces.ts';
-import { systemClock } from '../../sidecar/clock.ts';
-import { startRun } from '../../sidecar/gateway/library/library.ts';
+import { systemClock } from '../../sidecar/base/clock.ts';
+import { startRun } from '../../sidecar/doors/library/library.ts';
 import { run as runCli } from '../cli/cli.ts';
 import { withClient } from '../support/database.ts';
 import { followPlane, type Plane, startPlane } from '../support/plane.ts';

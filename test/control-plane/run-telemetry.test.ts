@@ -1,6 +1,6 @@
 // A real run as a collector sees it: its spans go out by OTLP, its trace goes on to tool servers, and what was said goes nowhere.
 import { context, propagation, trace } from '@opentelemetry/api';
-import { systemClock } from '@tollgate/sidecar/embed';
+import { systemClock } from '@tollgate/sidecar/engine';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

@@ -7,9 +7,9 @@ import { createOpenToolbox } from '../../control-plane/tool-servers/operations/o
 import { createSchemaProblem } from '../../control-plane/runs/tools/schema-problem.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
-import { systemClock } from '../../sidecar/clock.ts';
-import { readGatewayFile } from '../../sidecar/gateway/upstreams/gateway-file.ts';
-import { createUpstreams } from '../../sidecar/gateway/upstreams/tool-servers.ts';
+import { systemClock } from '../../sidecar/base/clock.ts';
+import { readGatewayFile } from '../../sidecar/upstream/gateway-file.ts';
+import { createUpstreams } from '../../sidecar/upstream/tool-servers.ts';
 import { createTestServer } from '../support/governing.ts';
 import { type FakeServer, startFakeServer, tool } from '../support/mcp-servers.ts';
 import { followPlane, type Plane, startPlane } from '../support/plane.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { configSchema, secretKeysIn } from '../../control-plane/app/config.ts';
 import { createReach } from '../../control-plane/runs/mcp/reach.ts';
 import { createSealer } from '../../control-plane/tool-servers/store/sealed.ts';
-import { startRun } from '../../sidecar/gateway/library/library.ts';
+import { startRun } from '../../sidecar/doors/library/library.ts';
 import { everything, type FakeServer, startEverything, startFakeServer, tool } from '../support/mcp-servers.ts';
 import { followPlane, startPlane } from '../support/plane.ts';
 import { createRest, errorOf, type Rest } from './rest.ts';

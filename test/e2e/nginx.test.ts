@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { own, startTool } from '../sidecar/gateway/http-tools/behind-the-gate.ts';
+import { own, startTool } from '../sidecar/doors/http/behind-the-gate.ts';
 import { needs, nginxPath } from '../support/installed.ts';
 import { ruleFor } from '../support/snapshots.ts';
 import { listening } from './listening.ts';

@@ -13,8 +13,8 @@ import { createGrpcMetrics } from '../../control-plane/grpc/metrics.ts';
 import { startGrpcServer } from '../../control-plane/grpc/server.ts';
 import { createStreamSeats } from '../../control-plane/grpc/stream-seats.ts';
 import { makeAuthority, makeClient, makeServer } from '../../control-plane/certificates/x509/certificate.ts';
-import { createChannel } from '../../sidecar/sync/channel.ts';
-import { openQuotaStream } from '../../sidecar/sync/quota-stream.ts';
+import { createChannel } from '../../sidecar/engine/link/channel.ts';
+import { openQuotaStream } from '../../sidecar/engine/link/quota-stream.ts';
 
 const good = 'Bearer good';
 const actor = { workspaceId: 1, slug: 'acme', scopes: ['sidecar.sync'] } as unknown as Actor;

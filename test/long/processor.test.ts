@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { placeOfError } from '../../control-plane/http/json-place.ts';
 import { createArgumentsProblem } from '../../control-plane/runs/tools/arguments.ts';
 import { createSchemaProblem } from '../../control-plane/runs/tools/schema-problem.ts';
-import { parseStrictText } from '../../sidecar/gateway/strict-json.ts';
-import { Window } from '../../sidecar/limits/window.ts';
-import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import { parseStrictText } from '../../sidecar/engine/json/strict-json.ts';
+import { Window } from '../../sidecar/engine/limits/window.ts';
+import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
 import { endless, objectSchema } from '../runs/endless-schemas.ts';
-import { longTokens } from '../sidecar/gateway/long-tokens.ts';
-import { createOneRuleOfMany } from '../sidecar/snapshot/one-rule-of-many.ts';
+import { longTokens } from '../sidecar/doors/long-tokens.ts';
+import { createOneRuleOfMany } from '../sidecar/engine/snapshot/one-rule-of-many.ts';
 import { cpuMsOf, median } from './timed.ts';
 
 test('the place of an error in half a megabyte of nesting is found within a second', () => {

@@ -8,7 +8,7 @@ import type { View } from '../../control-plane/compile/view.ts';
 import { holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { publishView } from '../../control-plane/publish/published.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
-import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
 import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
 import { someAgent } from '../support/running.ts';
 import { defaults, emptyState } from './workspace.ts';

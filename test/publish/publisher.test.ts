@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { WorkspaceRead } from '../../control-plane/compile/state.ts';
 import { createPublisher, type LiveWorkspace, type Published } from '../../control-plane/publish/publisher.ts';
 import { holdPolicy } from '../../control-plane/runs/governance/held-policy.ts';
-import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
+import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
 import { createManualClock } from '../support/manual-clock.ts';
 import { someAgent } from '../support/running.ts';
 import { silentLog } from '../support/silent-log.ts';

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { compileDocument } from '../../control-plane/compile/compile.ts';
 import type { PolicyDocument } from '../../control-plane/policies/rules/policy.ts';
 import { limitMaxOf } from '../../control-plane/quota/rules/limit-place.ts';
-import { indexDocument, readOpinion } from '../../sidecar/decide/document.ts';
+import { indexDocument, readOpinion } from '../../sidecar/engine/decide/document.ts';
 
 // What quotes, blanks and brackets could lead astray.
 const name = fc.constantFrom(

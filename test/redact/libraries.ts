@@ -5,7 +5,7 @@ import { lintSource } from '@secretlint/core';
 import { creator } from '@secretlint/secretlint-rule-preset-recommend';
 import type { SecretLintCoreResultMessage } from '@secretlint/types';
 import { plainRedaction } from '@tollgate/proto/contract';
-import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
+import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 
 export interface Library {
   readonly name: string;

@@ -1,11 +1,11 @@
 // R10, in work and not in time: what redaction does for a text grows as the text does, whatever the text.
 
 import { plainRedaction } from '@tollgate/proto/contract';
-import { createNumbers, createRedactor } from '@tollgate/sidecar/redact';
+import { createNumbers, createRedactor } from '@tollgate/sidecar/engine/redact';
 import { describe, expect, test } from 'vitest';
-import type { Detector } from '../../sidecar/redact/detector.ts';
-import { detectors } from '../../sidecar/redact/detectors/index.ts';
-import { createFinder, nothingKnown } from '../../sidecar/redact/finder.ts';
+import type { Detector } from '../../sidecar/engine/redact/detector.ts';
+import { detectors } from '../../sidecar/engine/redact/detectors/index.ts';
+import { createFinder, nothingKnown } from '../../sidecar/engine/redact/finder.ts';
 import { loadCorpus } from './corpus.ts';
 import { commonInputs, samplesOf, type WorstInput, worstInputs } from './worst.ts';
 

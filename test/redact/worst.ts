@@ -1,6 +1,6 @@
 // The worst inputs for detectors, of any length: made of what they begin to look at, and of what they may go on to look at in vain. Used
 // where time is measured (test/bench) and where work is counted.
-import type { Detector } from '../../sidecar/redact/detector.ts';
+import type { Detector } from '../../sidecar/engine/redact/detector.ts';
 import { isPositive, type Row } from './corpus.ts';
 
 export interface WorstInput {

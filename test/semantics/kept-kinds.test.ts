@@ -1,7 +1,7 @@
 // Which exception from redaction holds for a tool.
 import { type CompiledRedaction, plainRedaction } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import { keptKinds } from '../../sidecar/decide/kept-kinds.ts';
+import { keptKinds } from '../../sidecar/engine/decide/kept-kinds.ts';
 
 const redaction: CompiledRedaction = {
   ...plainRedaction,

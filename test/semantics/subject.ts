@@ -10,17 +10,17 @@ import type { WorkspaceState } from '../../control-plane/compile/state.ts';
 import { checkDocument, type DocumentKind } from '../../control-plane/policies/rules/policy.ts';
 import { holdWorkspace } from '../../control-plane/publish/holding.ts';
 import { viewPartsOf } from '../../control-plane/publish/view-parts.ts';
-import { bindCaller } from '../../sidecar/decide/bind.ts';
-import { buildIndex, type Index } from '../../sidecar/decide/build-index.ts';
-import type { Caller } from '../../sidecar/decide/caller.ts';
-import { decide } from '../../sidecar/decide/decide.ts';
-import type { Decision } from '../../sidecar/decide/decision.ts';
-import { callerText, entryText } from '../../sidecar/govern/audit-entry.ts';
-import { createCounters } from '../../sidecar/limits/counters.ts';
-import { createRunUsage, type RunUsage } from '../../sidecar/limits/usage.ts';
-import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
-import { readSnapshotFile, writeSnapshotFile } from '../../sidecar/snapshot/disk.ts';
-import { type SnapshotMessage, verifySnapshot } from '../../sidecar/snapshot/verify.ts';
+import { bindCaller } from '../../sidecar/engine/decide/bind.ts';
+import { buildIndex, type Index } from '../../sidecar/engine/decide/build-index.ts';
+import type { Caller } from '../../sidecar/engine/decide/caller.ts';
+import { decide } from '../../sidecar/engine/decide/decide.ts';
+import type { Decision } from '../../sidecar/engine/decide/decision.ts';
+import { callerText, entryText } from '../../sidecar/engine/govern/audit-entry.ts';
+import { createCounters } from '../../sidecar/engine/limits/counters.ts';
+import { createRunUsage, type RunUsage } from '../../sidecar/engine/limits/usage.ts';
+import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
+import { readSnapshotFile, writeSnapshotFile } from '../../sidecar/engine/snapshot/disk.ts';
+import { type SnapshotMessage, verifySnapshot } from '../../sidecar/engine/snapshot/verify.ts';
 import type { Call, Document, LimitSeen, Outcome, World } from './world.ts';
 
 /** What a mutant replaces. */

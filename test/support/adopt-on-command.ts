@@ -1,10 +1,10 @@
 // A process that adopts when told. Arguments: spool folder. Says `ready`; for every line on its standard input adopts
 // and says the ids as JSON; keeps what it has until its input ends.
 import { createInterface } from 'node:readline';
-import { systemClock } from '../../sidecar/clock.ts';
-import { adoptDead } from '../../sidecar/spool/adoption.ts';
-import { randomSpoolId } from '../../sidecar/spool/spool.ts';
-import { diskFs } from '../../sidecar/spool/spool-fs.ts';
+import { systemClock } from '../../sidecar/base/clock.ts';
+import { adoptDead } from '../../sidecar/engine/spool/adoption.ts';
+import { randomSpoolId } from '../../sidecar/engine/spool/spool.ts';
+import { diskFs } from '../../sidecar/engine/spool/spool-fs.ts';
 import { silentLog } from './silent-log.ts';
 
 const [folder = ''] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 // A process that appends to a spool until it is killed. Arguments: spool folder, file for the answers. After each
 // append it writes the sequence there; on its standard output one byte for every hundred.
 import { openSync, writeSync } from 'node:fs';
-import { systemClock } from '../../sidecar/clock.ts';
-import { openSpool } from '../../sidecar/spool/spool.ts';
+import { systemClock } from '../../sidecar/base/clock.ts';
+import { openSpool } from '../../sidecar/engine/spool/spool.ts';
 import { silentLog } from './silent-log.ts';
 
 const [folder = '', answers = ''] = process.argv.slice(2);

@@ -11,7 +11,7 @@ import {
   type ShipResponse,
 } from '@tollgate/proto';
 import { onTestFinished } from 'vitest';
-import type { ShipStream } from '../../sidecar/ship/shipment.ts';
+import type { ShipStream } from '../../sidecar/engine/ship/shipment.ts';
 
 export type AuditStream = ServerDuplexStream<ShipRequest__Output, ShipResponse>;
 

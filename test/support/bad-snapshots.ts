@@ -1,6 +1,6 @@
 // Everything that may be wrong with a snapshot, each alone: what is sent, the code it must be refused with, and words of the place.
 import { bounds, type CompiledRedaction, type NackCode } from '@tollgate/proto/contract';
-import type { SnapshotMessage } from '../../sidecar/snapshot/verify.ts';
+import type { SnapshotMessage } from '../../sidecar/engine/snapshot/verify.ts';
 import {
   agent,
   document,

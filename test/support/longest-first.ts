@@ -36,9 +36,9 @@ export const longFiles: Readonly<Record<string, number>> = {
   'test/redact/worst.test.ts': 14,
   'test/semantics/properties.test.ts': 20,
   'test/semantics/simulate.test.ts': 14,
-  'test/sidecar/gateway/upstreams/proxied.test.ts': 11,
+  'test/sidecar/upstream/proxied.test.ts': 11,
   'test/runs/toolbox.test.ts': 10,
-  'test/sidecar/redact/own-pattern.test.ts': 8,
+  'test/sidecar/engine/redact/own-pattern.test.ts': 8,
 };
 
 export default class LongestFirst extends BaseSequencer {

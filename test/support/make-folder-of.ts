@@ -1,5 +1,5 @@
 // Makes the folder it is told and says how that ended, in a process of its own: what never returns can be ended with it.
-import { makeFolder } from '../../sidecar/spool/make-folder.ts';
+import { makeFolder } from '../../sidecar/engine/spool/make-folder.ts';
 
 try {
   makeFolder(process.argv[2] ?? '');

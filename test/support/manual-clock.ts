@@ -1,5 +1,5 @@
 // Time that moves only when a test says so.
-import type { Clock } from '../../sidecar/clock.ts';
+import type { Clock } from '../../sidecar/base/clock.ts';
 
 export interface ManualClock extends Clock {
   /** Runs what falls due, in order. */

@@ -4,11 +4,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { bounds } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { parseBody } from '../../control-plane/http/json-body.ts';
-import { BodyRoom } from '../../sidecar/gateway/body-room.ts';
-import { type Relaying, relayedText } from '../../sidecar/gateway/mcp/relay.ts';
-import { messageNodes } from '../../sidecar/gateway/mcp/wire/server-message.ts';
-import { shareFairly } from '../../sidecar/gateway/share-fairly.ts';
-import { parseStrict } from '../../sidecar/gateway/strict-json.ts';
+import { BodyRoom } from '../../sidecar/doors/entrance/body-room.ts';
+import { type Relaying, relayedText } from '../../sidecar/doors/mcp/relay.ts';
+import { messageNodes } from '../../sidecar/upstream/wire/server-message.ts';
+import { shareFairly } from '../../sidecar/doors/entrance/share-fairly.ts';
+import { parseStrict } from '../../sidecar/engine/json/strict-json.ts';
 
 const [what, counted] = process.argv.slice(2);
 const uncounted = counted === 'uncounted' ? { valueBytes: 0 } : {};

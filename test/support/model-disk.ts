@@ -2,7 +2,7 @@
 // among it, may be gone after a power loss, torn at any byte and in any order. Sockets and the meta file are left alone.
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { diskFs, type SpoolFs } from '../../sidecar/spool/spool-fs.ts';
+import { diskFs, type SpoolFs } from '../../sidecar/engine/spool/spool-fs.ts';
 import { errnoError } from './spools.ts';
 
 export type DiskOperation = 'open' | 'write' | 'truncate' | 'sync' | 'rename' | 'unlink';

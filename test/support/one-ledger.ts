@@ -1,8 +1,8 @@
 // The ledger of the control plane, for one sidecar and without a database: what was ever used of limits and runs, as it has heard.
 import { bounds } from '@tollgate/proto/contract';
 import { askLedger, type CounterState, freshCounter } from '../../control-plane/quota/rules/ledger.ts';
-import { createLeasedCounters } from '../../sidecar/limits/leased-counters.ts';
-import { Leases } from '../../sidecar/limits/leases.ts';
+import { createLeasedCounters } from '../../sidecar/engine/limits/leased-counters.ts';
+import { Leases } from '../../sidecar/engine/limits/leases.ts';
 
 /** `max`: of a limit; of a run it is 1,000. Asked when the test says. */
 export function startLedger({ windowSeconds, max }: { readonly windowSeconds: number; readonly max: number }) {

@@ -1,6 +1,6 @@
 // A process that opens a spool, appends one entry by the asynchronous door and has nothing more to do.
-import { systemClock } from '../../sidecar/clock.ts';
-import { openSpool } from '../../sidecar/spool/spool.ts';
+import { systemClock } from '../../sidecar/base/clock.ts';
+import { openSpool } from '../../sidecar/engine/spool/spool.ts';
 import { silentLog } from './silent-log.ts';
 
 const [folder = ''] = process.argv.slice(2);

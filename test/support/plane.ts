@@ -31,8 +31,8 @@ import { watchQuotaPolicy } from '../../control-plane/publish/quota-policy.ts';
 import { recallChannel } from '../../control-plane/quota/store.ts';
 import { watchRevisions } from '../../control-plane/publish/store/watch-revisions.ts';
 import { readWorkspace } from '../../control-plane/workspaces/store/workspace-state.ts';
-import type { Sidecar } from '../../sidecar/sidecar.ts';
-import { type SidecarOptions, startSidecar } from '../../sidecar/start.ts';
+import type { Sidecar } from '../../sidecar/doors/sidecar.ts';
+import { type SidecarOptions, startSidecar } from '../../sidecar/app/start.ts';
 import { createRest, field } from '../control-plane/rest.ts';
 import { temporaryFolder } from './spools.ts';
 

@@ -102,7 +102,7 @@ export interface SidecarProgram extends Program {
 
 const sidecarArgs = {
   built: ['sidecar/bin.js'],
-  source: ['--import', 'tsx', '--conditions=tollgate-source', 'sidecar/main.ts'],
+  source: ['--import', 'tsx', '--conditions=tollgate-source', 'sidecar/app/main.ts'],
 } as const;
 
 export async function startSidecarProgram(

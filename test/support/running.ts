@@ -20,11 +20,11 @@ import type { NewRun, RunEnd, RunRecords } from '../../control-plane/runs/record
 import { createSeats } from '../../control-plane/base/turns.ts';
 import { belowBounds, createRunner, type Runner } from '../../control-plane/runs/runner.ts';
 import type { RunTool, Toolbox, ToolContext, ToolResult } from '../../control-plane/runs/tools/tool.ts';
-import type { Governing } from '../../sidecar/govern/governing.ts';
-import { createOwedEntries } from '../../sidecar/govern/owed-entries.ts';
-import { createCounters } from '../../sidecar/limits/counters.ts';
-import { createPolicyCell } from '../../sidecar/snapshot/cell.ts';
-import type { Log } from '../../sidecar/log.ts';
+import type { Governing } from '../../sidecar/engine/govern/governing.ts';
+import { createOwedEntries } from '../../sidecar/engine/govern/owed-entries.ts';
+import { createCounters } from '../../sidecar/engine/limits/counters.ts';
+import { createPolicyCell } from '../../sidecar/engine/snapshot/cell.ts';
+import type { Log } from '../../sidecar/base/log.ts';
 import { createManualClock, type ManualClock } from './manual-clock.ts';
 import { silentLog } from './silent-log.ts';
 import { messageOf } from './snapshots.ts';

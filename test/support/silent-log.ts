@@ -1,3 +1,3 @@
-import type { Log } from '../../sidecar/log.ts';
+import type { Log } from '../../sidecar/base/log.ts';
 
 export const silentLog: Log = { info: () => undefined, warn: () => undefined };

@@ -17,7 +17,7 @@ import {
   type Tier,
 } from '@tollgate/proto/contract';
 import type { WorkspaceServer } from '../../control-plane/compile/state.ts';
-import type { DeltaMessage, SnapshotMessage } from '../../sidecar/snapshot/verify.ts';
+import type { DeltaMessage, SnapshotMessage } from '../../sidecar/engine/snapshot/verify.ts';
 
 export const settings = (fields: Partial<CompiledSettings> = {}): CompiledSettings => ({
   workspace: 'acme',

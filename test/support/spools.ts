@@ -4,12 +4,12 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type Clock, systemClock } from '../../sidecar/clock.ts';
-import { adoptDead } from '../../sidecar/spool/adoption.ts';
-import type { Backlog } from '../../sidecar/spool/backlog.ts';
-import { lastIn, type SpoolRecord } from '../../sidecar/spool/record.ts';
-import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/spool/spool.ts';
-import { diskFs, type SpoolFs } from '../../sidecar/spool/spool-fs.ts';
+import { type Clock, systemClock } from '../../sidecar/base/clock.ts';
+import { adoptDead } from '../../sidecar/engine/spool/adoption.ts';
+import type { Backlog } from '../../sidecar/engine/spool/backlog.ts';
+import { lastIn, type SpoolRecord } from '../../sidecar/engine/spool/record.ts';
+import { openSpool, randomSpoolId, type Spool, type SpoolConfig } from '../../sidecar/engine/spool/spool.ts';
+import { diskFs, type SpoolFs } from '../../sidecar/engine/spool/spool-fs.ts';
 import { silentLog } from './silent-log.ts';
 
 export function temporaryFolder(): string {

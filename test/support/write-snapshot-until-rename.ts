@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { snapshotMessage } from './snapshots.ts';
 
 const [path = ''] = process.argv.slice(2);
-const { writeSnapshotFile } = await import('../../sidecar/snapshot/disk.ts');
+const { writeSnapshotFile } = await import('../../sidecar/engine/snapshot/disk.ts');
 await writeSnapshotFile(path, snapshotMessage({ revision: 1 }));
 fs.rename = () => {
   process.kill(process.pid, 'SIGKILL');

@@ -2,7 +2,7 @@
 // workspace in this process decides, with a policy that is at least as new as the key. The use of session caps is
 // leased from the ledger, as limits are. It is one count for all control planes and sidecars.
 import { AppError, hasScope } from '@tollgate/proto/contract';
-import type { Governing } from '@tollgate/sidecar/embed';
+import type { Governing } from '@tollgate/sidecar/engine';
 import {
   authenticate as authenticateBy,
   badKeys,

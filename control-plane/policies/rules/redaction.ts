@@ -12,7 +12,7 @@ import {
   redactionKinds,
   wildcardPrefix,
 } from '@tollgate/proto/contract';
-import { ownPatternProblem } from '@tollgate/sidecar/redact';
+import { ownPatternProblem } from '@tollgate/sidecar/engine/redact';
 import type { Checked } from '../../base/refusal.ts';
 import { described, entries, fields, isObject, list, oneOf, type Problem, problem, record, type Shape, text } from '../../base/shape.ts';
 

@@ -18,8 +18,8 @@ import {
   type StopReason,
   type ToolCall,
   type Verdict,
-} from '@tollgate/sidecar/embed';
-import { createNumbers, type Numbers } from '@tollgate/sidecar/redact';
+} from '@tollgate/sidecar/engine';
+import { createNumbers, type Numbers } from '@tollgate/sidecar/engine/redact';
 import { createRunPolicy, type RunPolicy } from './run-policy.ts';
 import { type Caller, viewOf } from './run-view.ts';
 

@@ -3,7 +3,7 @@
 // a pause between two runs loses no counts.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { AppError } from '@tollgate/proto/contract';
-import { type LeaseStatus, listSpools, makeFolder, type ShipperStatus } from '@tollgate/sidecar/embed';
+import { type LeaseStatus, listSpools, makeFolder, type ShipperStatus } from '@tollgate/sidecar/engine';
 import type { Actor } from '../../access/rules/actor.ts';
 import type { WorkspaceRef } from './held-policy.ts';
 import {

@@ -5,7 +5,7 @@
 // policy is accepted).
 import { policyService } from '@tollgate/proto';
 import { AppError, bounds, type RevisionName } from '@tollgate/proto/contract';
-import type { Clock, Governing, Log, PolicyCell } from '@tollgate/sidecar/embed';
+import type { Clock, Governing, Log, PolicyCell } from '@tollgate/sidecar/engine';
 import type { LiveWorkspace, Published, Publisher } from '../../publish/publisher.ts';
 
 export interface WorkspaceRef {

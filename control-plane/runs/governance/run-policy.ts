@@ -11,8 +11,8 @@ import {
   planFor,
   rebind,
   stopOf,
-} from '@tollgate/sidecar/embed';
-import { createNumbers, redactorFor } from '@tollgate/sidecar/redact';
+} from '@tollgate/sidecar/engine';
+import { createNumbers, redactorFor } from '@tollgate/sidecar/engine/redact';
 
 export interface RunPolicy {
   /** Whether a call of that tool could be allowed. A model is not offered tools that policy denies to this caller. */

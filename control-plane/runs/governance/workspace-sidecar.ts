@@ -12,7 +12,7 @@ import {
   openEngine,
   type ShipperStatus,
   type SpoolRecord,
-} from '@tollgate/sidecar/embed';
+} from '@tollgate/sidecar/engine';
 import type { AuditBatch, Ingested } from '../../audit/rules/audit-batch.ts';
 import { type HeldPolicy, type HeldPolicyDeps, heardCell, holdPolicy, type WorkspaceRef } from './held-policy.ts';
 

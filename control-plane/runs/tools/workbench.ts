@@ -1,7 +1,7 @@
 // The tools that the agent of one run can call, by the names that its model knows: tools of the workspace's servers,
 // and other agents.
 import { nameProblem } from '@tollgate/proto/contract';
-import type { ToolCall } from '@tollgate/sidecar/embed';
+import type { ToolCall } from '@tollgate/sidecar/engine';
 import { isObject } from '../../base/shape.ts';
 import { untilAborted } from '../../base/until-aborted.ts';
 import type { Governed } from '../governance/governed.ts';

@@ -9,7 +9,7 @@ import { type ClientDuplexStream, credentials, Metadata } from '@grpc/grpc-js';
 import { createPolicyClient, policyService, type Revision, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
 import { snapshotSchemaVersion } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
-import { startSidecar } from '../../../sidecar/start.ts';
+import { startSidecar } from '../../../sidecar/app/start.ts';
 import { type Followed, wallMs } from './said.ts';
 
 const [address = '', count = '', key = '', real = ''] = process.argv.slice(2);

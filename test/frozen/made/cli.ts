@@ -60,7 +60,7 @@ function worldInto(write: (chunk: string) => void): World {
 /** It runs when it is loaded, so it is asked in a process of its own. */
 async function sidecarHelp(): Promise<string> {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
-  const started = ['--import', 'tsx', '--conditions=tollgate-source', 'sidecar/main.ts', '--help'];
+  const started = ['--import', 'tsx', '--conditions=tollgate-source', 'sidecar/app/main.ts', '--help'];
   const child = spawn(process.execPath, started, { cwd: root, env: { PATH: process.env['PATH'] }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);

@@ -20,7 +20,7 @@ import {
 import { runStatuses } from '../../../control-plane/runs/rules/run.ts';
 import { changes } from '../../../control-plane/policies/evaluate/simulate.ts';
 import { type RunEvent, stopReasons } from '../../../control-plane/runs/events.ts';
-import { rpcErrors } from '../../../sidecar/gateway/mcp/wire/rpc.ts';
+import { rpcErrors } from '../../../sidecar/upstream/wire/rpc.ts';
 import { textOf } from './lines.ts';
 
 /** A type without a table: the compiler says which kind is missing, or is none. */

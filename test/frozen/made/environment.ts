@@ -8,8 +8,8 @@ import { readTelemetrySettings } from '@tollgate/sidecar/telemetry';
 import { hostSettings } from '../../../control-plane/cli/hooks/host-settings.ts';
 import { configSchema } from '../../../control-plane/app/config.ts';
 import { variablesForApps } from '../../../control-plane/inject/app-environment.ts';
-import { sidecarSchema } from '../../../sidecar/config.ts';
-import { programEnvironment } from '../../../sidecar/gateway/upstreams/program.ts';
+import { sidecarSchema } from '../../../sidecar/app/config.ts';
+import { programEnvironment } from '../../../sidecar/upstream/program.ts';
 import { textOf } from './lines.ts';
 
 export const environmentText = (): string =>

@@ -14,9 +14,9 @@ import { exportGovernor } from '../../../control-plane/runs/governance/metrics.t
 import { countRuns } from '../../../control-plane/runs/metrics.ts';
 import { countRefusedMoney } from '../../../control-plane/runs/refused-money.ts';
 import { exportExpiry } from '../../../control-plane/certificates/tls/metrics.ts';
-import { exportBounds } from '../../../sidecar/metrics/bounds.ts';
-import { exportSidecar } from '../../../sidecar/metrics/sidecar.ts';
-import type { Sidecar } from '../../../sidecar/sidecar.ts';
+import { exportBounds } from '../../../sidecar/app/metrics/bounds.ts';
+import { exportSidecar } from '../../../sidecar/app/metrics/sidecar.ts';
+import type { Sidecar } from '../../../sidecar/doors/sidecar.ts';
 import { createUnconnectedApp } from './app.ts';
 import { textOf } from './lines.ts';
 

@@ -3,7 +3,7 @@ import { context, propagation, trace } from '@opentelemetry/api';
 import { pino } from 'pino';
 import { Counter, Registry } from 'prom-client';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { type Clock, systemClock } from '../../../sidecar/clock.ts';
+import { type Clock, systemClock } from '../../../sidecar/base/clock.ts';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '../../../sidecar/telemetry/index.ts';
 import { createManualClock } from '../../support/manual-clock.ts';
 import { attributesOf, startTelemetryCollector, type TelemetryCollector } from '../../support/telemetry-collector.ts';

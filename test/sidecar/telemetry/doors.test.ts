@@ -5,8 +5,8 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { createSpans } from '../../../sidecar/telemetry/spans.ts';
 import { createTestServer, createTestSidecar, type TestSidecar } from '../../support/governing.ts';
 import { agent, keyText, ruleFor, type World } from '../../support/snapshots.ts';
-import { startTool } from '../gateway/http-tools/behind-the-gate.ts';
-import { call, json, modernCall, modernHeaders, overHttp, record, rpcOf, send, serversOf, startProxied } from '../gateway/mcp/proxied.ts';
+import { startTool } from '../doors/http/behind-the-gate.ts';
+import { call, json, modernCall, modernHeaders, overHttp, record, rpcOf, send, serversOf, startProxied } from '../doors/mcp/proxied.ts';
 
 const exporter = new InMemorySpanExporter();
 const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });

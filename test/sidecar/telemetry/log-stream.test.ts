@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { logSerializers } from '../../../sidecar/log-serializers.ts';
+import { logSerializers } from '../../../sidecar/app/log-serializers.ts';
 import { beside, type recordOf } from '../../../sidecar/telemetry/log-stream.ts';
 
 type LogRecord = ReturnType<typeof recordOf>;

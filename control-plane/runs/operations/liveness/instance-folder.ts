@@ -4,7 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, takeHold } from '@tollgate/sidecar/embed';
+import { makeFolder, takeHold } from '@tollgate/sidecar/engine';
 
 interface Own {
   readonly instance: string;

@@ -1,0 +1,62 @@
+// Exports the metrics of a sidecar process at `/metrics`. Their values are read from its parts at each scrape.
+import { Counter, Histogram, type Registry } from 'prom-client';
+import type { Sidecar } from '../../doors/sidecar.ts';
+import { countDecisions, type Decided } from '../../telemetry/decision-metrics.ts';
+import { exportCertificate } from './certificate.ts';
+import { gaugesIn, totalsIn } from './gauges.ts';
+
+export interface DecisionMetrics {
+  readonly decided: Decided;
+  unauthenticated(): void;
+  throttled(): void;
+}
+
+export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMetrics {
+  const registers = [registry];
+  const gauge = gaugesIn(registry);
+  const total = totalsIn(registry);
+  gauge('tollgate_policy_revision', 'Revision of the policy held', () => sidecar.cell.status().revision ?? -1);
+  gauge('tollgate_policy_age_seconds', 'Since the control plane was last heard from', () => (sidecar.cell.status().ageMs ?? 0) / 1000);
+  gauge('tollgate_policy_connected', '1 while the policy stream is open', () => Number(sidecar.cell.status().connected));
+  gauge('tollgate_policy_outage', '1 while the outage rule of the workspace decides', () => Number(sidecar.cell.status().outage));
+  total('tollgate_outage_decisions_total', 'Decisions made by a policy older than the outage rule allows', () => sidecar.outageDecisions);
+  gauge('tollgate_spools_refused', 'Spools that the control plane does not take', () => sidecar.shipping().refusedSpools);
+  gauge('tollgate_spool_records', 'Entries that the control plane has not acknowledged', () => sidecar.shipping().records);
+  gauge('tollgate_spool_bytes', 'Bytes of the spool on disk', () => sidecar.shipping().bytes);
+  const oldest = (): number => sidecar.shipping().oldestAgeMs / 1000;
+  gauge('tollgate_spool_age_seconds', 'Age of the oldest entry that the control plane has not acknowledged; 0 where there is none', oldest);
+  const unrecorded = 'Decisions whose entries could not be written; their calls were denied, unless the workspace allows otherwise';
+  total('tollgate_unrecorded_decisions_total', unrecorded, () => sidecar.unrecorded);
+  const unconfirmed = 'Decisions answered before the control plane had committed their entries, which TOLLGATE_DURABILITY=remote asks for';
+  total('tollgate_unconfirmed_decisions_total', unconfirmed, () => sidecar.unconfirmed);
+  gauge('tollgate_leases', 'Limits and runs of which calls are leased now', () => sidecar.leasing.status().counters);
+  gauge('tollgate_lease_link', '1 while leases can be asked for', () => Number(sidecar.leasing.status().link === 'open'));
+  gauge('tollgate_lease_waiting', 'Calls that wait for a lease now', () => sidecar.leasing.status().waiting);
+  total('tollgate_lease_dry_denials_total', 'Calls denied because a lease had run dry', () => sidecar.leasing.status().dryDenials);
+  exportCertificate(registry, sidecar);
+  total(
+    'tollgate_lease_calls_granted_total',
+    'Calls that this process was granted of limits and runs',
+    () => sidecar.leasing.status().granted,
+  );
+  total('tollgate_lease_calls_used_total', 'Calls that were made of what was granted', () => sidecar.leasing.status().used);
+  const leaseWaits = new Histogram({
+    name: 'tollgate_lease_wait_seconds',
+    help: 'How long calls waited for a lease',
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25],
+    registers,
+  });
+  sidecar.leasing.onWaited((ms) => leaseWaits.observe(ms / 1000));
+  const decided = countDecisions(registry);
+  const unauthenticated = new Counter({ name: 'tollgate_unauthenticated_total', help: 'Requests whose key was not good', registers });
+  const throttled = new Counter({
+    name: 'tollgate_throttled_requests_total',
+    help: 'Requests beyond what a key may ask in a second',
+    registers,
+  });
+  return {
+    decided,
+    unauthenticated: () => unauthenticated.inc(),
+    throttled: () => throttled.inc(),
+  };
+}

@@ -1,0 +1,204 @@
+// Builds a sidecar: the common part of the library and the process. It reads nothing from the environment.
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createAuditClient } from '@tollgate/proto';
+import { AppError, nameProblem, parseKey } from '@tollgate/proto/contract';
+import { systemClock } from '../base/clock.ts';
+import { openEngine } from '../engine/engine.ts';
+import type { Log } from '../base/log.ts';
+import type { Sidecar } from '../doors/sidecar.ts';
+import { createPolicyCell } from '../engine/snapshot/cell.ts';
+import { holdsKey } from '../engine/snapshot/holds-key.ts';
+import { keepOnDisk } from '../engine/snapshot/keep.ts';
+import type { SnapshotMessage } from '../engine/snapshot/verify.ts';
+import type { Durability } from '../engine/spool/append.ts';
+import { createChannel, hostOf } from '../engine/link/channel.ts';
+import { followPolicy } from '../engine/link/follow.ts';
+import { endTogether, ownConnection } from '../engine/link/own-connection.ts';
+import { openQuotaStream } from '../engine/link/quota-stream.ts';
+import { openCredentials } from '../engine/link/tls/open-credentials.ts';
+import type { LinkTls } from '../engine/link/tls/options.ts';
+import { readVersion } from '../base/version.ts';
+
+export interface SidecarOptions {
+  readonly form: 'process' | 'library';
+  /** `host:port` of the control plane's gRPC. */
+  readonly controlPlane: string;
+  readonly key: string;
+  /** Plain text beyond loopback. */
+  readonly plaintext: boolean;
+  /** Absent or null: TLS beyond loopback with the machine's own authorities, and no certificate of this sidecar. */
+  readonly tls?: LinkTls | null;
+  readonly spoolDir: string;
+  readonly durability: Durability;
+  readonly spoolBytesMax: number;
+  /** How long a call waits for calls of a limit that other processes hold, in ms. Absent: `bounds.leaseWaitMs`. */
+  readonly leaseWaitMs?: number;
+  readonly keepInput: boolean;
+  readonly sidecarId: string | null;
+  readonly log: Log;
+}
+
+const sweepMs = 10_000;
+const closeDeadlineMs = 5_000;
+/** The maximum wait for a full disk to have free space. */
+const diskWaitMs = 10_000;
+
+export async function startSidecar(options: SidecarOptions): Promise<Sidecar> {
+  const { form, log } = options;
+  const workspace = parseKey(options.key)?.workspace;
+  if (workspace === undefined)
+    throw new AppError({ code: 'bad_request', publicMessage: 'the key must have the form gsk_<workspace>_<random>' });
+  const sidecarId = options.sidecarId ?? `${hostname()}-${process.pid}`;
+  const unnamed = nameProblem(sidecarId);
+  if (unnamed !== null) throw new AppError({ code: 'bad_request', publicMessage: `the name of the sidecar ${unnamed}` });
+  // The check runs before anything is started that would have to be stopped.
+  hostOf(options.controlPlane);
+  const clock = systemClock;
+  const folder = resolve(options.spoolDir);
+  const linkCredentials =
+    options.tls == null ? null : await openCredentials({ clock, random: Math.random, log }, options.tls, { key: options.key, folder });
+  const channel = createChannel({ ...options, linkCredentials });
+  const cell = createPolicyCell(clock, workspace);
+  const bootId = randomBytes(8).toString('hex');
+  const engine = await openEngine({
+    clock,
+    log,
+    random: Math.random,
+    newId: randomUUID,
+    policy: cell,
+    quota: openQuotaStream(channel, { sidecarId, holderSecret: randomBytes(32) }),
+    audit: () => {
+      const client = createAuditClient(channel.address, channel.credentials(), ownConnection(channel));
+      return endTogether(client, client.ship(channel.metadata()));
+    },
+    folder,
+    workspace,
+    durability: options.durability,
+    spoolBytesMax: options.spoolBytesMax,
+    diskWaitMs,
+    sidecarId,
+    keepInput: options.keepInput,
+    ...(options.leaseWaitMs === undefined ? {} : { leaseWaitMs: options.leaseWaitMs }),
+  }).catch((cause: unknown) => {
+    void linkCredentials?.close();
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new AppError({ code: 'unavailable', publicMessage: `no spool can be made in ${folder}: ${why}`, cause });
+  });
+  const sweeper = setInterval(() => engine.sweep(), sweepMs);
+  sweeper.unref();
+  // The snapshot file of a library is identified by its key in the file name.
+  const isOurs = (message: SnapshotMessage): boolean => form === 'library' || holdsKey(message, options.key, clock.wall());
+  const keeper = await keepOnDisk({ cell, clock, log, isOurs }, join(folder, snapshotName(options, workspace)));
+  const listeners = new Set<() => void>();
+  const version = readVersion();
+  const follower = followPolicy(
+    {
+      cell,
+      channel,
+      random: Math.random,
+      log,
+      onTaken: () => keeper.save(),
+      readStatus: () => {
+        const { records, bytes, oldestAgeMs, refusedSpools, refusedRecords } = engine.shipping();
+        const { unrecorded, outageDecisions } = sidecar;
+        const ofSpool = { spoolRecords: records, spoolBytes: bytes, spoolAgeMs: Math.round(oldestAgeMs) };
+        return { ...ofSpool, refusedSpools, refusedRecords, unrecorded, outageDecisions, version };
+      },
+      onRefused: () => keeper.drop(),
+      // The control plane is available again, so the backoff waits are ended.
+      onOpen: () => engine.retryNow(),
+      onState: () => {
+        for (const listener of listeners) listener();
+      },
+    },
+    { sidecarId, bootId, form: form === 'process' ? 'FORM_PROCESS' : 'FORM_LIBRARY' },
+  );
+
+  // Without a certificate there is no connection that could report a refused key, or anything else.
+  const onCredentials = (): void => {
+    if (linkCredentials?.keyRefused === true) {
+      cell.refuse(linkCredentials.problem ?? 'no certificate is issued for it');
+      keeper.drop();
+    }
+    for (const listener of listeners) listener();
+  };
+  linkCredentials?.onChange(onCredentials);
+  onCredentials();
+  const linkProblem = (): string | null => {
+    if (follower.problem === null || linkCredentials === null) return follower.problem;
+    const isGood = linkCredentials.current !== null && (linkCredentials.expiresAt ?? Number.POSITIVE_INFINITY) > clock.wall();
+    return isGood ? follower.problem : (linkCredentials.problem ?? follower.problem);
+  };
+
+  const held = (): boolean => cell.current !== null;
+  const ready = (timeoutMs: number): Promise<void> =>
+    new Promise((done, fail) => {
+      const settle = (): void => {
+        // When the control plane has reported what is current, or cannot be reached, no better policy than the held one
+        // is available.
+        const problem = linkProblem();
+        const awaited = !follower.told && (problem === null || problem === 'not connected yet');
+        if (!held() || awaited) return;
+        stop();
+        done();
+      };
+      const timer = setTimeout(() => {
+        stop();
+        if (held()) done();
+        else
+          fail(
+            new AppError({
+              code: 'unavailable',
+              publicMessage: `no policy from ${options.controlPlane} within ${timeoutMs} ms: ${linkProblem() ?? 'the stream is open but silent'}`,
+            }),
+          );
+      }, timeoutMs);
+      const stop = (): void => {
+        clearTimeout(timer);
+        listeners.delete(settle);
+      };
+      listeners.add(settle);
+      settle();
+    });
+
+  const sidecar: Sidecar = {
+    cell,
+    counters: engine.counters,
+    govern: engine.govern,
+    spool: engine.spool,
+    durability: engine.durability,
+    owed: engine.owed,
+    unrecorded: 0,
+    unconfirmed: 0,
+    shipping: () => engine.shipping(),
+    leasing: engine.leasing,
+    linkCredentials,
+    get outageDecisions() {
+      return engine.outageDecisions;
+    },
+    notReady: () => {
+      return [
+        ...(held() ? [] : [`no policy is held: ${linkProblem() ?? 'none was received'}`]),
+        ...(cell.refused === null ? [] : [`the control plane refuses the key: ${cell.refused}`]),
+        ...(engine.spool.failure === undefined ? [] : [`the spool cannot be written: ${engine.spool.failure}`]),
+      ];
+    },
+    ready,
+    close: async (deadlineMs = closeDeadlineMs) => {
+      clearInterval(sweeper);
+      follower.close();
+      await engine.close(deadlineMs);
+      await linkCredentials?.close();
+      await keeper.close();
+    },
+  };
+  return sidecar;
+}
+
+/** One file for each view: the view of a library depends on its key, and that of a process does not. */
+function snapshotName({ form, key }: SidecarOptions, workspace: string): string {
+  const view = form === 'process' ? 'process' : createHash('sha256').update(key).digest('hex').slice(0, 16);
+  return `snapshot-${workspace}-${view}`;
+}

@@ -1,0 +1,148 @@
+// Decides one event of a host in the same way as every other endpoint, and answers it in the host's format.
+import { nameProblem } from '@tollgate/proto/contract';
+import { deliver, unannounced } from '../../engine/govern/deliver.ts';
+import { judge, type ToolCall } from '../../engine/govern/govern.ts';
+import { recordedInTurn } from '../../engine/govern/recorded.ts';
+import { callerOf, heldBy } from '../../engine/govern/run.ts';
+import { type DecidedCall, denialText } from '../../engine/govern/verdict.ts';
+import type { Log } from '../../base/log.ts';
+import type { Sidecar } from '../sidecar.ts';
+import type { Headers } from '../entrance/caller-headers.ts';
+import type { Entrance, LetIn } from '../entrance/entrance.ts';
+import type { ClaimedCall } from '../sessions/pending-calls.ts';
+import type { Claimed, Session } from '../sessions/sessions.ts';
+import { traceNamedBy, traceOfCall } from '../traced-call.ts';
+import type { AfterEvent, Answered, BeforeEvent, Host, HostCall } from './host.ts';
+import { canaryTool } from './index.ts';
+import { type Names, ourName } from './names.ts';
+
+type Door = Pick<Entrance, 'sidecar' | 'metrics' | 'sessions' | 'tracing'>;
+
+/** Time to record a decision that was made before the deadline, in ms. */
+const recordMs = 250;
+
+interface Caller extends LetIn {
+  readonly host: Host;
+  /** The headers of the request. */
+  readonly headers: Headers;
+  /** The tier, if it was given in a header and not in the event. */
+  readonly tier: 'background' | null;
+  /** The agent that the user talks to, given in a header. Empty: none was given. */
+  readonly agent: string;
+  /** Deadline of the answer, by the sidecar's clock. */
+  readonly until: number;
+}
+
+export async function answerBefore(door: Door, asked: Caller & { readonly event: BeforeEvent }): Promise<Answered> {
+  const { sidecar, metrics, tracing } = door;
+  const { host, event } = asked;
+  const startedAt = sidecar.govern.clock.now();
+  const { session, call } = calling(door, asked, event.call);
+  const forwards = (changed: unknown): boolean => event.replacesInput && host.before.takes(event, changed);
+  const span = tracing?.begin(call.tool, asked.headers);
+  const verdict = await recordedInTurn(
+    sidecar,
+    judge(sidecar.govern, session.run, { ...call, trace: traceOfCall(span, asked.headers) }, { forwards, until: asked.until }),
+    asked.until + recordMs,
+  );
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  span?.decided(verdict, session.run);
+  span?.end();
+  if (!verdict.allowed) return { kind: 'deny', text: host.before.deny(verdict.reason, denialText(verdict)) };
+  session.pending.add(call, verdict);
+  const changed = verdict.decision.transform === 'redact' && verdict.findings.length > 0;
+  return changed ? { kind: 'change', text: host.before.change(event, verdict.input) } : { kind: 'allow', text: host.before.allow() };
+}
+
+interface Told extends Caller {
+  readonly event: AfterEvent;
+  readonly log: Log;
+}
+
+export async function answerAfter(door: Door, asked: Told): Promise<Answered> {
+  const { sidecar } = door;
+  const { host, event, log } = asked;
+  const { session, call } = calling(door, asked, event.call);
+  const pending = session.pending.take(call, isToolOf(event.call, call.tool));
+  const known = pending ?? unannounced(sidecar.govern, session.run, { ...call, trace: traceNamedBy(asked.headers) });
+  const durationMs = pending === null ? 0 : sidecar.govern.clock.now() - pending.decidedAt;
+  const outcome = { output: event.output, isError: event.isError, durationMs };
+  const judged = deliver(
+    sidecar.govern,
+    session.run,
+    event.heeded ? known : shown(known),
+    outcome,
+    (changed) => event.replacesOutput && host.after.takes(event, changed),
+  );
+  const { action, output, findings, decision } = await recordedInTurn(sidecar, judged, asked.until + recordMs);
+  if (!event.heeded) {
+    if (action === 'block' || (findings.length > 0 && known.decision.transform === 'redact'))
+      log.warn(
+        { host: host.name, tool: call.tool, kinds: findings.map(({ kind }) => kind) },
+        'the host showed its model what policy withholds',
+      );
+    return { kind: 'pass', text: host.after.pass() };
+  }
+  switch (action) {
+    case 'pass':
+      return { kind: 'pass', text: host.after.pass() };
+    case 'redact':
+      return { kind: 'change', text: host.after.change(event, output) };
+    case 'block':
+      return { kind: 'block', text: host.after.block(decision?.reason ?? 'the output is withheld', event.output) };
+  }
+}
+
+/** Cursor does not name the server of an outcome, but it did so for the call before. */
+const isToolOf =
+  ({ server }: HostCall, ours: string) =>
+  (tool: string): boolean =>
+    tool === ours || (server?.kind === 'unnamed' && tool.endsWith(`.${server.tool}`));
+
+/**
+ * A host that ignores answers has already shown the output. The entry counts the findings and does not claim that they
+ * were redacted.
+ */
+const shown = (call: DecidedCall): DecidedCall => ({ ...call, decision: { ...call.decision, transform: 'log' } });
+
+function calling(
+  { sidecar, sessions }: Pick<Door, 'sidecar' | 'sessions'>,
+  { host, identity, tier, agent }: Caller,
+  call: HostCall,
+): { readonly session: Session; readonly call: ClaimedCall & Pick<ToolCall, 'flaw' | 'also'> } {
+  const { tool, input, callId } = call;
+  const session = sessions.find(identity, claimedOf(host, call, { tier, agent }));
+  // The check uses the host's own name, so no workspace table can rename this tool.
+  if (tool === canaryTool) return { session, call: { tool, input, callId, flaw: { code: 'call_malformed', words: canaryWords } } };
+  const { tool: named, also, problem } = ourName(namesFor(sidecar.govern.cell, session), host.name, call);
+  return {
+    session,
+    call: {
+      tool: named,
+      input,
+      callId,
+      ...(also === undefined ? {} : { also }),
+      ...(problem === undefined ? {} : { flaw: { code: 'tool_ambiguous', words: problem } }),
+    },
+  };
+}
+
+/** The current policy of the caller and the settings of the workspace. */
+function namesFor(cell: Sidecar['govern']['cell'], { run }: Session): Names {
+  const { settings, servers, spelledTools } = heldBy(cell);
+  return { settings, servers, spelledTools, documents: callerOf(run).hops.flatMap((hop) => hop.documents) };
+}
+
+const canaryWords = `${JSON.stringify(canaryTool)} is denied by every sidecar, so that whoever asks sees whether a denial blocks`;
+
+function claimedOf(host: Host, { sessionId, agent, tier, version }: HostCall, said: Pick<Caller, 'tier' | 'agent'>): Claimed {
+  const subagent = nameProblem(agent) === null ? agent : '';
+  return {
+    sessionId,
+    // A sub-agent of the host is below the agent that the user talks to, if that agent has a name.
+    chain: said.agent === '' ? [subagent] : subagent === '' || subagent === said.agent ? [said.agent] : [said.agent, subagent],
+    delegatedTools: null,
+    tier: said.tier ?? tier,
+    client: version === null || nameProblem(version) !== null ? { name: host.name } : { name: host.name, version },
+  };
+}

@@ -1,0 +1,219 @@
+// `POST /hooks/<host>` for coding agents (`/govern/…` is in ../hooks): answers the events before and after a call in
+// each host's format. Most hosts run the call if a hook fails. Therefore every failure is answered with 200 and a
+// refusal that the host respects: a bad key, a missing policy, an unreadable body, a bug. A call that is not decided
+// before the deadline of the hook is denied and does not count.
+import { bounds, type DenyCode } from '@tollgate/proto/contract';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
+import { readCallerHeaders } from '../entrance/caller-headers.ts';
+import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
+import { publicError } from '../errors.ts';
+import { parseStrict, parseStrictText } from '../../engine/json/strict-json.ts';
+import type { Barred } from '../entrance/key.ts';
+import { answerAfter, answerBefore } from './answer.ts';
+import type { Answered } from './host.ts';
+import { answerHeader, type Host, type HostEvent, hostNamed, refuseEvent, unreadText } from './index.ts';
+
+/** Part of the time that `tollgate hook` waits, which is below the timeout in the hosts' settings. */
+const answerBudgetMs = bounds.hookMs - 500;
+
+interface Params {
+  readonly host: string;
+  readonly workspace?: string;
+}
+
+interface Door extends Entrance {
+  readonly budgetMs: number;
+}
+
+export function registerHostHooks(app: FastifyInstance, entrance: Entrance, budgetMs = answerBudgetMs): void {
+  const door: Door = { ...entrance, budgetMs };
+  const known = new WeakMap<FastifyRequest, { readonly entered: LetIn | Barred; readonly until: number }>();
+  const { clock } = door.sidecar.govern;
+  void app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    // Accepts any content type: hosts differ, and a body that is not JSON is refused by its content.
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, done) => done(null, body));
+    for (const url of ['/hooks/:host', '/:workspace/hooks/:host'])
+      scope.route<{ Params: Params }>({
+        method: 'POST',
+        url,
+        config: { answerCrowded: (request, reply, crowded) => refuseCrowded(door, request, reply, { crowded, known: known.get(request) }) },
+        onRequest: async (request, reply) => {
+          const host = hostNamed(request.params.host);
+          if (host === null) return reply.code(404).send({ error: unknownHost(request.params.host) });
+          const until = clock.now() + budgetMs;
+          const entered = door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+          known.set(request, { entered, until });
+          if ('status' in entered) refuseInTime(door, host, entered, reply);
+          return undefined;
+        },
+        errorHandler: (error: FastifyError, request, reply) => {
+          const { status, message } = publicError(error);
+          if (status >= 500) request.log.error({ err: error }, 'a host hook failed');
+          const host = hostNamed(hostIn(request.params));
+          if (host === null) void reply.code(status).send({ error: message });
+          else if (isTooLarge(error)) answerTooLarge(host, request, reply);
+          else void send(reply, unreadRefusal(host, status >= 500 ? 'internal_error' : 'call_malformed', message));
+        },
+        handler: async (request, reply) => {
+          const host = hostNamed(request.params.host);
+          const asked = known.get(request);
+          if (host === null || asked === undefined) throw new Error('a host hook was reached without a key');
+          return send(reply, await answer(door, host, { request, ...asked }));
+        },
+      });
+  });
+}
+
+const unknownHost = (name: string): string => `there is no host ${JSON.stringify(name.slice(0, 40))}`;
+
+/** The kind of event is in a body that was not read. */
+const unreadRefusal = (host: Host, code: DenyCode, words: string): Answered => refusal(host, unreadText('', words), code, words);
+
+interface Crowded {
+  readonly crowded: Barred;
+  /** Undefined: the key was not checked yet. */
+  readonly known: { readonly entered: LetIn | Barred } | undefined;
+}
+
+/** Refuses a request because there is no memory for its body. */
+function refuseCrowded(door: Door, request: FastifyRequest, reply: FastifyReply, { crowded, known }: Crowded): void {
+  const name = hostIn(request.params);
+  const host = hostNamed(name);
+  if (host === null) return void reply.code(404).send({ error: unknownHost(name) });
+  const entered = known?.entered ?? door.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+  if (!('status' in entered)) door.crowded(entered);
+  const { code, error } = 'status' in entered ? entered : crowded;
+  void send(reply, unreadRefusal(host, code, error));
+}
+
+function answerTooLarge(host: Host, request: FastifyRequest, reply: FastifyReply): void {
+  const { kind, text } = unreadRefusal(host, 'input_too_large', `the body must be at most ${bounds.bodyBytes} bytes`);
+  answerUnread(request, reply.header(answerHeader, kind), { status: 200, text });
+}
+
+/** Works for a request whose handler was or was not reached. */
+const hostIn = (params: unknown): string =>
+  typeof params === 'object' && params !== null && 'host' in params && typeof params.host === 'string' ? params.host : '';
+
+const send = (reply: FastifyReply, { kind, text }: Answered): FastifyReply =>
+  reply.code(200).header(answerHeader, kind).type('application/json; charset=utf-8').send(text);
+
+/**
+ * The body determines the format of the refusal. A caller without access gets it after at most the time budget of a
+ * decision.
+ */
+function refuseInTime({ budgetMs }: Door, host: Host, { code, error }: Barred, reply: FastifyReply): void {
+  const timer = setTimeout(() => {
+    if (!reply.sent) void send(reply.header('connection', 'close'), unreadRefusal(host, code, error));
+  }, budgetMs);
+  reply.raw.once('close', () => clearTimeout(timer));
+}
+
+interface Known {
+  readonly request: FastifyRequest;
+  readonly entered: LetIn | Barred;
+  readonly until: number;
+}
+
+async function answer(door: Door, host: Host, { request, entered, until }: Known): Promise<Answered> {
+  const event = eventOf(host, request);
+  if ('status' in entered) {
+    request.log.warn({ host: host.name, code: entered.code }, 'a host hook was refused');
+    return refusal(host, event, entered.code, entered.error);
+  }
+  if (event.phase === 'unreadable') {
+    request.log.warn({ host: host.name, problem: event.problem }, 'a host hook could not be read');
+    return refusal(host, event, 'call_malformed', `the hook's input ${event.problem}`);
+  }
+  const agent = agentHeader(request);
+  if (typeof agent !== 'string') {
+    request.log.warn({ host: host.name, problem: agent.problem }, 'a host hook could not be read');
+    return refusal(host, event, 'call_malformed', agent.problem);
+  }
+  return decide(door, { host, event, ...entered, request, agent, until });
+}
+
+interface Asked extends LetIn {
+  readonly host: Host;
+  readonly event: Exclude<HostEvent, { readonly phase: 'unreadable' }>;
+  readonly request: FastifyRequest;
+  readonly agent: string;
+  readonly until: number;
+}
+
+async function decide(door: Door, { host, event, identity, request, agent, until }: Asked): Promise<Answered> {
+  const caller = { host, identity, tier: tierHeader(request), agent, headers: request.headers, until };
+  switch (event.phase) {
+    case 'before':
+      return answerBefore(door, { ...caller, event });
+    case 'after':
+      return answerAfter(door, { ...caller, event, log: request.log });
+    case 'other':
+      return { kind: 'none', text: host.neutral };
+  }
+}
+
+/** `tollgate hook` sends this header if the host does not report that it runs in CI. */
+const tierHeader = ({ headers }: FastifyRequest): 'background' | null =>
+  headers['x-tollgate-tier'] === 'background' ? 'background' : null;
+
+/** `tollgate hook --host-version` sends this header: the host's version at the time when its hooks were installed. */
+const versionHeader = ({ headers }: FastifyRequest): string | null => {
+  const version = headers['x-tollgate-host-version'];
+  return typeof version === 'string' && version.length <= versionLengthMax ? version : null;
+};
+const versionLengthMax = 40;
+
+/**
+ * `tollgate hook --agent` sends this header: the name that the hooks were installed with. Empty: none. `problem`: the
+ * name is invalid.
+ */
+function agentHeader({ raw: { rawHeaders } }: FastifyRequest): string | { readonly problem: string } {
+  // Raw headers are used because Node joins duplicates.
+  const said = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'x-tollgate-agent');
+  const caller = readCallerHeaders({ 'x-tollgate-agent': said.length === 0 ? undefined : said });
+  return 'problem' in caller ? caller : caller.agent;
+}
+
+function eventOf(host: Host, request: FastifyRequest): HostEvent {
+  const { body } = request;
+  const version = versionHeader(request);
+  if (!(body instanceof Uint8Array)) return unreadText('', 'is empty');
+  const exact = parseStrict(body);
+  if ('value' in exact) return host.read(exact.value, parseInner, version);
+  // A number that a double rounds does not cause a refusal, but a forwarded value must not be rounded.
+  const rounded = parseStrict(body, { exactNumbers: false });
+  return 'value' in rounded
+    ? asItIs(host.read(rounded.value, parseInner, version))
+    : unreadText(new TextDecoder().decode(body), rounded.problem);
+}
+
+/** Parses JSON within a text. Ambiguous JSON stays a text. */
+function parseInner(text: string): unknown {
+  const parsed = parseStrictText(text);
+  return 'value' in parsed ? parsed.value : text;
+}
+
+function asItIs(event: HostEvent): HostEvent {
+  if (event.phase === 'before') return { ...event, replacesInput: false };
+  return event.phase === 'after' ? { ...event, replacesOutput: false } : event;
+}
+
+function refusal(host: Host, event: HostEvent, code: DenyCode, words: string): Answered {
+  return { kind: refusalKind(event), text: refuseEvent(host, event, `${code}: ${words}`) };
+}
+
+function refusalKind(event: HostEvent): Answered['kind'] {
+  switch (event.phase) {
+    case 'before':
+      return 'deny';
+    case 'after':
+      return event.heeded ? 'block' : 'pass';
+    case 'unreadable':
+      return event.after ? 'block' : 'deny';
+    case 'other':
+      return 'none';
+  }
+}

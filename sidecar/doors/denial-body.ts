@@ -1,0 +1,54 @@
+// Builds the HTTP answer of a denial: 403, or 429 if a limit of the policy was reached.
+import type { DenyCode } from '@tollgate/proto/contract';
+import { reasons } from '@tollgate/proto/contract';
+import type { Decision } from '../engine/decide/decision.ts';
+import { type Denial, denialText } from '../engine/govern/verdict.ts';
+
+export interface DenialAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: { readonly error: string; readonly decision: object };
+}
+
+/** The `retry-after` header, if a time is known, in whole seconds. */
+export const retryHeader = (ms: number | null | undefined): Readonly<Record<string, string>> =>
+  ms == null ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) };
+
+export function denialAnswer(denial: Denial): DenialAnswer {
+  const { code, reason, kind, retryAfterMs, requestId } = denial;
+  const limited = code === 'rate_limited';
+  return {
+    status: limited ? 429 : 403,
+    headers: {
+      'x-tollgate-request-id': requestId,
+      ...(limited ? retryHeader(retryAfterMs ?? 1_000) : {}),
+    },
+    body: {
+      error: denialText(denial),
+      decision: {
+        decision: 'deny',
+        reason,
+        kind,
+        ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
+        request_id: requestId,
+      },
+    },
+  };
+}
+
+/** The body for a request that received no policy decision. */
+export const refusalBody = (code: DenyCode, words: string, retryAfterMs?: number): DenialAnswer['body'] => ({
+  error: words,
+  decision: {
+    decision: 'deny',
+    reason: `${code}: ${words}`,
+    kind: reasons[code],
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  },
+});
+
+/** The body for an output that is withheld. */
+export const blockedBody = ({ reason }: Decision, requestId: string): object => ({
+  error: `The output was withheld: ${reason}`,
+  decision: { action: 'block', reason, request_id: requestId },
+});

@@ -1,0 +1,119 @@
+// State and checks shared by all endpoints of a process. A request is admitted if a policy is held, its key is valid
+// and the key is within its request limit. A request that is refused here has no caller and writes no audit entry. For
+// a valid key, one entry states how many of its requests were refused.
+import type { Identity } from '../../engine/decide/call.ts';
+import type { Sidecar } from '../sidecar.ts';
+import { BodyRoom } from './body-room.ts';
+import { authenticate, type Barred, noPolicy } from './key.ts';
+import type { DecisionMetrics } from '../../app/metrics/sidecar.ts';
+import type { Log } from '../../base/log.ts';
+import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
+import { createRefusedRequests, refusalsLost, type RefusedBy } from './refused-requests.ts';
+import { noPins, type Pins, pinned } from './pins.ts';
+import { type RoomBytes, SessionRoom } from '../sessions/room.ts';
+import { createSessions, type Sessions } from '../sessions/sessions.ts';
+import type { CallTracing } from '../../telemetry/tracing.ts';
+
+/** What a request states about its sender. */
+export interface Shown {
+  readonly authorization: string | undefined;
+  /** The slug in the path. Undefined: the path has none. */
+  readonly workspace: string | undefined;
+}
+
+/**
+ * `Shown.workspace` from the parameters of a route. An empty parameter comes from a URL that ends in a slash and names
+ * no workspace.
+ */
+export const workspaceIn = (params: unknown): string | undefined =>
+  typeof params === 'object' && params !== null && 'workspace' in params && typeof params.workspace === 'string' && params.workspace !== ''
+    ? params.workspace
+    : undefined;
+
+/**
+ * Holds no reference to the snapshot in which the key was found, because a request may last as long as its body or its
+ * answer.
+ */
+export interface LetIn {
+  readonly identity: Identity;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The identity behind the request, once its endpoint has determined it. */
+    letIn: LetIn | null;
+  }
+}
+
+export interface Entrance {
+  readonly sidecar: Sidecar;
+  readonly metrics: DecisionMetrics;
+  /** Undefined: calls are not traced. */
+  readonly tracing: CallTracing | undefined;
+  /** Memory budget for everything that the endpoints read and for its parsed form. */
+  readonly bodies: BodyRoom;
+  /** The runs of all endpoints. */
+  readonly sessions: Pick<Sessions, 'find'>;
+  /** Called once for each request, if possible before a byte of its body is read. */
+  readonly enter: (shown: Shown) => LetIn | Barred;
+  /** Records that an admitted request is refused unread because there is no memory for its body. */
+  readonly crowded: (entered: LetIn) => void;
+  /** Writes the pending entries about refused requests. */
+  readonly close: () => Promise<void>;
+}
+
+interface Deps {
+  readonly sidecar: Sidecar;
+  readonly metrics: DecisionMetrics;
+  readonly log: Pick<Log, 'warn'>;
+  readonly requestsPerSecond?: number;
+  /** Pins of this sidecar, which serves one agent. */
+  readonly pins?: Pins;
+  readonly tracing?: CallTracing | undefined;
+  /** Absent: a budget of the standard size of a sidecar. */
+  readonly bodies?: BodyRoom;
+}
+
+/** Together a tenth of the memory that injection gives a sidecar. */
+export const sessionBytes: RoomBytes = { sessions: 32 * 1024 ** 2, narrowings: 16 * 1024 ** 2 };
+
+export function createEntrance({
+  sidecar,
+  metrics,
+  log,
+  tracing,
+  requestsPerSecond = requestsPerSecondDefault,
+  pins = noPins,
+  bodies = new BodyRoom(),
+}: Deps): Entrance {
+  const { clock } = sidecar.govern;
+  const limit = createRequestLimit(clock, requestsPerSecond);
+  const refused = createRefusedRequests(clock, (lost) => {
+    sidecar.unrecorded += lost.requests;
+    log.warn({ ...lost }, refusalsLost);
+  });
+  const note = (by: RefusedBy, { identity }: LetIn): void => refused.note(identity.keyId, by, () => ({ governing: sidecar, identity }));
+  return {
+    sidecar,
+    metrics,
+    tracing,
+    bodies,
+    sessions: pinned(createSessions(sidecar, new SessionRoom(sessionBytes)), pins),
+    enter: ({ authorization, workspace }) => {
+      const index = sidecar.cell.current;
+      if (index === null) return noPolicy;
+      const checked = authenticate(index, clock.wall(), authorization, workspace);
+      if ('status' in checked) {
+        metrics.unauthenticated();
+        return checked;
+      }
+      const full = limit.take(checked.identity.keyId);
+      if (full === null) return checked;
+      metrics.throttled();
+      note('requests', checked);
+      return full;
+    },
+    crowded: (entered) => note('bytes', entered),
+    close: () => refused.close(),
+  };
+}

@@ -1,0 +1,24 @@
+// Overrides agent and tier of every call through this sidecar, whatever the caller claims. The sidecar serves one
+// agent, and its operator knows which one. Like a key's pin, a sidecar's pin replaces the caller and keeps the chain
+// above it. A key's pin has priority.
+import type { Tier } from '@tollgate/proto/contract';
+import type { Sessions } from '../sessions/sessions.ts';
+
+export interface Pins {
+  readonly agent: string | null;
+  readonly tier: Tier | null;
+}
+
+export const noPins: Pins = { agent: null, tier: null };
+
+export function pinned(sessions: Sessions, { agent, tier }: Pins): Pick<Sessions, 'find'> {
+  if (agent === null && tier === null) return sessions;
+  return {
+    find: (identity, claimed) =>
+      sessions.find(identity, {
+        ...claimed,
+        chain: agent === null ? claimed.chain : [...claimed.chain.slice(0, -1), agent],
+        tier: tier ?? claimed.tier,
+      }),
+  };
+}

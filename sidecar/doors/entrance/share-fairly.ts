@@ -1,0 +1,253 @@
+// Shares an HTTP server fairly among callers, before anything is decided about a request. Requests of one caller take
+// turns. Each connection has at most one waiting request. Bodies in transit share a memory budget, of which a caller
+// takes at most as much as it leaves to all others.
+//
+// A caller is identified by a valid key. All requests without a known valid key count as one caller: they share one
+// turn and a small budget while they wait to be recognised. A body is counted in the caller's own budget as soon as a
+// route has identified the caller. For an unrecognised request, the route reads a small body at most (`unreadBytes`),
+// if it reads the body. A request that matches no route is not read.
+//
+// Where keys cannot be checked immediately (in a control plane), a caller that was recognised recently is identified by
+// the credentials it sent, until they are refused.
+import { bounds, hashKey, reasons } from '@tollgate/proto/contract';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import { BodyRoom } from './body-room.ts';
+import { retryHeader } from '../denial-body.ts';
+import type { Barred } from './key.ts';
+import { createTurns, type TurnsDeps } from './turns.ts';
+
+/** Maximum of open connections. Further ones are closed immediately. */
+const connectionsMax = 10_000;
+/** Budget for all requests without a known valid key. */
+const strangersBytes = 4 * 1_048_576;
+/** Bytes that Node buffers of an unread body, and the most that is read of an unrecognised request. */
+const unreadBytes = 65_536;
+/** Callers that were recognised, at about 200 bytes each. */
+const rememberedMax = 10_000;
+
+interface Sharing extends TurnsDeps {
+  /** Answers a request that matches no route. */
+  readonly missing: (request: FastifyRequest, reply: FastifyReply) => void;
+  /** Memory budget for bodies and their parsed form. */
+  readonly bodies: BodyRoom;
+  readonly strangersBytes?: number;
+  /** The caller behind a header with a valid key. Null: none. Absent: callers are remembered from earlier requests. */
+  readonly whose?: (authorization: string | undefined) => string | null;
+}
+
+/** Called by a route that has identified the caller of a request, before its body is read. */
+export function recognised({ share }: FastifyRequest, caller: string): void {
+  if (share !== null) share.recognisedAs = caller;
+}
+
+/** The caller id for all requests without a known key. No key has this id. */
+const strangers = '';
+
+export function shareFairly(app: FastifyInstance, sharing: Sharing): void {
+  const { missing } = sharing;
+  const turns = createTurns(sharing);
+  const rooms = createRooms(sharing);
+  const whose = sharing.whose === undefined ? remembering(app) : ofKey(sharing.whose);
+  const waiting = new WeakSet<object>();
+  app.decorateRequest('share', null);
+  app.decorateRequest('letIn', null);
+  app.server.maxConnections = connectionsMax;
+  app.setNotFoundHandler(missing);
+  app.addHook('onRequest', (request, reply, done) => {
+    const { socket } = request.raw;
+    // A pipelined request arrived while the previous one waits. Only a flood sends such requests, and their number
+    // would be unbounded.
+    if (waiting.has(socket)) return void socket.destroy();
+    // The getter builds a new object on each access, so it is read once.
+    const { config, bodyLimit } = request.routeOptions;
+    if (config.waitsForNobody === true) return done();
+    const caller = whose(request);
+    const share: Share = { bodyLimit, bodyBytes: bodyBytesOf(request, bodyLimit), recognisedAs: null, isStranger: false, held: null };
+    request.share = share;
+    if (!request.is404 && !rooms.enter(share, caller, reply)) return refuse(request, reply);
+    const begin = (): void => {
+      if (request.is404) missing(request, reply);
+      else done();
+    };
+    if (turns.mayBegin(caller ?? strangers)) return begin();
+    waiting.add(socket);
+    turns.wait(caller ?? strangers, () => {
+      waiting.delete(socket);
+      begin();
+    });
+  });
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    if (rooms.read(request, reply)) done();
+    else refuse(request, reply);
+  });
+  // The body is parsed after this hook.
+  app.addHook('preValidation', (request, reply, done) => {
+    const found = rooms.parse(request, reply);
+    if (found === true) done();
+    else void found.then((isFound) => goOn(isFound, request, reply, done));
+  });
+}
+
+/** Continues a request that has waited for memory. */
+function goOn(isFound: boolean, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  if (hasLeft(reply)) return;
+  if (isFound) done();
+  else refuse(request, reply);
+}
+
+/** The caller has disconnected. The end of the request was already reported and must not be reported again. */
+const hasLeft = ({ raw }: FastifyReply): boolean => raw.closed || raw.destroyed;
+
+type Whose = (request: FastifyRequest) => string | null;
+
+const ofKey =
+  (whose: NonNullable<Sharing['whose']>): Whose =>
+  ({ headers: { authorization } }) =>
+    whose(authorization);
+
+/** Identifies a caller by a header that was recognised before. */
+function remembering(app: FastifyInstance): Whose {
+  const known = new LRUCache<string, string>({ max: rememberedMax });
+  app.addHook('onResponse', (request, { statusCode }, done) => {
+    const caller = request.share?.recognisedAs ?? null;
+    if (caller !== null) known.set(shownIn(request), caller);
+    else if (statusCode === 401) known.delete(shownIn(request));
+    done();
+  });
+  return (request) => known.get(shownIn(request)) ?? null;
+}
+
+const shownIn = ({ headers: { authorization, cookie } }: FastifyRequest): string => hashKey(authorization ?? `cookie ${cookie ?? ''}`);
+
+/** Accounts for the bytes of request bodies. */
+interface Rooms {
+  /** The request waits, and nothing of it is read. False: the budget has no space. */
+  enter(share: Share, caller: string | null, reply: FastifyReply): boolean;
+  /** The body is read now. False: the budget has no space. */
+  read(request: FastifyRequest, reply: FastifyReply): boolean;
+  /** The body was read and is parsed now, or when the budget has space. False: there was no space in time. */
+  parse(request: FastifyRequest, reply: FastifyReply): true | Promise<boolean>;
+}
+
+/** The accounting state of a request. */
+interface Share {
+  readonly bodyLimit: number;
+  /** Size of its body, as far as the headers state it. */
+  readonly bodyBytes: number;
+  /** Set by its route. Null: not recognised yet. */
+  recognisedAs: string | null;
+  /** It entered without a known valid key. */
+  isStranger: boolean;
+  /** Its part of the budget, held until the response is closed. */
+  held: Held | null;
+}
+
+interface Held {
+  readonly caller: string;
+  bytes: number;
+}
+
+function createRooms({ bodies, strangersBytes: strangersMax = strangersBytes }: Sharing): Rooms {
+  let ofStrangers = 0;
+
+  const hold = (share: Share, caller: string, bytes: number, reply: FastifyReply): Held => {
+    const held = { caller, bytes };
+    share.held = held;
+    reply.raw.on('close', () => bodies.give(caller, held.bytes));
+    return held;
+  };
+  const take = (share: Share, caller: string, bytes: number, reply: FastifyReply): boolean => {
+    if (hasLeft(reply)) return true;
+    if (!bodies.take(caller, bytes)) return false;
+    hold(share, caller, bytes, reply);
+    return true;
+  };
+  const waitForMore = async (held: Held, bytes: number, reply: FastifyReply): Promise<boolean> => {
+    const left = new AbortController();
+    const leave = (): void => left.abort();
+    reply.raw.once('close', leave);
+    const isFound = await bodies.waitForMore(held.caller, bytes, { held: held.bytes, signal: left.signal });
+    reply.raw.removeListener('close', leave);
+    if (isFound && hasLeft(reply)) bodies.give(held.caller, bytes);
+    else if (isFound) held.bytes += bytes;
+    return isFound;
+  };
+
+  return {
+    enter: (share, caller, reply) => {
+      const bytes = share.bodyBytes;
+      if (bytes === 0) return true;
+      if (caller !== null) return take(share, caller, bytes, reply);
+      const held = Math.min(bytes, unreadBytes);
+      if (ofStrangers + held > strangersMax) return false;
+      ofStrangers += held;
+      reply.raw.on('close', () => {
+        ofStrangers -= held;
+      });
+      share.isStranger = true;
+      return true;
+    },
+    read: (request, reply) => {
+      const { share } = request;
+      if (share === null || !share.isStranger) return true;
+      const { recognisedAs: caller, bodyBytes } = share;
+      return caller === null ? bodyBytes <= unreadBytes : take(share, caller, bodyBytes, reply);
+    },
+    parse: (request, reply) => {
+      const { body, share, headers } = request;
+      if (share === null || !Buffer.isBuffer(body) || hasLeft(reply)) return true;
+      const held = share.held ?? hold(share, strangers, 0, reply);
+      const parsing = { most: valuesMaxOf(share.bodyLimit), type: headers['content-type'] ?? '' };
+      const more = bodies.parsedBytes(body, parsing) - held.bytes;
+      if (more <= 0) return true;
+      if (!bodies.takeMore(held.caller, more, held.bytes)) return waitForMore(held, more, reply);
+      held.bytes += more;
+      return true;
+    },
+  };
+}
+
+/** A body with more values is refused before it is parsed. */
+const valuesMaxOf = (bodyLimit: number): number =>
+  bodyLimit > bounds.bodyBytes ? Math.max(bounds.toolOutputNodes, bounds.policySetNodes) : bounds.jsonNodes;
+
+/** A body that is too long is not read, so it counts 0. A body of unknown length counts as the limit. */
+function bodyBytesOf({ headers }: FastifyRequest, bodyLimit: number): number {
+  if (headers['transfer-encoding'] !== undefined) return bodyLimit;
+  const said = Number(headers['content-length'] ?? 0);
+  return said > bodyLimit ? 0 : said;
+}
+
+type AnswerCrowded = (request: FastifyRequest, reply: FastifyReply, refusal: Barred) => void;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null: the request takes no turn and has no body. */
+    share: Share | null;
+  }
+  interface FastifyContextConfig {
+    /** Writes the refusal in the route's own format if there is no memory for the body of a request. */
+    readonly answerCrowded?: AnswerCrowded;
+    /** The request takes no turn and has no body. Health checks must not depend on the load from other requests. */
+    readonly waitsForNobody?: true;
+  }
+}
+
+const crowded: Barred & { readonly retryAfterMs: number } = {
+  status: 429,
+  code: 'request_limit',
+  error: 'too many bytes of bodies of this caller are under way; come again once others are answered',
+  retryAfterMs: 1_000,
+};
+
+/** Uses the format of the route, or the common denial format: a client that reads only the decision reads a denial. */
+function refuse(request: FastifyRequest, reply: FastifyReply): void {
+  const { answerCrowded } = request.routeOptions.config;
+  if (answerCrowded !== undefined) return answerCrowded(request, reply, crowded);
+  const { status, code, error, retryAfterMs } = crowded;
+  void reply
+    .code(status)
+    .headers(retryHeader(retryAfterMs))
+    .send({ error, decision: 'deny', action: 'block', reason: `${code}: ${error}`, kind: reasons[code], retryAfterMs });
+}

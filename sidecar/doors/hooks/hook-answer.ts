@@ -1,0 +1,84 @@
+// Builds the answers to hooks, in the format of the hook protocol.
+import { type DenyCode, type Finding, reasons } from '@tollgate/proto/contract';
+import type { Delivery } from '../../engine/govern/deliver.ts';
+import type { Denial, Verdict } from '../../engine/govern/verdict.ts';
+import type { Barred } from '../entrance/key.ts';
+
+export interface Answer {
+  readonly status: number;
+  /** The status from before every decision was 200, for clients that still read it. Absent: the same as `status`. */
+  readonly formerStatus?: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export function verdictBody(verdict: Verdict): Answer['body'] {
+  const { decision, findings, requestId } = verdict;
+  if (!verdict.allowed) return denialBody(verdict);
+  const changed = decision.transform === 'redact' && findings.length > 0;
+  return {
+    decision: 'allow',
+    reason: decision.reason,
+    request_id: requestId,
+    ...(changed ? { modified_input: verdict.input } : {}),
+    ...findingsBody(findings),
+  };
+}
+
+const denialBody = ({ reason, kind, retryAfterMs, requestId }: Denial): Answer['body'] => ({
+  decision: 'deny',
+  reason,
+  kind,
+  ...(retryAfterMs === null ? {} : { retryAfterMs: Math.ceil(retryAfterMs) }),
+  request_id: requestId,
+});
+
+export const deliveryBody = ({ action, output, findings, decision }: Delivery): Answer['body'] => ({
+  action,
+  // Clients read one field or the other.
+  ...(action === 'redact' ? { modified_output: output, tool_output: output, reason: redactedWords(findings) } : {}),
+  ...(decision === null ? {} : { reason: decision.reason }),
+  ...findingsBody(findings),
+});
+
+const redactedWords = (findings: readonly Finding[]): string =>
+  `allowed: policy redacts the output, and what it found was replaced (${findings.map(({ kind, count }) => `${kind} ${count}`).join(', ')})`;
+
+const findingsBody = (findings: readonly Finding[]): object =>
+  findings.length === 0
+    ? {}
+    : { findings: { pii: { types: findings.map(({ kind }) => kind), count: findings.reduce((sum, { count }) => sum + count, 0) } } };
+
+/** A refusal of a call that was not decided. */
+export type Refusal = Pick<Barred, 'code' | 'error' | 'retryAfterMs'> & { readonly status: number };
+
+/** Writes a refusal as a decision, for clients that read only decisions. */
+export type Denied = (refusal: Omit<Refusal, 'status'>) => Answer['body'];
+
+const reasonOf = (code: DenyCode, words: string): string => `${code}: ${words}`;
+
+const retryFields = (retryAfterMs: number | undefined): object => (retryAfterMs === undefined ? {} : { retryAfterMs });
+
+export const deniedUse: Denied = ({ code, error, retryAfterMs }) => ({
+  decision: 'deny',
+  reason: reasonOf(code, error),
+  kind: reasons[code],
+  ...retryFields(retryAfterMs),
+});
+
+export const deniedOutput: Denied = ({ code, error, retryAfterMs }) => ({
+  action: 'block',
+  reason: reasonOf(code, error),
+  ...retryFields(retryAfterMs),
+});
+
+/**
+ * With a valid key every answer is 200, because deployed clients run the call on any other status. 401 and 403 report a
+ * problem of the key, and 5xx reports an outage. A missing policy and too many requests are neither, so they are
+ * decisions.
+ */
+export function refusalAnswer({ status, ...refusal }: Refusal, denied: Denied): Answer {
+  const isDecision = status === 429 || (status === 503 && refusal.code === 'snapshot_missing');
+  return isDecision
+    ? { status: 200, formerStatus: status, body: denied(refusal) }
+    : { status, body: { error: refusal.error, ...denied(refusal) } };
+}

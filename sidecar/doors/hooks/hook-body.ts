@@ -1,0 +1,81 @@
+// Parses the body of a hook request strictly and before any other code, so all parsers agree on it. A flaw in the body
+// is part of the answer and not an error: the call is denied because of it, with as much of the tool's name as could be
+// read.
+import { bounds } from '@tollgate/proto/contract';
+import type { FastifyInstance } from 'fastify';
+import type { Flaw } from '../../engine/govern/govern.ts';
+import { parseStrict } from '../../engine/json/strict-json.ts';
+
+export interface HookBody {
+  readonly value: unknown;
+  /** Numbers that a double would round are strings in it. */
+  readonly hasNumbersAsText: boolean;
+  /** Null: no flaw was found yet. */
+  readonly flaw: Flaw | null;
+  /** The status for this body and a flaw from before every decision was 200. */
+  readonly formerStatus: number;
+}
+
+/** Makes only these routes keep the raw bytes of their bodies, for any content type. */
+export function keepBytes(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  // For a listed type the framework caches the parser. Any other type would be parsed again at each request.
+  for (const type of ['application/json', '*'])
+    app.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
+}
+
+// An input may have the maximum depth, and the body adds one level.
+const depth = bounds.jsonDepth + 1;
+
+export const notJson = 'the body must be application/json in UTF-8';
+
+/** `body`: its bytes. `nodes`: how many values it may hold. */
+export function readHookBody(body: unknown, contentType: string | undefined, nodes: number): HookBody {
+  if (!Buffer.isBuffer(body) || body.length === 0) return flawed('the body is empty', '');
+  if (!isJson(contentType ?? '')) return flawed(notJson, toolIn(body), 415);
+  const read = parseStrict(body, { depth, nodes, numbersAsText: true });
+  if ('problem' in read) return flawed(`the body ${read.problem}`, toolIn(body));
+  if (mayName(body) && JSON.stringify(read.value).includes('"__proto__":'))
+    return flawed('the body has a key "__proto__", which is not allowed', toolIn(body));
+  return { value: read.value, hasNumbersAsText: read.hasNumbersAsText === true, flaw: null, formerStatus: 400 };
+}
+
+/** For a request without a body. */
+export const unreadBody = (flaw: Flaw, formerStatus: number, tool = ''): HookBody => ({
+  value: { tool_name: tool },
+  hasNumbersAsText: false,
+  flaw,
+  formerStatus,
+});
+
+const flawed = (words: string, tool: string, formerStatus = 400): HookBody =>
+  unreadBody({ code: 'call_malformed', words }, formerStatus, tool);
+
+/** Whether the text may contain it, literally or with escapes. */
+const mayName = (bytes: Buffer): boolean => bytes.includes(protoBytes) || bytes.includes(escapeBytes);
+
+const [protoBytes, escapeBytes] = [Buffer.from('__proto__'), Buffer.from('\\u')];
+
+/** JSON is UTF-8. A body with another charset is not accepted. */
+function isJson(contentType: string): boolean {
+  if (contentType === 'application/json') return true;
+  if (!/^application\/json\s*(?:;|$)/i.test(contentType)) return false;
+  const charsets = [...contentType.matchAll(/;\s*charset\s*=\s*"?([^\s";]*)/gi)];
+  return charsets.every(([, charset = '']) => /^utf-?8$/i.test(charset));
+}
+
+// A name has at most 200 characters and is near the beginning in the bodies that clients send.
+const searchedBytes = 65_536;
+const tokenMax = 1_500;
+const named = /"tool_name"\s*:\s*"((?:[^"\\]|\\.)*)/s;
+
+/** The probable tool name in bytes that are not valid JSON. Empty: none was found. */
+function toolIn(bytes: Buffer): string {
+  const text = new TextDecoder().decode(bytes.subarray(0, searchedBytes));
+  const token = (named.exec(text)?.[1] ?? '').slice(0, tokenMax);
+  try {
+    return String(JSON.parse(`"${token}"`));
+  } catch {
+    return token;
+  }
+}

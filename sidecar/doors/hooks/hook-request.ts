@@ -1,0 +1,173 @@
+// Parses the two requests of the hook protocol, once and completely. Unknown fields are allowed. The first known field
+// with an error becomes the flaw. The call is denied because of it, and the entry shows it as far as possible.
+import { bounds, childPath, isTier, nameProblem, type Tier } from '@tollgate/proto/contract';
+import type { Flaw } from '../../engine/govern/govern.ts';
+import type { ClaimedCall } from '../sessions/pending-calls.ts';
+import type { Claimed } from '../sessions/sessions.ts';
+import { shownName } from '../shown-name.ts';
+import type { HookBody } from './hook-body.ts';
+
+export interface HookRequest extends Claimed, ClaimedCall {
+  /** Null if there is a flaw: a request that could not be read names no user. */
+  readonly impersonate: string | null;
+  /** Whether the client can replace the input, and the replacement would have the same precision. */
+  readonly takesModifiedInput: boolean;
+  readonly flaw: Flaw | null;
+}
+
+export interface HookOutputRequest extends HookRequest {
+  readonly output: unknown;
+  readonly isError: boolean;
+}
+
+// Parsed JSON. A missing key is `undefined`, except the keys that every object has, which this code does not read.
+type Body = Readonly<Record<string, unknown>>;
+
+interface Reading {
+  readonly fields: Body;
+  /** The first problem is reported. */
+  flaw: Flaw | null;
+}
+
+/** `session` is used for a client that names no session. */
+export function readHookRequest(body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
+  return requestOf(begin(body), body, clientHeader, session);
+}
+
+/** `bytes` is the size of the whole body. */
+export function readHookOutputRequest(body: HookBody, clientHeader: string | undefined, session: string, bytes: number): HookOutputRequest {
+  const reading = begin(body);
+  const output = reading.fields['tool_output'];
+  if (output === undefined) fail(reading, 'tool_output', 'is required');
+  // A part is not larger than the whole.
+  const outputBytes = bytes <= bounds.toolOutputBytes ? 0 : Buffer.byteLength(JSON.stringify(output ?? null));
+  if (outputBytes > bounds.toolOutputBytes)
+    reading.flaw ??= {
+      code: 'input_too_large',
+      words: `tool_output must be at most ${bounds.toolOutputBytes} bytes of JSON, is ${outputBytes}`,
+    };
+  const isError = reading.fields['is_error'] ?? false;
+  if (typeof isError !== 'boolean') fail(reading, 'is_error', 'must be true or false');
+  const hook = requestOf(reading, body, clientHeader, session);
+  return { ...hook, output: output ?? null, isError: isError === true };
+}
+
+const isBody = (value: unknown): value is Body => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function begin({ value, flaw }: HookBody): Reading {
+  if (isBody(value)) return { fields: value, flaw };
+  return { fields: {}, flaw: flaw ?? { code: 'call_malformed', words: 'the body must be a JSON object' } };
+}
+
+function fail(reading: Reading, path: string, problem: string): void {
+  reading.flaw ??= { code: 'call_malformed', words: `${path} ${problem}` };
+}
+
+function requestOf(reading: Reading, body: HookBody, clientHeader: string | undefined, session: string): HookRequest {
+  const { fields } = reading;
+  const agentName = optionalName(reading, 'agent_name') ?? '';
+  const tool = nameIn(reading, 'tool_name', fields['tool_name']);
+  const sessionId = optionalName(reading, 'session_id') ?? session;
+  const callId = optionalName(reading, 'call_id');
+  const tier = tierOf(reading);
+  const chain = chainOf(reading, agentName);
+  const delegatedTools = fields['delegated_tools'] == null ? null : names(reading, 'delegated_tools', 1_000);
+  const client = clientOf(reading, clientHeader);
+  // An empty user is an error: without it the call would be made as the key itself.
+  const impersonate = fields['impersonate_uid'] == null ? null : nameIn(reading, 'impersonate_uid', fields['impersonate_uid']);
+  const accepts = fields['accepts'] == null ? [] : names(reading, 'accepts', 20);
+  const { flaw } = reading;
+  return {
+    tool,
+    sessionId,
+    callId,
+    tier,
+    chain,
+    client,
+    // The JSON value from the body: parsed strictly, and not deeper than an input may be.
+    input: fields['tool_input'] ?? null,
+    // A malformed request delegates no tools and uses only the identity of the key.
+    delegatedTools: flaw === null ? delegatedTools : null,
+    impersonate: flaw === null ? impersonate : null,
+    // The tool would receive strings where it expects numbers.
+    takesModifiedInput: accepts.includes('modified_input') && !body.hasNumbersAsText,
+    flaw,
+  };
+}
+
+/** A name, or as much of the invalid value as can be shown. */
+function nameIn(reading: Reading, path: string, value: unknown): string {
+  if (typeof value !== 'string') {
+    fail(reading, path, value === undefined ? 'is required' : 'must be text');
+    return '';
+  }
+  const problem = nameProblem(value);
+  if (problem !== null) fail(reading, path, problem);
+  return problem === null ? value : shownName(value);
+}
+
+/** Clients send null or an empty text for a value that they do not know. */
+const optionalName = (reading: Reading, name: string): string | null =>
+  reading.fields[name] == null || reading.fields[name] === '' ? null : nameIn(reading, name, reading.fields[name]);
+
+/** The valid names. Invalid items are left out. */
+function names(reading: Reading, name: string, max: number): readonly string[] {
+  const value = reading.fields[name];
+  if (!Array.isArray(value)) {
+    fail(reading, name, 'must be a list of names');
+    return [];
+  }
+  if (value.length > max) fail(reading, name, `must hold at most ${max} names`);
+  return value.slice(0, max).flatMap((item: unknown, at) => {
+    const problem = typeof item === 'string' ? nameProblem(item) : 'must be text';
+    if (problem !== null) fail(reading, `${name}[${at}]`, problem);
+    return typeof item === 'string' && problem === null ? [item] : [];
+  });
+}
+
+/** The tier that the client gives. Otherwise it follows from the client's mode. */
+function tierOf(reading: Reading): Tier {
+  const { fields } = reading;
+  const claimed = fields['agent_tier'];
+  if (isTier(claimed)) return claimed;
+  if (claimed != null) fail(reading, 'agent_tier', 'must be interactive, subagent, background or api');
+  if (fields['permission_mode'] === 'bypassPermissions' || fields['ci'] === true) return 'background';
+  return fields['agent_id'] == null ? 'interactive' : 'subagent';
+}
+
+function chainOf(reading: Reading, agentName: string): readonly string[] {
+  const before = reading.flaw;
+  const claimed = reading.fields['agent_chain'] == null ? [] : names(reading, 'agent_chain', 64);
+  // If the chain is invalid, the entry names only the caller itself.
+  if (reading.flaw !== before) return [agentName];
+  return claimed.at(-1) === agentName ? claimed : [...claimed, agentName];
+}
+
+function clientOf(reading: Reading, header: string | undefined): HookRequest['client'] {
+  const claimed = reading.fields['client'];
+  if (claimed == null) return headerClient(reading, header);
+  if (typeof claimed !== 'object' || Array.isArray(claimed)) {
+    fail(reading, 'client', 'must be an object with a name');
+    return unnamedClient;
+  }
+  const { name: claimedName, version }: Body = { ...claimed };
+  const name = nameIn(reading, childPath('client', 'name'), claimedName);
+  return {
+    name: name === '' ? unnamedClient.name : name,
+    ...(version == null ? {} : { version: nameIn(reading, childPath('client', 'version'), version) }),
+  };
+}
+
+const unnamedClient = { name: 'hook' };
+
+/** Parses `X-GS-Client: name/version`. The name may be that of a package, with a slash in it. */
+function headerClient(reading: Reading, header: string | undefined): HookRequest['client'] {
+  if (header === undefined || header === '') return unnamedClient;
+  const slash = header.lastIndexOf('/');
+  const name = nameIn(reading, 'X-GS-Client', slash < 0 ? header : header.slice(0, slash));
+  const version = slash < 0 ? '' : header.slice(slash + 1);
+  return {
+    name: name === '' ? unnamedClient.name : name,
+    ...(version === '' ? {} : { version: nameIn(reading, 'X-GS-Client', version) }),
+  };
+}

@@ -1,0 +1,236 @@
+// The hook endpoint: `POST /govern/tool-use` and `/govern/tool-output`, with or without the workspace in the path.
+// (`/hooks/<host>`, which coding agents use, is in ../hosts.) Deployed clients run the call on any answer that is not
+// 2xx. Therefore a request with a valid key is always answered with 200 and a decision, whatever is wrong with it, and
+// an entry is written. 401 and 403 report a problem of the key, and 5xx reports an outage of ours. Both contain a
+// decision too. Entries of one turn of the event loop are written together.
+import { bounds, NotJson } from '@tollgate/proto/contract';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, HookHandlerDoneFunction } from 'fastify';
+import type { Identity } from '../../engine/decide/call.ts';
+import { deliver, unannounced } from '../../engine/govern/deliver.ts';
+import { type Flaw, judge } from '../../engine/govern/govern.ts';
+import { recordedInTurn } from '../../engine/govern/recorded.ts';
+import type { AwaitedCall } from '../../engine/govern/verdict.ts';
+import { retryHeader } from '../denial-body.ts';
+import type { Barred } from '../entrance/key.ts';
+import { answerUnread, isTooLarge } from '../entrance/answer-unread.ts';
+import { type LetIn, workspaceIn } from '../entrance/entrance.ts';
+import { recognised } from '../entrance/share-fairly.ts';
+import type { Session } from '../sessions/sessions.ts';
+import { traceNamedBy, traceOfCall } from '../traced-call.ts';
+import {
+  type Answer,
+  deliveryBody,
+  type Denied,
+  deniedOutput,
+  deniedUse,
+  type Refusal,
+  refusalAnswer,
+  verdictBody,
+} from './hook-answer.ts';
+import { type HookBody, keepBytes, notJson, readHookBody, unreadBody } from './hook-body.ts';
+import { type HookOutputRequest, type HookRequest, readHookOutputRequest, readHookRequest } from './hook-request.ts';
+import type { Entered, Entry, HookHost } from './host.ts';
+
+interface Params {
+  readonly workspace?: string;
+}
+
+type HookName = 'tool-use' | 'tool-output';
+
+/** The part of an error that a caller may read. */
+type PublicError = (error: FastifyError) => { readonly status: number; readonly message: string };
+
+/** `http`: refusals have the status from before every decision was 200. Supported for one version. */
+export type HookStatus = 'decision' | 'http';
+
+export interface HookRoutes {
+  readonly publicError: PublicError;
+  readonly status: HookStatus;
+  /** The description of each route for an API document. */
+  readonly schemaOf?: (hook: HookName, inWorkspace: boolean) => FastifySchema;
+}
+
+interface Hook {
+  readonly bodyLimit: number;
+  readonly nodes: number;
+  readonly handle: (asked: Asked) => Promise<Answer>;
+  readonly denied: Denied;
+}
+
+const hooks: Readonly<Record<HookName, Hook>> = {
+  'tool-use': { bodyLimit: bounds.bodyBytes, nodes: bounds.jsonNodes, handle: toolUse, denied: deniedUse },
+  'tool-output': { bodyLimit: bounds.outputBodyBytes, nodes: bounds.toolOutputNodes, handle: toolOutput, denied: deniedOutput },
+};
+
+const hookPath = /^\/(?:[^/?]*\/)?govern\/tool-(?:use|output)(?:\?|$)/;
+
+export function registerHooks(app: FastifyInstance, host: HookHost, { schemaOf, ...how }: HookRoutes): void {
+  // By default Node answers 417 to an unknown expectation. The other endpoints keep this default.
+  app.server.on('checkExpectation', (request, response) => {
+    if (hookPath.test(request.url ?? '')) app.server.emit('request', request, response);
+    else response.writeHead(417).end();
+  });
+  for (const name of ['tool-use', 'tool-output'] as const) {
+    for (const inWorkspace of [false, true]) {
+      void app.register(async (scope) => {
+        keepBytes(scope);
+        const url = `${inWorkspace ? '/:workspace' : ''}/govern/${name}`;
+        const described = schemaOf === undefined ? {} : { schema: schemaOf(name, inWorkspace) };
+        scope.route<{ Params: Params }>({ method: 'POST', url, ...described, ...answering(host, { ...how, hook: hooks[name] }) });
+      });
+    }
+  }
+}
+
+interface Answering extends Pick<HookRoutes, 'publicError' | 'status'> {
+  readonly hook: Hook;
+}
+
+function answering(host: HookHost, { publicError, status: statuses, hook }: Answering) {
+  const asSent = (answer: Answer): Answer => (statuses === 'http' ? asFormerly(answer) : answer);
+  const refuse = (reply: FastifyReply, refusal: Refusal): FastifyReply => {
+    const { status, body } = asSent(refusalAnswer(refusal, hook.denied));
+    return reply
+      .headers(status === 200 ? {} : retryHeader(refusal.retryAfterMs))
+      .code(status)
+      .send(body);
+  };
+  const handle = async (request: FastifyRequest, entered: Entered, body: HookBody): Promise<Answer> => {
+    return asSent(await hook.handle({ request, host, body, ...entered }));
+  };
+  const enter = (request: FastifyRequest, reply: FastifyReply, letIn: (entered: Entered) => void): void => {
+    if (hasEntered(request.letIn)) return letIn(request.letIn);
+    const take = (entry: Entry): void => {
+      if ('status' in entry) return void refuse(reply, entry);
+      recognised(request, entry.identity.keyId);
+      request.letIn = entry;
+      letIn(entry);
+    };
+    const entry = host.enter({ authorization: request.headers.authorization, workspace: workspaceIn(request.params) });
+    if (entry instanceof Promise) entry.then(take, (error: unknown) => void reply.send(error));
+    else take(entry);
+  };
+  return {
+    bodyLimit: hook.bodyLimit,
+    config: {
+      answerCrowded: (request: FastifyRequest, reply: FastifyReply, refusal: Barred) =>
+        enter(request, reply, (entered) => {
+          host.crowded(entered);
+          refuse(reply, refusal);
+        }),
+    },
+    // Runs before a byte of the body is read. A caller without access receives no other information.
+    onRequest: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => enter(request, reply, () => done()),
+    errorHandler: async (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      const { status, message } = publicError(error);
+      const entered = request.letIn;
+      if (status >= 500 || !hasEntered(entered)) return refuseError(request, refuse, reply, { error, status, message });
+      try {
+        const answer = await handle(request, entered, unreadBody(flawOf(error, { status, message }, hook), status));
+        return isTooLarge(error)
+          ? answerUnread(request, reply, { status: answer.status, text: JSON.stringify(answer.body) })
+          : reply.code(answer.status).send(answer.body);
+      } catch (cause) {
+        return refuseError(request, refuse, reply, { error: cause, status: 500, message: 'internal error' });
+      }
+    },
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const entered = request.letIn;
+      if (!hasEntered(entered)) throw new Error('a hook was reached without a key');
+      const { status, body } = await handle(request, entered, readHookBody(request.body, request.headers['content-type'], hook.nodes));
+      void reply.code(status);
+      return body;
+    },
+  };
+}
+
+const hasEntered = (letIn: LetIn | null): letIn is Entered => letIn !== null && 'governing' in letIn;
+
+/** Every answer that is not 2xx has an `error` field. */
+function asFormerly(answer: Answer): Answer {
+  const { formerStatus: status, body } = answer;
+  if (status === undefined) return answer;
+  return { status, body: { error: String(body['reason']).replace(/^\w+: /, ''), ...body } };
+}
+
+function flawOf(error: FastifyError, { status, message }: Omit<Failed, 'error'>, { bodyLimit }: Hook): Flaw {
+  if (isTooLarge(error)) return { code: 'input_too_large', words: `the body must be at most ${bodyLimit} bytes` };
+  return { code: 'call_malformed', words: status === 415 ? notJson : message };
+}
+
+interface Failed {
+  readonly error: unknown;
+  readonly status: number;
+  readonly message: string;
+}
+
+function refuseError(
+  request: FastifyRequest,
+  refuse: (reply: FastifyReply, refusal: Refusal) => FastifyReply,
+  reply: FastifyReply,
+  { error, status, message }: Failed,
+): FastifyReply {
+  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  return refuse(reply, { status, code: status >= 500 ? 'internal_error' : 'call_malformed', error: message });
+}
+
+interface Asked extends Entered {
+  readonly request: FastifyRequest;
+  readonly host: HookHost;
+  readonly body: HookBody;
+}
+
+const clientHeader = ({ headers }: FastifyRequest): string | undefined => {
+  const value = headers['x-gs-client'];
+  return typeof value === 'string' ? value : undefined;
+};
+
+/** The key's own identity, or the user that the request names. */
+const actingIdentity = (identity: Identity, { impersonate }: HookRequest): Identity =>
+  impersonate === null ? identity : { ...identity, sub: impersonate };
+
+const flawIn = ({ flaw }: HookRequest): { readonly flaw?: Flaw } => (flaw === null ? {} : { flaw });
+
+const formerStatusOf = ({ flaw }: HookRequest, { formerStatus }: HookBody): Pick<Answer, 'formerStatus'> =>
+  flaw === null ? {} : { formerStatus };
+
+async function toolUse({ request, body, governing, sessions, identity, host }: Asked): Promise<Answer> {
+  const { govern } = governing;
+  const startedAt = govern.clock.now();
+  const hook = readHookRequest(body, clientHeader(request), identity.keyId);
+  const session = sessions.find(actingIdentity(identity, hook), hook);
+  // The caller makes the call itself. Its result comes in another request, or never.
+  const span = host.tracing?.begin(hook.tool, request.headers);
+  const call = { tool: hook.tool, input: hook.input, ...flawIn(hook), trace: traceOfCall(span, request.headers) };
+  const verdict = await recordedInTurn(governing, judge(govern, session.run, call, { forwards: hook.takesModifiedInput }));
+  host.decided(verdict.decision, govern.clock.now() - startedAt);
+  span?.decided(verdict, session.run);
+  span?.end();
+  if (verdict.allowed) session.pending.add(hook, verdict);
+  return { status: 200, ...formerStatusOf(hook, body), body: verdictBody(verdict) };
+}
+
+async function toolOutput({ request, body, governing, sessions, identity }: Asked): Promise<Answer> {
+  const { govern } = governing;
+  const bytes = Buffer.isBuffer(request.body) ? request.body.length : 0;
+  const hook = readHookOutputRequest(body, clientHeader(request), identity.keyId, bytes);
+  const session = sessions.find(actingIdentity(identity, hook), hook);
+  const pending = takePending(session, hook);
+  const flaw = flawIn(hook);
+  const { output, isError } = hook;
+  const call =
+    pending ?? unannounced(govern, session.run, { tool: hook.tool, input: hook.input, ...flaw, trace: traceNamedBy(request.headers) });
+  const durationMs = pending === null ? 0 : govern.clock.now() - pending.decidedAt;
+  const delivery = await recordedInTurn(governing, deliver(govern, session.run, call, { output, isError, durationMs, ...flaw }));
+  return { status: 200, ...formerStatusOf(hook, body), body: deliveryBody(delivery) };
+}
+
+/** The call that the outcome belongs to. Null: no call waits for it, or its input is invalid. */
+function takePending(session: Session, hook: HookOutputRequest): AwaitedCall | null {
+  try {
+    return session.pending.take(hook);
+  } catch (error) {
+    if (error instanceof NotJson) return null;
+    throw error;
+  }
+}

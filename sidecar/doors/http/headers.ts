@@ -1,0 +1,150 @@
+// Selects the headers between a caller and a tool's server. Towards the server there is an allow-list, because these
+// headers are not part of the input. On the way back there is a list of excluded headers.
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Numbers, Redactor } from '../../engine/redact/index.ts';
+import type { Headers } from '../entrance/caller-headers.ts';
+import type { HttpTool } from '../../upstream/http-tool-definition.ts';
+
+// Headers for content negotiation and tracing. A value with a fixed format may be forwarded unchanged. Other values are
+// redacted if the policy redacts the input.
+const negotiated = [
+  'accept',
+  'accept-language',
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'traceparent',
+  'tracestate',
+  'user-agent',
+];
+
+interface Asked {
+  readonly tool: HttpTool;
+  readonly caller: Headers;
+  /** Headers of the input that was decided. */
+  readonly decided: Readonly<Record<string, string>>;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly host: string;
+  /** Whether the answer will be inspected here. */
+  readonly reads: boolean;
+  readonly requestId: string;
+  readonly method: string;
+  readonly redact: RedactHeader | null;
+}
+
+/** The redacted value, or the same value if nothing is found. */
+type RedactHeader = (value: string) => string;
+
+export const headerRedaction =
+  (redactor: Redactor, numbers: Numbers): RedactHeader =>
+  (value) =>
+    redactor.redactText(value, numbers).text;
+
+/** Builds the headers of a new request: nothing from the caller's connection, and our own headers last. */
+export function requestHeaders({
+  tool,
+  caller,
+  decided,
+  contentType,
+  bytes,
+  host,
+  reads,
+  requestId,
+  method,
+  redact,
+}: Asked): Record<string, string> {
+  const hasBody = bytes > 0 || !['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
+  return {
+    ...redacted(pick(caller, negotiated), redact),
+    // A partial answer may contain half of a secret, and a compressed answer cannot be read.
+    ...(reads ? {} : pick(caller, ['accept-encoding', 'range', 'if-range'])),
+    ...(reads ? { 'accept-encoding': 'identity' } : {}),
+    ...decided,
+    ...(contentType === '' ? {} : { 'content-type': contentType }),
+    ...tool.headers,
+    ...(hasBody ? { 'content-length': String(bytes) } : {}),
+    host,
+    'x-tollgate-request-id': requestId,
+  };
+}
+
+/** The headers without those that concern only the caller's connection. */
+export function endToEnd(headers: IncomingHttpHeaders): Headers {
+  const { connection } = headers;
+  if (connection === undefined) return headers;
+  const named = new Set(
+    connection
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  );
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'connection' && !named.has(name)));
+}
+
+function pick(headers: Headers, names: readonly string[]): Record<string, string> {
+  const picked: Record<string, string> = {};
+  for (const name of names) {
+    const value = headers[name];
+    if (typeof value === 'string' && valid.test(value)) picked[name] = value;
+  }
+  return picked;
+}
+
+function redacted(headers: Record<string, string>, redact: RedactHeader | null): Record<string, string> {
+  const { traceparent } = headers;
+  if (traceparent !== undefined && !traceParent.test(traceparent)) delete headers['traceparent'];
+  if (redact === null) return headers;
+  for (const [name, value] of Object.entries(headers)) if (name !== 'traceparent' && !date.test(value)) headers[name] = redact(value);
+  return headers;
+}
+
+const traceParent = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+const date = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what a header may hold.
+const valid = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
+
+// Excluded: headers of the connection to the server, of its sessions (which are ours and not the caller's), and our
+// own.
+const left =
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|set-cookie2?|alt-svc|strict-transport-security|x-tollgate-.*|content-length)$/;
+// Headers with a fixed format. They are not redacted if the value has that format.
+const structural: Readonly<Record<string, RegExp>> = {
+  date,
+  expires: /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT|0|-1)$/,
+  'last-modified': date,
+  age: /^\d{1,9}$/,
+  'retry-after': /^(?:\d{1,9}|[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT)$/,
+  'access-control-max-age': /^\d{1,9}$/,
+  'accept-ranges': /^(?:bytes|none)$/,
+  'cache-control': /^(?:[a-z][a-z-]{1,30}(?:=\d{1,9})?(?:, ?|$)){1,12}$/,
+  'content-encoding': /^(?:identity|gzip|br|deflate|zstd)$/,
+  'content-type': /^[a-z]{1,20}\/[a-z][a-z.+-]{0,40}(?:; ?charset=(?:utf-8|UTF-8))?$/,
+};
+
+type ResponseHeaders = Record<string, string | string[]>;
+
+/** The headers of a server that are returned. Their values are redacted if the policy redacts the output. */
+export function responseHeaders(from: IncomingHttpHeaders, redact: RedactHeader | null): ResponseHeaders {
+  const clean = (name: string, value: string): string =>
+    redact === null || structural[name]?.test(value) === true ? value : redact(value);
+  const kept: [string, string | string[]][] = [];
+  for (const [key, value] of Object.entries(endToEnd(from))) {
+    const name = key.toLowerCase();
+    if (value === undefined || left.test(name) || (redact !== null && saysToo(name, redact))) continue;
+    const values = (typeof value === 'string' ? [value] : value).filter((one) => valid.test(one)).map((one) => clean(name, one));
+    if (values.length > 0) kept.push([name, values.length === 1 ? (values[0] ?? '') : values]);
+  }
+  return Object.fromEntries(kept);
+}
+
+/** A header name may contain a finding too. It has become lower case in transit. */
+function saysToo(name: string, redact: RedactHeader): boolean {
+  if (name.length < nameLengthMin || structural[name] !== undefined) return false;
+  return [name, name.toUpperCase()].some((spelled) => redact(spelled) !== spelled);
+}
+
+// Shorter names cannot contain a secret that any detector finds.
+const nameLengthMin = 8;

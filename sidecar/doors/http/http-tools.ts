@@ -1,0 +1,174 @@
+// HTTP tools, `/tools/<name>/…`. Key, head and body are checked, and the call is decided and recorded. Then one
+// request, built from the decided input, is sent to the tool's server. The server's answer is streamed back, and its
+// outcome is recorded.
+import httpProxy from '@fastify/http-proxy';
+import { AppError, bounds } from '@tollgate/proto/contract';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Agent, type Dispatcher } from 'undici';
+import { judge } from '../../engine/govern/govern.ts';
+import { recordedForCaller } from '../../engine/govern/recorded.ts';
+import { callerGone } from '../entrance/caller-gone.ts';
+import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
+import { denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
+import type { Entrance, LetIn } from '../entrance/entrance.ts';
+import { traceOfCall } from '../traced-call.ts';
+import { publicError } from '../errors.ts';
+import type { HttpTool } from '../../upstream/http-tool-definition.ts';
+import { type Departure, forwardTo } from './forward.ts';
+import { headProblem } from './head.ts';
+import { endToEnd } from './headers.ts';
+import { forwardOf, type HttpAsked, readHttpInput } from './input.ts';
+
+interface Deps extends Entrance {
+  /** By name. */
+  readonly tools: ReadonlyMap<string, HttpTool>;
+}
+
+const connectTimeoutMs = 10_000;
+// Timeout between two pieces of an answer. Servers that stream for minutes send something from time to time.
+const silenceMs = 15 * 60_000;
+
+export function registerHttpTools(app: FastifyInstance, deps: Deps): void {
+  void app.register((scope, _options, done) => {
+    const agent = new Agent({ connect: { timeout: connectTimeoutMs }, bodyTimeout: silenceMs, pipelining: 1 });
+    // Calls in progress may finish. When the process stops, it disconnects its callers in time, and that ends the
+    // requests to the servers.
+    scope.addHook('onClose', () => agent.close());
+    // The body is read whole, up to the size limit of a decision, and only by our own parser.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: bounds.bodyBytes }, (_request, body, parsed) => parsed(null, body));
+    scope.addHook('onRequest', (request, reply, letIn) => {
+      if (admit(deps, request, reply)) letIn();
+    });
+    scope.setErrorHandler<FastifyError>((error, request, reply) => {
+      const { status, message } = publicError(error);
+      if (status >= 500) request.log.error({ err: error }, 'a request failed');
+      return reply.code(status).send(refusalBody(status >= 500 ? 'internal_error' : 'call_malformed', message));
+    });
+    for (const [name, tool] of deps.tools) registerTool(scope, deps, { name, tool, agent });
+    done();
+  });
+}
+
+/** Runs before a byte of the body is read. False: the request has been answered. */
+function admit({ enter }: Deps, request: FastifyRequest, reply: FastifyReply): boolean {
+  const problem = headProblem(request.raw);
+  if (problem !== null) {
+    // Another server might read the next bytes on this connection as a request.
+    void reply.code(400).header('connection', 'close').send(refusalBody('call_malformed', problem));
+    return false;
+  }
+  const entered = enter({ authorization: request.headers.authorization, workspace: undefined });
+  if ('status' in entered) {
+    const { status, code, error, retryAfterMs } = entered;
+    void reply
+      .code(status)
+      .headers(retryHeader(retryAfterMs))
+      .send(refusalBody(code, error, retryAfterMs));
+    return false;
+  }
+  request.letIn = entered;
+  return true;
+}
+
+interface Registration {
+  readonly name: string;
+  readonly tool: HttpTool;
+  readonly agent: Agent;
+}
+
+function registerTool(scope: FastifyInstance, deps: Deps, { name, tool, agent }: Registration): void {
+  // The proxy has no parameter for a signal. This object holds it while the proxy makes its request, which happens
+  // synchronously.
+  const departure: Departure = { signal: null };
+  const ask = (options: Dispatcher.RequestOptions, answered: Answered): void =>
+    agent.request(Object.assign(options, { signal: departure.signal, headersTimeout: tool.timeoutMs }), (error, answer) => {
+      if (error !== null) return answered(withoutBytes(error));
+      if (answer.statusCode >= 200 && answer.statusCode <= 599) return answered(null, answer);
+      answer.body.on('error', () => {}).destroy();
+      return answered(Object.assign(new Error('the status is none'), { code: 'BAD_STATUS' }));
+    });
+  const request: Dispatcher['request'] = (...asked: readonly unknown[]) => Reflect.apply(ask, undefined, asked);
+  void scope.register(httpProxy, {
+    prefix: `/tools/${name}`,
+    upstream: tool.origin,
+    httpMethods: [...tool.methods],
+    // Our own content type parsers read the body.
+    proxyPayloads: false,
+    undici: { request },
+    disableRequestLogging: true,
+    internalRewriteLocationHeader: false,
+    // Only the answer itself waits for its end.
+    handler: (asked, reply) => {
+      const entered = asked.letIn;
+      if (entered === null) throw new Error('a tool was reached without a key');
+      // The framework adds HEAD to GET.
+      if (!tool.methods.some((method) => method === asked.method))
+        throw new AppError({ code: 'not_found', publicMessage: `the tool does not take ${asked.method}` });
+      void call(deps, { name, tool, departure, ...entered }, asked, reply).catch((error: unknown) => reply.send(error));
+    },
+  });
+}
+
+type Answered = (error: Error | null, answer?: Dispatcher.ResponseData) => void;
+
+/** The proxy logs the error, and a parser's error contains bytes from the server. */
+function withoutBytes(error: Error): Error {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  return Object.assign(new Error(error.message), { code });
+}
+
+interface Calling extends LetIn {
+  readonly name: string;
+  readonly tool: HttpTool;
+  readonly departure: Departure;
+}
+
+async function call(deps: Deps, { name, tool, departure, identity }: Calling, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { sidecar, sessions, metrics, tracing } = deps;
+  const startedAt = sidecar.govern.clock.now();
+  const asked = askedOf(request, name, tool);
+  // None of these headers can be duplicated, because such a head was refused.
+  const headers = readCallerHeaders(request.headers);
+  if ('problem' in headers) throw new AppError({ code: 'bad_request', publicMessage: headers.problem });
+  const { run } = sessions.find(identity, claimedBy(headers, { client: { name: 'http' }, sessionId: identity.keyId }));
+  const named = tool.nameByMethod ? `${name}.${request.method}` : name;
+  const span = tracing?.begin(named, request.headers);
+  const trace = traceOfCall(span, request.headers);
+  const gone = callerGone(request, reply);
+  const judged = judge(
+    sidecar.govern,
+    run,
+    { tool: named, input: asked.input, trace },
+    { forwards: (changed) => forwardOf(asked, changed) !== null, gone },
+  );
+  const verdict = await recordedForCaller(sidecar, judged, gone);
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  span?.decided(verdict, run);
+  if (!verdict.allowed) {
+    const answer = denialAnswer(verdict);
+    return void reply.code(answer.status).headers(answer.headers).send(answer.body);
+  }
+  const forward = forwardOf(asked, verdict.input);
+  if (forward === null) throw new Error('a permitted input cannot be sent');
+  forwardTo({ sidecar, run, permit: verdict, tool, asked, forward, departure, span }, request, reply);
+}
+
+function askedOf(request: FastifyRequest, name: string, tool: HttpTool): HttpAsked {
+  const asked = readHttpInput({
+    method: request.method,
+    target: request.raw.url ?? '',
+    prefix: `/tools/${name}`,
+    byMethod: tool.nameByMethod,
+    contentType: request.headers['content-type'],
+    forwarded: forwardedOf(request, tool),
+    body: Buffer.isBuffer(request.body) ? request.body : new Uint8Array(0),
+  });
+  if (!('problem' in asked)) return asked;
+  throw new AppError({ code: asked.status === 415 ? 'unsupported_media' : 'bad_request', publicMessage: asked.problem });
+}
+
+function forwardedOf({ headers }: FastifyRequest, { forwardHeaders }: HttpTool): Headers {
+  if (forwardHeaders.length === 0) return {};
+  return Object.fromEntries(Object.entries(endToEnd(headers)).filter(([header]) => forwardHeaders.includes(header)));
+}

@@ -1,0 +1,90 @@
+// Converts an HTTP request to the input of a tool call, and the decided input back to a request. The forwarded request
+// is built only from the decided input, which contains everything that a caller may send to a tool's server.
+import type { Headers } from '../entrance/caller-headers.ts';
+import { type BadBody, type Body, bodyBytes, readBody } from './body.ts';
+import { methodOverride } from './method-override.ts';
+import { isPairs, isPath, type Pairs, parseTarget, pathText, queryText } from './target.ts';
+
+/** The input that is recorded and redacted. Empty parts are absent. */
+interface HttpInput {
+  readonly method: string;
+  /** Decoded path after the tool's name. */
+  readonly path: string;
+  readonly query?: Pairs;
+  /** The caller's headers that the tool accepts. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+export interface HttpAsked {
+  readonly input: HttpInput;
+  readonly body: Body;
+}
+
+export interface RawRequest {
+  readonly method: string;
+  /** As in the request line. */
+  readonly target: string;
+  /** The prefix before the tool's own path. */
+  readonly prefix: string;
+  readonly contentType: string | undefined;
+  /** The caller's headers that may be forwarded. */
+  readonly forwarded: Headers;
+  readonly body: Uint8Array;
+  /** True: the name contains the method, so no part of the request may name another method. */
+  readonly byMethod: boolean;
+}
+
+export function readHttpInput(request: RawRequest): HttpAsked | BadBody {
+  const target = parseTarget(request.target, request.prefix);
+  if ('problem' in target) return { status: 400, problem: `the path ${target.problem}` };
+  const body = readBody(request.body, request.contentType);
+  if ('problem' in body) return body;
+  const override = request.byMethod ? methodOverride({ query: target.query, body, bytes: request.body }) : null;
+  if (override !== null) return { status: 400, problem: `the ${override} names another method than the request's` };
+  const headers = Object.entries(request.forwarded).flatMap(([name, value]) => {
+    const text = textOf(value);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  const odd = headers.find(([, value]) => !visible.test(value));
+  if (odd !== undefined) return { status: 400, problem: `the header ${odd[0]} holds a character that is not ASCII` };
+  const input: HttpInput = {
+    method: request.method,
+    path: target.path,
+    ...(Object.keys(target.query).length === 0 ? {} : { query: target.query }),
+    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
+    ...(body.form === 'none' ? {} : { body: body.value }),
+  };
+  return { input, body };
+}
+
+const visible = /^[\t -~]*$/;
+
+const textOf = (value: string | readonly string[] | undefined): string | undefined =>
+  typeof value === 'object' ? value.join(', ') : value;
+
+/** The parts sent to a tool's server. */
+export interface HttpForward {
+  readonly path: string;
+  readonly query: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bytes: Uint8Array;
+}
+
+/** Built from a decided input. Null: after redaction no valid request is left. */
+export function forwardOf({ input: asked, body }: HttpAsked, decided: unknown): HttpForward | null {
+  if (!isFields(decided) || decided['method'] !== asked.method) return null;
+  const { path, query = {}, headers = {}, body: value } = decided;
+  if (!isPath(path) || !isPairs(query) || !isFields(headers)) return null;
+  const bytes = bodyBytes(body, value);
+  const kept = Object.entries(headers).flatMap(([name, text]) =>
+    typeof text === 'string' && visible.test(text) ? [[name, text] as const] : [],
+  );
+  // A header name that is not in the original input was created by redaction.
+  if (bytes === null || kept.length !== Object.keys(headers).length || kept.some(([name]) => asked.headers?.[name] === undefined))
+    return null;
+  return { path: pathText(path), query: queryText(query), headers: Object.fromEntries(kept), bytes };
+}
+
+const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,105 @@
+// Ways to inspect an answer piece by piece: not, for its digest only, or for content that must not be forwarded or
+// stored. Each holds at most one piece, the text that could still become part of a finding, and the text that could be
+// JSON.
+import { createHash } from 'node:crypto';
+import type { Finding } from '@tollgate/proto/contract';
+import { byKind } from '../../engine/govern/payload.ts';
+import type { Numbers, Redactor } from '../../engine/redact/index.ts';
+import { jsonInText } from './json-in-text.ts';
+
+export interface Looked {
+  /** SHA-256 in hex of the stored text. Null: nothing is reported. */
+  readonly digest: string | null;
+  readonly findings: readonly Finding[];
+}
+
+/** Inspects an answer piece by piece. */
+export interface Look {
+  push(chunk: Uint8Array): Uint8Array;
+  end(): Uint8Array;
+  told(): Looked;
+}
+
+const nothing = new Uint8Array(0);
+
+export const unread: Look = { push: (chunk) => chunk, end: () => nothing, told: () => ({ digest: null, findings: [] }) };
+
+export function bytesLook(): Look {
+  const digest = createHash('sha256');
+  let told: Looked | null = null;
+  return {
+    push: (chunk) => {
+      digest.update(chunk);
+      return chunk;
+    },
+    end: () => nothing,
+    told: () => (told ??= { digest: digest.digest('hex'), findings: [] }),
+  };
+}
+
+/**
+ * The position after which a text may be flushed because no finding crosses it: the end of an event, or of a line of
+ * JSON.
+ */
+const boundaryOf = (essence: string): RegExp | null =>
+  essence === 'text/event-stream'
+    ? /\r\n\r\n|\n\r?\n|\r\r/g
+    : /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines)$/.test(essence)
+      ? /\n/g
+      : null;
+
+/** Throws if it is not text: bytes that are not UTF-8, or NUL, as in UTF-16. */
+export function textLook(redactor: Redactor, numbers: Numbers, essence: string): Look {
+  const boundary = boundaryOf(essence);
+  const stream = redactor.openStream(numbers);
+  const json = jsonInText(redactor, numbers, essence === 'text/event-stream');
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const digest = createHash('sha256');
+  let tail = '';
+  const out = (text: string): Uint8Array => {
+    if (text === '') return nothing;
+    const bytes = Buffer.from(text);
+    digest.update(bytes);
+    return bytes;
+  };
+  const read = (text: string): string => {
+    if (text.includes('\u0000')) throw new TypeError('NUL is in no text');
+    return text;
+  };
+  const pushText = (text: string): string => {
+    if (boundary === null) return stream.push(text);
+    const last = [...`${tail}${text}`.matchAll(boundary)].at(-1);
+    const end = last === undefined ? 0 : last.index + last[0].length - tail.length;
+    tail = `${tail}${text}`.slice(-3);
+    if (end <= 0) return stream.push(text);
+    return stream.push(text.slice(0, end)) + stream.flush() + stream.push(text.slice(end));
+  };
+  return {
+    push: (chunk) => out(pushText(json.push(read(decoder.decode(chunk, { stream: true }))))),
+    end: () => out(pushText(json.push(read(decoder.decode())) + json.end()) + stream.end()),
+    told: () => ({ digest: digest.copy().digest('hex'), findings: byKind([...json.findings(), ...stream.findings()]) }),
+  };
+}
+
+/** The answer is forwarded unchanged. The stored digest and findings are those of the redacted text. */
+export function besides(look: Look): Look {
+  let isText = true;
+  const seen = (see: () => void): void => {
+    try {
+      if (isText) see();
+    } catch {
+      isText = false;
+    }
+  };
+  return {
+    push: (chunk) => {
+      seen(() => look.push(chunk));
+      return chunk;
+    },
+    end: () => {
+      seen(() => look.end());
+      return nothing;
+    },
+    told: () => (isText ? look.told() : { digest: null, findings: [] }),
+  };
+}

@@ -1,0 +1,115 @@
+// The budget of a run, `maxBudgetCents`. An amount is reserved before it is spent and settled afterwards, so concurrent
+// work never exceeds the budget. A delegated run spends from its own budget and from each budget above it. Amounts are
+// stored as whole millionths of a cent, so a hundred small ones add up exactly.
+import { AppError, type ReasonCode } from '@tollgate/proto/contract';
+import type { Decision, StopReason } from '../../engine/decide/decision.ts';
+import { microcents, type RunUsage } from '../../engine/limits/usage.ts';
+
+/** A reservation, to be settled once with the actual cost. */
+export interface CostReservation {
+  readonly allowed: true;
+  readonly cents: number;
+}
+
+/** Nothing was reserved, and nothing may be spent. */
+export interface CostDenial {
+  readonly allowed: false;
+  readonly code: ReasonCode;
+  /** In words that a model or a person can act on. */
+  readonly reason: string;
+  /**
+   * The reason why the run has ended. Null: it may still become possible, because other reservations hold the missing
+   * part.
+   */
+  readonly stopped: StopReason | null;
+}
+
+export type CostVerdict = CostReservation | CostDenial;
+
+/** The budget of one run. */
+export interface Purse {
+  readonly usage: Pick<RunUsage, 'spentCents' | 'addCost' | 'end'>;
+  /** Cents. Null: there is no cap. */
+  readonly cap: () => number | null;
+  /** The budget of the run that delegated to this one. */
+  readonly above: Purse | null;
+  /** Millionths of a cent. */
+  held: number;
+}
+
+export interface Costs {
+  /** Reserves `cents`, or the available part if that is at least `least`. */
+  reserve(cents: number, least: number): CostVerdict;
+  /** Counts the amount spent and releases the rest. */
+  settle(reservation: CostReservation, cents: number): void;
+}
+
+/** `barred` returns the reason why the run may do nothing. */
+export function createCosts(purse: Purse, barred: () => Decision | null): Costs {
+  const open = new Set<CostReservation>();
+  return {
+    reserve: (cents, least) => {
+      const most = amountOf('reserveCost', cents);
+      const wanted = Math.min(most, amountOf('least of reserveCost', least));
+      const bar = barred();
+      if (bar !== null) return { allowed: false, code: bar.code, reason: bar.reason, stopped: null };
+      const purses = purseAndAbove(purse);
+      const amount = Math.min(most, ...purses.map(roomIn));
+      if (amount < wanted) return shortOf(purses, wanted);
+      for (const one of purses) one.held += amount;
+      const reservation: CostReservation = Object.freeze({ allowed: true, cents: amount / microcents });
+      open.add(reservation);
+      return reservation;
+    },
+    settle: (reservation, cents) => {
+      const spent = amountOf('settleCost', cents);
+      if (!open.delete(reservation)) throw wrong('settleCost takes a reservation of this run that was not settled before');
+      for (const one of purseAndAbove(purse)) {
+        one.held -= amountOf('settleCost', reservation.cents);
+        one.usage.addCost(spent / microcents);
+      }
+    },
+  };
+}
+
+const purseAndAbove = (purse: Purse): readonly Purse[] => (purse.above === null ? [purse] : [purse, ...purseAndAbove(purse.above)]);
+
+const unspentIn = ({ cap, usage }: Purse): number => {
+  const cents = cap();
+  return cents === null ? Number.POSITIVE_INFINITY : Math.max(0, amountOf('maxBudgetCents', cents) - amountOf('spent', usage.spentCents));
+};
+
+const roomIn = (purse: Purse): number => Math.max(0, unspentIn(purse) - purse.held);
+
+/**
+ * The run ends if the missing amount was spent, by this run or by a run above it. Reserved amounts may be released
+ * again.
+ */
+function shortOf(purses: readonly Purse[], wanted: number): CostDenial {
+  const isSpent = purses.some((one) => unspentIn(one) < wanted);
+  const leftIn = isSpent ? unspentIn : roomIn;
+  const [tightest] = purses.toSorted((a, b) => leftIn(a) - leftIn(b));
+  if (tightest === undefined) throw new Error('a run has a budget');
+  if (isSpent) purses[0]?.usage.end('max_budget');
+  const left = `${leftIn(tightest) / microcents} of ${tightest.cap() ?? 0} are left`;
+  const of = tightest === purses[0] ? '' : ' to the run above';
+  const held = isSpent ? '' : ', until what was put aside is settled';
+  return {
+    allowed: false,
+    code: 'cap_budget',
+    reason: `cap_budget: ${wanted / microcents} cents do not fit: ${left}${of} (maxBudgetCents)${held}`,
+    stopped: isSpent ? 'max_budget' : null,
+  };
+}
+
+const centsMax = 1_000_000_000;
+
+/** In millionths of a cent. Finer amounts are rounded up, except for errors of binary fractions. */
+function amountOf(what: string, cents: number): number {
+  if (!(cents >= 0 && cents <= centsMax)) throw wrong(`${what} takes cents, from 0 to ${centsMax}`);
+  const exact = cents * microcents;
+  const whole = Math.round(exact);
+  return Math.abs(exact - whole) < 1e-3 ? whole : Math.ceil(exact);
+}
+
+const wrong = (publicMessage: string): AppError => new AppError({ code: 'bad_request', publicMessage });

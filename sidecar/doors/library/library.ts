@@ -1,0 +1,165 @@
+// The library's interface: runs of agents inside this process. A call is decided and recorded before its tool runs. It
+// waits for the control plane only if the locally held part of a limit is used up, and then only for a short time.
+import { AppError, type Tier } from '@tollgate/proto/contract';
+import type { Claim, Hop } from '../../engine/decide/call.ts';
+import type { StopReason } from '../../engine/decide/decision.ts';
+import { type Delivery, deliver, type Outcome } from '../../engine/govern/deliver.ts';
+import { judge, type ToolCall } from '../../engine/govern/govern.ts';
+import type { Governing } from '../../engine/govern/governing.ts';
+import { offers } from '../../engine/govern/offers.ts';
+import { recorded } from '../../engine/govern/recorded.ts';
+import { callerOf, childOf, openRun, stopOf } from '../../engine/govern/run.ts';
+import type { Permit, Verdict } from '../../engine/govern/verdict.ts';
+import { createNumbers, type Numbers } from '../../engine/redact/index.ts';
+import { type CostReservation, type CostVerdict, createCosts, type Purse } from './costs.ts';
+import { guarded } from './guarded.ts';
+import { type GuardMcpOptions, guardMcpClient, isMcpClient, type McpClient, type McpGuard } from './mcp-client.ts';
+import { type GuardToolSetOptions, guardToolSet, type ToolSet } from './tool-set.ts';
+
+export interface RunOptions {
+  /** A registered agent's id or name, or the name of an unregistered agent. */
+  readonly agent: string;
+  /** The mode in which the agent runs. */
+  readonly tier: Tier;
+  /**
+   * The uid of the member that the agent runs for. A key of another member may name it with scope `govern.impersonate`.
+   */
+  readonly user?: string;
+  /** The framework of the agent. It is the first part of its agent type. */
+  readonly client?: { readonly name: string; readonly version?: string };
+  /** Groups the calls of this run in the audit log. Created if absent. */
+  readonly sessionId?: string;
+}
+
+export interface DelegateOptions {
+  /** The tools for the task. Absent: all tools of the parent. */
+  readonly tools?: readonly string[];
+  readonly scopes?: readonly string[];
+}
+
+export interface Run {
+  /** The run's id: `sessionId` of its entries. */
+  readonly id: string;
+  /**
+   * Decides one call and records the decision. Returns the verdict directly if the spool's durability is `kernel`,
+   * otherwise a promise. It also returns a promise if a limit is used up here and more of it is requested. Call the
+   * tool only with `permit.input`.
+   */
+  decide(call: ToolCall): Verdict | Promise<Verdict>;
+  /** Records the outcome of a permitted call, and returns the part of its output that may reach the model. */
+  report(permit: Permit, outcome: Outcome): Delivery | Promise<Delivery>;
+  /**
+   * The governed tool: decides, redacts the input, calls the tool, redacts the output, records. Throws `ToolDenied`.
+   */
+  guard<I, O>(tool: string, call: (input: I) => O | Promise<O>): (input: I) => Promise<Awaited<O>>;
+  /** Counts a round of the model. More than `maxToolRounds` end the run. */
+  round(): void;
+  /** The cap that ended the run. Null: the run may continue. */
+  readonly stopped: StopReason | null;
+  /**
+   * Reserves an amount of `maxBudgetCents` before it is spent, or the available part if that is at least `least`.
+   * Without `least` the amount is reserved whole or not. Fractions count to a millionth of a cent. If not even that
+   * amount is left, the run has ended.
+   */
+  reserveCost(cents: number, options?: { readonly least?: number }): CostVerdict;
+  /**
+   * Reports the part of a reservation that was spent, once for each reservation. Absent: all of it. The amount counts
+   * in full, also if it exceeds the reservation.
+   */
+  settleCost(reservation: CostReservation, cents?: number): void;
+  /**
+   * The governed tools of an AI SDK tool set, with the same type. Throws `AppError` if a tool has no `execute`, because
+   * it cannot be governed here, unless it is named in `ungoverned`. Steps that a tool yields reach the caller
+   * immediately, unless the policy redacts its output: then only the last one does, redacted.
+   */
+  guardTools<T extends ToolSet>(tools: T, options?: GuardToolSetOptions): T;
+  /**
+   * An MCP client with a governed `callTool`, and with a `listTools` that shows what the policy permits. A denial is a
+   * result with `isError`, with a text for the model and `_meta["tollgate/denial"]` for programs.
+   */
+  guardTools<C extends McpClient>(client: C, options: GuardMcpOptions): C;
+  /**
+   * Creates a run of another agent for a delegated task. Its tools, scopes and permissions are a subset of this run's.
+   * It has its own caps.
+   */
+  delegate(agent: string, options?: DelegateOptions): Run;
+}
+
+/** Starts a run for the sidecar's own key. Throws if no policy is held. `connect` has waited for one. */
+export function startRun(sidecar: Governing, { agent, tier, user, client = { name: 'tollgate' }, sessionId }: RunOptions): Run {
+  const index = sidecar.cell.current;
+  const key = index === null ? undefined : [...index.keysById.values()][0];
+  // If the snapshot has no key, the key was revoked. The claim still names it, and every call is denied.
+  const sub = user ?? key?.uid ?? `apikey:${key?.id ?? 'unknown'}`;
+  const hop: Hop = { tier, client: client.name, agent };
+  const id = sessionId ?? sidecar.govern.newId();
+  const claim: Claim = { identity: { sub, keyId: key?.id ?? 'unknown' }, hops: [hop] };
+  return createRun(sidecar, { claim, client, id, runChain: [id], numbers: createNumbers(), above: null });
+}
+
+interface RunParts {
+  readonly claim: Claim;
+  readonly client: { readonly name: string; readonly version?: string };
+  readonly id: string;
+  readonly runChain: readonly string[];
+  readonly numbers: Numbers;
+  /** The budget of the run that delegated to this one. */
+  readonly above: Purse | null;
+}
+
+function createRun(sidecar: Governing, { claim, client, id, runChain, numbers, above }: RunParts): Run {
+  const { govern } = sidecar;
+  const run = openRun(sidecar, { claim, numbers, facts: { sessionId: id, client, runChain, chainClaimed: false } });
+  const { usage } = run;
+  const purse: Purse = {
+    usage,
+    above,
+    held: 0,
+    cap: () => callerOf(run).profile?.maxBudgetCents ?? null,
+  };
+  const costs = createCosts(purse, () => stopOf(govern, run));
+  // Uses the run's own methods, so code that wraps those methods sees every call.
+  const guard: McpGuard = {
+    decide: (call) => self.decide(call),
+    report: (permit, outcome) => self.report(permit, outcome),
+    now: () => govern.clock.now(),
+    offers: (tool) => offers(govern, run, tool),
+  };
+
+  const self: Run = {
+    id,
+    decide: (call) => recorded(sidecar, judge(govern, run, call, { forwards: true })),
+    report: (permit, outcome) => recorded(sidecar, deliver(govern, run, permit, outcome)),
+    guard: <I, O>(tool: string, call: (input: I) => O | Promise<O>) => {
+      // Redaction keeps the shape of the value.
+      const work = (input: unknown): unknown => call(input as I);
+      return (input: I) => guarded(guard, { tool, input }, work) as Promise<Awaited<O>>;
+    },
+    guardTools: <T extends ToolSet | McpClient>(tools: T, options: GuardToolSetOptions & Partial<GuardMcpOptions> = {}): T =>
+      guardEither(guard, tools, options),
+    reserveCost: (cents, { least = cents } = {}) => costs.reserve(cents, least),
+    settleCost: (reservation, cents = reservation.cents) => costs.settle(reservation, cents),
+    round: () => usage.addRound(),
+    get stopped() {
+      return usage.stopped;
+    },
+    delegate: (agent, handed = {}) => {
+      const childId = govern.newId();
+      const child = childOf(claim, { agent, ...handed });
+      return createRun(sidecar, { claim: child, client, id: childId, runChain: [...runChain, childId], numbers, above: purse });
+    },
+  };
+  return self;
+}
+
+function guardEither<T extends ToolSet | McpClient>(guard: McpGuard, tools: T, options: GuardToolSetOptions): T {
+  // A value that is not a client is a tool set, because the overloads accept nothing else.
+  if (!isMcpClient(tools)) return guardToolSet<ToolSet>(guard, tools, options) as T;
+  const { server } = options;
+  if (server === undefined)
+    throw new AppError({
+      code: 'bad_request',
+      publicMessage: 'guardTools of an MCP client needs { server }: what policy calls the server',
+    });
+  return guardMcpClient(guard, tools, { server });
+}

@@ -1,0 +1,104 @@
+// Governs the official MCP client. The result is the same client, but `callTool` asks the run first and `listTools`
+// shows what the policy permits. Both official packages are supported, and neither is loaded here. Other ways to call a
+// tool through this client are blocked, so they are not used by mistake. A program that keeps the original client can
+// bypass this, as it can bypass any library in its own process.
+import { AppError } from '@tollgate/proto/contract';
+import { type Denial, denialText, ToolDenied } from '../../engine/govern/verdict.ts';
+import { type Guard, guarded } from './guarded.ts';
+
+/** The governed parts of an MCP client. */
+export interface McpClient {
+  callTool(params: McpToolCall, ...rest: never[]): Promise<object>;
+  listTools(...given: never[]): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
+}
+
+interface McpToolCall {
+  name: string;
+  arguments?: Record<string, unknown>;
+}
+
+export interface GuardMcpOptions {
+  /** The server's name in the policy: its tool `search` is `<server>.search`. */
+  readonly server: string;
+}
+
+export interface McpGuard extends Guard {
+  /** Whether a call of that tool could be permitted. */
+  offers(tool: string): boolean;
+}
+
+export const isMcpClient = (value: object): value is McpClient =>
+  'callTool' in value && typeof value.callTool === 'function' && 'listTools' in value && typeof value.listTools === 'function';
+
+export function guardMcpClient<C extends McpClient>(guard: McpGuard, client: C, { server }: GuardMcpOptions): C {
+  const nameOf = (tool: string): string => `${server}.${tool}`;
+  const replaced: Readonly<Record<string, unknown>> = {
+    callTool: (params: McpToolCall, ...rest: never[]) => callTool(guard, client, { tool: nameOf(params.name), params, rest }),
+    listTools: async (...given: never[]) => {
+      const listed = await client.listTools(...given);
+      return { ...listed, tools: listed.tools.filter(({ name }) => guard.offers(nameOf(name))) };
+    },
+    ...closed(client),
+  };
+  return new Proxy(client, {
+    get: (target, name) => {
+      if (typeof name === 'string' && Object.hasOwn(replaced, name)) return replaced[name];
+      const value: unknown = Reflect.get(target, name, target);
+      // One of the packages has tasks here, which can call tools too.
+      if (name === 'experimental' && value !== undefined) throw wayAround('experimental');
+      // Methods of the class need the original client as `this`.
+      return typeof value === 'function' && name !== 'constructor' ? value.bind(target) : value;
+    },
+    set: (target, name, value) => Reflect.set(target, name, value, target),
+  });
+}
+
+interface Asked {
+  readonly tool: string;
+  readonly params: McpToolCall;
+  readonly rest: readonly never[];
+}
+
+/** A denial is returned like any other answer of a tool, so an agent's loop passes it to the model. */
+async function callTool(guard: Guard, client: McpClient, { tool, params, rest }: Asked): Promise<unknown> {
+  const { name, arguments: given } = params;
+  try {
+    return await guarded(guard, { tool, input: given ?? {} }, (input) =>
+      client.callTool({ ...params, name, ...(given === undefined ? {} : { arguments: input as Record<string, unknown> }) }, ...rest),
+    );
+  } catch (error) {
+    if (error instanceof ToolDenied && error.denial.tool === tool) return deniedResult(error.denial);
+    throw error;
+  }
+}
+
+/** The key of the denial for programs. */
+export const denialKey = 'tollgate/denial';
+
+function deniedResult(denial: Denial): object {
+  const { code, reason, kind, retryAfterMs, requestId } = denial;
+  return {
+    isError: true,
+    content: [{ type: 'text', text: denialText(denial) }],
+    _meta: { [denialKey]: { code, reason, kind, ...(retryAfterMs === null ? {} : { retryAfterMs }), requestId } },
+  };
+}
+
+const ungoverned = new Set(['tools/call', 'tools/list']);
+
+function closed(client: object): Readonly<Record<string, unknown>> {
+  const methods = ['request', 'notification'].flatMap((name) => {
+    const method: unknown = Reflect.get(client, name);
+    if (typeof method !== 'function') return [];
+    const refusing = (message: unknown, ...rest: unknown[]): unknown => {
+      const asked = typeof message === 'object' && message !== null && 'method' in message ? message.method : undefined;
+      if (typeof asked === 'string' && ungoverned.has(asked)) throw wayAround(`${name}(${asked})`);
+      return method.call(client, message, ...rest);
+    };
+    return [[name, refusing]];
+  });
+  return Object.fromEntries(methods);
+}
+
+const wayAround = (what: string): AppError =>
+  new AppError({ code: 'bad_request', publicMessage: `${what} of a guarded MCP client is not governed; use callTool and listTools` });

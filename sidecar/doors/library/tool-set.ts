@@ -1,0 +1,102 @@
+// Governs tools in the form of the AI SDK. The result is the same set, with each `execute` governed by the run. A tool
+// without `execute` runs elsewhere (at a provider or in a browser) and cannot be stopped here. It is refused unless it
+// is named as ungoverned.
+import { AppError } from '@tollgate/proto/contract';
+import type { ToolCall } from '../../engine/govern/govern.ts';
+import { ToolDenied, type Verdict } from '../../engine/govern/verdict.ts';
+import { begun, type Guard, settled, tellOf } from './guarded.ts';
+import { isAsyncIterable, lastOf, streamed } from './streamed.ts';
+
+/** A set of the AI SDK's tools, or of tools with the same form. */
+export type ToolSet = Readonly<Record<string, object>>;
+
+export interface GuardToolSetOptions {
+  /**
+   * The origin of the tools: a tool `search` of the server `docs` is `docs.search` in the policy. Absent: its own name.
+   */
+  readonly server?: string;
+  /** Tools without `execute` that stay unchanged. No policy decides about their actions. */
+  readonly ungoverned?: readonly string[];
+}
+
+type Execute = (this: unknown, input: unknown, ...rest: readonly unknown[]) => unknown;
+
+export function guardToolSet<T extends ToolSet>(guard: Guard, tools: T, { server, ungoverned = [] }: GuardToolSetOptions): T {
+  const problems: string[] = [];
+  for (const name of ungoverned)
+    if (!Object.hasOwn(tools, name)) problems.push(`ungoverned names ${quoted(name)}, which is no tool of the set`);
+  const entries = Object.entries(tools).map(([name, tool]) => {
+    const execute: unknown = 'execute' in tool ? tool.execute : undefined;
+    const isNamed = ungoverned.includes(name);
+    if (typeof execute !== 'function') {
+      if (!isNamed) problems.push(withoutExecute(name, tool));
+      return [name, tool];
+    }
+    if (isNamed) problems.push(`ungoverned names ${quoted(name)}, which has an execute that can be governed`);
+    return [name, withExecute(tool, governed(guard, server === undefined ? name : `${server}.${name}`, execute as Execute))];
+  });
+  if (problems.length > 0) throw new AppError({ code: 'bad_request', publicMessage: `guardTools: ${problems.join('; ')}` });
+  // The result has the same names and tools, each with an `execute` of the same form.
+  return Object.fromEntries(entries) as T;
+}
+
+const quoted = (name: string): string => JSON.stringify(name);
+
+function withoutExecute(name: string, tool: object): string {
+  const by = 'type' in tool && tool.type === 'provider' ? "the model's provider executes it" : 'it has no execute';
+  return `the tool ${quoted(name)} cannot be governed here, because ${by}; leave it out, or name it in ungoverned`;
+}
+
+/** A copy of the tool with another `execute`. All other properties are kept, including getters and prototype. */
+function withExecute(tool: object, execute: Execute): object {
+  const prototype: unknown = Object.getPrototypeOf(tool);
+  const copy: unknown = Object.create(typeof prototype === 'object' ? prototype : null, {
+    ...Object.getOwnPropertyDescriptors(tool),
+    execute: {
+      // A tool that is a class instance needs the original object as `this`, not the copy.
+      value(this: unknown, ...given: Parameters<Execute>) {
+        return execute.apply(this === copy ? tool : this, given);
+      },
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    },
+  });
+  return copy as object;
+}
+
+/** The SDK inspects the result immediately, so a stream must be returned before anything is awaited. */
+function governed(guard: Guard, tool: string, execute: Execute): Execute {
+  const isStream = Object.prototype.toString.call(execute) === '[object AsyncGeneratorFunction]';
+  return function call(input, ...rest) {
+    const work: Work = (permitted) => execute.call(this, permitted, ...rest);
+    if (isStream) return streamedCall(guard, { tool, input }, work);
+    const verdict = guard.decide({ tool, input });
+    return verdict instanceof Promise ? awaitedCall(guard, verdict, work) : decidedCall(guard, verdict, work);
+  };
+}
+
+type Work = (input: unknown) => unknown;
+
+async function* streamedCall(guard: Guard, call: ToolCall, work: Work): AsyncGenerator<unknown, void> {
+  const verdict = await guard.decide(call);
+  if (!verdict.allowed) throw new ToolDenied(verdict);
+  const tell = tellOf(guard, verdict);
+  yield* streamed(verdict, work(verdict.input) as AsyncIterable<unknown>, tell);
+}
+
+/** It is too late to return a stream here. If a plain function returns a stream, its last value is the answer. */
+async function awaitedCall(guard: Guard, deciding: Promise<Verdict>, work: Work): Promise<unknown> {
+  const verdict = await deciding;
+  if (!verdict.allowed) throw new ToolDenied(verdict);
+  const tell = tellOf(guard, verdict);
+  const answer = begun(work, verdict.input);
+  return settled(verdict, isAsyncIterable(answer) ? lastOf(answer) : answer, tell);
+}
+
+function decidedCall(guard: Guard, verdict: Verdict, work: Work): unknown {
+  if (!verdict.allowed) return Promise.reject(new ToolDenied(verdict));
+  const tell = tellOf(guard, verdict);
+  const answer = begun(work, verdict.input);
+  return isAsyncIterable(answer) ? streamed(verdict, answer, tell) : settled(verdict, answer, tell);
+}

@@ -1,0 +1,113 @@
+// Sends the proxy's own requests to a tool server: it reads the complete list of tools on behalf of the request that
+// needs it.
+import { type BodyRoom, NoRoom } from '../entrance/body-room.ts';
+import type { Answer, Exchange, Send } from '../../upstream/exchange.ts';
+import { type McpHeaders, requestHeaders } from '../../upstream/wire/headers.ts';
+import { type ClientMessage, isFields } from '../../upstream/wire/message.ts';
+import type { Era } from '../../upstream/wire/methods.ts';
+import { protocolMeta } from './redacted.ts';
+import { messageNodes, parseServerMessage } from '../../upstream/wire/server-message.ts';
+import { UpstreamDown } from '../../upstream/upstream.ts';
+
+interface Asking {
+  readonly send: Send;
+  readonly era: Era;
+  readonly headers: McpHeaders;
+  /** `params._meta` of the request that needs the list. */
+  readonly meta: unknown;
+  /** Memory budget for all pages together. The bytes are counted for this key. */
+  readonly room: Pick<BodyRoom, 'hold' | 'parsedBytes'>;
+  readonly keyId: string;
+}
+
+// Several requests may wait for the same answer, so it must not depend on the connection of the first one.
+const timeoutMs = 15_000;
+
+const pagesMax = 50;
+const toolsMax = 5_000;
+let asked = 0;
+
+/** The server rejects the request for its list. */
+export class ListRefused extends UpstreamDown {
+  readonly status: 400 | 404;
+
+  constructor(status: 400 | 404) {
+    super(status === 404 ? 'Session not found' : 'the tool server refuses to list its tools; the request may lack a session');
+    this.status = status;
+  }
+}
+
+/** Rejects with an `UpstreamDown` if the server does not return its list. */
+export async function askTools(asking: Asking): Promise<readonly unknown[]> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const { room, keyId } = asking;
+  const held: (() => void)[] = [];
+  let heldBytes = 0;
+  const hold = async (text: string): Promise<void> => {
+    const bytes = Buffer.from(text);
+    held.push(await room.hold(keyId, bytes, { most: messageNodes, signal, held: heldBytes }));
+    heldBytes += room.parsedBytes(bytes, { most: messageNodes });
+  };
+  try {
+    return await askPages(asking, signal, hold);
+  } catch (error) {
+    if (signal.aborted) throw new UpstreamDown('the tool server does not list its tools in time');
+    if (error instanceof NoRoom) throw new UpstreamDown(`the tools that the tool server lists were not read: ${error.message}`);
+    throw error;
+  } finally {
+    for (const giveBack of held) giveBack();
+  }
+}
+
+/** Holds memory until the whole list is read. */
+type Hold = (text: string) => Promise<void>;
+
+async function askPages({ send, era, headers, meta }: Asking, signal: AbortSignal, hold: Hold): Promise<readonly unknown[]> {
+  const tools: unknown[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < pagesMax; page += 1) {
+    const id = `tollgate-${(asked += 1)}`;
+    const params = {
+      ...(cursor === undefined ? {} : { cursor }),
+      ...(isFields(meta) ? { _meta: withoutProgress(protocolMeta(meta)) } : {}),
+    };
+    const message: ClientMessage = { kind: 'request', id, method: 'tools/list', params, hasParams: true };
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', params });
+    const exchange: Exchange = {
+      era,
+      method: 'POST',
+      headers: requestHeaders(era, message, { ...headers, accept: null }),
+      message,
+      body,
+      signal,
+    };
+    const result = await resultOf(await send(exchange), id, headers.sessionId !== null, hold);
+    const listed = result['tools'];
+    if (!Array.isArray(listed) || tools.length + listed.length > toolsMax)
+      throw new UpstreamDown('the tool server does not list its tools');
+    tools.push(...(listed as readonly unknown[]));
+    cursor = result['nextCursor'];
+    if (typeof cursor !== 'string') return tools;
+  }
+  throw new UpstreamDown('the list of the tool server does not end');
+}
+
+const withoutProgress = (meta: Readonly<Record<string, unknown>>): object =>
+  Object.fromEntries(Object.entries(meta).filter(([key]) => key !== 'progressToken'));
+
+async function resultOf({ status, body }: Answer, id: string, inSession: boolean, hold: Hold): Promise<Readonly<Record<string, unknown>>> {
+  if (status === 400 || (status === 404 && inSession)) throw new ListRefused(status);
+  for await (const text of textsOf(body)) {
+    await hold(text);
+    const message = parseServerMessage(text);
+    if (message?.kind === 'response' && message.id === id && message.holds === 'result' && isFields(message.value)) return message.value;
+    if (message?.kind === 'response' && (message.id === id || message.id === null)) break;
+  }
+  throw new UpstreamDown('the tool server does not list its tools');
+}
+
+async function* textsOf(body: Answer['body']): AsyncGenerator<string> {
+  if (body.kind === 'json') yield new TextDecoder().decode(body.bytes);
+  if (body.kind !== 'events') return;
+  for await (const event of body.events) if (event?.data != null && event.data !== '') yield event.data;
+}

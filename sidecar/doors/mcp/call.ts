@@ -1,0 +1,178 @@
+// Handles one call through the proxy. The call is judged by its body before the tool server receives it. Its outcome is
+// judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method.
+import { bounds } from '@tollgate/proto/contract';
+import { recordedInTurn } from '../../engine/govern/recorded.ts';
+import { deliver } from '../../engine/govern/deliver.ts';
+import { judge, type ToolCall } from '../../engine/govern/govern.ts';
+import { offers } from '../../engine/govern/offers.ts';
+import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type Permit } from '../../engine/govern/verdict.ts';
+import type { Sidecar } from '../sidecar.ts';
+import type { CallSpan, CallTracing } from '../../telemetry/tracing.ts';
+import type { Headers } from '../entrance/caller-headers.ts';
+import { traceOfCall } from '../traced-call.ts';
+import type { DecisionMetrics } from '../../app/metrics/sidecar.ts';
+import { isAdmitted } from './catalog.ts';
+import type { ParamHeader } from '../../upstream/wire/header-values.ts';
+import { memberAt, withMember } from '../../upstream/wire/json-text.ts';
+import { policyName, type Viewer } from './list.ts';
+import { type ClientRequest, isFields } from '../../upstream/wire/message.ts';
+import type { Era } from '../../upstream/wire/methods.ts';
+import { passingOf } from './passing.ts';
+import type { Pending, Prepared, ServerResponse } from './pending.ts';
+import { redactedParams, restored } from './redacted.ts';
+import { tracedMeta, traceOf } from './traced.ts';
+import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from '../../upstream/wire/rpc.ts';
+
+export interface Judging extends Viewer {
+  readonly sidecar: Sidecar;
+  readonly metrics: DecisionMetrics;
+  /** Undefined: calls are not traced. */
+  readonly tracing: CallTracing | undefined;
+  /** The headers of the request. */
+  readonly requestHeaders: Headers;
+  readonly era: Era;
+}
+
+/** The answer text for a refusal of this kind of request. */
+type Refusal = (id: RpcId, era: Era, denial: Denial) => string;
+
+/** A refused call is answered with a tool result, which the model reads. */
+const refusedCall: Refusal = (id, era, denial) => refusedResultText(id, era, denialText(denial));
+const refusedRead: Refusal = (id, _era, denial) => errorText(id, rpcErrors.params, denialText(denial));
+
+/** Throws `Refused` if the call must not be forwarded. `declared`: arguments that the headers repeat. */
+export async function prepareCall(
+  judging: Judging,
+  message: ClientRequest,
+  name: string,
+  declared: readonly ParamHeader[],
+): Promise<Prepared> {
+  const { id, params } = message;
+  const args = params['arguments'] ?? {};
+  const tool = policyName(judging.server, name);
+  const { verdict, span } = await decided(judging, { tool, input: args, ...definitionFlaw(judging, name, tool) }, params['_meta']);
+  if (!verdict.allowed) {
+    const text = isAbsent(judging, verdict, name)
+      ? errorText(id, rpcErrors.params, `Unknown tool: ${name.slice(0, bounds.nameLength)}`)
+      : refusedCall(id, judging.era, verdict);
+    throw new Refused(200, text);
+  }
+  const besides = redactedParams(judging.run, verdict, params, ['name', 'arguments', 'requestState']);
+  const forwarded: ClientRequest = {
+    ...message,
+    params: {
+      ...besides,
+      ...(span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) }),
+      name,
+      ...('arguments' in params ? { arguments: verdict.input } : {}),
+      ...stateOf(params),
+    },
+  };
+  return {
+    message: forwarded,
+    declared,
+    ...traceOf(verdict, span),
+    pending: outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedCall),
+  };
+}
+
+/** Handles the read of a resource or a prompt, under a name such as `<server>.resources/read`. */
+export async function prepareRead(judging: Judging, message: ClientRequest): Promise<Prepared> {
+  const { _meta: meta, requestState: _, ...input } = message.params;
+  const { verdict, span } = await decided(judging, { tool: policyName(judging.server, message.method), input }, meta);
+  if (!verdict.allowed) throw new Refused(200, refusedRead(message.id, judging.era, verdict));
+  const besides = redactedParams(judging.run, verdict, meta === undefined ? {} : { _meta: meta }, []);
+  const traced = span === undefined ? {} : { _meta: tracedMeta(besides['_meta'], verdict, span) };
+  const params = { ...(isFields(verdict.input) ? verdict.input : {}), ...besides, ...traced, ...stateOf(message.params) };
+  const pending = outcomeOf(judging, { call: awaitedCall(verdict), span }, message, refusedRead);
+  return { message: { ...message, params }, declared: [], ...traceOf(verdict, span), pending };
+}
+
+/** Only the server reads its request state, so the state returns to it unchanged. */
+const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object => (requestState === undefined ? {} : { requestState });
+
+interface Asked {
+  readonly verdict: Permit | Denial;
+  readonly span: CallSpan | undefined;
+}
+
+/** `meta` is the `_meta` of the request. A trace named in it has priority over a trace in the headers. */
+async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<Asked> {
+  const startedAt = sidecar.govern.clock.now();
+  const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
+  const span = tracing?.begin(call.tool, named);
+  const verdict = await recordedInTurn(
+    sidecar,
+    judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, named) }, { forwards: true }),
+  );
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  span?.decided(verdict, run);
+  return { verdict, span };
+}
+
+/**
+ * The flaw in the tool's definition, if any. A tool that the caller cannot see gets no flaw, because a flaw would
+ * reveal it.
+ */
+function definitionFlaw({ govern, run, server, catalog }: Judging, name: string, tool: string): Pick<ToolCall, 'flaw'> {
+  if (!offers(govern, run, tool)) return {};
+  // Servers may read names more leniently than the policy does, so only a name in the list is accepted.
+  if (!catalog.tools.has(name)) return { flaw: { code: 'call_malformed', words: unlisted } };
+  if (isAdmitted(server, name, catalog.tools.get(name))) return {};
+  const words = 'its definition appeared or changed after tools were admitted; somebody has to admit it first';
+  return { flaw: { code: 'tool_definition_changed', words } };
+}
+
+const unlisted = 'the tool server lists no tool of that name';
+
+// These codes concern the current moment and not the tool, so they reveal nothing about a hidden tool.
+const ofTheMoment = new Set(['workspace_frozen', 'agent_suspended', 'snapshot_missing', 'outage', 'audit_unavailable', 'internal_error']);
+
+const isAbsent = ({ govern, run, catalog }: Judging, { code, tool }: Denial, name: string): boolean =>
+  !ofTheMoment.has(code) && (!offers(govern, run, tool) || !catalog.tools.has(name));
+
+interface PermittedCall {
+  readonly call: AwaitedCall;
+  readonly span: CallSpan | undefined;
+}
+
+/** Keeps nothing of the request or its input, because the object may wait in a session for a long time. */
+function outcomeOf(judging: Judging, { call, span }: PermittedCall, { id, method }: ClientRequest, refusal: Refusal): Pending {
+  const { sidecar, run, era } = judging;
+  const durationMs = (): number => sidecar.govern.clock.now() - call.decidedAt;
+  return {
+    method,
+    settle: async (response) => {
+      const { transform, storedTransform } = call.decision;
+      // JSON is only needed for redaction in place.
+      const json = transform === 'log' && storedTransform === 'log' ? {} : { json: jsonOf(response) };
+      const outcome = { output: response.value, ...json, isError: saysError(response), durationMs: durationMs() };
+      const delivery = await recordedInTurn(sidecar, deliver(sidecar.govern, run, call, outcome));
+      span?.end({ isError: outcome.isError, action: delivery.action });
+      if (delivery.action === 'pass') return response.text;
+      if (delivery.decision !== null) return refusal(id, era, denialOf(call.tool, call.requestId, delivery.decision, []));
+      const redacted = delivery.json ?? JSON.stringify(delivery.output);
+      return restored(response, withMember(response.text, [response.holds], shaped(response, redacted)));
+    },
+    abandon: async (why) => {
+      span?.end({ isError: true, action: 'block' });
+      await recordedInTurn(sidecar, deliver(sidecar.govern, run, call, { output: why, isError: true, durationMs: durationMs() }));
+    },
+    passing: passingOf(run, call),
+    ...(call.decision.transform === 'redact' ? { redacting: call.tool } : {}),
+  };
+}
+
+function jsonOf({ text, holds }: ServerResponse): string {
+  const span = memberAt(text, [holds]);
+  if (span === null) throw new RangeError('an answer that was read is not there');
+  return text.slice(span.start, span.end);
+}
+
+const saysError = ({ holds, value }: ServerResponse): boolean => holds === 'error' || (isFields(value) && value['isError'] === true);
+
+/** If the whole value was replaced, wraps the redaction mark in the shape that a reader expects. */
+function shaped({ holds }: ServerResponse, redacted: string): string {
+  if (redacted.startsWith('{')) return redacted;
+  return holds === 'error' ? `{"code":${rpcErrors.internal},"message":${redacted}}` : `{"content":[{"type":"text","text":${redacted}}]}`;
+}

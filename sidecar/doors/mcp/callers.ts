@@ -1,0 +1,93 @@
+// Tracks the open requests. A request is aborted when its client disconnects or its key is no longer valid, so a caller
+// without a valid key receives no more data from open streams.
+import type { PolicyCell } from '../../engine/snapshot/cell.ts';
+import type { FastifyReply } from 'fastify';
+import { badKeys, keyStands } from '../entrance/key.ts';
+import { UpstreamDown } from '../../upstream/upstream.ts';
+import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+
+/** The tracking of one request, until the request has ended. */
+interface Watched {
+  /** Aborted when the caller has disconnected or loses its access. */
+  readonly signal: AbortSignal;
+  forget(): void;
+}
+
+export interface Callers {
+  watch(reply: FastifyReply, keyId: string): Watched;
+}
+
+interface Deps {
+  readonly cell: Pick<PolicyCell, 'current' | 'onSwap'>;
+  /** Ms since 1970. */
+  readonly wall: () => number;
+}
+
+interface Key {
+  readonly open: Set<AbortController>;
+  /** Fires when the key expires. Undefined: the key does not expire. */
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** The longest delay of a timer, in ms. */
+const waitMaxMs = 2_147_483_647;
+
+export function createCallers({ cell, wall }: Deps): Callers {
+  /** Keys that have an open request. */
+  const keys = new Map<string, Key>();
+
+  /**
+   * Aborts all requests of a key that is no longer valid. Otherwise schedules a check for the time when the key
+   * expires.
+   */
+  function look(keyId: string, key: Key): void {
+    clearTimeout(key.timer);
+    const index = cell.current;
+    if (index === null || !keyStands(index, wall(), keyId)) return bar(key);
+    const expiresAt = index.keysById.get(keyId)?.expiresAt ?? null;
+    if (expiresAt !== null) key.timer = setTimeout(() => look(keyId, key), Math.min(expiresAt - wall(), waitMaxMs)).unref();
+  }
+
+  function add(keyId: string, gone: AbortController): Key {
+    const known = keys.get(keyId);
+    if (known !== undefined) {
+      known.open.add(gone);
+      return known;
+    }
+    const key: Key = { open: new Set([gone]), timer: undefined };
+    keys.set(keyId, key);
+    look(keyId, key);
+    return key;
+  }
+
+  function remove(keyId: string, key: Key, gone: AbortController): void {
+    if (!key.open.delete(gone) || key.open.size > 0) return;
+    clearTimeout(key.timer);
+    keys.delete(keyId);
+  }
+
+  cell.onSwap(() => {
+    for (const [keyId, key] of keys) look(keyId, key);
+  });
+  return {
+    watch: ({ raw }, keyId) => {
+      const gone = new AbortController();
+      const key = add(keyId, gone);
+      // `close` also fires after the whole answer was sent, so no work continues after we have ended a stream.
+      const leave = (): void => gone.abort(new UpstreamDown('the caller is gone'));
+      raw.once('close', leave);
+      return {
+        signal: gone.signal,
+        forget: () => {
+          raw.off('close', leave);
+          remove(keyId, key, gone);
+        },
+      };
+    },
+  };
+}
+
+function bar({ open }: Key): void {
+  const { status, code, error } = badKeys.unknown;
+  for (const gone of open) gone.abort(new Refused(status, errorText(null, rpcErrors.request, `${code}: ${error}`)));
+}

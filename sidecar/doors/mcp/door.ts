@@ -1,0 +1,59 @@
+// Types and helpers shared by the parts of the MCP proxy, and the data of one request after its key was accepted.
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { GovernedRun } from '../../engine/govern/run.ts';
+import { type CallerHeaders, claimedBy } from '../entrance/caller-headers.ts';
+import type { Entrance, LetIn } from '../entrance/entrance.ts';
+import { catalogOf } from './catalog.ts';
+import type { Send } from '../../upstream/exchange.ts';
+import type { McpHeaders } from '../../upstream/wire/headers.ts';
+import type { Viewer } from './list.ts';
+import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import type { Client, McpSession, McpSessions } from './sessions.ts';
+import type { OpenStreams } from './streams.ts';
+import type { ToolServer } from '../../upstream/upstream.ts';
+
+export interface Door extends Entrance {
+  readonly mcpSessions: McpSessions;
+  readonly streams: OpenStreams;
+  readonly sendTo: (server: ToolServer, keyId: string) => Send;
+}
+
+export interface Asked extends LetIn {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly caller: CallerHeaders;
+  readonly server: ToolServer;
+  readonly headers: McpHeaders;
+  /** The session, for revisions that have sessions. Null: the request names none, or the server has none. */
+  readonly session: McpSession | null;
+  readonly send: Send;
+  /** Aborted when the client has disconnected. */
+  readonly signal: AbortSignal;
+}
+
+export function runFor({ sessions }: Door, { identity, caller, headers, session }: Asked, client: Client): GovernedRun {
+  const said = { client: session?.client ?? client, sessionId: headers.sessionId ?? identity.keyId };
+  return sessions.find(identity, claimedBy(caller, said)).run;
+}
+
+export const viewerOf = ({ sidecar }: Door, { server }: Asked, run: GovernedRun): Viewer => ({
+  govern: sidecar.govern,
+  run,
+  server,
+  catalog: catalogOf(server),
+});
+
+/**
+ * Adds the session that the request names. Throws `Refused` if it does not exist. The client then starts a new session,
+ * as the protocol requires.
+ */
+export function withSession({ mcpSessions }: Door, asked: Asked): Asked {
+  const { headers, server, identity } = asked;
+  if (headers.sessionId === null) return asked;
+  const session = mcpSessions.find(server.name, headers.sessionId, identity);
+  if (session === null) throw new Refused(404, errorText(null, rpcErrors.request, 'Session not found'));
+  return { ...asked, session };
+}
+
+/** The newest revision has no sessions, so a session id in a request is ignored. */
+export const withoutSession = (asked: Asked): Asked => ({ ...asked, headers: { ...asked.headers, sessionId: null } });

@@ -1,0 +1,67 @@
+// Handles one message from a client: parses it, checks it against the allow-list, and forwards it in canonical form.
+// Requests, which get an answer, are handled in request.ts.
+import { unnamed } from './client.ts';
+import { type Asked, type Door, runFor, withoutSession, withSession } from './door.ts';
+import { sendOnly } from '../../upstream/exchange.ts';
+import { eraOf, modernVersion, requestHeaders } from '../../upstream/wire/headers.ts';
+import { type BadMessage, type ClientMessage, type ClientRequest, messageText, parseMessage } from '../../upstream/wire/message.ts';
+import { type Era, isClientNotification } from '../../upstream/wire/methods.ts';
+import { answerBy } from './passing.ts';
+import { cancelledId } from './relay.ts';
+import { handleRequest } from './request.ts';
+import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { waitingKey } from './sessions.ts';
+import { forgetUnknown } from './stream.ts';
+
+export async function handlePost(door: Door, letIn: Asked, body: Uint8Array): Promise<void> {
+  const message = parseMessage(body);
+  if ('bad' in message) throw refusedMessage(message.bad);
+  const era = eraOf(message, letIn.headers);
+  if ('bad' in era) throw refusedMessage(era.bad);
+  const asked = era.era === 'legacy' ? withSession(door, letIn) : withoutSession(letIn);
+  if (message.kind === 'request') return handleRequest(door, asked, era.era, message);
+  if (message.kind === 'notification' && !isClientNotification(era.era, message.method))
+    throw new Refused(400, errorText(null, rpcErrors.method, 'Method not found: this is no notification that passes'));
+  await passOn(door, asked, era.era, message);
+}
+
+function refusedMessage({ code, problem, id, requested }: BadMessage): Refused {
+  const data = requested === undefined ? undefined : { supported: [modernVersion], requested };
+  return new Refused(400, errorText(id, code, problem, data));
+}
+
+/** Forwards a message that gets no answer. */
+async function passOn(door: Door, asked: Asked, era: Era, message: Exclude<ClientMessage, ClientRequest>): Promise<void> {
+  const { headers, signal, reply } = asked;
+  refuseUnasked(asked, message);
+  const body = messageText(message.kind === 'response' ? answered(door, asked, message) : message);
+  // This runs before the server receives the notification, because the server may not receive it.
+  if (message.kind === 'notification' && message.method === 'notifications/cancelled') await abandonCancelled(asked, message.params);
+  const answer = await sendOnly(asked.send, { era, method: 'POST', headers: requestHeaders(era, message, headers), message, body, signal });
+  await forgetUnknown(door, asked, answer.status);
+  await reply.code(answer.status).headers(answer.headers).send();
+}
+
+/** Ids are valid only within a session. Outside a session, an id could name a request of another caller. */
+function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, ClientRequest>): void {
+  const refused = (problem: string): Refused => new Refused(400, errorText(null, rpcErrors.request, problem));
+  if (message.kind === 'response') {
+    if (session === null) throw refused('Mcp-Session-Id is missing: it names the session whose server asked');
+    if (!session.questions.delete(waitingKey(message.id))) throw refused('the server asked nothing with this id in the session');
+  } else if (message.method === 'notifications/cancelled' && session === null)
+    throw refused('Mcp-Session-Id is missing: without a session, whoever closes the connection cancels');
+}
+
+async function abandonCancelled({ session }: Asked, params: Readonly<Record<string, unknown>>): Promise<void> {
+  const id = cancelledId(params);
+  if (id !== null) await session?.waiting.get(waitingKey(id))?.abandon('the caller cancelled the call');
+}
+
+type Response = ClientMessage & { readonly kind: 'response' };
+
+/** A client's answer to a question is an input like any other and is redacted. */
+function answered(door: Door, asked: Asked, message: Response): Response {
+  const { result } = message.body;
+  if (result === undefined) return message;
+  return { ...message, body: { ...message.body, result: answerBy(runFor(door, asked, unnamed), asked.server, result) } };
+}

@@ -1,0 +1,148 @@
+// The routes of the MCP proxy: `/mcp/:server`, with or without the workspace as prefix. Gate and key are checked before
+// a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server receives nothing.
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { readCallerHeaders } from '../entrance/caller-headers.ts';
+import { retryHeader } from '../denial-body.ts';
+import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
+import { publicError } from '../errors.ts';
+import { heldBy } from '../../engine/govern/run.ts';
+import { type Barred, keyStands } from '../entrance/key.ts';
+import { bounded } from './bounded.ts';
+import { createCallers } from './callers.ts';
+import type { Asked, Door } from './door.ts';
+import { gateRefusal } from './gate.ts';
+import { readMcpHeaders } from '../../upstream/wire/headers.ts';
+import { sendOverHttp } from '../../upstream/http-upstream.ts';
+import { handlePost } from './post.ts';
+import { createProgramUpstreams } from '../../upstream/programs/programs.ts';
+import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { createMcpSessions } from './sessions.ts';
+import { handleDelete, handleGet } from './stream.ts';
+import { createOpenStreams } from './streams.ts';
+import { type ToolServer, type ToolServers, UpstreamDown } from '../../upstream/upstream.ts';
+
+interface Deps extends Entrance {
+  readonly servers: ToolServers;
+}
+
+interface Params {
+  readonly workspace?: string;
+  readonly server: string;
+}
+
+export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps): void {
+  const { sidecar, enter, crowded } = entrance;
+  const enterAs = ({ headers: { authorization }, params }: FastifyRequest): LetIn | Barred =>
+    enter({ authorization, workspace: workspaceIn(params) });
+  const programs = createProgramUpstreams({ newId: sidecar.govern.newId });
+  const { clock } = sidecar.govern;
+  // Registered first: on a new snapshot, callers without a valid key are disconnected before any stream is notified.
+  const callers = createCallers({ cell: sidecar.cell, wall: clock.wall });
+  const streams = createOpenStreams(sidecar.cell, servers);
+  const mcpSessions = createMcpSessions((error) => app.log.error({ err: error }, 'an outcome could not be recorded'));
+  sidecar.cell.onSwap((index) => mcpSessions.keepOnly(({ keyId }) => keyStands(index, clock.wall(), keyId)));
+  const door: Door = {
+    ...entrance,
+    mcpSessions,
+    streams,
+    sendTo: bounded((server, keyId) => {
+      const { reach } = server;
+      if (reach.kind === 'unreachable') throw new Refused(503, errorText(null, rpcErrors.internal, `the tool server ${reach.problem}`));
+      return reach.kind === 'http' ? sendOverHttp(reach) : programs.sendTo(reach, keyId);
+    }),
+  };
+  app.register(async (scope) => {
+    // Only our own strict parser may read the body.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+    scope.addHook('preClose', async () => {
+      streams.closeAll();
+      programs.close();
+      await mcpSessions.endAll();
+    });
+    for (const url of ['/mcp/:server', '/:workspace/mcp/:server']) {
+      scope.route<{ Params: Params }>({
+        method: ['POST', 'GET', 'DELETE'],
+        url,
+        exposeHeadRoute: false,
+        config: {
+          answerCrowded: (request, reply, full) => {
+            const entered = request.letIn ?? enterAs(request);
+            if (!('status' in entered)) crowded(entered);
+            refuseBarred(reply, 'status' in entered ? entered : full);
+          },
+        },
+        onRequest: async (request, reply) => {
+          const refusal = gateRefusal(request);
+          if (refusal !== null) return refuse(reply, refusal.status, refusal.problem);
+          const entered = enterAs(request);
+          if ('status' in entered) return refuseBarred(reply, entered);
+          request.letIn = entered;
+          return undefined;
+        },
+        errorHandler: answerError,
+        handler: async (request, reply) => {
+          const known = request.letIn;
+          if (known === null) throw new Error('the proxy was reached without a key');
+          const caller = callers.watch(reply, known.identity.keyId);
+          try {
+            const server = servers.find(heldBy(sidecar.cell), request.params.server);
+            const asked = askedOf(door, { request, reply, ...known, server, signal: caller.signal });
+            if (request.method === 'GET') await handleGet(door, asked);
+            else if (request.method === 'DELETE') await handleDelete(door, asked);
+            else await handlePost(door, asked, Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0));
+          } finally {
+            caller.forget();
+          }
+          return reply;
+        },
+      });
+    }
+  });
+}
+
+const barredHeaders = ({ status, retryAfterMs }: Barred): Readonly<Record<string, string>> =>
+  status === 401 || status === 403 ? { 'www-authenticate': 'Bearer' } : retryHeader(retryAfterMs);
+
+const refuse = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
+  reply
+    .code(status)
+    .type('application/json')
+    .send(errorText(null, rpcErrors.request, problem));
+
+const refuseBarred = (reply: FastifyReply, barred: Barred): FastifyReply =>
+  refuse(reply.headers(barredHeaders(barred)), barred.status, `${barred.code}: ${barred.error}`);
+
+interface LetInWith extends LetIn {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly server: ToolServer | null;
+  readonly signal: AbortSignal;
+}
+
+function askedOf(door: Door, { request, reply, identity, server, signal }: LetInWith): Asked {
+  if (server === null) throw new Refused(404, errorText(null, rpcErrors.request, 'there is no tool server of that name'));
+  const headers = readMcpHeaders(request.raw.headersDistinct);
+  if ('problem' in headers) throw new Refused(400, errorText(null, rpcErrors.headers, headers.problem));
+  const caller = readCallerHeaders(request.raw.headersDistinct);
+  if ('problem' in caller) throw new Refused(400, errorText(null, rpcErrors.request, caller.problem));
+  return {
+    request,
+    reply,
+    identity,
+    caller,
+    server,
+    headers,
+    session: null,
+    send: door.sendTo(server, identity.keyId),
+    signal,
+  };
+}
+
+function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof Refused) return void reply.code(error.status).type('application/json').send(error.text);
+  if (error instanceof UpstreamDown) return void refuse(reply, 502, error.message);
+  const { status, message } = publicError(error);
+  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  void refuse(reply, status, message);
+}

@@ -1,0 +1,188 @@
+// Handles one request from a client. The request is decided or passed according to its method, forwarded in canonical
+// form, and answered once, on this stream or on another stream of its session.
+import type { GovernedRun } from '../../engine/govern/run.ts';
+import { clientFrom } from './client.ts';
+import { type Asked, type Door, runFor, viewerOf } from './door.ts';
+import type { Answer } from '../../upstream/exchange.ts';
+import { endHeaders, requestHeaders } from '../../upstream/wire/headers.ts';
+import { type ClientRequest, isFields, messageText } from '../../upstream/wire/message.ts';
+import type { Era } from '../../upstream/wire/methods.ts';
+import { passingInSession } from './passing.ts';
+import type { Pending } from './pending.ts';
+import { prepare } from './prepare.ts';
+import { type Relaying, relayedText, relayEvents } from './relay.ts';
+import { errorText, Refused, type RpcId, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { addWaiting, type McpSession, noteAbandoned, removeWaiting, takeWaiting, waitingKey } from './sessions.ts';
+import { endSession, forgetUnknown } from './stream.ts';
+import { UpstreamDown } from '../../upstream/upstream.ts';
+import { openWriter } from './writer.ts';
+
+export async function handleRequest(door: Door, asked: Asked, era: Era, message: ClientRequest): Promise<void> {
+  const { session, headers, reply, signal } = asked;
+  refuseKnownId(session, message.id);
+  const run = runFor(door, asked, clientFrom(clientInfoOf(era, message)));
+  const prepared = await prepare(door, asked, { era, message, run });
+  if (session?.waiting.has(waitingKey(message.id)) === true) {
+    await prepared.pending.abandon('its id was taken meanwhile');
+    refuseKnownId(session, message.id);
+  }
+  const { pending, relaying } = waitFor(door, asked, { era, message, run, prepared: prepared.pending });
+  const named = requestHeaders(era, prepared.message, headers, prepared.declared);
+  try {
+    const answer = await asked.send({
+      era,
+      method: 'POST',
+      headers: prepared.trace === undefined ? named : { ...named, ...prepared.trace },
+      message: prepared.message,
+      body: messageText(prepared.message),
+      signal: relaying.signal,
+      fromClient: true,
+    });
+    await noteSession(door, asked, message, answer);
+    await relay(door, asked, { relaying, answer, pending, run });
+  } catch (error) {
+    if (relaying.take(message.id) !== null)
+      await pending.abandon(error instanceof UpstreamDown ? error.message : 'the call was broken off');
+    // An error status would make a client send the request again.
+    const status = relaying.signal.aborted && !signal.aborted ? 200 : 502;
+    if (error instanceof UpstreamDown && !reply.sent) throw new Refused(status, errorText(message.id, rpcErrors.internal, error.message));
+    throw error;
+  }
+}
+
+/** Two requests with one id are refused, because their answers could be confused. */
+function refuseKnownId(session: McpSession | null, id: RpcId): void {
+  const refused = (problem: string): Refused => new Refused(400, errorText(id, rpcErrors.request, problem));
+  if (session?.waiting.has(waitingKey(id)) === true) throw refused('a request with this id is under way in the session');
+  if (session?.abandoned.has(waitingKey(id)) === true) throw refused('a request of the session with this id was let go; name another');
+}
+
+interface UnderWay extends Relaying {
+  /** Aborted when the request was abandoned, even if its client is still connected. */
+  readonly abandoned: AbortSignal;
+}
+
+interface Waiting {
+  readonly era: Era;
+  readonly message: ClientRequest;
+  readonly run: GovernedRun;
+  readonly prepared: Pending;
+}
+
+/** Registers the request as pending. An answer takes the pending request, and only once. */
+function waitFor(
+  door: Door,
+  asked: Asked,
+  { era, message, run, prepared }: Waiting,
+): { readonly pending: Pending; readonly relaying: UnderWay } {
+  const { session, signal } = asked;
+  const key = waitingKey(message.id);
+  // A pending request in a session keeps these variables alive, so neither the request nor its input is among them.
+  const { catalog } = viewerOf(door, asked, run);
+  const stop = new AbortController();
+  let own: Pending | null = prepared;
+  const pending: Pending = {
+    ...prepared,
+    // A late answer belongs to no request, so its stream is ended.
+    abandon: (why) => {
+      own = null;
+      if (session !== null) noteAbandoned(session, key);
+      stop.abort(new UpstreamDown(why));
+      return prepared.abandon(why);
+    },
+  };
+  if (session !== null) addWaiting(session, key, pending);
+  const relaying: UnderWay = {
+    era,
+    id: message.id,
+    take: (id) => {
+      if (waitingKey(id) === key) {
+        const mine = own === null ? null : pending;
+        own = null;
+        if (session !== null) removeWaiting(session, key);
+        return mine;
+      }
+      return takeWaiting(session, id);
+    },
+    passing: ({ text }) => pending.passing(text),
+    toolsChanged: () => catalog.expire(),
+    session,
+    inSession: session !== null,
+    signal: session === null ? signal : AbortSignal.any([signal, stop.signal]),
+    abandoned: stop.signal,
+    room: door.bodies,
+    keyId: asked.identity.keyId,
+  };
+  return { pending, relaying };
+}
+
+const clientInfoOf = (era: Era, { method, params }: ClientRequest): unknown => {
+  if (era === 'legacy') return method === 'initialize' ? params['clientInfo'] : undefined;
+  const meta = params['_meta'];
+  return isFields(meta) ? meta['io.modelcontextprotocol/clientInfo'] : undefined;
+};
+
+async function noteSession(
+  door: Door,
+  asked: Asked,
+  { method, params }: ClientRequest,
+  { status, headers: answered }: Answer,
+): Promise<void> {
+  const { server, identity, headers, send } = asked;
+  const id = answered['mcp-session-id'];
+  if (method === 'initialize' && id !== undefined && status < 300) {
+    const ending = endHeaders(headers, id);
+    door.mcpSessions.begin(server.name, id, {
+      owner: identity,
+      client: clientFrom(params['clientInfo']),
+      endAtServer: () => endSession(send, ending),
+    });
+  } else await forgetUnknown(door, asked, status);
+}
+
+interface Relayed {
+  readonly relaying: UnderWay;
+  readonly answer: Answer;
+  readonly pending: Pending;
+  readonly run: GovernedRun;
+}
+
+async function relay(door: Door, asked: Asked, { relaying, answer, pending, run }: Relayed): Promise<void> {
+  const { reply, signal } = asked;
+  const { status, headers, body } = answer;
+  if (body.kind === 'events') {
+    const writer = openWriter(reply, status, headers, signal);
+    const listening = pending.listening?.(writer);
+    const added = listening === undefined ? null : door.streams.add({ viewer: viewerOf(door, asked, run), ...listening });
+    try {
+      await relayEvents(body.line === 'session' ? onOneLine(asked, relaying, run) : relaying, body.events, writer);
+    } finally {
+      added?.remove();
+      writer.end();
+    }
+    return;
+  }
+  const text = body.kind === 'json' ? await relayedText(relaying, body.bytes) : null;
+  if (text !== null) await reply.code(status).headers(headers).type('application/json').send(text);
+  else if (status < 400) throw new UpstreamDown('the tool server did not answer the request');
+  else {
+    if (relaying.id !== null) await relaying.take(relaying.id)?.abandon('the tool server refused the request');
+    await reply.code(status).headers(headers).send();
+  }
+}
+
+/**
+ * For a session with one channel: only a progress message names its request, and no other stream carries the answer.
+ */
+function onOneLine({ session, server }: Asked, relaying: UnderWay, run: GovernedRun): Relaying {
+  const ofAny = passingInSession(run, server, session);
+  return {
+    ...relaying,
+    passing: (message) => {
+      const passed = relaying.passing(message);
+      return message.kind === 'notification' && message.method === 'notifications/progress' ? passed : ofAny(passed);
+    },
+    inSession: false,
+    signal: relaying.abandoned,
+  };
+}

@@ -1,0 +1,257 @@
+// Sessions of the revisions before 2026-07-28, which the tool server names. Stores the owner of each session and its
+// pending requests.
+//
+// States of a session: it begins when a server gives a caller its id. It ends when the caller ends it, the server no
+// longer knows it, its key is no longer valid, or memory runs out. In the last case the least recently used session of
+// the key with the most memory is evicted. Another caller that names its id finds no session. A pending request waits
+// for its answer, which may come on another stream than the request. It ends when it is settled, or abandoned by the
+// caller, by the end of the session, or as the oldest of `waitingMax`. Each request is settled or abandoned once. An
+// answer to an abandoned request belongs to no request, so its id cannot be used again in that session.
+import { digestText } from '@tollgate/proto/contract';
+import type { Identity } from '../../engine/decide/call.ts';
+import { Budget, type Share } from '../entrance/budget.ts';
+import { type AnsweredEvents, createAnsweredEvents } from './answered.ts';
+import type { RpcId } from '../../upstream/wire/rpc.ts';
+import type { Pending } from './pending.ts';
+
+export interface Client {
+  readonly name: string;
+  readonly version?: string;
+}
+
+export interface McpSession {
+  readonly id: string;
+  readonly owner: Identity;
+  readonly client: Client;
+  readonly waiting: Map<string, Pending>;
+  /** The ids of requests that were abandoned. */
+  readonly abandoned: Set<string>;
+  /** The redactions of the session's redacted calls, by tool, latest last. */
+  readonly redacting: Map<string, Pending['passing']>;
+  readonly answered: AnsweredEvents;
+  /** The ids of the server's questions to its client. Each may be answered once. */
+  readonly questions: Set<string>;
+  /** Recomputes the session's memory after a change. */
+  kept(): void;
+}
+
+interface Beginning {
+  readonly owner: Identity;
+  readonly client: Client;
+  /** Ends the session at the tool server too. */
+  readonly endAtServer: () => void;
+}
+
+export interface McpSessions {
+  begin(server: string, id: string, beginning: Beginning): McpSession;
+  /** Null: this caller has no session with that id. */
+  find(server: string, id: string, caller: Identity): McpSession | null;
+  /** Resolves when the outcomes of its pending requests are recorded. */
+  end(server: string, id: string): Promise<void>;
+  /** Ends the sessions for which `stays` returns false, at their servers too. */
+  keepOnly(stays: (owner: Identity) => boolean): void;
+  /** Resolves when the outcomes of their pending requests are recorded. */
+  endAll(): Promise<void>;
+}
+
+/** Limit for all sessions together. */
+const sessionsBytes = 16 * 1_048_576;
+const waitingMax = 1_000;
+const abandonedMax = 1_000;
+const redactingMax = 20;
+const questionsMax = 1_000;
+/** Estimates of what V8 needs. Names of sessions and clients are added. */
+const bytesOf = { session: 2_500, waiting: 2_000, id: 150, redacting: 1_000 };
+
+interface Kept {
+  readonly session: McpSession;
+  readonly server: string;
+  readonly endAtServer: () => void;
+  bytes: number;
+}
+
+/** `failed` receives errors of recording for which no caller waits. */
+export function createMcpSessions(failed: (error: unknown) => void, bytesMax = sessionsBytes): McpSessions {
+  const ending = new Set<Promise<void>>();
+  const all = new Map<string, Kept>();
+  const shares = new Map<string, OwnedSessions>();
+  const budget = new Budget(bytesMax);
+  const answeredOf = createAnsweredEvents();
+  const keyOf = (server: string, id: string): string => `${server} ${id}`;
+
+  const abandon = (pending: Pending, why: string): void => {
+    const done = pending
+      .abandon(why)
+      .catch(failed)
+      .finally(() => ending.delete(done));
+    ending.add(done);
+  };
+  const count = (kept: Kept, bytes: number): void => {
+    const share = shares.get(kept.session.owner.keyId);
+    if (share === undefined || all.get(keyOf(kept.server, kept.session.id)) !== kept) return;
+    const grown = bytes - kept.bytes;
+    kept.bytes = bytes;
+    share.bytes += grown;
+    budget.changed(grown);
+  };
+  const end = (key: string): Kept | null => {
+    const kept = all.get(key);
+    if (kept === undefined) return null;
+    count(kept, 0);
+    all.delete(key);
+    const { keyId } = kept.session.owner;
+    const share = shares.get(keyId);
+    share?.keys.delete(key);
+    if (share?.keys.size === 0) {
+      shares.delete(keyId);
+      budget.remove(share);
+    }
+    const left = [...kept.session.waiting.values()];
+    kept.session.waiting.clear();
+    for (const pending of left) abandon(pending, 'the session ended before the answer');
+    return kept;
+  };
+  const shareOf = (keyId: string): OwnedSessions => {
+    const known = shares.get(keyId);
+    if (known !== undefined) return known;
+    const share = new OwnedSessions((key) => end(key)?.endAtServer());
+    shares.set(keyId, share);
+    budget.add(share);
+    return share;
+  };
+  const recorded = async (): Promise<void> => void (await Promise.all(ending));
+
+  return {
+    begin: (server, id, { owner, client, endAtServer }) => {
+      const key = keyOf(server, id);
+      end(key);
+      const session: McpSession = {
+        id,
+        owner,
+        client,
+        waiting: new Map(),
+        abandoned: new Set(),
+        redacting: new Map(),
+        answered: answeredOf(),
+        questions: new Set(),
+        kept: () => {
+          const oldest = session.waiting.size > waitingMax ? session.waiting.entries().next().value : undefined;
+          if (oldest !== undefined) {
+            session.waiting.delete(oldest[0]);
+            abandon(oldest[1], 'too many calls of the session were under way');
+          }
+          count(kept, bytesKept(session));
+        },
+      };
+      const kept: Kept = { session, server, endAtServer, bytes: 0 };
+      all.set(key, kept);
+      shareOf(owner.keyId).keys.add(key);
+      session.kept();
+      return session;
+    },
+    find: (server, id, { keyId, sub }) => {
+      const key = keyOf(server, id);
+      const session = all.get(key)?.session;
+      if (session === undefined || session.owner.keyId !== keyId || session.owner.sub !== sub) return null;
+      shares.get(keyId)?.use(key);
+      return session;
+    },
+    end: (server, id) => {
+      end(keyOf(server, id));
+      return recorded();
+    },
+    keepOnly: (stays) => {
+      for (const [key, { session, endAtServer }] of all) {
+        if (stays(session.owner)) continue;
+        end(key);
+        endAtServer();
+      }
+    },
+    endAll: () => {
+      for (const key of all.keys()) end(key);
+      return recorded();
+    },
+  };
+}
+
+/** The sessions of one key, the least recently used first. */
+class OwnedSessions implements Share {
+  bytes = 0;
+  readonly keys = new Set<string>();
+  readonly #evict: (key: string) => void;
+
+  constructor(evict: (key: string) => void) {
+    this.#evict = evict;
+  }
+
+  use(key: string): void {
+    this.keys.delete(key);
+    this.keys.add(key);
+  }
+
+  /** The session in use is kept. */
+  get canForget(): boolean {
+    return this.keys.size > 1;
+  }
+
+  forgetOldest(): void {
+    const [oldest] = this.keys;
+    if (oldest !== undefined) this.#evict(oldest);
+  }
+}
+
+function bytesKept({ id, client, waiting, abandoned, questions, redacting }: McpSession): number {
+  const names = 2 * (id.length + client.name.length + (client.version?.length ?? 0));
+  const ids = (abandoned.size + questions.size) * bytesOf.id;
+  return bytesOf.session + names + waiting.size * bytesOf.waiting + ids + redacting.size * bytesOf.redacting;
+}
+
+/** Adds a pending request to its session. The code that abandons it also removes it there. */
+export function addWaiting(session: McpSession, key: string, pending: Pending): void {
+  const { waiting, redacting } = session;
+  waiting.set(key, pending);
+  if (pending.redacting !== undefined) {
+    redacting.delete(pending.redacting);
+    redacting.set(pending.redacting, pending.passing);
+    removeOldest(redacting, redactingMax);
+  }
+  session.kept();
+}
+
+/** Takes the pending request with that id out of the session. */
+export function takeWaiting(session: McpSession | null, id: RpcId): Pending | null {
+  const key = waitingKey(id);
+  const pending = session?.waiting.get(key) ?? null;
+  if (session !== null) removeWaiting(session, key);
+  return pending;
+}
+
+export function removeWaiting(session: McpSession, key: string): void {
+  if (session.waiting.delete(key)) session.kept();
+}
+
+export function noteAbandoned(session: McpSession, key: string): void {
+  session.waiting.delete(key);
+  session.abandoned.add(key);
+  removeOldest(session.abandoned, abandonedMax);
+  session.kept();
+}
+
+export function noteQuestion(session: McpSession, id: RpcId): void {
+  session.questions.add(waitingKey(id));
+  removeOldest(session.questions, questionsMax);
+  session.kept();
+}
+
+function removeOldest(of: Map<string, unknown> | Set<string>, max: number): void {
+  const [oldest] = of.keys();
+  if (of.size > max && oldest !== undefined) of.delete(oldest);
+}
+
+const keyLengthMax = 64;
+
+/** Numbers and strings are different ids. A long id is stored as its digest. */
+export function waitingKey(id: RpcId): string {
+  const key = JSON.stringify(id);
+  return key.length > keyLengthMax ? digestText(key) : key;
+}

@@ -1,0 +1,106 @@
+// Handles the requests without a message in the revisions before 2026-07-28: opening a stream for server messages, also
+// to resume a broken one, and ending a session.
+import { passingInSession } from './passing.ts';
+import { unnamed } from './client.ts';
+import { type Asked, type Door, runFor, viewerOf, withSession } from './door.ts';
+import { type Exchange, type Send, sendOnly } from '../../upstream/exchange.ts';
+import { streamHeaders } from '../../upstream/wire/headers.ts';
+import { type Relaying, relayEvents } from './relay.ts';
+import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { takeWaiting } from './sessions.ts';
+import { openWriter } from './writer.ts';
+
+const endMs = 10_000;
+
+const listChanged = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+
+export async function handleGet(door: Door, letIn: Asked): Promise<void> {
+  const asked = withSession(door, letIn);
+  const { session, headers, reply, signal, send, server } = asked;
+  const {
+    status,
+    headers: answered,
+    body,
+  } = await send({
+    era: 'legacy',
+    method: 'GET',
+    headers: streamHeaders(headers),
+    message: null,
+    body: null,
+    signal,
+  });
+  if (body.kind !== 'events') {
+    await forgetUnknown(door, asked, status);
+    return void (await reply
+      .code(status >= 400 ? status : 502)
+      .headers(answered)
+      .send(errorText(null, rpcErrors.internal, 'the tool server opens no stream')));
+  }
+  const run = runFor(door, asked, unnamed);
+  const viewer = viewerOf(door, asked, run);
+  const writer = openWriter(reply, status, answered, signal);
+  const passing = passingInSession(run, server, session);
+  const relaying: Relaying = {
+    era: 'legacy',
+    id: null,
+    // Answers to requests on streams that broke.
+    take: (id) => takeWaiting(session, id),
+    passing: ({ text }) => passing(text),
+    toolsChanged: () => viewer.catalog.expire(),
+    session,
+    inSession: true,
+    signal,
+    room: door.bodies,
+    keyId: asked.identity.keyId,
+  };
+  const { remove } = door.streams.add({
+    viewer,
+    notification: () => listChanged,
+    write: (text) => void writer.send(text),
+    close: () => writer.end(),
+  });
+  try {
+    await relayEvents(relaying, body.events, writer);
+  } finally {
+    remove();
+    writer.end();
+  }
+}
+
+export async function handleDelete(door: Door, letIn: Asked): Promise<void> {
+  const asked = withSession(door, letIn);
+  const { headers, signal, reply, server } = asked;
+  if (headers.sessionId === null)
+    throw new Refused(400, errorText(null, rpcErrors.request, 'Mcp-Session-Id is missing: it names what is to end'));
+  const { status, headers: answered } = await sendOnly(asked.send, {
+    era: 'legacy',
+    method: 'DELETE',
+    headers: streamHeaders(headers),
+    message: null,
+    body: null,
+    signal,
+  });
+  if (status < 300) await door.mcpSessions.end(server.name, headers.sessionId);
+  await forgetUnknown(door, asked, status);
+  await reply.code(status).headers(answered).send();
+}
+
+export async function forgetUnknown({ mcpSessions }: Door, { headers, server }: Asked, status: number): Promise<void> {
+  if (status === 404 && headers.sessionId !== null) await mcpSessions.end(server.name, headers.sessionId);
+}
+
+/**
+ * Ends a session for which no caller is left. A server that cannot be reached ends it on its own, as it does when
+ * clients disappear.
+ */
+export function endSession(send: Send, headers: Exchange['headers']): void {
+  const signal = AbortSignal.timeout(endMs);
+  sendOnly(send, {
+    era: 'legacy',
+    method: 'DELETE',
+    headers,
+    message: null,
+    body: null,
+    signal,
+  }).catch(() => undefined);
+}

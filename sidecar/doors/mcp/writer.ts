@@ -1,0 +1,36 @@
+// Writes events to a client's stream, each event whole, and no faster than the client reads them.
+import { once } from 'node:events';
+import type { FastifyReply } from 'fastify';
+import type { Answer } from '../../upstream/exchange.ts';
+import { messageEvent } from '../../upstream/wire/sse.ts';
+
+export interface StreamWriter {
+  /** Resolves when the client can accept more. */
+  write(text: string): Promise<void>;
+  /** Sends a message of ours as an event. */
+  send(message: string): Promise<void>;
+  end(): void;
+}
+
+const streamHeaders = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  connection: 'keep-alive',
+  'x-accel-buffering': 'no',
+};
+
+export function openWriter(reply: FastifyReply, status: number, headers: Answer['headers'], signal: AbortSignal): StreamWriter {
+  reply.hijack();
+  const response = reply.raw;
+  response.writeHead(status, { ...headers, ...streamHeaders });
+  response.flushHeaders();
+  const write = async (text: string): Promise<void> => {
+    if (signal.aborted || response.writableEnded || response.write(text)) return;
+    await once(response, 'drain', { signal }).catch(() => undefined);
+  };
+  return {
+    write,
+    send: (message) => write(messageEvent(message)),
+    end: () => void response.end(),
+  };
+}

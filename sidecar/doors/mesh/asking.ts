@@ -1,0 +1,157 @@
+// Common code of both mesh services: finds the run of a request that another gateway asks about, and decides it.
+import type { DenyCode } from '@tollgate/proto/contract';
+import { judge, type JudgedCall, type Takes, type ToolCall } from '../../engine/govern/govern.ts';
+import { recordedForCaller } from '../../engine/govern/recorded.ts';
+import type { GovernedRun } from '../../engine/govern/run.ts';
+import type { Verdict } from '../../engine/govern/verdict.ts';
+import { claimedBy, type Headers, readCallerHeaders } from '../entrance/caller-headers.ts';
+import type { Entrance } from '../entrance/entrance.ts';
+import type { Barred } from '../entrance/key.ts';
+import { NoRoom } from '../entrance/body-room.ts';
+import { traceOfCall } from '../traced-call.ts';
+
+export interface MeshDeps extends Entrance {
+  /** Receives a bug of ours, for the log. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** The reason why a request is not decided. No entry is written. */
+export interface Refusal {
+  readonly status: 400 | 500 | Barred['status'];
+  readonly code: DenyCode;
+  readonly words: string;
+  readonly retryAfterMs?: number;
+}
+
+export const malformed = (words: string): { readonly refusal: Refusal } => ({ refusal: { status: 400, code: 'call_malformed', words } });
+
+/** The run of the caller that sent the request with these headers. Names are in lower case. */
+export function runOf(
+  { enter, sessions }: MeshDeps,
+  headers: Headers,
+  client: string,
+): { readonly run: GovernedRun } | { readonly refusal: Refusal } {
+  const entered = enter({ authorization: textOf(headers['authorization']), workspace: undefined });
+  if ('status' in entered) {
+    const { error, ...why } = entered;
+    return { refusal: { ...why, words: error } };
+  }
+  const { identity } = entered;
+  const said = readCallerHeaders(headers);
+  if ('problem' in said) return malformed(said.problem);
+  const ofProtocol = textOf(headers['mcp-session-id']) ?? '';
+  const sessionId = /^[!-~]+$/.test(ofProtocol) ? ofProtocol : identity.keyId;
+  return { run: sessions.find(identity, claimedBy(said, { client: { name: client }, sessionId })).run };
+}
+
+interface Reading {
+  readonly run: GovernedRun;
+  readonly text: Uint8Array;
+  readonly most: number;
+  /** Its content type. Absent: JSON. */
+  readonly type?: string;
+  readonly gone?: AbortSignal;
+}
+
+/**
+ * Holds memory for the parsed text while `work` runs. If there is no memory in time, the request is refused with a
+ * retry delay.
+ */
+export async function withRoom<T>(
+  { bodies }: MeshDeps,
+  { run, text, gone, ...parsing }: Reading,
+  work: () => T | Promise<T>,
+  refused: (refusal: Refusal) => T | Promise<T>,
+): Promise<T> {
+  let giveBack: () => void;
+  try {
+    giveBack = await bodies.hold(run.claim.identity.keyId, text, { ...parsing, ...(gone === undefined ? {} : { signal: gone }) });
+  } catch (error) {
+    if (!(error instanceof NoRoom)) throw error;
+    return refused({ status: 429, code: 'request_limit', words: `${error.message}; come again later`, retryAfterMs: 1_000 });
+  }
+  try {
+    return await work();
+  } finally {
+    giveBack();
+  }
+}
+
+const textOf = (value: Headers[string]): string | undefined => (typeof value === 'string' ? value : undefined);
+
+interface Deciding {
+  readonly run: GovernedRun;
+  readonly call: ToolCall;
+  /** Aborted when the other gateway no longer waits for the answer. It then makes no call. */
+  readonly gone: AbortSignal;
+  readonly forwards: Takes;
+  /** The headers of the request. */
+  readonly headers: Headers;
+}
+
+/** Decides and records one call. The other gateway makes the call and passes the trace to its tool. */
+export const decided = async (deps: MeshDeps, deciding: Deciding): Promise<Verdict> => (await decidedFirst(deps, deciding)).verdict;
+
+/** Like `decided`, for a call that is made only if other calls are permitted too. */
+export async function decidedFirst(
+  { sidecar, metrics, tracing }: MeshDeps,
+  { run, call, gone, forwards, headers }: Deciding,
+): Promise<{ readonly verdict: Verdict; readonly judged: JudgedCall }> {
+  const startedAt = sidecar.govern.clock.now();
+  const span = tracing?.begin(call.tool, headers);
+  const judged = await judge(sidecar.govern, run, { ...call, trace: traceOfCall(span, headers) }, { forwards, gone });
+  const verdict = await recordedForCaller(sidecar, judged, gone);
+  metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
+  span?.decided(verdict, run);
+  span?.end();
+  return { verdict, judged };
+}
+
+/** The parts of a gRPC call that are used here. */
+interface Call<Request> {
+  readonly request: Request;
+  readonly cancelled: boolean;
+  once(event: 'cancelled', listener: () => void): unknown;
+}
+
+/** Computes an answer. `gone` is aborted when the other gateway has ended the call, for example after its timeout. */
+type Answering<Request, Answer> = (request: Request, gone: AbortSignal) => Promise<Answer>;
+
+/** Answers gRPC calls and never returns an error, because some gateways treat an error as permission. */
+export const answering =
+  <Request, Answer>(deps: MeshDeps, answer: Answering<Request, Answer>, refused: (refusal: Refusal) => Answer) =>
+  (call: Call<Request>, callback: (error: null, answer: Answer) => void): void => {
+    const leaving = new AbortController();
+    call.once('cancelled', () => leaving.abort());
+    if (call.cancelled) leaving.abort();
+    void answerCall(deps, answer(call.request, leaving.signal), refused, callback);
+  };
+
+async function answerCall<T>(
+  deps: MeshDeps,
+  asked: Promise<T>,
+  refused: (refusal: Refusal) => T,
+  callback: (error: null, answer: T) => void,
+): Promise<void> {
+  let answer: T;
+  try {
+    answer = await asked;
+  } catch (error) {
+    deps.failed(error);
+    answer = refused({ status: 500, code: 'internal_error', words: 'the decision could not be made' });
+  }
+  callback(null, answer);
+}
+
+// The caller's key and its statements about itself are for us only and are not forwarded.
+const ours = /^(?:authorization|x-tollgate-.*)$/;
+
+/** The headers of a request that must not be forwarded. */
+export const headersToRemove = (headers: Headers): readonly string[] =>
+  Object.keys(headers).filter((name) => ours.test(name) && name !== 'x-tollgate-request-id');
+
+/** The headers of a request that its tool receives. The path is in the input already, decoded. */
+export function goingOn(headers: Headers): Headers {
+  const removed = new Set([...headersToRemove(headers), ':path', ':method', ':scheme']);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !removed.has(name)));
+}

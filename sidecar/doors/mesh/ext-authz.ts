@@ -1,0 +1,149 @@
+// Implements Envoy's ext_authz. Each request is decided as the call of a tool. Envoy forwards it, or answers it with
+// the denial from here. Only the headers of a request can be changed, and its answer is not visible here. Therefore a
+// redaction by the policy becomes a denial. A failure is a denial too, because a gateway could treat an error as
+// permission.
+import { status as grpc } from '@grpc/grpc-js';
+import { bounds } from '@tollgate/proto/contract';
+import type { AuthorizationHandlers, CheckRequest__Output, CheckResponse } from '@tollgate/proto/mesh';
+import type { ToolCall } from '../../engine/govern/govern.ts';
+import type { GovernedRun } from '../../engine/govern/run.ts';
+import { type DenialAnswer, denialAnswer, refusalBody, retryHeader } from '../denial-body.ts';
+import { parseContentType, UnseenBody } from '../http/body.ts';
+import { type HttpTool, methods } from '../../upstream/http-tool-definition.ts';
+import { overrideProblem } from '../http/head.ts';
+import { readHttpInput } from '../http/input.ts';
+import { decodeHeaderValue } from '../../upstream/wire/header-values.ts';
+import { parseMessage } from '../../upstream/wire/message.ts';
+import { answering, decided, goingOn, headersToRemove, type MeshDeps, malformed, type Refusal, runOf, withRoom } from './asking.ts';
+import { type Checked, readChecked, toolOfPath } from './checked-request.ts';
+import { mcpAsk } from './mcp-ask.ts';
+
+export interface ExtAuthzDeps extends MeshDeps {
+  /** The tools that a path may name, by name. */
+  readonly httpTools: ReadonlyMap<string, HttpTool>;
+}
+
+export const extAuthz = (deps: ExtAuthzDeps): AuthorizationHandlers => ({
+  Check: answering<CheckRequest__Output, CheckResponse>(deps, (request, gone) => check(deps, request, gone), refused),
+});
+
+async function check(deps: ExtAuthzDeps, { attributes }: CheckRequest__Output, gone: AbortSignal): Promise<CheckResponse> {
+  const checked = readChecked(attributes);
+  if (checked === null) return refused(malformed('what is asked about is no HTTP request').refusal);
+  const found = runOf(deps, checked.headers, 'envoy');
+  if ('refusal' in found) return refused(found.refusal);
+  const { run } = found;
+  const answer = (): CheckResponse | Promise<CheckResponse> => {
+    const asked = callOf(checked, deps.httpTools);
+    if ('refusal' in asked) return refused(asked.refusal);
+    return asked.call === null ? passed(checked, null) : answered(deps, checked, { run, call: asked.call, gone });
+  };
+  const type = String(checked.headers['content-type'] ?? '');
+  return withRoom(deps, { run, text: checked.body ?? Buffer.alloc(0), type, most: bounds.jsonNodes, gone }, answer, refused);
+}
+
+interface Asking {
+  readonly run: GovernedRun;
+  readonly call: ToolCall;
+  readonly gone: AbortSignal;
+}
+
+async function answered(deps: ExtAuthzDeps, checked: Checked, { run, call, gone }: Asking): Promise<CheckResponse> {
+  const hidesOutput = !checked.route.outputsElsewhere;
+  const { headers } = checked;
+  const verdict = await decided(deps, { run, call: { ...call, hidesOutput, besides: goingOn(headers) }, gone, forwards: false, headers });
+  return verdict.allowed ? passed(checked, verdict.requestId) : denied(denialAnswer(verdict));
+}
+
+type Asked = { readonly call: ToolCall | null } | { readonly refusal: Refusal };
+
+/** The call that a request makes. Null: it makes none and passes. */
+function callOf(checked: Checked, httpTools: ReadonlyMap<string, HttpTool>): Asked {
+  const { route, target, headers } = checked;
+  // Many servers read `_` in a name as `-`.
+  const names = new Set(Object.keys(headers).map((name) => name.replaceAll('_', '-')));
+  const problem = overrideProblem((name) => names.has(name));
+  if (problem !== null) return malformed(problem);
+  if (route.mcpServer !== null) return mcpCallOf(checked, route.mcpServer);
+  if (route.tool !== null) return httpCallOf(checked, { name: route.tool, prefix: '', methods, byMethod: route.nameByMethod });
+  const named = toolOfPath(target, httpTools);
+  if (named !== null) {
+    const { name, prefix, tool } = named;
+    return httpCallOf(checked, { name, prefix, methods: tool.methods, byMethod: tool.nameByMethod });
+  }
+  return malformed('the route names no tool: give it tollgate_tool or tollgate_mcp_server in context_extensions');
+}
+
+interface Named {
+  readonly name: string;
+  readonly prefix: string;
+  /** The accepted methods in exact spelling. `post` is not accepted, although some servers treat it as `POST`. */
+  readonly methods: readonly string[];
+  readonly byMethod: boolean;
+}
+
+function httpCallOf({ method, target, headers, body }: Checked, { name, prefix, methods: taken, byMethod }: Named): Asked {
+  if (!taken.includes(method)) return malformed(`the method must be one of ${taken.join(', ')}`);
+  const contentType = headers['content-type'];
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (typeof contentType === 'object' || typeof encoding !== 'string') return malformed('a header of the body stands twice');
+  // A compressed body is not read here and counts as bytes.
+  const type = encoding.toLowerCase() === 'identity' ? contentType : 'application/octet-stream';
+  const asked = readHttpInput({ method, target, prefix, byMethod, contentType: type, forwarded: {}, body: body ?? new Uint8Array(0) });
+  if ('problem' in asked) return malformed(asked.problem);
+  const input = body === null ? { ...asked.input, body: new UnseenBody() } : asked.input;
+  return { call: { tool: byMethod ? `${name}.${method}` : name, input } };
+}
+
+function mcpCallOf({ method, headers, body }: Checked, server: string): Asked {
+  // GET opens a stream, and DELETE ends a session.
+  if (method === 'GET' || method === 'DELETE')
+    return body !== null && body.length === 0 ? { call: null } : malformed(`${method} has no body`);
+  if (method !== 'POST') return malformed('MCP is spoken with POST, GET and DELETE');
+  if (body === null) return malformed('the body was not shown whole: the gateway must send it with what it asks');
+  const contentType = headers['content-type'];
+  const type = typeof contentType === 'string' ? parseContentType(contentType) : null;
+  const isJson = type?.essence === 'application/json' && (type.charset ?? 'utf-8') === 'utf-8';
+  if (!isJson || headers['content-encoding'] !== undefined) return malformed('the body must be application/json, in UTF-8 and not encoded');
+  const message = parseMessage(body);
+  if ('bad' in message) return malformed(message.bad.problem);
+  const ask = mcpAsk(message, server);
+  const differing = message.kind === 'response' ? null : differingHeader(headers, message.method, message.params);
+  if (differing !== null) return malformed(`${differing} and the body differ`);
+  if (ask.kind === 'unknown') return malformed(ask.problem);
+  return { call: ask.kind === 'call' || ask.kind === 'read' ? { tool: ask.tool, input: ask.input } : null };
+}
+
+/** The name of a header that differs from the body. Some servers use these headers instead of the body. */
+function differingHeader(headers: Checked['headers'], method: string, params: Readonly<Record<string, unknown>>): string | null {
+  if (headers['mcp-method'] !== undefined && headers['mcp-method'] !== method) return 'Mcp-Method';
+  const name = headers['mcp-name'];
+  if (name === undefined) return null;
+  const decoded = typeof name === 'string' ? decodeHeaderValue(name) : null;
+  return decoded !== null && (decoded === params['name'] || decoded === params['uri']) ? null : 'Mcp-Name';
+}
+
+const header = (key: string, value: string) => ({ header: { key, value }, appendAction: 'OVERWRITE_IF_EXISTS_OR_ADD' as const });
+
+const passed = ({ headers }: Checked, requestId: string | null): CheckResponse => ({
+  status: { code: grpc.OK },
+  okResponse: {
+    headers: requestId === null ? [] : [header('x-tollgate-request-id', requestId)],
+    headersToRemove: [...headersToRemove(headers)],
+  },
+});
+
+function denied({ status, headers, body }: DenialAnswer): CheckResponse {
+  const code = { 401: grpc.UNAUTHENTICATED, 429: grpc.RESOURCE_EXHAUSTED, 400: grpc.INVALID_ARGUMENT, 503: grpc.UNAVAILABLE }[status];
+  return {
+    status: { code: code ?? grpc.PERMISSION_DENIED, message: body.error },
+    deniedResponse: {
+      status: { code: status },
+      headers: [header('content-type', 'application/json'), ...Object.entries(headers).map(([key, value]) => header(key, value))],
+      body: JSON.stringify(body),
+    },
+  };
+}
+
+const refused = ({ status, code, words, retryAfterMs }: Refusal): CheckResponse =>
+  denied({ status, headers: retryHeader(retryAfterMs), body: refusalBody(code, words, retryAfterMs) });

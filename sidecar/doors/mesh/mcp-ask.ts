@@ -1,0 +1,68 @@
+// Classifies an MCP message, for any gateway. Tool calls and reads are decided. A list of tools is filtered. Other
+// known methods pass, and unknown methods do not.
+import { type ClientMessage, isFields } from '../../upstream/wire/message.ts';
+import { isClientNotification, listedBy, treatmentOf } from '../../upstream/wire/methods.ts';
+
+export type GovernedAsk =
+  | { readonly kind: 'call'; readonly tool: string; readonly input: unknown }
+  /** The target of a read is an input too: all of `params` except `_meta`. */
+  | { readonly kind: 'read'; readonly tool: string; readonly input: unknown };
+
+export type McpAsk = GovernedAsk | { readonly kind: 'tools' | 'pass' } | { readonly kind: 'unknown'; readonly problem: string };
+
+export function mcpAsk(message: ClientMessage, server: string): McpAsk {
+  if (message.kind === 'response') return { kind: 'pass' };
+  const { method, params } = message;
+  if (message.kind === 'notification')
+    return isClientNotification('legacy', method) || isClientNotification('modern', method) ? { kind: 'pass' } : unknown;
+  const treatment = treatmentOf('legacy', method) ?? treatmentOf('modern', method);
+  switch (treatment) {
+    case null:
+      return unknown;
+    case 'call': {
+      const { name } = params;
+      if (typeof name !== 'string') return { kind: 'unknown', problem: 'params.name must be the name of a tool' };
+      return { kind: 'call', tool: `${server}.${name}`, input: callInput(params) };
+    }
+    // A gateway treats a list like any other answer, so the request is decided and its result is redacted.
+    case 'read':
+    case 'aside': {
+      const { _meta: _, ...input } = params;
+      return { kind: 'read', tool: `${server}.${method}`, input };
+    }
+    case 'tools':
+      return { kind: 'tools' };
+    default:
+      return { kind: 'pass' };
+  }
+}
+
+const unknown: McpAsk = { kind: 'unknown', problem: 'the method is not one that passes here' };
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** The arguments of a call, together with the client's answers to questions that the server asked within the call. */
+const callInput = (params: Params): unknown => {
+  const { arguments: given = {}, inputResponses } = params;
+  return inputResponses === undefined ? given : { arguments: given, inputResponses };
+};
+
+/** `params` with the decided input in place of the original input. */
+export function withInput(kind: 'call' | 'read', params: Params, input: unknown): Params {
+  if (kind === 'call' && params['inputResponses'] === undefined) return { ...params, arguments: input };
+  if (!isFields(input)) throw new TypeError('an input has become what no message can hold');
+  if (kind === 'call') return { ...params, ...input };
+  const { _meta: meta } = params;
+  return { ...input, ...(meta === undefined ? {} : { _meta: meta }) };
+}
+
+/** Whether a gateway sends the method to all servers at once, and not only to the named one. */
+export const goesToAll = (method: string): boolean => listedBy(method) !== null || method === 'logging/setLevel';
+
+/**
+ * Methods that agentgateway sends without asking first, whatever its configuration. Only the result is visible here,
+ * without the headers of the request.
+ */
+export const isShownAfterwards = (method: string): boolean => shownAfterwards.has(method);
+
+const shownAfterwards: ReadonlySet<string> = new Set(['completion/complete', 'resources/subscribe', 'resources/unsubscribe']);

@@ -1,0 +1,95 @@
+// Decides a request through agentgateway. A call or a read is for one server. A list is collected from all servers: it
+// is decided for each server and passes if one of them is permitted. Any other request to all servers passes only if
+// each server is permitted.
+import { listedBy } from '../../upstream/wire/methods.ts';
+import { type ClientMessage, isFields } from '../../upstream/wire/message.ts';
+import type { Headers } from '../entrance/caller-headers.ts';
+import type { Decision } from '../../engine/decide/decision.ts';
+import { refuse } from '../../engine/decide/refusal.ts';
+import { takenBack } from '../../engine/govern/recorded.ts';
+import type { GovernedRun } from '../../engine/govern/run.ts';
+import { type AwaitedCall, awaitedCall, type Denial, type Permit } from '../../engine/govern/verdict.ts';
+import { decidedFirst, type MeshDeps } from './asking.ts';
+import { type GovernedAsk, withInput } from './mcp-ask.ts';
+
+export interface McpDeciding {
+  readonly run: GovernedRun;
+  readonly gone: AbortSignal;
+  readonly headers: Headers;
+  /** True: the result will not be visible here. */
+  readonly hidesOutput: boolean;
+}
+
+export interface McpDecided {
+  /** The permits of the permitted servers, by name. */
+  readonly permits: ReadonlyMap<string, AwaitedCall>;
+  /** The id that the gateway returns with the result. */
+  readonly requestId: string;
+  /** `params` that replace the original ones. Null: they are unchanged. */
+  readonly changed: object | null;
+}
+
+/** `asks` contains at least one server. */
+export async function decideForServers(
+  deps: MeshDeps,
+  asked: McpDeciding,
+  message: ClientMessage,
+  asks: ReadonlyMap<string, GovernedAsk>,
+): Promise<McpDecided | { readonly denial: Denial }> {
+  const permitted: Permitted[] = [];
+  try {
+    return await decideEach(deps, asked, message, asks, permitted);
+  } catch (error) {
+    // The whole request is refused, so permits that were already recorded are taken back.
+    for (const { takeBack } of permitted) await takeBack(refuse('internal_error', 'the decision could not be made'));
+    throw error;
+  }
+}
+
+interface Permitted {
+  readonly server: string;
+  readonly permit: Permit;
+  readonly takeBack: (why: Decision) => Promise<unknown>;
+}
+
+async function decideEach(
+  deps: MeshDeps,
+  { run, gone, headers, hidesOutput }: McpDeciding,
+  message: ClientMessage,
+  asks: ReadonlyMap<string, GovernedAsk>,
+  permitted: Permitted[],
+): Promise<McpDecided | { readonly denial: Denial }> {
+  let denial: Denial | null = null;
+  const isList = message.kind === 'request' && listedBy(message.method) !== null;
+  for (const [server, { tool, input }] of asks) {
+    const { verdict, judged } = await decidedFirst(deps, { run, call: { tool, input, hidesOutput }, gone, forwards: isFields, headers });
+    if (verdict.allowed)
+      permitted.push({
+        server,
+        permit: verdict,
+        takeBack: async (decision) => judged.notMade && takenBack(deps.sidecar, judged.notMade(decision)),
+      });
+    else denial ??= verdict;
+    if (denial !== null && (!isList || gone.aborted)) break;
+  }
+  const first = permitted[0];
+  if (first === undefined || (denial !== null && (!isList || gone.aborted))) {
+    if (denial === null) throw new RangeError('a request is for a server');
+    for (const { takeBack } of permitted) await takeBack(denial.decision);
+    return { denial };
+  }
+  const permits = new Map(permitted.map(({ server, permit }) => [server, awaitedCall(permit)]));
+  return { permits, requestId: first.permit.requestId, changed: changedParams(message, asks, permitted) };
+}
+
+/** If the policy redacts for one server, all servers receive the same redacted params. */
+function changedParams(
+  message: ClientMessage,
+  asks: ReadonlyMap<string, GovernedAsk>,
+  permitted: readonly { readonly server: string; readonly permit: Permit }[],
+): object | null {
+  const changing = permitted.find(({ permit: { decision, findings } }) => decision.transform === 'redact' && findings.length > 0);
+  const kind = changing === undefined ? undefined : asks.get(changing.server)?.kind;
+  if (changing === undefined || kind === undefined || message.kind === 'response') return null;
+  return withInput(kind, message.params, changing.permit.input);
+}

@@ -1,0 +1,124 @@
+// Permitted calls of a session that wait for their outcome, for endpoints that receive the outcome in another request.
+//
+// States: a permitted call waits for its outcome under its id, or under its input if it has no id. It then also waits
+// under the input after redaction. At most `pendingMax` calls wait, and at most `pendingEqualMax` equal ones. Above
+// either limit the oldest call is evicted. An outcome without a waiting call is recorded as a separate call.
+import { canonicalJson, digestText } from '@tollgate/proto/contract';
+import type { DecidedBy } from '../../engine/govern/run.ts';
+import { type AwaitedCall, awaitedCall, type Permit } from '../../engine/govern/verdict.ts';
+
+type PendingCall = AwaitedCall & {
+  /** All keys under which it waits. */
+  readonly keys: readonly string[];
+};
+
+/** The fields that match an outcome to its call. */
+export interface ClaimedCall {
+  /** The client's own id for the call. */
+  readonly callId: string | null;
+  readonly tool: string;
+  readonly input: unknown;
+}
+
+const pendingMax = 1_000;
+const pendingEqualMax = 100;
+/** Bytes of a call under one key, without the key: its parts and its map entries. */
+const callBytes = 500;
+/** Bytes of a `DecidedBy` object, without its text. */
+const decidedByBytes = 200;
+
+export class PendingCalls {
+  /** By call id, or by tool and input if the client gives no id. Each list has the oldest call first. */
+  #calls: Map<string, PendingCall[]> | null = null;
+  /** Each call once, oldest first. */
+  #all: Set<PendingCall> | null = null;
+  /**
+   * Each `DecidedBy` object with the number of its calls. All calls of a revision share one object, and its bytes count
+   * once.
+   */
+  #decidedBy: Map<DecidedBy, number> | null = null;
+  #onGrown: (bytes: number) => void;
+  #bytes = 0;
+
+  /** `onGrown` receives the change of the stored bytes. */
+  constructor(onGrown: (bytes: number) => void = () => undefined) {
+    this.#onGrown = onGrown;
+  }
+
+  get isEmpty(): boolean {
+    return this.#all === null || this.#all.size === 0;
+  }
+
+  /** Stops counting. Returns the bytes counted so far. */
+  giveUp(): number {
+    this.#onGrown = () => undefined;
+    return this.#bytes;
+  }
+
+  /** Adds a permitted call that waits for its outcome. Equal calls wait in order. */
+  add(request: ClaimedCall, permit: Permit): void {
+    // The outcome may be reported with the original input, or with the input that the tool received.
+    const asked = pendingKey(request);
+    const got = request.callId !== null || permit.input === request.input ? asked : pendingKey({ ...request, input: permit.input });
+    const call = { ...awaitedCall(permit), keys: asked === got ? [asked] : [asked, got] };
+    this.#all ??= new Set();
+    this.#all.add(call);
+    this.#hold(call.decidedBy, 1);
+    for (const key of call.keys) {
+      const line = this.#lineUp(key, call);
+      const [equal] = line;
+      if (equal !== undefined && line.length > pendingEqualMax) this.#drop(equal);
+    }
+    const [oldest] = this.#all;
+    if (oldest !== undefined && this.#all.size > pendingMax) this.#drop(oldest);
+  }
+
+  /** The call that an outcome belongs to. Null: no call waits for it. `isTool` checks the tool of the call. */
+  take(request: ClaimedCall, isTool = (tool: string): boolean => tool === request.tool): PendingCall | null {
+    const call = this.#calls?.get(pendingKey(request))?.[0];
+    if (call === undefined || !isTool(call.tool)) return null;
+    this.#drop(call);
+    return call;
+  }
+
+  #drop(call: PendingCall): void {
+    if (this.#all?.delete(call) !== true) return;
+    this.#hold(call.decidedBy, -1);
+    for (const key of call.keys) this.#leave(key, call);
+  }
+
+  #hold(decidedBy: DecidedBy, more: 1 | -1): void {
+    this.#decidedBy ??= new Map();
+    const before = this.#decidedBy.get(decidedBy) ?? 0;
+    if (before + more === 0) this.#decidedBy.delete(decidedBy);
+    else this.#decidedBy.set(decidedBy, before + more);
+    if (before === 0 || before + more === 0) this.#grow(more * (decidedByBytes + 2 * decidedBy.callerText.length));
+  }
+
+  #lineUp(key: string, call: PendingCall): readonly PendingCall[] {
+    this.#calls ??= new Map();
+    const line = this.#calls.get(key) ?? [];
+    if (line.push(call) === 1) this.#calls.set(key, line);
+    this.#grow(callBytes + 2 * key.length);
+    return line;
+  }
+
+  #leave(key: string, call: PendingCall): void {
+    const line = this.#calls?.get(key) ?? [];
+    const at = line.indexOf(call);
+    if (at < 0) return;
+    if (at === 0) line.shift();
+    else line.splice(at, 1);
+    if (line.length === 0) this.#calls?.delete(key);
+    this.#grow(-(callBytes + 2 * key.length));
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    this.#onGrown(bytes);
+  }
+}
+
+/** The key under which a permit waits for its outcome: the client's id for the call, or the tool and its input. */
+const pendingKey = ({ callId, tool, input }: ClaimedCall): string =>
+  callId === null ? `input ${tool} ${digestText(canonicalJson(input))}` : `call ${callId}`;

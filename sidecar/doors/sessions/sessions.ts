@@ -1,0 +1,340 @@
+// The runs behind the endpoints of the process. A client names a session, not a run. Calls with the same key, user,
+// session and agent chain belong to one run, whatever client or tier each claims. So caps and delegated tools apply
+// across requests.
+//
+// A run with a named session may also use other processes. Its cap of tool calls is then shared, and the ledger counts
+// the calls. If no session is named, the calls of a key and user in this process are one run, counted only here. It
+// ends after its duration, or after ten minutes without a call.
+//
+// States of a session: active → resting (after a minute without a call) → forgotten (after ten minutes, or earlier if
+// its key exceeds the memory budget, see `budget.ts`). A resting session's usage is with the ledger. Only data that is
+// stored nowhere else is kept: calls that wait for their outcome, and the numbers of marks. Delegated tools outlive the
+// session (`narrowings.ts`).
+import { type RunOf, runIdOf, type Tier } from '@tollgate/proto/contract';
+import { bindCaller } from '../../engine/decide/bind.ts';
+import type { Index } from '../../engine/decide/build-index.ts';
+import type { Claim, Identity } from '../../engine/decide/call.ts';
+import { refuse } from '../../engine/decide/refusal.ts';
+import type { Governing } from '../../engine/govern/governing.ts';
+import { type GovernedRun, heldBy, resumeRun } from '../../engine/govern/run.ts';
+import { createRunUsage, type RunUsage } from '../../engine/limits/usage.ts';
+import { createNumbers, type Numbers } from '../../engine/redact/index.ts';
+import type { Budget, Share } from '../entrance/budget.ts';
+import { createNarrowings, type Narrowings } from './narrowings.ts';
+import type { NumberFloors } from './number-floors.ts';
+import { PendingCalls } from './pending-calls.ts';
+import { SessionRoom, tendMs } from './room.ts';
+
+export interface Session {
+  readonly run: GovernedRun;
+  readonly pending: PendingCalls;
+}
+
+/** A client's claims about the calling agent. */
+export interface Claimed {
+  readonly sessionId: string;
+  /** From the root to the caller, the caller last. */
+  readonly chain: readonly string[];
+  readonly delegatedTools: readonly string[] | null;
+  readonly tier: Tier;
+  readonly client: { readonly name: string; readonly version?: string };
+}
+
+export interface Sessions {
+  /** Uses the currently held snapshot. Throws if there is no snapshot. */
+  find(identity: Identity, claimed: Claimed): Session;
+}
+
+const restMs = 60_000;
+/** How long a session with delegated tools is reused without a new look-up, in ms. */
+const narrowedMs = 3_600_000;
+const keptMs = 600_000;
+/** Limit for one cleanup, so it does not take long. */
+const tendMax = 500;
+/** Agent chains in one session. */
+const usagesMax = 64;
+/** Estimates of what V8 needs, without the names. */
+const bytesOf = { session: 700, variant: 2_500, usage: 2_000 };
+
+/** A session for one client, tier and agent chain. */
+interface Variant {
+  readonly session: Session;
+  /**
+   * The snapshot of the last look-up, to detect a change. It is a weak reference, so a resting session does not keep a
+   * snapshot in memory.
+   */
+  readonly policy: WeakRef<Index>;
+  /** `Place.narrowed` when the variant was created. */
+  readonly narrowed: number;
+  /** The time when its run ends and another begins, by the sidecar's clock. Infinity: never. */
+  readonly endsAt: number;
+}
+
+/** A session of one key and user. */
+interface Place {
+  readonly name: string;
+  /** True: the client named it, so its calls are in the ledger. */
+  readonly isNamed: boolean;
+  readonly variants: Map<string, Variant>;
+  /** By agent chain. */
+  readonly usages: Map<string, RunUsage>;
+  numbers: Numbers | null;
+  /** Incremented when an agent of the session gets fewer tools. */
+  narrowed: number;
+  usedAt: number;
+  bytes: number;
+  isGone: boolean;
+}
+
+/** `room` may be shared with the sessions of other workspaces. */
+export function createSessions({ counters, govern }: Pick<Governing, 'counters' | 'govern'>, room: SessionRoom): Sessions {
+  const { clock } = govern;
+  const shares = new Map<string, KeyShare>();
+  const tend = tendIn(shares, room.budget);
+
+  const shareOf = (keyId: string): KeyShare => {
+    const known = shares.get(keyId);
+    if (known !== undefined) return known;
+    const share = new KeyShare(room.budget, room.floors, createNarrowings(room.narrowings));
+    shares.set(keyId, share);
+    room.budget.add(share);
+    room.lookAfter(tend);
+    return share;
+  };
+
+  const usageOf = (share: KeyShare, place: Place, { of, agentId, maxDurationMs }: UsageOf): RunUsage => {
+    const now = clock.now();
+    const key = of.agents.join('\n');
+    const known = place.usages.get(key);
+    if (known !== undefined && now < endOf(place, known, maxDurationMs)) return known;
+    const shared = agentId === null || !place.isNamed ? null : { id: runIdOf(of), agentId, of };
+    const usage = createRunUsage(counters, { originSub: of.sub, shared, startedAt: now });
+    place.usages.set(key, usage);
+    if (known === undefined) share.grown(place, bytesOf.usage + 4 * key.length);
+    const [oldest] = place.usages.keys();
+    if (oldest !== undefined && place.usages.size > usagesMax) share.dropUsage(place, oldest);
+    return usage;
+  };
+
+  return {
+    find: (identity, { sessionId, chain, delegatedTools, tier, client }) => {
+      const index = heldBy(govern.cell);
+      const now = clock.now();
+      room.tend(now);
+      const share = shareOf(identity.keyId);
+      const place = share.enter(`${identity.sub}\n${sessionId}`, sessionId !== identity.keyId, now);
+      // None of these values contains a line break.
+      const askedKey = `${tier}\n${client.name}\n${client.version ?? ''}\n${chain.join('\n')}`;
+      const known = place.variants.get(askedKey);
+      const isKnown = known !== undefined && known.policy.deref() === index && known.narrowed === place.narrowed && now < known.endsAt;
+      if (isKnown && delegatedTools === null) return known.session;
+
+      const asked: Claim = { identity, hops: chain.map((agent) => ({ tier, client: client.name, agent })) };
+      // Agents are identified by their registration and not by their name: an id and a name are the same agent, and a
+      // pin is not a choice of the caller.
+      const { hops: bound, profile } = bindCaller(index, asked);
+      const agents = bound.map(({ profile: registered, name }) => registered?.id ?? name);
+      const { narrowings } = share;
+      const isNarrowed = delegatedTools === null || narrowings.narrow(place.name, agents.at(-1) ?? '', delegatedTools, now);
+      if (delegatedTools !== null && isNarrowed) place.narrowed += 1;
+      const hops = asked.hops.map((hop, at) => {
+        const handedTools = narrowings.find(place.name, agents[at] ?? '', now);
+        return handedTools === undefined ? hop : { ...hop, handedTools };
+      });
+      const of: RunOf = { keyId: identity.keyId, sub: identity.sub, sessionId, agents };
+      const maxDurationMs = profile?.maxDurationMs ?? Number.POSITIVE_INFINITY;
+      const usage = usageOf(share, place, { of, agentId: profile?.id ?? null, maxDurationMs });
+      const numbers = (place.numbers ??= createNumbers({
+        above: room.floors.of(place.name),
+        onGrown: (bytes) => share.grown(place, bytes),
+      }));
+      // A session with unchanged claims is reused, with its waiting calls and its computed state.
+      const claim: Claim = { identity, hops };
+      const isSame = known !== undefined && known.session.run.usage === usage && isSameClaim(known.session.run.claim, claim);
+      const facts = { sessionId, client, runChain: chain.map(() => sessionId), chainClaimed: chain.length > 1 };
+      if (!isNarrowed)
+        return {
+          run: resumeRun(govern.cell, { facts, claim, usage, numbers, barred: sessionsFull }),
+          pending: new PendingCalls(),
+        };
+      const session: Session = isSame
+        ? known.session
+        : {
+            run: resumeRun(govern.cell, { facts, claim, usage, numbers }),
+            pending: known?.session.pending ?? new PendingCalls((bytes) => share.grown(place, bytes)),
+          };
+      // The variant expires after an hour, so the next look-up marks the delegated tools as used.
+      const isNarrowedBy = hops.some((hop) => 'handedTools' in hop);
+      const endsAt = Math.min(endOf(place, usage, maxDurationMs), isNarrowedBy ? now + narrowedMs : Number.POSITIVE_INFINITY);
+      place.variants.set(askedKey, { session, policy: new WeakRef(index), narrowed: place.narrowed, endsAt });
+      if (known === undefined) share.grown(place, bytesOf.variant + 8 * askedKey.length);
+      return session;
+    },
+  };
+}
+
+/**
+ * References only the sessions: a memory budget outlives the workspaces that a control plane governs temporarily, and
+ * their policies.
+ */
+const tendIn =
+  (shares: Map<string, KeyShare>, budget: Budget) =>
+  (now: number): boolean => {
+    for (const [keyId, share] of shares) {
+      share.tend(now);
+      if (!share.isEmpty) continue;
+      shares.delete(keyId);
+      budget.remove(share);
+    }
+    return shares.size > 0;
+  };
+
+interface UsageOf {
+  readonly of: RunOf;
+  readonly agentId: string | null;
+  readonly maxDurationMs: number;
+}
+
+/** The end of a run. A run without a named session ends after its duration, and then the next one begins. */
+const endOf = ({ isNamed }: Place, { startedAt }: RunUsage, maxDurationMs: number): number =>
+  isNamed ? Number.POSITIVE_INFINITY : startedAt + maxDurationMs;
+
+const sessionsFull = refuse(
+  'sessions_full',
+  'the key has as many sessions with delegated_tools as it may have; their tools are kept for a day after they were last used',
+);
+
+const isSameClaim = (a: Claim, b: Claim): boolean =>
+  a.hops.length === b.hops.length &&
+  a.hops.every(({ tier, client, agent, handedTools }, at) => {
+    const other = b.hops[at];
+    return (
+      other !== undefined && tier === other.tier && client === other.client && agent === other.agent && handedTools === other.handedTools
+    );
+  });
+
+/** The sessions of one key. Each map has the least recently used session first. */
+class KeyShare implements Share {
+  readonly narrowings: Narrowings;
+  bytes = 0;
+  readonly #active = new Map<string, Place>();
+  readonly #resting = new Map<string, Place>();
+  readonly #budget: Budget;
+  readonly #floors: NumberFloors;
+
+  constructor(budget: Budget, floors: NumberFloors, narrowings: Narrowings) {
+    this.#budget = budget;
+    this.#floors = floors;
+    this.narrowings = narrowings;
+  }
+
+  get isEmpty(): boolean {
+    return this.#active.size === 0 && this.#resting.size === 0 && this.narrowings.isEmpty;
+  }
+
+  /** Returns the session and marks it as used. */
+  enter(name: string, isNamed: boolean, now: number): Place {
+    const active = this.#active.get(name);
+    if (active !== undefined) {
+      // The position is not updated at every call: the order need not be exact.
+      if (now - active.usedAt > tendMs) this.#activate(active, now);
+      return active;
+    }
+    const place = this.#resting.get(name) ?? makePlace(name, isNamed, now);
+    if (!this.#resting.delete(name)) this.grown(place, bytesOf.session + 6 * name.length);
+    this.#activate(place, now);
+    return place;
+  }
+
+  grown(place: Place, bytes: number): void {
+    if (place.isGone) return;
+    place.bytes += bytes;
+    this.bytes += bytes;
+    this.#budget.changed(bytes);
+  }
+
+  get canForget(): boolean {
+    if (this.#resting.size > 0 || this.#active.size > 1) return true;
+    const [inUse] = this.#active.values();
+    return inUse !== undefined && inUse.variants.size > 1;
+  }
+
+  forgetOldest(): void {
+    const [oldest] = this.#resting.size > 0 ? this.#resting.values() : this.#active.values();
+    if (oldest === undefined) return;
+    if (this.#resting.size > 0 || this.#active.size > 1) return this.#forget(oldest);
+    // Only the session in use is left.
+    const [variant] = oldest.variants.keys();
+    if (variant !== undefined) this.#dropVariant(oldest, variant);
+  }
+
+  dropUsage(place: Place, key: string): void {
+    place.usages.get(key)?.shared?.release();
+    place.usages.delete(key);
+    this.grown(place, -(bytesOf.usage + 4 * key.length));
+  }
+
+  #dropVariant(place: Place, key: string): void {
+    const pendingBytes = place.variants.get(key)?.session.pending.giveUp() ?? 0;
+    place.variants.delete(key);
+    this.grown(place, -(bytesOf.variant + 8 * key.length + pendingBytes));
+  }
+
+  tend(now: number): void {
+    let looks = 0;
+    for (const place of this.#active.values()) {
+      if (now - place.usedAt < restMs || (looks += 1) > tendMax) break;
+      this.#rest(place, now);
+    }
+    looks = 0;
+    for (const place of this.#resting.values()) {
+      if (now - place.usedAt < keptMs || (looks += 1) > tendMax) break;
+      this.#forget(place);
+    }
+  }
+
+  #activate(place: Place, now: number): void {
+    place.usedAt = now;
+    this.#active.delete(place.name);
+    this.#active.set(place.name, place);
+  }
+
+  /** Keeps only data that is stored nowhere else. */
+  #rest(place: Place, now: number): void {
+    this.#active.delete(place.name);
+    for (const [key, variant] of place.variants) {
+      if (variant.session.pending.isEmpty) this.#dropVariant(place, key);
+      // Its run has ended. The next call gets another run, together with the waiting calls.
+      else place.variants.set(key, { ...variant, endsAt: Number.NEGATIVE_INFINITY });
+    }
+    if (place.isNamed)
+      for (const [key, { shared }] of place.usages) if (shared === null || shared.isSettled(now)) this.dropUsage(place, key);
+    const isSpent = place.variants.size === 0 && place.usages.size === 0 && (place.numbers === null || place.numbers.highest === 0);
+    if (isSpent) this.#forget(place);
+    else this.#resting.set(place.name, place);
+  }
+
+  #forget(place: Place): void {
+    this.#active.delete(place.name);
+    this.#resting.delete(place.name);
+    for (const { shared } of place.usages.values()) shared?.release();
+    if (place.numbers !== null && place.numbers.highest > 0) this.#floors.raise(place.name, place.numbers.highest);
+    this.grown(place, -place.bytes);
+    place.isGone = true;
+    // Requests in progress and requests that wait for a result may still hold its numbers, which no budget counts any
+    // more.
+    place.numbers?.keepNoMore();
+  }
+}
+
+const makePlace = (name: string, isNamed: boolean, now: number): Place => ({
+  name,
+  isNamed,
+  variants: new Map(),
+  usages: new Map(),
+  numbers: null,
+  narrowed: 0,
+  usedAt: now,
+  bytes: 0,
+  isGone: false,
+});

@@ -1,0 +1,136 @@
+// The engine: what governs calls, wherever it runs. It decides by the policy in `policy`, leases limits from a ledger, writes an entry of
+// every decision to a spool, and ships the spool to an audit log. A sidecar opens one over its connection to the control plane. A control
+// plane opens one for the runs of a workspace, over the ledger and the audit log of its own process.
+import type { Clock } from '../base/clock.ts';
+import type { GovernDeps, Governing } from './govern/governing.ts';
+import { createOwedEntries } from './govern/owed-entries.ts';
+import { prepareWith } from './govern/prepare.ts';
+import { createLeasedCounters } from './limits/leased-counters.ts';
+import type { Log } from '../base/log.ts';
+import { openWithRoom } from './ship/make-room.ts';
+import type { ShipStream } from './ship/shipment.ts';
+import { createShipper, type Shipper, type ShipperStatus } from './ship/shipper.ts';
+import type { PolicyCell } from './snapshot/cell.ts';
+import { adoptDead } from './spool/adoption.ts';
+import type { Durability } from './spool/append.ts';
+import type { Backlog } from './spool/backlog.ts';
+import { openSpool, randomSpoolId, type Spool } from './spool/spool.ts';
+import { diskFs } from './spool/spool-fs.ts';
+import { keepLeases, type LeaseKeeper, type OpenQuota } from './link/lease-keeper.ts';
+
+export interface EngineOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  readonly newId: () => string;
+  /** Holds the policy. Nothing is offered to it before the engine is open. */
+  readonly policy: PolicyCell;
+  /** The policy as calls see it. Absent: `policy` itself. */
+  readonly seen?: GovernDeps['cell'];
+  /** Opens the link to the ledger of limits. */
+  readonly quota: OpenQuota;
+  /** Opens a stream to the audit log. */
+  readonly audit: () => ShipStream;
+  /** The folder of the spool. */
+  readonly folder: string;
+  /** The slug of the workspace. */
+  readonly workspace: string;
+  readonly durability: Durability;
+  /** What the spool may take on disk, in bytes, with the spools of earlier processes. */
+  readonly spoolBytesMax: number;
+  /** How long `openEngine` waits for space on a full disk, in ms. */
+  readonly diskWaitMs: number;
+  /** The name that the audit log has for this process. */
+  readonly sidecarId: string;
+  /** Whether entries keep inputs, or only their digests. */
+  readonly keepInput: boolean;
+  /** How long a call waits for calls of a limit that others hold, in ms. Absent: `bounds.leaseWaitMs`. */
+  readonly leaseWaitMs?: number;
+}
+
+export interface Engine extends Pick<Governing, 'counters' | 'govern' | 'durability' | 'owed'> {
+  readonly spool: Pick<Spool, 'append' | 'appendAsync' | 'failure'>;
+  readonly leasing: Pick<LeaseKeeper, 'status' | 'onWaited'>;
+  /** Decisions by a policy that is older than the outage rule of the workspace allows. */
+  readonly outageDecisions: number;
+  shipping(): ShipperStatus;
+  /** True: no limit counts a call, and every entry has been shipped. */
+  readonly isSettled: boolean;
+  /** Removes what no limit counts any more. Call it every ten seconds. */
+  sweep(): void;
+  /** Connects to ledger and audit log at once, instead of after the backoff. */
+  retryNow(): void;
+  /** Ships what it can within the deadline. The rest stays on disk for a later process. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** Shadow limits count in windows of this length until the first policy says another. */
+const windowSeconds = 60;
+/** Leases that are not returned within this time end by themselves. */
+const leaseDeadlineMs = 500;
+
+/** Rejects where no spool can be opened. */
+export async function openEngine(options: EngineOptions): Promise<Engine> {
+  const { clock, log, random, policy, folder, workspace, durability, sidecarId, leaseWaitMs: waitMs } = options;
+  const leaseKeeper = keepLeases({
+    clock,
+    random,
+    soon: (run) => void setImmediate(run),
+    open: options.quota,
+    log,
+    ...(waitMs === undefined ? {} : { waitMs }),
+  });
+  const counters = createLeasedCounters(leaseKeeper.leases, windowSeconds);
+  const startShipper = (own: Backlog): Shipper =>
+    createShipper(
+      {
+        clock,
+        log,
+        random,
+        adopt: (max, isLeft) => adoptDead({ clock, log, fs: diskFs, randomId: randomSpoolId }, { folder, workspace, max, isLeft }),
+        openStream: options.audit,
+        onStatus: () => undefined,
+      },
+      { sidecarId, spool: own, isAwaited: durability === 'remote' },
+    );
+  let started: Shipper | null = null;
+  const othersBytes = (): number => started?.adoptedBytes ?? 0;
+  const open = () => openSpool({ clock, log }, { folder, workspace, durability, bytesMax: options.spoolBytesMax, othersBytes });
+  const spool = await openWithRoom({ clock, log, open, ship: startShipper }, options.diskWaitMs);
+  const shipper = startShipper(spool.backlog);
+  started = shipper;
+  policy.onSwap(prepareWith(counters));
+  policy.onSwap(({ settings }) => spool.belongTo(settings.workspaceId));
+  policy.onSwap(({ epoch, revision }) => leaseKeeper.leases.policyChanged({ epoch, number: revision }, clock.now()));
+  leaseKeeper.retryNow();
+  let outageDecisions = 0;
+  const onOutage = (): void => {
+    outageDecisions += 1;
+  };
+  const owed = createOwedEntries();
+  return {
+    counters,
+    govern: { cell: options.seen ?? policy, clock, newId: options.newId, keepInput: options.keepInput, onOutage },
+    spool,
+    durability,
+    owed,
+    leasing: leaseKeeper,
+    get outageDecisions() {
+      return outageDecisions;
+    },
+    shipping: () => shipper.status(),
+    get isSettled() {
+      return counters.size === 0 && shipper.status().records === 0;
+    },
+    sweep: () => counters.sweep(clock.now()),
+    retryNow: () => {
+      shipper.retryNow();
+      leaseKeeper.retryNow();
+    },
+    close: async (deadlineMs) => {
+      await leaseKeeper.close(Math.min(deadlineMs, leaseDeadlineMs));
+      await owed.close();
+      await shipper.close({ deadlineMs });
+    },
+  };
+}

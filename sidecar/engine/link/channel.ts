@@ -1,0 +1,79 @@
+// Defines how a sidecar reaches its control plane: address, transport security and the key that is sent with every
+// stream.
+import { isIP } from 'node:net';
+import { checkServerIdentity } from 'node:tls';
+import { type ChannelCredentials, type ChannelOptions, credentials, experimental, Metadata } from '@grpc/grpc-js';
+import { AppError, bounds, isLoopback } from '@tollgate/proto/contract';
+import type { LinkCredentials } from './tls/credentials.ts';
+import { providerOf } from './provided.ts';
+
+export interface ChannelConfig {
+  /** `host:port`. */
+  readonly controlPlane: string;
+  readonly key: string;
+  /** Plain text beyond loopback, if it is configured explicitly. */
+  readonly plaintext: boolean;
+  /**
+   * The trusted authorities, and the certificate to present: TLS is then used for every address. Null: the two fields
+   * above decide.
+   */
+  readonly linkCredentials: LinkCredentials | null;
+}
+
+export interface Channel {
+  readonly address: string;
+  /**
+   * Each result is for one channel only. Otherwise all channels that were given up while they waited for a certificate
+   * would connect at once when there is one.
+   */
+  credentials(): ChannelCredentials;
+  readonly options: ChannelOptions;
+  metadata(): Metadata;
+}
+
+export function createChannel({ controlPlane, key, plaintext, linkCredentials }: ChannelConfig): Channel {
+  const host = hostOf(controlPlane);
+  const credentialsFor = linkCredentials === null ? openOrPublic(plaintext || isLoopback(host)) : securedBy(linkCredentials, host);
+  return {
+    address: controlPlane,
+    credentials: credentialsFor,
+    options: {
+      // TLS does not accept an IP address as a server name. The address is still checked.
+      ...(linkCredentials !== null && isIP(host) !== 0 ? { 'grpc.ssl_target_name_override': 'localhost' } : {}),
+      'grpc.max_receive_message_length': bounds.grpcMessageBytes,
+      'grpc.max_send_message_length': bounds.grpcMessageBytes,
+      'grpc.keepalive_time_ms': 20_000,
+      'grpc.keepalive_timeout_ms': 10_000,
+      // The sidecar reconnects itself: one backoff with jitter, and not two combined.
+      'grpc.initial_reconnect_backoff_ms': bounds.reconnectMs.first,
+      'grpc.max_reconnect_backoff_ms': 1_000,
+    },
+    metadata: () => {
+      const metadata = new Metadata();
+      metadata.set('authorization', `Bearer ${key}`);
+      return metadata;
+    },
+  };
+}
+
+const openOrPublic = (isOpen: boolean) => () => (isOpen ? credentials.createInsecure() : credentials.createSsl());
+
+function securedBy(linkCredentials: LinkCredentials, host: string): () => ChannelCredentials {
+  const provider = providerOf(linkCredentials);
+  const verify = {
+    checkServerIdentity: (_: string, certificate: Parameters<typeof checkServerIdentity>[1]) => checkServerIdentity(host, certificate),
+  };
+  return () => experimental.createCertificateProviderChannelCredentials(provider, linkCredentials.shows ? provider : null, verify);
+}
+
+/** Throws if it is not `host:port`. */
+export function hostOf(address: string): string {
+  const parts = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(address);
+  const host = parts?.[1] ?? parts?.[2];
+  if (host === undefined)
+    throw new AppError({
+      code: 'bad_request',
+      publicMessage: `the control plane's address must be host:port, is ${JSON.stringify(address)}`,
+    });
+  return host;
+}

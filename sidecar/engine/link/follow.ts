@@ -1,0 +1,240 @@
+// Follows the control plane's policy: one stream at a time, reopened with full jitter as long as the sidecar lives.
+//
+// States: connecting → open (hello sent; snapshots and deltas are offered to the cell and answered with ack or nack) →
+// lost: it waits its backoff and connects again. When asked to move, it opens the next stream before it leaves this
+// one. Silence for `silenceMs` on an open stream counts as lost. A key that the control plane refuses is tried again at
+// the slowest pace, and the cell is notified: a sidecar without a valid key must not decide.
+import { type ClientDuplexStream, connectivityState, type ServiceError, status } from '@grpc/grpc-js';
+import { createPolicyClient, type Status, type SyncRequest, type SyncResponse__Output } from '@tollgate/proto';
+import { capabilities, bounds, type RevisionName, snapshotSchemaVersion } from '@tollgate/proto/contract';
+import { barredMs, createBackoff } from '../../base/backoff.ts';
+import type { Index } from '../decide/build-index.ts';
+import type { Offered, PolicyCell } from '../snapshot/cell.ts';
+import type { Channel } from './channel.ts';
+import { explainLink } from './explain.ts';
+import { ownConnection } from './own-connection.ts';
+import { reportStatus } from './report-status.ts';
+
+export interface FollowDeps {
+  readonly cell: PolicyCell;
+  readonly channel: Channel;
+  readonly random: () => number;
+  readonly log: { info(fields: object, message: string): void };
+  /** The held policy has changed. It may be written to disk. */
+  readonly onTaken: () => void;
+  readonly readStatus: () => Status;
+  /** The control plane refuses this sidecar's key. */
+  readonly onRefused: () => void;
+  /** The control plane answers again after an interruption. */
+  readonly onOpen: () => void;
+  /** The control plane answered, or could not be reached. */
+  readonly onState: () => void;
+}
+
+export interface FollowConfig {
+  readonly sidecarId: string;
+  readonly bootId: string;
+  readonly form: 'FORM_PROCESS' | 'FORM_LIBRARY';
+}
+
+export interface Follower {
+  /** Why there is no stream. Null while one is open. */
+  readonly problem: string | null;
+  /** The control plane has reported which policy is current. A heartbeat alone does not confirm the held policy. */
+  readonly told: boolean;
+  close(): void;
+}
+
+type PolicyStream = ClientDuplexStream<SyncRequest, SyncResponse__Output>;
+
+const silenceMs = 5 * bounds.heartbeatMs;
+const ended = 'the control plane ended the stream';
+
+export function followPolicy(deps: FollowDeps, config: FollowConfig): Follower {
+  const { cell, channel, log } = deps;
+  const { first: firstMs, max: maxMs, unreachable: unreachableMs } = bounds.reconnectMs;
+  const backoff = createBackoff({ random: deps.random, firstMs, maxMs });
+  // If no control plane answers, there is no load to avoid. With this backoff a control plane that returns is found
+  // within a second.
+  const redial = createBackoff({ random: deps.random, firstMs, maxMs: unreachableMs });
+  let isConnected = (): boolean => false;
+  // Attempts in a row without an answer. They are logged at increasing intervals.
+  let unanswered = 0;
+  let closed = false;
+  let problem: string | null = 'not connected yet';
+  let told = false;
+  let stream: PolicyStream | null = null;
+  // The stream that is closed after the next one has answered.
+  let leaving: PolicyStream | null = null;
+  let timer: NodeJS.Timeout | null = null;
+
+  const lose = (error: ServiceError | null, words = ended): void => {
+    if (stream === null) return;
+    const refusedKey = error !== null && (error.code === status.UNAUTHENTICATED || error.code === status.PERMISSION_DENIED);
+    const before = leaving;
+    leaving = null;
+    if (before !== null && !refusedKey && !closed) {
+      // The move failed: the old stream is still good.
+      stream = before;
+      return watch(before);
+    }
+    before?.cancel();
+    stream = null;
+    cell.lost();
+    if (timer !== null) clearTimeout(timer);
+    if (closed) return;
+    problem = error === null ? words : explainLink(error.details || error.message);
+    const unreadable = error !== null && isUnreadable(error);
+    if (unreadable) cell.malformed(problem);
+    if (refusedKey) {
+      cell.refuse(problem);
+      deps.onRefused();
+    }
+    // A message that cannot be read now will not be readable soon.
+    const answered = isConnected();
+    const waitMs = refusedKey || unreadable ? barredMs(deps.random, maxMs) : (answered ? backoff : redial).next();
+    unanswered = answered ? 0 : unanswered + 1;
+    if (isPowerOfTwo(unanswered)) log.info({ problem, waitMs: Math.round(waitMs) }, 'policy stream lost');
+    timer = setTimeout(connect, waitMs);
+    deps.onState();
+  };
+
+  // While a policy is being sent nothing else arrives, and over a slow line that may take long.
+  const watch = (opened: PolicyStream, awaits = false): void => {
+    if (timer !== null) clearTimeout(timer);
+    const patienceMs = awaits ? bounds.answerMs : silenceMs;
+    timer = setTimeout(() => {
+      if (stream !== opened) return;
+      lose(null, `${isConnected() ? 'the control plane said nothing for' : 'no connection within'} ${patienceMs / 1000} s`);
+      opened.cancel();
+    }, patienceMs);
+  };
+
+  const connect = (): void => {
+    // Each stream has its own connection: a move over the same connection would end at the same control plane.
+    const client = createPolicyClient(channel.address, channel.credentials(), ownConnection(channel));
+    const opened = client.sync(channel.metadata());
+    isConnected = () => client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    let stopReporting: (() => void) | null = null;
+    opened.on('status', () => {
+      stopReporting?.();
+      client.close();
+    });
+    stream = opened;
+    let isTold = false;
+    opened.on('data', (message: SyncResponse__Output) => {
+      if (stream !== opened) return;
+      const isPush = message.message === 'snapshot' || message.message === 'delta' || message.message === 'unchanged';
+      isTold ||= isPush;
+      const newest = message.heartbeat?.current?.number ?? 0;
+      watch(opened, !isTold || newest > (cell.current?.revision ?? -1));
+      if (problem !== null) {
+        log.info({ address: channel.address }, 'policy stream open');
+        deps.onOpen();
+      }
+      problem = null;
+      backoff.reset();
+      redial.reset();
+      unanswered = 0;
+      leaving?.end();
+      leaving = null;
+      stopReporting ??= reportStatus(deps.readStatus, (status) => void opened.write(status));
+      if (message.message === 'move') return move(opened);
+      if (isPush) told = true;
+      receive(deps, message, (answer) => void opened.write(answer));
+      deps.onState();
+    });
+    const over = (error: ServiceError | null): void => {
+      if (leaving === opened) leaving = null;
+      if (stream === opened) lose(error);
+    };
+    opened.on('error', over);
+    opened.on('end', () => {
+      opened.end();
+      over(null);
+    });
+    watch(opened);
+    opened.write({ hello: helloOf(cell.current, config) });
+  };
+
+  const move = (from: PolicyStream): void => {
+    leaving = from;
+    connect();
+  };
+
+  connect();
+  return {
+    get problem() {
+      return problem;
+    },
+    get told() {
+      return told;
+    },
+    close: () => {
+      closed = true;
+      if (timer !== null) clearTimeout(timer);
+      const open = stream;
+      lose(null);
+      open?.cancel();
+    },
+  };
+}
+
+const isPowerOfTwo = (n: number): boolean => (n & (n - 1)) === 0;
+
+/** A message that is not valid, or larger than the limit. */
+const isUnreadable = ({ code, details }: ServiceError): boolean =>
+  (code === status.INTERNAL && details.startsWith('Response message parsing error')) ||
+  (code === status.RESOURCE_EXHAUSTED && details.startsWith('Received message'));
+
+const helloOf = (held: Index | null, { sidecarId, bootId, form }: FollowConfig): NonNullable<SyncRequest['hello']> => ({
+  sidecarId: sidecarId,
+  bootId: bootId,
+  form,
+  schemaVersion: snapshotSchemaVersion,
+  capabilities: [...capabilities],
+  ...(held === null ? {} : { held: { epoch: held.epoch, number: held.revision }, heldHash: held.hash }),
+});
+
+function receive(deps: FollowDeps, message: SyncResponse__Output, answer: (request: SyncRequest) => void): void {
+  const { cell } = deps;
+  switch (message.message) {
+    case 'heartbeat':
+      cell.heard(message.heartbeat?.current?.number ?? null);
+      return;
+    case 'snapshot': {
+      cell.heard(null);
+      const { snapshot } = message;
+      if (snapshot != null) answer(taken(deps, 'snapshot', snapshot.revision, cell.offer(snapshot)));
+      return;
+    }
+    case 'delta': {
+      cell.heard(null);
+      const { delta } = message;
+      if (delta != null) answer(taken(deps, 'delta', delta.to, cell.change(delta)));
+      return;
+    }
+    case 'unchanged': {
+      cell.heard(null);
+      const { revision, hash } = message.unchanged ?? {};
+      if (revision == null || hash === undefined) return;
+      answer(answerTo(revision, cell.renumber(revision, hash)));
+      return;
+    }
+    case 'move':
+    case undefined:
+      return;
+  }
+}
+
+function taken({ log, onTaken }: FollowDeps, what: 'snapshot' | 'delta', revision: RevisionName | null, offered: Offered): SyncRequest {
+  if (offered.ok) onTaken();
+  log.info(
+    { revision: revision?.number, ...(offered.ok ? {} : { code: offered.code, message: offered.message }) },
+    offered.ok ? `${what} taken` : `${what} refused`,
+  );
+  return answerTo(revision, offered);
+}
+
+const answerTo = (revision: RevisionName | null, offered: Offered): SyncRequest =>
+  offered.ok ? { ack: { revision, hash: offered.index.hash } } : { nack: { revision, code: offered.code, message: offered.message } };

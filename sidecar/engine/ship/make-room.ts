@@ -1,0 +1,54 @@
+// Opens the spool of this process. If the disk has no space for one, what dead processes left there is shipped first:
+// that frees space, and no other process would ship it. The start of a sidecar uses it.
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Backlog } from '../spool/backlog.ts';
+import { isErrno } from '../spool/hold.ts';
+import type { Shipper } from './shipper.ts';
+
+export interface MakeRoomDeps<Spool> {
+  readonly open: () => Promise<Spool>;
+  /** Ships what dead processes left, in addition to this backlog. */
+  readonly ship: (own: Backlog) => Pick<Shipper, 'close'>;
+  readonly clock: Pick<Clock, 'now' | 'after'>;
+  readonly log: Log;
+}
+
+const tryEveryMs = 250;
+
+/** Rejects like `open`. If the cause is missing disk space, it rejects after `waitMs`. */
+export async function openWithRoom<Spool>({ open, ship, clock, log }: MakeRoomDeps<Spool>, waitMs: number): Promise<Spool> {
+  const until = clock.now() + waitMs;
+  let shipper: Pick<Shipper, 'close'> | undefined;
+  try {
+    for (;;) {
+      try {
+        return await open();
+      } catch (error) {
+        if (!isErrno(error, 'ENOSPC') && !isErrno(error, 'EDQUOT')) throw error;
+        if (clock.now() >= until) throw error;
+        if (shipper === undefined)
+          log.warn({ error: String(error), waitMs }, 'the disk has no room for a spool: what is there is shipped first');
+        shipper ??= ship(nothing);
+        await new Promise<void>((tryAgain) => void clock.after(tryEveryMs, tryAgain));
+      }
+    }
+  } finally {
+    await shipper?.close({ deadlineMs: 0 });
+  }
+}
+
+/** A placeholder for the spool that does not exist yet. */
+const nothing: Backlog = {
+  id: '',
+  owned: { secret: Buffer.alloc(0), workspaceId: '' },
+  last: 0,
+  acknowledged: 0,
+  sent: 0,
+  status: () => ({ records: 0, bytes: 0, oldestAt: undefined, lost: 0 }),
+  readBatch: async () => [],
+  noteSent: () => {},
+  acknowledge: () => {},
+  onBehind: () => {},
+  close: async () => {},
+};

@@ -1,0 +1,156 @@
+// Tracks what one spool still has to ship, and how far that is acknowledged. The spool belongs to a live process, or a
+// dead process left it. The shipper accesses spools only through this interface.
+//
+// The backlog is either caught up (everything committed has been read or acknowledged) or behind. It notifies its
+// listener when it falls behind, and not at every append. A reader that is behind finds later records without a
+// notification.
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { createAcknowledgedMark } from './acknowledged-mark.ts';
+import { createAges } from './ages.ts';
+import type { Hold } from './hold.ts';
+import { createLosses } from './losses.ts';
+import { type BatchLimits, createReader } from './reader.ts';
+import type { Ownership } from './ownership.ts';
+import { lastIn, type SpoolRecord } from './record.ts';
+import type { Segments } from './segments.ts';
+import { removeSpoolFolder } from './spool-folder.ts';
+import type { SpoolFs } from './spool-fs.ts';
+
+export interface Backlog {
+  readonly id: string;
+  /** The secret and the workspace of the spool. Without the secret the control plane accepts nothing of it. */
+  readonly owned: Pick<Ownership, 'secret' | 'workspaceId'>;
+  /** The last sequence that can be shipped. */
+  readonly last: number;
+  readonly acknowledged: number;
+  /** The last sequence that this process has sent. 0: it has sent none. */
+  readonly sent: number;
+  readonly status: () => BacklogStatus;
+  /** Must not be called again before its promise has settled. */
+  readonly readBatch: (after: number, limits: BatchLimits) => Promise<readonly SpoolRecord[]>;
+  readonly noteSent: (sequence: number) => void;
+  readonly acknowledge: (sequence: number) => void;
+  /** There is one listener. */
+  readonly onBehind: (listener: () => void) => void;
+  /**
+   * Releases the spool. The spool is deleted if everything is acknowledged, otherwise it is left for the next process.
+   */
+  readonly close: () => Promise<void>;
+}
+
+export interface BacklogStatus {
+  /** Not acknowledged yet. */
+  readonly records: number;
+  /** On disk, including acknowledged records. */
+  readonly bytes: number;
+  readonly oldestAt: number | undefined;
+  /** Records that could not be read back. */
+  readonly lost: number;
+}
+
+export interface BacklogDeps {
+  readonly fs: SpoolFs;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface BacklogConfig {
+  readonly id: string;
+  readonly hold: Hold;
+  readonly owned: Ownership;
+  readonly segments: Segments;
+  /** When the oldest of the existing records was appended, or an earlier time. */
+  readonly since?: number;
+  /** Called with the sequence up to which records are now acknowledged. */
+  readonly onAcknowledged?: (sequence: number) => void;
+  /** Stops appending to the spool. Absent for the spool of a dead process, to which nothing is appended. */
+  readonly stopWriting?: () => Promise<void>;
+}
+
+/** Creates a backlog, with `noteAppended` for its own writer to report a commit. */
+export function createBacklog(
+  { fs, clock, log }: BacklogDeps,
+  { id, hold, owned, segments, since, onAcknowledged, stopWriting }: BacklogConfig,
+): Backlog & { readonly noteAppended: () => void } {
+  const mark = createAcknowledgedMark({ fs, clock }, hold.folder);
+  const losses = createLosses({ fs, log }, { id, folder: hold.folder });
+  const reader = createReader({ fs, onLost: losses.note }, segments);
+  segments.onRemoved((segment) => reader.release(segment));
+  const ages = createAges();
+  if (since !== undefined) ages.mark(segments.acknowledged + 1, since);
+  let isCaughtUp = segments.acknowledged >= segments.last;
+  let listener = (): void => {};
+  let sent = 0;
+  let reading: Promise<unknown> = Promise.resolve();
+  let closing: Promise<void> | undefined;
+
+  function noteAppended(): void {
+    if (!isCaughtUp) return;
+    isCaughtUp = false;
+    ages.mark(segments.last, clock.wall());
+    listener();
+  }
+
+  function acknowledge(sequence: number): void {
+    const known = Math.min(sequence, segments.last);
+    if (known <= segments.acknowledged) return;
+    segments.acknowledge(known);
+    mark.note(known);
+    ages.acknowledge(known);
+    onAcknowledged?.(known);
+    isCaughtUp ||= known >= segments.last;
+  }
+
+  async function readBatch(after: number, limits: BatchLimits): Promise<readonly SpoolRecord[]> {
+    const batchRead = reader.readBatch(after, limits);
+    reading = batchRead.catch(() => {});
+    const batch = await batchRead;
+    // Records that were acknowledged in the meantime are not read any more.
+    isCaughtUp = Math.max(lastIn(batch) ?? after, segments.acknowledged) >= segments.last;
+    return batch;
+  }
+
+  async function giveUp(): Promise<void> {
+    await stopWriting?.();
+    await reading;
+    await Promise.all([losses.close(), segments.close()]);
+    reader.close();
+    mark.close();
+    try {
+      if (segments.acknowledged >= segments.last) await removeSpoolFolder(fs, hold.folder);
+    } finally {
+      hold.release();
+    }
+  }
+
+  return {
+    id,
+    owned,
+    get last() {
+      return segments.last;
+    },
+    get acknowledged() {
+      return segments.acknowledged;
+    },
+    get sent() {
+      return sent;
+    },
+    noteSent(sequence) {
+      sent = Math.max(sent, sequence);
+    },
+    status: () => ({
+      records: segments.last - segments.acknowledged,
+      bytes: segments.bytes,
+      oldestAt: segments.last > segments.acknowledged ? ages.oldestAt() : undefined,
+      lost: losses.count,
+    }),
+    readBatch,
+    acknowledge,
+    onBehind(behind) {
+      listener = behind;
+    },
+    close: () => (closing ??= giveUp()),
+    noteAppended,
+  };
+}

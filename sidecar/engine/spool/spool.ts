@@ -1,0 +1,133 @@
+// The audit spool of this process. Entries are written here before a caller receives its decision, and stay until the
+// control plane has committed them. Each sidecar opens it at its start. The gateway appends entries, and the shipper
+// reads them.
+//
+// Each process has its own subfolder: segment files that only it writes, and a socket which shows that it lives.
+// Sequences count from 1 without gaps. After `close`, or a kill, unacknowledged entries wait for a later process.
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import { type Appending, createAppending, type Durability } from './append.ts';
+import { type Backlog, type BacklogDeps, createBacklog } from './backlog.ts';
+import { createConfirmations } from './confirmations.ts';
+import { type Ownership, readOwnership } from './ownership.ts';
+import { createSegments } from './segments.ts';
+import type { Hold } from './hold.ts';
+import { makeSpoolFolder } from './spool-folder.ts';
+import { diskFs, type SpoolFs } from './spool-fs.ts';
+import { createWriter } from './writer.ts';
+
+export interface SpoolDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fs?: SpoolFs;
+  /** 32 hex digits. */
+  readonly randomId?: () => string;
+}
+
+export interface SpoolConfig {
+  /** The spool folder, shared by any number of processes. It must be on a disk of this machine. */
+  readonly folder: string;
+  /** The slug. Only a process of the same workspace ships what this one leaves. */
+  readonly workspace: string;
+  readonly durability: Durability;
+  readonly segmentBytes?: number;
+  /** The maximum number of bytes on disk, including what dead processes left. */
+  readonly bytesMax: number;
+  /** The bytes of dead processes that still exist. Absent: none. */
+  readonly othersBytes?: () => number;
+  /** With durability `remote`: the maximum time that a caller waits for the control plane. */
+  readonly confirmMs?: number;
+}
+
+export interface Spool extends Pick<Appending, 'append' | 'appendAsync'> {
+  /** The shipper reads this. */
+  readonly backlog: Backlog;
+  /**
+   * Sets the workspace of this spool by its random id, if it was not known yet. If that cannot be written, the next
+   * call tries again.
+   */
+  readonly belongTo: (workspaceId: string) => void;
+  /** Why the last write failed. Undefined while writing works. */
+  readonly failure: string | undefined;
+  /** The same as the backlog's `close`: it closes both. */
+  readonly close: () => Promise<void>;
+}
+
+const segmentBytesDefault = 8 * 1024 * 1024;
+const confirmMsDefault = 5_000;
+/** Space is freed segment by segment. Therefore a spool has at least this many segments, even a small one. */
+const segmentsMin = 4;
+
+export const randomSpoolId = (): string => randomBytes(16).toString('hex');
+
+/** Rejects if the folder cannot be made or held. */
+export async function openSpool(deps: SpoolDeps, config: SpoolConfig): Promise<Spool> {
+  const { fs = diskFs, randomId = randomSpoolId, clock, log } = deps;
+  const { folder, workspace, durability, bytesMax, segmentBytes = segmentBytesDefault, confirmMs = confirmMsDefault } = config;
+  const { othersBytes = () => 0 } = config;
+  const id = randomId();
+  const hold = await makeSpoolFolder(fs, folder, { id, workspace, randomId });
+  const survivesPowerLoss = durability === 'disk';
+  const prepare = (): Ownership => {
+    if (survivesPowerLoss) syncFolder(folder);
+    return readOwnership(hold.folder);
+  };
+  const owned = orRelease(hold, prepare);
+
+  const backlogDeps: BacklogDeps = { fs, clock, log };
+  const segments = createSegments(backlogDeps, { folder: hold.folder, list: [], last: 0, acknowledged: 0 });
+  const confirmations = durability === 'remote' ? createConfirmations({ clock, log }, { waitMs: confirmMs, acknowledged: 0 }) : undefined;
+  const onAcknowledged = (sequence: number): void => confirmations?.acknowledge(sequence);
+  const backlog = createBacklog(backlogDeps, { id, hold, owned, segments, onAcknowledged, stopWriting });
+  const writer = createWriter(fs, {
+    segments,
+    segmentBytes: Math.min(segmentBytes, Math.ceil(bytesMax / segmentsMin)),
+    bytesMax,
+    othersBytes,
+    ...(survivesPowerLoss && { powerLoss: { syncFolder: () => syncFolder(hold.folder) } }),
+  });
+  const appending = createAppending(writer, { clock, durability, confirmations, onAppended: backlog.noteAppended });
+
+  return {
+    backlog,
+    belongTo,
+    append: appending.append,
+    appendAsync: appending.appendAsync,
+    get failure() {
+      return writer.failure;
+    },
+    close: backlog.close,
+  };
+
+  function belongTo(workspaceId: string): void {
+    try {
+      owned.belongTo(workspaceId);
+    } catch (error) {
+      log.warn({ folder: hold.folder, error: String(error) }, 'the spool could not be told its workspace');
+    }
+  }
+
+  async function stopWriting(): Promise<void> {
+    await appending.close();
+    writer.close();
+  }
+
+  function syncFolder(path: string): void {
+    const fd = fs.openSync(path, 'r');
+    try {
+      fs.fsyncSync(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+}
+
+function orRelease<T>(hold: Hold, prepare: () => T): T {
+  try {
+    return prepare();
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}

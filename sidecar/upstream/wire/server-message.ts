@@ -1,0 +1,46 @@
+// Parses a tool server's message: one JSON-RPC message that every reader reads in the same way. Its text is forwarded
+// unchanged. Therefore numbers may exceed what a double can hold, but nothing else may be ambiguous.
+import { tooManyValues } from '@tollgate/proto/contract';
+import { parseStrictText } from '../../engine/json/strict-json.ts';
+import { isFields, isId } from './message.ts';
+import type { RpcId } from './rpc.ts';
+import { MessageTooLarge } from './upstream-down.ts';
+
+export type ServerMessage =
+  | {
+      readonly kind: 'response';
+      /** Null: an error about a request that the server could not read. */
+      readonly id: RpcId | null;
+      /** The member that it has. */
+      readonly holds: 'result' | 'error';
+      readonly value: unknown;
+      readonly text: string;
+    }
+  | { readonly kind: 'request'; readonly id: RpcId; readonly method: string; readonly params: unknown; readonly text: string }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: unknown; readonly text: string };
+
+/** Maximum values in one message. Parsed, they need at most about 105 MB (docs/design/bounds.md). */
+export const messageNodes = 500_000;
+
+const limits = { depth: 256, nodes: messageNodes, exactNumbers: false };
+
+/** Null: the text is not a message. Throws `MessageTooLarge` before parsing if there are too many values. */
+export function parseServerMessage(text: string): ServerMessage | null {
+  const parsed = parseStrictText(text, limits);
+  if ('problem' in parsed && parsed.problem === tooManyValues(limits.nodes)) throw new MessageTooLarge(`a message that ${parsed.problem}`);
+  if ('problem' in parsed || !isFields(parsed.value)) return null;
+  const { value } = parsed;
+  if (value['jsonrpc'] !== '2.0' || Object.keys(value).some((key) => !keys.has(key))) return null;
+  const { id, method } = value;
+  if (id !== undefined && id !== null && !isId(id)) return null;
+  if (method !== undefined) {
+    if (typeof method !== 'string' || 'result' in value || 'error' in value || id === null) return null;
+    const said = { method, params: value['params'], text };
+    return id === undefined ? { kind: 'notification', ...said } : { kind: 'request', id, ...said };
+  }
+  if ('result' in value === 'error' in value || ('result' in value && (id === undefined || id === null))) return null;
+  const holds = 'result' in value ? 'result' : 'error';
+  return { kind: 'response', id: id ?? null, holds, value: value[holds], text };
+}
+
+const keys = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);

@@ -1,0 +1,210 @@
+// What is read at one time, as it counts once it is parsed: callers share the room, none waits for ever, and a small heap is not exceeded.
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { BodyRoom, NoRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+
+const script = fileURLToPath(new URL('../../../support/many-values.ts', import.meta.url));
+
+/** Null: it was ended by running out of memory. */
+function sendMany(heapMb: number, ...what: readonly string[]): Promise<{ readonly read: number; readonly later: number } | null> {
+  const node = [`--max-old-space-size=${heapMb}`, '--max-semi-space-size=16', '--import', 'tsx', '--conditions=tollgate-source'];
+  const child = spawn(process.execPath, [...node, script, ...what], { stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  let wrong = '';
+  child.stdout.on('data', (text: Buffer) => (said += text.toString()));
+  child.stderr.on('data', (text: Buffer) => (wrong += text.toString()));
+  return new Promise((done, fail) => {
+    child.once('close', (code) => {
+      if (code === 0) done(JSON.parse(said) as { read: number; later: number });
+      else if (wrong.includes('heap out of memory')) done(null);
+      else fail(new Error(wrong));
+    });
+  });
+}
+
+test('the dearest bodies of many callers at one time stay within the heap of a sidecar, and of a control plane', async () => {
+  const bodies = await sendMany(256, 'bodies');
+  expect(bodies?.read).toBeGreaterThanOrEqual(3);
+  expect((bodies?.read ?? 0) + (bodies?.later ?? 0)).toBe(60);
+  const sets = await sendMany(512, 'sets');
+  expect(sets?.read).toBeGreaterThanOrEqual(1);
+  expect((sets?.read ?? 0) + (sets?.later ?? 0)).toBe(8);
+}, 60_000);
+
+test('the dearest messages of tool servers wait for each other within that heap, and each is read', async () => {
+  expect(await sendMany(256, 'messages')).toEqual({ read: 8, later: 0 });
+}, 60_000);
+
+test('counted as they were sent, they end the process', async () => {
+  expect(await sendMany(256, 'bodies', 'uncounted')).toBeNull();
+}, 60_000);
+
+const bytes = (count: number): Buffer => Buffer.from(`"${'x'.repeat(count - 2)}"`);
+const values = (count: number): Buffer => Buffer.from(`[${Array.from({ length: count - 1 }, () => 0).join(',')}]`);
+
+test('a text counts as its bytes or as its values, whichever is more, and texts within it are no values', () => {
+  const room = new BodyRoom({ valueBytes: 10 });
+  expect(room.parsedBytes(bytes(500))).toBe(500);
+  expect(room.parsedBytes(values(500))).toBe(5_000);
+  expect(room.parsedBytes(values(500), { most: 100 })).toBe(1_000);
+  expect(room.parsedBytes(Buffer.from('a=1&b=2&c'.repeat(10)), { type: 'Application/x-www-form-urlencoded; charset=utf-8' })).toBe(210);
+  expect(room.parsedBytes(Buffer.from('{"a,[{\\",[":{"b":"]é,"}}'))).toBe(30);
+});
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
+
+function start() {
+  const room = new BodyRoom({ bytes: 1_000, valueBytes: 1, waitMs: 5_000 });
+  const events: string[] = [];
+  const give = new Map<string, () => void>();
+  const hold = (caller: string, name: string, size: number, signal?: AbortSignal): void => {
+    void room.hold(caller, bytes(size), signal === undefined ? {} : { signal }).then(
+      (giveBack) => {
+        give.set(name, giveBack);
+        events.push(name);
+      },
+      (error: unknown) => events.push(error instanceof NoRoom ? `no room for ${name}` : String(error)),
+    );
+  };
+  const end = (name: string): void => give.get(name)?.();
+  const turns = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+  return { room, events, hold, end, turns };
+}
+
+test('what waits comes in as others end, callers in turn, and what one gives back twice counts once', async () => {
+  const { events, hold, end, turns, room } = start();
+  hold('flood', 'f1', 500);
+  for (const name of ['f2', 'f3']) hold('flood', name, 450);
+  await turns();
+  hold('honest', 'h1', 250);
+  hold('honest', 'h2', 250);
+  await turns();
+  expect(events).toEqual(['f1', 'h1']);
+  end('f1');
+  end('f1');
+  await turns();
+  // The flood had its turn.
+  expect(events.slice(2)).toEqual(['h2']);
+  for (const name of ['h1', 'h2']) end(name);
+  for (const name of ['f2', 'f3']) {
+    await turns();
+    expect(events.at(-1)).toBe(name);
+    end(name);
+  }
+  expect([room.take('other', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('one that is larger than the room comes in while hardly anything else is there', async () => {
+  const { events, hold, end, turns } = start();
+  hold('a', 'small', 125);
+  hold('b', 'large', 2_000);
+  await turns();
+  expect(events).toEqual(['small', 'large']);
+  hold('c', 'more', 10);
+  hold('d', 'large too', 900);
+  await turns();
+  expect(events).toEqual(['small', 'large']);
+  end('large');
+  await turns();
+  expect(events).toEqual(['small', 'large', 'more']);
+  end('small');
+  await turns();
+  expect(events).toEqual(['small', 'large', 'more', 'large too']);
+});
+
+test('what finds no room in time, or is not wanted any more, waits no longer and takes nothing', async () => {
+  const { events, hold, end, turns, room } = start();
+  const leaving = new AbortController();
+  hold('a', 'first', 900);
+  await turns();
+  hold('b', 'late', 300);
+  hold('c', 'left', 300, leaving.signal);
+  hold('c', 'gone', 300, AbortSignal.abort());
+  leaving.abort();
+  await turns();
+  expect(events).toEqual(['first', 'no room for gone', 'no room for left']);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(events.at(-1)).toBe('no room for late');
+  end('first');
+  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('who has filled its part with requests that wait for their answers still gets these, one after the other', async () => {
+  const { events, hold, end, turns, room } = start();
+  expect([room.take('a', 250), room.take('a', 250), room.take('a', 1)]).toEqual([true, true, false]);
+  hold('a', 'first answer', 400);
+  hold('a', 'second answer', 400);
+  await turns();
+  expect(events).toEqual(['first answer']);
+  end('first answer');
+  await turns();
+  expect(events).toEqual(['first answer', 'second answer']);
+  end('second answer');
+  room.give('a', 500);
+  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('what waits behind one that leaves comes in at once', async () => {
+  const { events, hold, turns, room } = start();
+  const leaving = new AbortController();
+  expect(room.take('a', 400)).toBe(true);
+  hold('b', 'large', 900, leaving.signal);
+  hold('b', 'small', 100);
+  await turns();
+  expect(events).toEqual([]);
+  leaving.abort();
+  await turns();
+  expect(events).toEqual(['no room for large', 'small']);
+});
+
+test('texts that wait have a room of their own, twice as large: what finds none there waits no longer', async () => {
+  const { events, hold, turns, room } = start();
+  expect(room.take('other', 400)).toBe(true);
+  for (const name of ['a1', 'a2', 'a3']) hold('a', name, 400);
+  hold('b', 'b1', 400);
+  await turns();
+  expect(events).toEqual(['no room for a3']);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(events.slice(1)).toEqual(['no room for a1', 'no room for a2', 'no room for b1']);
+  for (const name of ['c1', 'c2']) hold('c', name, 400);
+  await turns();
+  expect([events.length, vi.getTimerCount()]).toEqual([4, 2]);
+});
+
+test('of bodies that wait for more none is overtaken by its own caller, and messages come before them', async () => {
+  const { events, hold, end, turns, room } = start();
+  const { signal } = new AbortController();
+  expect([room.take('a', 100), room.take('a', 100), room.take('a', 100)]).toEqual([true, true, true]);
+  hold('b', 'first', 300);
+  await turns();
+  const more = room.waitForMore('a', 100, { held: 100, signal });
+  expect(room.takeMore('a', 10, 100)).toBe(false);
+  hold('b', 'second', 300);
+  await turns();
+  expect(events).toEqual(['first']);
+  end('first');
+  await turns();
+  expect(events).toEqual(['first', 'second']);
+  end('second');
+  expect(await more).toBe(true);
+  room.give('a', 400);
+  expect([room.take('b', 500), vi.getTimerCount()]).toEqual([true, 0]);
+});
+
+test('a body that finds no room in time waits no longer and takes nothing', async () => {
+  const { turns, room } = start();
+  const leaving = new AbortController();
+  expect([room.take('a', 500), room.take('b', 250)]).toEqual([true, true]);
+  const late = room.waitForMore('a', 400, { held: 500, signal: leaving.signal });
+  await vi.advanceTimersByTimeAsync(500);
+  expect(await late).toBe(false);
+  const left = room.waitForMore('a', 400, { held: 500, signal: leaving.signal });
+  leaving.abort();
+  expect([await left, await room.waitForMore('a', 1, { held: 500, signal: leaving.signal })]).toEqual([false, false]);
+  room.give('a', 500);
+  await turns();
+  expect([room.take('a', 375), room.take('a', 1), vi.getTimerCount()]).toEqual([true, false, 0]);
+});

@@ -1,0 +1,144 @@
+// A tool's server that keeps what reached it, a sidecar in front of it that listens, and bytes sent to that by hand.
+import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { HttpTool } from '../../../../sidecar/upstream/http-tool-definition.ts';
+import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
+import { createTestServer, createTestSidecar } from '../../../support/governing.ts';
+import { keyText, type World } from '../../../support/snapshots.ts';
+
+export const own = keyText('key1');
+
+interface Reached {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export type Answering = (request: IncomingMessage, response: ServerResponse, reached: Reached) => void;
+
+const echo: Answering = (_request, response) => void response.setHeader('content-type', 'application/json').end('{"ok":true}');
+
+async function startUpstream(answer: Answering = echo) {
+  const reached: Reached[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('error', () => {});
+    request.on('end', () => {
+      const one = {
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString(),
+      };
+      reached.push(one);
+      answer(request, response, one);
+    });
+  });
+  // What is no plain request has reached it too.
+  for (const event of ['upgrade', 'connect'] as const)
+    server.on(event, (request: IncomingMessage, socket) => {
+      reached.push({ method: event, url: request.url ?? '', headers: request.headers, body: '' });
+      socket.destroy();
+    });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { reached, server, origin: `http://127.0.0.1:${port}` };
+}
+
+export interface Options {
+  readonly world?: World | null;
+  readonly answer?: Answering;
+  readonly tool?: Partial<HttpTool>;
+  readonly keepInput?: boolean;
+  readonly tracing?: CallTracing;
+}
+
+export async function startTool({ world = {}, answer, tool = {}, keepInput = true, tracing }: Options = {}) {
+  const upstream = await startUpstream(answer);
+  const sidecar = await createTestSidecar({ world, keepInput });
+  const billing: HttpTool = {
+    origin: upstream.origin,
+    basePath: '/api',
+    headers: { 'x-api-key': 'ours' },
+    forwardHeaders: [],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+    nameByMethod: false,
+    timeoutMs: 5_000,
+    ...tool,
+  };
+  const { app, lines } = createTestServer(sidecar, {
+    httpTools: new Map([['billing', billing]]),
+    ...(tracing === undefined ? {} : { tracing }),
+  });
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  const port = Number(new URL(address).port);
+  return {
+    ...upstream,
+    sidecar,
+    app,
+    lines,
+    port,
+    ask: (asked: Asked = {}) => ask(port, asked),
+    send: (bytes: string | Buffer) => send(port, bytes),
+  };
+}
+
+export interface Asked {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+/** A request by Node's client, with the key. */
+function ask(port: number, { method = 'POST', path = '/tools/billing/invoices', headers = {}, body }: Asked): Promise<Answered> {
+  return new Promise((done, fail) => {
+    const request = httpRequest({
+      port,
+      host: '127.0.0.1',
+      method,
+      path,
+      headers: { authorization: `Bearer ${own}`, ...headers },
+      agent: false,
+    });
+    request.on('error', fail);
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', fail);
+      response.on('end', () =>
+        done({ status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString() }),
+      );
+    });
+    request.end(body);
+  });
+}
+
+/** What comes back for these bytes until the server closes: it takes half a connection for one that has left. */
+function send(port: number, bytes: string | Buffer): Promise<string> {
+  return new Promise((done) => {
+    const socket = connect(port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', () => {});
+    socket.on('close', () => done(Buffer.concat(chunks).toString('latin1')));
+    socket.write(bytes);
+  });
+}
+
+/** A request as bytes, with the key, on a connection of its own. */
+export const raw = (line: string, headers: readonly string[] = [], body = ''): string =>
+  [`${line} HTTP/1.1`, 'Host: gate', `Authorization: Bearer ${own}`, 'Connection: close', ...headers, '', body].join('\r\n');

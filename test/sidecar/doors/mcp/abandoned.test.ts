@@ -1,0 +1,170 @@
+// Calls of sessions whose answer does not come: each has an outcome in the record, whoever ends it, and holds nothing open.
+import type { ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import type { Pending } from '../../../../sidecar/doors/mcp/pending.ts';
+import { addWaiting, createMcpSessions } from '../../../../sidecar/doors/mcp/sessions.ts';
+import { collectGarbage } from '../../../bench/garbage.ts';
+import { key } from '../../../support/snapshots.ts';
+import { greet, openStream } from './program-line.ts';
+import { behind, call, json, type Proxied, rpcOf, send } from './proxied.ts';
+
+const cancelled = (requestId: number): object => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+
+/** Its tool calls are answered by the test. */
+async function called(answer: (response: ServerResponse) => void) {
+  const one = await behind({
+    answer: (heard, response) => {
+      const { id, method } = rpcOf(heard);
+      if (method === 'initialize') json(response, { jsonrpc: '2.0', id, result: { capabilities: {} } }, 200, { 'mcp-session-id': 'sid' });
+      else if (method === 'tools/list') json(response, { jsonrpc: '2.0', id, result: { tools: [{ name: 'a' }] } });
+      else if (id !== undefined) answer(response);
+      else response.writeHead(heard.method === 'POST' ? 202 : 200).end();
+    },
+  });
+  return { ...one, headers: (await greet(one.proxied, 's')).headers };
+}
+
+/** One event with a number, so that the answer may come on another stream; then the stream breaks. */
+const numbered = (response: ServerResponse): void =>
+  void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: 1\ndata: \n\n', () => response.destroy());
+const silent = (response: ServerResponse): void => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
+const hooksOf = async ({ sidecar }: Proxied): Promise<readonly unknown[]> =>
+  (await sidecar.entries()).map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError]);
+const both = [
+  ['PreToolUse', undefined],
+  ['PostToolUse', true],
+];
+
+test('one that is cancelled ends its stream, whatever the server does', async () => {
+  const { proxied, headers, up } = await called(silent);
+  const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
+  expect((await send(proxied, 's', { body: cancelled(5), headers })).status).toBe(202);
+  expect(await calling.text).toBe(':\n\n');
+  expect(up.heard.at(-1)?.body).toContain('notifications/cancelled');
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one that is cancelled before its server begins to answer is told so, and not as a failure to try again after', async () => {
+  const { proxied, headers, up } = await called(() => undefined);
+  const calling = send(proxied, 's', { body: call('a', {}, 5), headers });
+  await expect.poll(() => up.heard.at(-1)?.body).toContain('tools/call');
+  await send(proxied, 's', { body: cancelled(5), headers });
+  const { status, body } = await calling;
+  expect([status, body.error?.message]).toEqual([200, 'the caller cancelled the call']);
+});
+
+test('one that is cancelled at a server that is gone is recorded all the same', async () => {
+  const { proxied, headers, up } = await called(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  const answer = up.answer;
+  up.answer = (_heard, response) => response.destroy();
+  expect((await send(proxied, 's', { body: cancelled(5), headers })).status).toBe(502);
+  expect(await hooksOf(proxied)).toEqual(both);
+  up.answer = answer;
+});
+
+test('one that waits for another stream is recorded once its session ends', async () => {
+  const { proxied, headers } = await called(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  expect(await hooksOf(proxied)).toHaveLength(1);
+  await send(proxied, 's', { method: 'DELETE', headers });
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one that waits for another stream is recorded once its server forgets the session', async () => {
+  const { proxied, headers, up } = await called(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  up.answer = (_heard, response) => void response.writeHead(404).end();
+  const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+  expect((await send(proxied, 's', { body: notification, headers })).status).toBe(404);
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one that waits for another stream is recorded once the process ends', async () => {
+  const { proxied, headers } = await called(numbered);
+  await send(proxied, 's', { body: call('a', {}, 5), headers });
+  await proxied.close();
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('one whose client is gone is recorded where nobody could come back for it', async () => {
+  const { proxied, headers } = await called(silent);
+  const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
+  calling.leave();
+  await expect.poll(() => hooksOf(proxied)).toEqual(both);
+});
+
+test('a session whose key is revoked ends at its server', async () => {
+  const { proxied, headers, up } = await called(silent);
+  const calling = await openStream(proxied, 's', headers, call('a', {}, 5));
+  proxied.sidecar.take({ keys: [key({ id: 'key-2' })] });
+  expect(await calling.text).toBe(':\n\n');
+  await expect.poll(() => up.heard.at(-1)).toMatchObject({ method: 'DELETE', headers: { 'mcp-session-id': 'sid' } });
+  expect(await hooksOf(proxied)).toEqual(both);
+});
+
+test('where there is no more room, the least recently used session is ended at its server, and nothing of it stays open', async () => {
+  const told: string[] = [];
+  const sessions = createMcpSessions((error) => told.push(String(error)), 5_000);
+  const owner = { sub: 'ann', keyId: 'key-1' };
+  const beginning = (id: string): Parameters<typeof sessions.begin>[2] => ({
+    owner,
+    client: { name: 'cli' },
+    endAtServer: () => told.push(`ended ${id}`),
+  });
+  const pending: Pending = {
+    method: 'tools/call',
+    settle: () => Promise.reject(new Error('nothing came')),
+    abandon: async (why) => void told.push(why),
+    passing: (text) => text,
+  };
+  addWaiting(sessions.begin('s', 'one', beginning('one')), '1', pending);
+  sessions.begin('s', 'two', beginning('two'));
+  expect(sessions.find('s', 'one', owner)).toBeNull();
+  await sessions.endAll();
+  expect(told).toEqual(['the session ended before the answer', 'ended one']);
+});
+
+/** Of the heap and beside it. */
+const bytesKept = (): number => collectGarbage() + process.memoryUsage().external;
+
+test('what waits in a session keeps neither the input of its call nor the request that it came by', async () => {
+  const { proxied, headers, up } = await called(numbered);
+  const ask = async (body: object): Promise<void> => {
+    await send(proxied, 's', { body, headers });
+    up.heard.splice(0);
+  };
+  const text = 'x'.repeat(1_000_000);
+  const ids = Array.from({ length: 40 }, (_, n) => n);
+  await ask(call('a', { text }, 'first'));
+  const before = bytesKept();
+  for (const id of ids) {
+    await ask(call('a', { text }, `call ${id}`));
+    await ask({ jsonrpc: '2.0', id: `ping ${id}`, method: 'ping', params: { text } });
+  }
+  // A fourth of what the calls or the pings alone would keep. What is beside the heap is freed a while after it is let go.
+  await expect.poll(() => bytesKept() - before, { timeout: 10_000 }).toBeLessThan(10_000_000);
+  expect(await hooksOf(proxied)).toHaveLength(1 + ids.length);
+});
+
+test('a session keeps of the request that began it only what it takes to end it', async () => {
+  const { proxied, up } = await called(silent);
+  const params = Object.fromEntries(Array.from({ length: 3 }, (_, n) => [`mcp-param-${n}`, 'x'.repeat(4_000)]));
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {} } };
+  let sessions = 0;
+  up.answer = (heard, response) => {
+    if (heard.method === 'DELETE') return void response.writeHead(200).end();
+    up.heard.splice(0);
+    sessions += 1;
+    json(response, { jsonrpc: '2.0', id: 1, result: { capabilities: {} } }, 200, { 'mcp-session-id': `s${sessions}` });
+  };
+  const before = collectGarbage();
+  for (let n = 0; n < 1_000; n += 1)
+    await send(proxied, 's', { body: initialize, headers: { ...params, 'mcp-protocol-version': '2025-11-25' } });
+  // They had 12 MB of headers.
+  expect(collectGarbage() - before).toBeLessThan(8_000_000);
+  proxied.sidecar.take({ keys: [key({ id: 'key-2' })] });
+  await expect
+    .poll(() => up.heard.at(-1))
+    .toMatchObject({ method: 'DELETE', headers: { accept: 'text/event-stream', 'mcp-protocol-version': '2025-11-25' } });
+});

@@ -1,0 +1,184 @@
+// What a tool server may say at once: large honest messages pass, and what would take the heap of a sidecar is refused before it is parsed.
+import { bounds } from '@tollgate/proto/contract';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { parseBody } from '../../../../control-plane/http/json-body.ts';
+import { NoRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import { readMessage } from '../../../../sidecar/upstream/programs/session.ts';
+import { MessageTooLarge } from '../../../../sidecar/upstream/upstream.ts';
+import { messageNodes as most, parseServerMessage } from '../../../../sidecar/upstream/wire/server-message.ts';
+import { behind, call, json, rpcOf, send } from './proxied.ts';
+
+const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`;
+
+const textOf = (text: string): string => JSON.stringify({ content: [{ type: 'text', text }] });
+
+test.each([
+  ['a file of 8 MiB in one text', () => textOf('x'.repeat(8 * 1_048_576))],
+  [
+    'an image of 12 MiB in base64',
+    () => JSON.stringify({ content: [{ type: 'image', data: Buffer.alloc(9 * 1_048_576).toString('base64'), mimeType: 'image/png' }] }),
+  ],
+  ['a text of code, full of brackets', () => textOf('[{,'.repeat(1_000_000))],
+  [
+    'a list of 50,000 rows',
+    () =>
+      JSON.stringify({
+        structuredContent: {
+          rows: Array.from({ length: 50_000 }, (_, id) => ({
+            id,
+            name: `row ${id}`,
+            on: true,
+            at: '2026-11-24',
+            size: 1.5,
+            tags: ['a', 'b'],
+          })),
+        },
+      }),
+  ],
+])('%s is read', (_what, result) => {
+  expect(parseServerMessage(answer(result()))).toMatchObject({ kind: 'response', id: 1, holds: 'result' });
+});
+
+test('a message of more than 500,000 values is refused before anything is made of it, in words', () => {
+  const parsing = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parsing.mockRestore());
+  for (const one of ['{}', '[]', '{"a":{"b":[]}}']) {
+    const text = answer(`[${Array.from({ length: most }, () => one).join(',')}]`);
+    expect(() => parseServerMessage(text)).toThrow(new MessageTooLarge(`a message that has more than ${most} values`));
+    expect(() => readMessage(Buffer.from(text))).toThrow(MessageTooLarge);
+  }
+  expect(parsing).not.toHaveBeenCalled();
+});
+
+test('a policy set of 10,000 agents is read, and a body of too many values is refused before anything is made of it', () => {
+  const agents = Array.from({ length: 10_000 }, (_, at) => ({
+    id: `agent-${at}`,
+    name: `agent ${at}`,
+    enabledTools: Array.from({ length: 20 }, (__, tool) => `server-${tool}.tool-${at}`),
+    scopes: ['tickets.read', 'tickets.write', 'mail.send'],
+    caps: { maxToolCalls: 100, maxBudgetCents: 500, maxDurationMs: 60_000, maxToolRounds: 10 },
+    tiers: { interactive: { permission: 'allow', rateLimit: 60 }, background: { permission: 'deny' } },
+  }));
+  const bytes = Buffer.from(JSON.stringify({ agents }));
+  expect(bytes.length).toBeLessThan(bounds.policySetBytes);
+  expect(parseBody(bytes, bounds.policySetNodes)).toEqual({ agents });
+  const parsing = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parsing.mockRestore());
+  const large = Buffer.from(`[${'{},'.repeat(bounds.policySetNodes)}0]`);
+  expect(() => parseBody(large, bounds.policySetNodes)).toThrow(`the body has more than ${bounds.policySetNodes} values`);
+  expect(() => parseBody(Buffer.from('['.repeat(1_048_576)), bounds.jsonNodes)).toThrow(
+    `the body is nested deeper than ${bounds.jsonDepth}`,
+  );
+  expect(parsing).not.toHaveBeenCalled();
+});
+
+test.each(['application/json', 'text/event-stream'])(
+  'an answer in %s for which there is no room in time is withheld, and its entry says so',
+  async (type) => {
+    const { proxied } = await behind({
+      answer: (heard, response) => {
+        const text = JSON.stringify({ jsonrpc: '2.0', id: rpcOf(heard).id, result: { content: [{ type: 'text', text: 'sent' }] } });
+        response.writeHead(200, { 'content-type': type }).end(type === 'application/json' ? text : `data: ${text}\n\n`);
+      },
+    });
+    // The list of tools is read; its answer is not.
+    const full = vi
+      .spyOn(proxied.bodies, 'hold')
+      .mockResolvedValueOnce(() => undefined)
+      .mockRejectedValue(new NoRoom('too much is being read at one time'));
+    onTestFinished(() => full.mockRestore());
+    const { text } = await send(proxied, 's', { body: call('echo', {}), headers: { accept: 'application/json, text/event-stream' } });
+    expect(text).toContain('the answer of the tool server was not read: too much is being read at one time');
+    expect(text).not.toContain('sent');
+    const entries = await proxied.sidecar.entries();
+    expect(entries.map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError])).toEqual([
+      ['PreToolUse', undefined],
+      ['PostToolUse', true],
+    ]);
+  },
+);
+
+test('the pages of a list of tools are in the room together until all are read, and then none is', async () => {
+  const { up, proxied } = await behind({
+    answer: (heard, response) => {
+      const { id, method, params } = rpcOf(heard);
+      const page = Number(params?.['cursor'] ?? 0);
+      const tools = [{ name: page === 2 ? 'echo' : `other-${page}`, inputSchema: { type: 'object' } }];
+      const result = method === 'tools/list' ? { tools, ...(page < 2 ? { nextCursor: String(page + 1) } : {}) } : { content: [] };
+      json(response, { jsonrpc: '2.0', id, result });
+    },
+  });
+  up.tools = null;
+  const counts = { held: 0, most: 0 };
+  const hold = proxied.bodies.hold.bind(proxied.bodies);
+  const full = vi.spyOn(proxied.bodies, 'hold').mockImplementation(async (...asked) => {
+    const giveBack = await hold(...asked);
+    counts.most = Math.max(counts.most, (counts.held += 1));
+    return () => {
+      counts.held -= 1;
+      giveBack();
+    };
+  });
+  onTestFinished(() => full.mockRestore());
+  expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
+  expect(counts).toEqual({ held: 0, most: 3 });
+  full.mockRejectedValue(new NoRoom('too much is being read at one time'));
+  const { text } = await send(proxied, 's', { body: call('missing', {}) });
+  expect(text).toContain('the tools that the tool server lists were not read: too much is being read at one time');
+});
+
+test('large calls of one key that are all under way get their large answers', async () => {
+  const calls = 16;
+  const waiting: (() => void)[] = [];
+  const { proxied } = await behind({
+    answer: (heard, response) => {
+      const { id } = rpcOf(heard);
+      waiting.push(() => json(response, { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'x'.repeat(900_000) }] } }));
+      // All requests are in the room before the first answer comes.
+      if (waiting.length === calls) for (const answerOne of waiting) answerOne();
+    },
+  });
+  const large = { text: 'x'.repeat(1_000_000) };
+  const answers = await Promise.all(Array.from({ length: calls }, () => send(proxied, 's', { body: call('echo', large) })));
+  expect(answers.map(({ text }) => text.includes('was not read'))).toEqual(Array.from({ length: calls }, () => false));
+});
+
+test('a list of tools waits for no room that its own pages have', async () => {
+  const description = 'x'.repeat(10 * 1_048_576);
+  const { up, proxied } = await behind({
+    answer: (heard, response) => {
+      const { id, method, params } = rpcOf(heard);
+      const isLast = params?.['cursor'] !== undefined;
+      const tools = [{ name: isLast ? 'echo' : 'other', description, inputSchema: { type: 'object' } }];
+      const result = method === 'tools/list' ? { tools, ...(isLast ? {} : { nextCursor: '1' }) } : { content: [] };
+      json(response, { jsonrpc: '2.0', id, result });
+    },
+  });
+  up.tools = null;
+  expect((await send(proxied, 's', { body: call('echo', {}) })).body.result).toEqual({ content: [] });
+});
+
+test.each(['take', 'takeMore'] as const)(
+  'a body without room is refused in the words of the protocol, and counted (%s)',
+  async (method) => {
+    const { up, proxied } = await behind();
+    vi.spyOn(proxied.bodies, method).mockReturnValue(false);
+    vi.spyOn(proxied.bodies, 'waitForMore').mockResolvedValue(false);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const list = Array.from({ length: 1_000 }, () => 0);
+    const { status, headers, body } = await send(proxied, 's', { body: call('echo', { list }) });
+    expect([status, headers.get('retry-after')]).toEqual([429, '1']);
+    expect(body).toEqual({
+      jsonrpc: '2.0',
+      id: null,
+      error: {
+        code: -32600,
+        message: 'request_limit: too many bytes of bodies of this caller are under way; come again once others are answered',
+      },
+    });
+    expect(up.heard).toEqual([]);
+    await proxied.close();
+    const entries = await proxied.sidecar.entries();
+    expect(entries.map(({ hookEvent, tool, code }) => [hookEvent, tool, code])).toEqual([['PreToolUse', '', 'request_limit']]);
+  },
+);

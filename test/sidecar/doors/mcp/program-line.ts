@@ -1,0 +1,120 @@
+// A program that a test speaks for: what it hears on its line, and what it says, at the moment that the test chooses.
+import { type ToolServer, UpstreamDown } from '../../../../sidecar/upstream/upstream.ts';
+import { own, type Proxied, send } from './proxied.ts';
+
+interface Heard {
+  readonly id?: string | number;
+  readonly method?: string;
+  readonly params?: { readonly name?: string; readonly requestId?: number; readonly _meta?: { readonly progressToken?: number } };
+}
+
+export interface Line {
+  readonly heard: readonly Heard[];
+  readonly isOpen: boolean;
+  /** What it heard of the tool, the latest last. */
+  calls(tool: string): readonly Heard[];
+  say(message: object): void;
+  answer(id: string | number | undefined, text: string): void;
+}
+
+export interface Lines {
+  readonly server: ToolServer;
+  /** One for each time that it was started. */
+  readonly all: Line[];
+}
+
+const tools = ['a', 'secret', 'slow', 'other', 'hangs', 'more'];
+
+/** It greets, and lists its tools, by itself. `ends`: whether it ends when it is asked to. */
+export function lines(name: string, { ends = true } = {}): Lines {
+  const all: Line[] = [];
+  const open: Extract<ToolServer['reach'], { kind: 'program' }>['open'] = (listener) => {
+    const heard: Heard[] = [];
+    let isOpen = true;
+    const say = (message: object): void => void listener.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));
+    const line: Line = {
+      heard,
+      get isOpen() {
+        return isOpen;
+      },
+      calls: (tool) => heard.filter(({ params }) => params?.name === tool),
+      say,
+      answer: (id, text) => say({ id, result: { content: [{ type: 'text', text }] } }),
+    };
+    all.push(line);
+    return Promise.resolve({
+      send: (text) => {
+        if (!isOpen) return Promise.reject(new UpstreamDown('has ended'));
+        const message = JSON.parse(text) as Heard;
+        heard.push(message);
+        if (message.method === 'initialize')
+          say({ id: message.id, result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'p', version: '1' } } });
+        if (message.method === 'tools/list')
+          say({
+            id: message.id,
+            result: { resultType: 'complete', tools: tools.map((tool) => ({ name: tool, inputSchema: { type: 'object' } })) },
+          });
+        return Promise.resolve();
+      },
+      close: () => {
+        if (!isOpen) return;
+        isOpen = false;
+        if (ends) queueMicrotask(() => listener.closed('was closed'));
+      },
+    });
+  };
+  return { server: { name, admitted: null, reach: { kind: 'program', open } }, all };
+}
+
+const greeting = {
+  jsonrpc: '2.0',
+  id: 'greeting',
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'cli', version: '1' } },
+};
+
+/** The status of the greeting, and the headers of a session that it began. */
+export async function greet(
+  proxied: Proxied,
+  server: string,
+  key = own,
+): Promise<{ readonly status: number; readonly headers: Record<string, string> }> {
+  const authorization = `Bearer ${key}`;
+  const { status, headers } = await send(proxied, server, { body: greeting, headers: { authorization } });
+  return {
+    status,
+    headers: { authorization, 'mcp-session-id': headers.get('mcp-session-id') ?? '', 'mcp-protocol-version': '2025-11-25' },
+  };
+}
+
+export interface Opened {
+  readonly status: number;
+  /** All that came, once the stream has ended. */
+  readonly text: Promise<string>;
+  /** What has come until now. */
+  readonly sofar: () => string;
+  leave(): void;
+}
+
+/** A request whose answer stays open: resolves once its head is there. */
+export async function openStream({ origin }: Proxied, server: string, headers: Record<string, string>, body?: object): Promise<Opened> {
+  const stop = new AbortController();
+  const response = await fetch(`${origin}/mcp/${server}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    signal: stop.signal,
+    headers: {
+      ...headers,
+      accept: body === undefined ? 'text/event-stream' : 'application/json, text/event-stream',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  let come = '';
+  const readAll = async (): Promise<string> => {
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) come += piece;
+    return come;
+  };
+  const text = readAll();
+  text.catch(() => undefined);
+  return { status: response.status, text, sofar: () => come, leave: () => stop.abort() };
+}

@@ -1,0 +1,263 @@
+// The proxy on a port of its own, in front of whatever servers a test brings: recorded ones that answer what they are told
+// to, or real ones.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { createMcpHandler, type McpHttpHandler, type McpServer } from '@modelcontextprotocol/server';
+import { Agent } from 'undici';
+import { onTestFinished } from 'vitest';
+import type { BodyRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import type { ToolServer, ToolServers } from '../../../../sidecar/upstream/upstream.ts';
+import type { CallTracing } from '../../../../sidecar/telemetry/tracing.ts';
+import { createTestServer, createTestSidecar, type TestSidecar } from '../../../support/governing.ts';
+import { keyText, type World } from '../../../support/snapshots.ts';
+
+export const own = keyText('key1');
+
+export interface Heard {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+export interface Recorded {
+  readonly url: string;
+  /** Every request that reached it, oldest first. */
+  readonly heard: Heard[];
+  /** The tools that it lists to the proxy, which asks before a call: not among what it heard. Null: `answer` says. */
+  tools: readonly object[] | null;
+  /** What it answers; by default to everything with an empty result. */
+  answer: (heard: Heard, response: ServerResponse) => void;
+}
+
+export const rpcOf = ({
+  body,
+}: Heard): { readonly id?: string | number; readonly method?: string; readonly params?: Record<string, unknown> } =>
+  (body === '' ? {} : JSON.parse(body)) as { id?: string | number };
+
+export function json(response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}): void {
+  response
+    .writeHead(status, { 'content-type': 'application/json', ...headers })
+    .end(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+/** Of a request that is the proxy's own. */
+const asksProxy = (body: string): boolean => body.includes('"id":"tollgate-');
+
+/** An upstream that notes all it hears. */
+export async function record(answer?: Recorded['answer']): Promise<Recorded> {
+  const recorded: Recorded = {
+    url: '',
+    heard: [],
+    tools: ['a', 'echo'].map((name) => ({ name, inputSchema: { type: 'object' } })),
+    answer:
+      answer ??
+      ((heard, response) => {
+        const { id } = rpcOf(heard);
+        if (id === undefined) response.writeHead(202).end();
+        else json(response, { jsonrpc: '2.0', id, result: {} });
+      }),
+  };
+  const http = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8');
+    request.on('data', (piece: string) => (body += piece));
+    request.on('end', () => {
+      const heard = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body };
+      const { id, method } = asksProxy(body) ? rpcOf(heard) : {};
+      if (recorded.tools !== null && method === 'tools/list')
+        return json(response, { jsonrpc: '2.0', id, result: { tools: recorded.tools } });
+      recorded.heard.push(heard);
+      return recorded.answer(heard, response);
+    });
+  });
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  onTestFinished(async () => {
+    http.closeAllConnections();
+    http.close();
+    await once(http, 'close');
+  });
+  return Object.assign(recorded, { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` });
+}
+
+export interface Reached {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly admitted?: ReadonlyMap<string, string> | null;
+}
+
+export function overHttp(name: string, { url, headers = {}, admitted = null }: Reached): ToolServer {
+  const dispatcher = new Agent();
+  onTestFinished(() => dispatcher.destroy());
+  return { name, admitted, reach: { kind: 'http', url: new URL(url), headers, dispatcher } };
+}
+
+export const serversOf = (...servers: readonly ToolServer[]): ToolServers => ({
+  find: (_index, name) => servers.find((server) => server.name === name) ?? null,
+});
+
+export interface Proxied {
+  readonly sidecar: TestSidecar;
+  readonly bodies: BodyRoom;
+  /** `http://127.0.0.1:<port>` */
+  readonly origin: string;
+  readonly port: number;
+  readonly lines: readonly string[];
+  urlOf(server: string): URL;
+  close(): Promise<void>;
+  codes(): Promise<readonly string[]>;
+}
+
+export async function startProxied(servers: ToolServers, world: World = {}, tracing?: CallTracing): Promise<Proxied> {
+  const sidecar = await createTestSidecar({ world });
+  const { app, entrance, lines } = createTestServer(sidecar, { toolServers: servers, ...(tracing === undefined ? {} : { tracing }) });
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  // Clients keep connections on which nothing was asked yet, which are not idle.
+  onTestFinished(() => app.server.closeAllConnections());
+  return {
+    sidecar,
+    bodies: entrance.bodies,
+    origin,
+    port: Number(new URL(origin).port),
+    lines,
+    close: async () => {
+      await app.close();
+      await entrance.close();
+    },
+    urlOf: (server) => new URL(`${origin}/mcp/${server}`),
+    codes: async () => (await sidecar.entries()).map(({ hookEvent, tool, code }) => `${hookEvent} ${tool} ${code}`),
+  };
+}
+
+/** A recorded server, `s`, and the proxy before it. */
+export interface Behind {
+  readonly up: Recorded;
+  readonly proxied: Proxied;
+}
+
+interface Around extends World {
+  readonly answer?: Recorded['answer'];
+  readonly admitted?: Reached['admitted'];
+}
+
+export async function behind({ answer, admitted = null, ...world }: Around = {}): Promise<Behind> {
+  const up = await record(answer);
+  return { up, proxied: await startProxied(serversOf(overHttp('s', { url: up.url, admitted })), world) };
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly path?: string;
+  readonly body?: string | Uint8Array | object | null;
+  readonly headers?: Readonly<Record<string, string | null>>;
+}
+
+export interface Got {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** Of a JSON body. */
+  readonly body: {
+    readonly id?: unknown;
+    readonly result?: Record<string, unknown>;
+    readonly error?: { readonly code: number; readonly message: string };
+  };
+}
+
+/** One request with the good key, unless told otherwise. */
+export async function send({ origin }: Proxied, server: string, { method = 'POST', path, body = null, headers = {} }: Sent): Promise<Got> {
+  const all: Record<string, string | null> = {
+    authorization: `Bearer ${own}`,
+    accept: 'application/json, text/event-stream',
+    ...(body === null ? {} : { 'content-type': 'application/json' }),
+    ...headers,
+  };
+  const response = await fetch(`${origin}${path ?? `/mcp/${server}`}`, {
+    method,
+    redirect: 'manual',
+    headers: Object.entries(all).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])),
+    ...(body === null ? {} : { body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true && text !== '';
+  return { status: response.status, headers: response.headers, text, body: isJson ? (JSON.parse(text) as Got['body']) : {} };
+}
+
+/** Bytes as they are, on a connection of their own; what came back until the server closed it or fell silent. */
+export async function sendRaw({ port }: Proxied, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  let back = '';
+  socket.setEncoding('utf8');
+  socket.on('data', (piece: string) => {
+    back += piece;
+    socket.end();
+  });
+  socket.on('error', () => undefined);
+  socket.write(text);
+  await once(socket, 'close');
+  return back;
+}
+
+export const call = (name: string, args?: object, id: string | number = 1): object => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, ...(args === undefined ? {} : { arguments: args }) },
+});
+
+export const metaOf = (fields: object = {}): object => ({
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'tester', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+  ...fields,
+});
+
+export const modernHeaders = (method: string, name?: string): Record<string, string> => ({
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': method,
+  ...(name === undefined ? {} : { 'mcp-name': name }),
+});
+
+export const modernCall = (name: string, args?: object, id: string | number = 1): object => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, ...(args === undefined ? {} : { arguments: args }), _meta: metaOf() },
+});
+
+/** A server of the SDK, in both revisions, on a port of its own. */
+export async function startSdkServer(make: () => McpServer): Promise<{ readonly url: string; readonly handler: McpHttpHandler }> {
+  const handler = createMcpHandler(make, { onerror: () => undefined });
+  const http = createServer((request, response) => void serve(request, response));
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const headers = new Headers(
+      Object.entries(request.headersDistinct).flatMap(([name, values]) => (values ?? []).map((value): [string, string] => [name, value])),
+    );
+    const answer = await handler.fetch(
+      new Request(`http://127.0.0.1${request.url}`, {
+        method: request.method ?? 'GET',
+        headers,
+        signal: gone.signal,
+        ...(pieces.length === 0 ? {} : { body: Buffer.concat(pieces) }),
+      }),
+    );
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    if (answer.body !== null) for await (const piece of answer.body) response.write(piece);
+    response.end();
+  }
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  onTestFinished(async () => {
+    await handler.close();
+    http.closeAllConnections();
+    http.close();
+    await once(http, 'close');
+  });
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`, handler };
+}

@@ -1,0 +1,30 @@
+// Requests and results of other gateways for which there is no room: the caller may come again, and what came of a call is recorded as unread.
+import { expect, test } from 'vitest';
+import { BodyRoom } from '../../../../sidecar/doors/entrance/body-room.ts';
+import { answerOf, callOf, httpCheck, mcpRequest, mcpResponse, startTestMesh } from './asked-by-a-gateway.ts';
+
+const later = 'request_limit: too much is being read at one time; come again later';
+
+test('what finds no room in time is refused, and read once there is room', async () => {
+  const bodies = new BodyRoom({ bytes: 1_000, waitMs: 1 });
+  const { sidecar, check, checkRequest, checkResponse, failures } = await startTestMesh({}, 1_000, undefined, bodies);
+  const callNow = () => checkRequest(mcpRequest('tools/call', { name: 'create_issue', arguments: {} }));
+  const permitted = await callNow();
+  expect(bodies.take('others', 500)).toBe(true);
+  expect(bodies.take('more', 200)).toBe(true);
+  expect(JSON.stringify(await callNow())).toContain('RESOURCE_EXHAUSTED');
+  expect(answerOf(await check(httpCheck({ body: JSON.stringify(Array.from({ length: 50 }, () => 0)) })))).toMatchObject({
+    status: 429,
+    body: expect.stringContaining(later) as string,
+  });
+  const result = await checkResponse(mcpResponse('tools/call', { content: [] }, callOf(permitted)));
+  expect(JSON.stringify(result)).toContain('RESOURCE_EXHAUSTED');
+  expect((await sidecar.entries()).map(({ hookEvent, outcome }) => [hookEvent, outcome?.isError])).toEqual([
+    ['PreToolUse', undefined],
+    ['PostToolUse', true],
+  ]);
+  bodies.give('others', 500);
+  bodies.give('more', 200);
+  expect((await callNow()).result).toBe('pass');
+  expect(failures).toEqual([]);
+});

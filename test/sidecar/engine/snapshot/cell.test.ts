@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { createPolicyCell } from '../../../../sidecar/engine/snapshot/cell.ts';
+import { snapshotMessage } from '../../../support/snapshots.ts';
+
+function createCell(at = 10_000) {
+  const time = { at };
+  return { time, cell: createPolicyCell({ now: () => time.at }, 'acme') };
+}
+
+test('an empty cell holds nothing, was never heard of, and says so', () => {
+  const { cell } = createCell();
+  expect(cell.current).toBeNull();
+  expect(cell.refused).toBeNull();
+  expect(cell.status()).toEqual({
+    epoch: null,
+    revision: null,
+    announced: null,
+    connected: false,
+    ageMs: null,
+    outage: false,
+    refused: null,
+    lastNack: null,
+  });
+  expect(cell.whole()).toBeNull();
+});
+
+test('being heard from makes the policy fresh; losing the stream keeps the time it was last heard from', () => {
+  const { cell, time } = createCell();
+  cell.heard(7);
+  time.at = 10_900;
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 10_000 });
+  cell.lost();
+  expect(cell.freshness).toEqual({ connected: false, heardAt: 10_000 });
+  expect(cell.status()).toMatchObject({ announced: 7, connected: false, ageMs: 900 });
+  cell.heard(null);
+  expect(cell.status()).toMatchObject({ announced: 7, connected: true, ageMs: 0 });
+});
+
+test('a refused key stays refused, whatever is held, until the control plane is heard from again', () => {
+  const { cell } = createCell();
+  cell.offer(snapshotMessage());
+  cell.refuse('revoked');
+  cell.lost();
+  expect(cell.refused).toBe('revoked');
+  cell.offer(snapshotMessage({ revision: 2 }));
+  expect(cell.refused).toBe('revoked');
+  cell.heard(2);
+  expect(cell.refused).toBeNull();
+});
+
+test('within an epoch a revision never goes back; the same revision, and any of another epoch, is taken', () => {
+  const { cell } = createCell();
+  expect(cell.offer(snapshotMessage({ revision: 5 })).ok).toBe(true);
+  expect(cell.offer(snapshotMessage({ revision: 4 }))).toMatchObject({ ok: false, code: 'revision_backwards' });
+  expect(cell.offer(snapshotMessage({ revision: 5, settings: { frozen: true } })).ok).toBe(true);
+  expect(cell.current?.settings.frozen).toBe(true);
+  expect(cell.offer(snapshotMessage({ revision: 1, epoch: 'e2' })).ok).toBe(true);
+  expect(cell.status()).toMatchObject({ epoch: 'e2', revision: 1 });
+});
+
+test('renumbering changes the number and nothing else, and only for content that is held', () => {
+  const { cell } = createCell();
+  const message = snapshotMessage({ revision: 5 });
+  expect(cell.renumber({ epoch: 'e1', number: 6 }, message.hash)).toMatchObject({ ok: false, code: 'hash_mismatch' });
+  cell.offer(message);
+  const before = cell.current;
+  expect(cell.renumber({ epoch: 'e1', number: 6 }, Buffer.alloc(32))).toMatchObject({ ok: false, code: 'hash_mismatch' });
+  expect(cell.renumber({ epoch: 'e1', number: 4 }, message.hash)).toMatchObject({ ok: false, code: 'revision_backwards' });
+  expect(cell.current).toBe(before);
+  expect(cell.renumber({ epoch: 'e1', number: 6 }, message.hash)).toMatchObject({ ok: true });
+  expect(cell.current).toMatchObject({ revision: 6, settings: before?.settings, documents: before?.documents });
+  expect(cell.renumber({ epoch: 'e2', number: 1 }, message.hash)).toMatchObject({ ok: true });
+  expect(cell.status()).toMatchObject({ epoch: 'e2', revision: 1 });
+});
+
+test('every swap is told to every listener, and a refusal to none', () => {
+  const { cell } = createCell();
+  const heard: string[] = [];
+  cell.onSwap(({ revision }) => heard.push(`a${revision}`));
+  cell.onSwap(({ revision }) => heard.push(`b${revision}`));
+  const message = snapshotMessage({ revision: 1 });
+  cell.offer(message);
+  cell.offer({ ...message, hash: Buffer.alloc(32) });
+  cell.renumber({ epoch: 'e1', number: 2 }, message.hash);
+  expect(heard).toEqual(['a1', 'b1', 'a2', 'b2']);
+});
+
+test('a snapshot from disk is as old as the file says, and not connected', () => {
+  const { cell } = createCell(1_000_000);
+  expect(cell.restore(snapshotMessage({ revision: 3 }), 1_000_000 - 90_000)).toMatchObject({ ok: true });
+  expect(cell.freshness).toEqual({ connected: false, heardAt: 910_000 });
+  expect(cell.status()).toMatchObject({ revision: 3, connected: false, ageMs: 90_000 });
+});
+
+test('a bad snapshot from disk leaves the cell as it was', () => {
+  const { cell } = createCell();
+  expect(cell.restore({ ...snapshotMessage(), workspace: 'other' }, 5_000)).toMatchObject({ ok: false, code: 'wrong_workspace' });
+  expect(cell.current).toBeNull();
+  expect(cell.status()).toMatchObject({ ageMs: null });
+});
+
+test('a sidecar too old for what the control plane sends gets no fresher by hearing of it, until it has taken something', () => {
+  const { cell, time } = createCell();
+  cell.heard(1);
+  cell.offer(snapshotMessage({ revision: 1, settings: { outage: { maxStalenessSeconds: 3, then } } }));
+  time.at = 11_000;
+  expect(cell.offer({ ...snapshotMessage({ revision: 2 }), schemaVersion: 2 })).toMatchObject({ ok: false, code: 'schema_unsupported' });
+  for (time.at = 12_000; time.at <= 13_000; time.at += 1_000) cell.heard(2);
+  expect(cell.freshness).toEqual({ connected: false, heardAt: 10_000 });
+  time.at = 13_000;
+  expect(cell.status()).toMatchObject({ connected: true, ageMs: 3_000, outage: false });
+  time.at = 13_001;
+  expect(cell.status()).toMatchObject({ connected: true, ageMs: 3_001, outage: true });
+  expect(cell.offer(snapshotMessage({ revision: 3 }))).toMatchObject({ ok: true });
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 13_001 });
+  time.at = 13_500;
+  cell.heard(3);
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 13_500 });
+  // Any other refusal says nothing of the kind.
+  cell.offer({ ...snapshotMessage({ revision: 4 }), hash: Buffer.alloc(32) });
+  time.at = 14_000;
+  cell.heard(4);
+  expect(cell.freshness).toEqual({ connected: true, heardAt: 14_000 });
+});
+
+const then = { interactive: 'deny', subagent: 'deny', background: 'deny', api: 'deny' } as const;

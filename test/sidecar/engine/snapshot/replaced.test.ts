@@ -1,0 +1,83 @@
+// What is remembered of a snapshot ends when another takes its place, whoever still holds a caller of it.
+import { expect, test } from 'vitest';
+import { bindCaller } from '../../../../sidecar/engine/decide/bind.ts';
+import type { Index } from '../../../../sidecar/engine/decide/build-index.ts';
+import type { Claim } from '../../../../sidecar/engine/decide/call.ts';
+import type { Caller } from '../../../../sidecar/engine/decide/caller.ts';
+import { decide } from '../../../../sidecar/engine/decide/decide.ts';
+import { createCounters } from '../../../../sidecar/engine/limits/counters.ts';
+import { createRunUsage } from '../../../../sidecar/engine/limits/usage.ts';
+import { createPolicyCell, type PolicyCell } from '../../../../sidecar/engine/snapshot/cell.ts';
+import { collectGarbage } from '../../../bench/garbage.ts';
+import { agent, key, member, ruleFor, snapshotMessage } from '../../../support/snapshots.ts';
+
+const claimOf = (name: string): Claim => ({
+  identity: { sub: 'ann', keyId: 'key-1' },
+  hops: [{ tier: 'api', client: 'cli', agent: name }],
+});
+const world = { agents: [agent()], keys: [key()], members: [member()], documents: [ruleFor('mail.send', { permission: 'deny' })] };
+
+function start() {
+  const cell = createPolicyCell({ now: () => 1_000 }, 'acme');
+  cell.heard(1);
+  const usage = createRunUsage(createCounters(60), { originSub: 'ann', startedAt: 1_000 });
+  return {
+    cell,
+    take: (revision: number): void => expect(cell.offer(snapshotMessage({ ...world, revision }))).toMatchObject({ ok: true }),
+    decided: (caller: Caller, tool: string) => decide(caller, tool, usage, cell.freshness, 1_000),
+  };
+}
+
+function heldBy({ current }: PolicyCell): Index {
+  if (current === null) throw new Error('nothing is held');
+  return current;
+}
+
+test('a call that is under way when policy is replaced is decided as before, and nothing more is remembered for it', () => {
+  const { cell, take, decided } = start();
+  take(1);
+  const before = heldBy(cell);
+  const caller = bindCaller(before, claimOf('bot'));
+  const decisions = ['mail.send', 'github.create'].map((tool) => decided(caller, tool));
+  expect(bindCaller(before, claimOf('bot'))).toBe(caller);
+  expect(caller.plans.size).toBe(2);
+  take(2);
+  expect(caller.plans.size).toBe(0);
+  expect(['mail.send', 'github.create'].map((tool) => decided(caller, tool))).toEqual(decisions);
+  const again = bindCaller(before, claimOf('bot'));
+  expect([again === caller, again]).toEqual([false, caller]);
+  expect(['mail.send', 'github.create'].map((tool) => decided(again, tool))).toEqual(decisions);
+  expect([caller.plans.size, again.plans.size]).toEqual([0, 0]);
+  // Of what is held now it is.
+  expect(bindCaller(heldBy(cell), claimOf('bot'))).toBe(bindCaller(heldBy(cell), claimOf('bot')));
+});
+
+test('whoever listens for a replaced policy may still compare with what was remembered of the one before', () => {
+  const { cell, take, decided } = start();
+  take(1);
+  const caller = bindCaller(heldBy(cell), claimOf('bot'));
+  decided(caller, 'mail.send');
+  const seen: number[] = [];
+  cell.onSwap(() => seen.push(caller.plans.size));
+  take(2);
+  expect([seen, caller.plans.size]).toEqual([[1], 0]);
+});
+
+test('one caller that is held of each of 20 policies keeps no other in memory', () => {
+  const { cell, take, decided } = start();
+  const held: Caller[] = [];
+  const revise = (revision: number): void => {
+    take(revision);
+    for (let n = 0; n < 3_000; n += 1) {
+      const caller = bindCaller(heldBy(cell), claimOf(`agent-${revision}-${n}`));
+      decided(caller, 'mail.send');
+      if (n === 0) held.push(caller);
+    }
+  };
+  revise(1);
+  const before = collectGarbage();
+  for (let revision = 2; revision <= 20; revision += 1) revise(revision);
+  // Less than half of what the others of all 19 take.
+  expect(collectGarbage() - before).toBeLessThan(50_000_000);
+  expect(held).toHaveLength(20);
+});

@@ -1,0 +1,44 @@
+import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeFolder } from '../../../../sidecar/engine/spool/make-folder.ts';
+import { exitOf, startSource } from '../../../support/source-process.ts';
+import { temporaryFolder } from '../../../support/spools.ts';
+
+test('a folder is made with all above it, for its owner alone, and a second time it is there already', () => {
+  const path = join(temporaryFolder(), 'a', 'b', 'c');
+  makeFolder(path);
+  writeFileSync(join(path, 'kept'), '');
+  makeFolder(path);
+  expect(readdirSync(path)).toEqual(['kept']);
+  expect([path, join(path, '..'), join(path, '../..')].map((one) => statSync(one).mode & 0o777)).toEqual([0o700, 0o700, 0o700]);
+});
+
+test('a link to a folder is one; a file, or a link that leads nowhere, is not', () => {
+  const root = temporaryFolder();
+  mkdirSync(join(root, 'folder'));
+  symlinkSync(join(root, 'folder'), join(root, 'link'));
+  symlinkSync(join(root, 'nowhere'), join(root, 'dangling'));
+  writeFileSync(join(root, 'file'), '');
+  makeFolder(join(root, 'link'));
+  makeFolder(join(root, 'link', 'inside'));
+  expect(readdirSync(join(root, 'folder'))).toEqual(['inside']);
+  for (const name of ['file', 'dangling']) expect(() => makeFolder(join(root, name))).toThrow('EEXIST');
+  expect(() => makeFolder(join(root, 'file', 'inside'))).toThrow('ENOTDIR');
+  expect(() => makeFolder(join(root, 'dangling', 'inside'))).toThrow('EEXIST');
+});
+
+// Node's own `recursive` asks /proc for ever: a sidecar with its spool there span, and heard no signal.
+test.runIf(process.platform === 'linux')(
+  'where a file system takes no folders that is said, and not asked for again',
+  {
+    timeout: 30_000,
+  },
+  async () => {
+    const child = startSource('make-folder-of.ts', '/proc/tollgate/spool');
+    const said: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => said.push(chunk));
+    expect(await exitOf(child)).toBe(0);
+    expect(Buffer.concat(said).toString()).toBe('/proc takes no new folder, so there can be no /proc/tollgate');
+  },
+);
