@@ -14,7 +14,7 @@ const entries: Readonly<Record<string, string>> = {
   '@tollgate/proto/contract': 'proto/contract/index.ts',
   '@tollgate/proto/mesh': 'proto/mesh.ts',
   '@tollgate/sidecar': 'sidecar/index.ts',
-  '@tollgate/sidecar/engine/decide': 'sidecar/engine/decide/index.ts',
+  '@tollgate/sidecar/engine/compile': 'sidecar/engine/compile/index.ts',
   '@tollgate/sidecar/engine': 'sidecar/engine/index.ts',
   '@tollgate/sidecar/hosts': 'sidecar/doors/coding-agents/index.ts',
   '@tollgate/sidecar/hooks': 'sidecar/doors/hooks/index.ts',
@@ -184,7 +184,7 @@ test('decide knows nothing of the sidecar around it; its entry point for the con
   const allowed = ({ file, from }: Import, { path }: Source): boolean =>
     within(file, 'sidecar/engine/decide', 'proto/contract') ||
     from === 'lru-cache' ||
-    (path === 'sidecar/engine/decide/index.ts' && within(file, 'sidecar/engine/snapshot/verify.ts', 'sidecar/engine/limits'));
+    (path === 'sidecar/engine/compile/index.ts' && within(file, 'sidecar/engine/snapshot/verify.ts', 'sidecar/engine/limits'));
   expect(breaches(inFolder('sidecar/engine/decide'), allowed)).toEqual([]);
 });
 
@@ -434,7 +434,7 @@ test('what the control plane takes of the hook endpoint brings no server, no met
 });
 
 test('what the control plane takes of the evaluator loads nothing that listens, connects or writes', () => {
-  const { modules } = loadedBy('sidecar/engine/decide/index.ts');
+  const { modules } = loadedBy('sidecar/engine/compile/index.ts');
   expect([...modules].toSorted()).toEqual(['lru-cache', 'node:crypto', 'node:net', 're2js']);
 });
 

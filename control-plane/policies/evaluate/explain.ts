@@ -1,6 +1,6 @@
 // Explains a call from a workspace's state, with the same index that a sidecar builds from the same bytes.
 import { documentKey, type Role, type Tier } from '@tollgate/proto/contract';
-import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/engine/decide';
+import { documentIdsFor, type Explanation, explain } from '@tollgate/sidecar/engine/compile';
 import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
 import { indexOf } from './index-of.ts';
 

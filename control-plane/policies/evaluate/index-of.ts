@@ -1,6 +1,6 @@
 // A workspace's state as a sidecar would hold it: compiled, verified and indexed, all in this process.
 import { snapshotHash, snapshotSchemaVersion } from '@tollgate/proto/contract';
-import { buildIndex, type Index, verifySnapshot } from '@tollgate/sidecar/engine/decide';
+import { buildIndex, type Index, verifySnapshot } from '@tollgate/sidecar/engine/compile';
 import { compileSnapshot } from '../../compile/compile.ts';
 import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
 

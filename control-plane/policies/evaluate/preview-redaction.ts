@@ -1,6 +1,6 @@
 // Shows how policy redacts a value. It uses the same redactor as a sidecar, on the same JSON.
 import { canonicalJson } from '@tollgate/proto/contract';
-import { keptKinds } from '@tollgate/sidecar/engine/decide';
+import { keptKinds } from '@tollgate/sidecar/engine/compile';
 import { createNumbers, type PlacedFinding, redactorFor } from '@tollgate/sidecar/engine/redact';
 import type { PreviewQuestion, RedactionDocument } from '../rules/redaction.ts';
 import { compileRedaction } from '../../compile/compile.ts';

@@ -1,7 +1,7 @@
 // A workspace's documents, to decide replayed calls. Each document is compiled and indexed at its first use. A
 // workspace of ten thousand users then costs no more than the few users who called.
 import { documentKey } from '@tollgate/proto/contract';
-import { type IndexedDocument, indexDocument, type ReplayedPolicy } from '@tollgate/sidecar/engine/decide';
+import { type IndexedDocument, indexDocument, type ReplayedPolicy } from '@tollgate/sidecar/engine/compile';
 import { compileDocument, compileSettings } from '../../compile/compile.ts';
 import type { PolicyDefaults, WorkspaceState } from '../../compile/state.ts';
 

@@ -19,7 +19,7 @@ import {
   type ReplayedPolicy,
   type Standing,
   transformStanding,
-} from '@tollgate/sidecar/engine/decide';
+} from '@tollgate/sidecar/engine/compile';
 import { createKept } from './kept.ts';
 import type { ReplayedCall } from './replayed-call.ts';
 

@@ -10,7 +10,7 @@ import {
   type LimitSet,
   type ReplayedCaller,
   type ReplayedPolicy,
-} from '@tollgate/sidecar/engine/decide';
+} from '@tollgate/sidecar/engine/compile';
 import { createKept } from './kept.ts';
 import type { ReplayedCall } from './replayed-call.ts';
 

@@ -4,7 +4,7 @@
 // be registered: an agent that was deleted during its run can call nothing.
 import type { CompiledAgent, CompiledKey } from '@tollgate/proto/contract';
 import { hasScope } from '@tollgate/proto/contract';
-import type { Index } from '@tollgate/sidecar/engine/decide';
+import type { Index } from '@tollgate/sidecar/engine/compile';
 import type { GovernDeps } from '@tollgate/sidecar/engine';
 import type { Actor } from '../../access/rules/actor.ts';
 import { agentsServer } from '../../tool-servers/rules/tool-server.ts';
