@@ -120,6 +120,7 @@ test('the imports were found', () => {
 const nouns = ['access', 'agents', 'audit', 'certificates', 'hooks', 'policies', 'quota', 'runs', 'sidecars', 'tool-servers', 'workspaces'];
 
 const pureFolders = [
+  'sidecar/engine/compile',
   'sidecar/engine/decide',
   'sidecar/engine/limits',
   'sidecar/engine/redact',
@@ -180,11 +181,8 @@ test.each(pureFolders)('%s is pure: no clock, no chance, no environment, no log,
   expect(found).toEqual([]);
 });
 
-test('decide knows nothing of the sidecar around it; its entry point for the control plane adds the verifier and the counters', () => {
-  const allowed = ({ file, from }: Import, { path }: Source): boolean =>
-    within(file, 'sidecar/engine/decide', 'proto/contract') ||
-    from === 'lru-cache' ||
-    (path === 'sidecar/engine/compile/index.ts' && within(file, 'sidecar/engine/snapshot/verify.ts', 'sidecar/engine/limits'));
+test('decide knows nothing of the sidecar around it', () => {
+  const allowed = ({ file, from }: Import): boolean => within(file, 'sidecar/engine/decide', 'proto/contract') || from === 'lru-cache';
   expect(breaches(inFolder('sidecar/engine/decide'), allowed)).toEqual([]);
 });
 
@@ -201,30 +199,37 @@ test('the control plane knows a sidecar by its entry points only', () => {
   expect(breaches(inFolder('control-plane'), ({ file, from }) => !within(file, 'sidecar') || entries[from] !== undefined)).toEqual([]);
 });
 
-test('within the sidecar only the gateway, and what puts it together, may use everything', () => {
-  const vocabulary = ['sidecar/base/backoff.ts', 'sidecar/base/clock.ts', 'sidecar/base/log.ts', 'sidecar/base/replace-file.ts'];
+test('the way through a sidecar goes forward only: doors → engine, upstream → base; what puts it together may use all', () => {
   const may: Readonly<Record<string, readonly string[]>> = {
-    redact: ['proto'],
-    limits: ['proto', 'sidecar/engine/decide'],
-    snapshot: ['proto', 'sidecar/engine/decide', 'sidecar/engine/redact'],
-    tls: ['proto'],
-    sync: ['proto', 'sidecar/engine/link/tls', 'sidecar/engine/decide', 'sidecar/engine/limits', 'sidecar/engine/snapshot'],
-    spool: ['proto'],
-    ship: ['proto', 'sidecar/engine/spool'],
-    govern: [
-      'proto',
-      'sidecar/engine/decide',
-      'sidecar/engine/limits',
-      'sidecar/engine/redact',
-      'sidecar/engine/snapshot',
-      'sidecar/engine/spool',
-    ],
-    telemetry: ['proto', 'sidecar/engine/decide', 'sidecar/engine/govern', 'sidecar/base/version.ts'],
+    base: [],
+    'engine/json': ['base'],
+    'engine/decide': [],
+    'engine/compile': ['engine/decide', 'engine/limits', 'engine/snapshot'],
+    'engine/redact': ['base'],
+    'engine/limits': ['base', 'engine/decide'],
+    'engine/snapshot': ['base', 'engine/decide', 'engine/redact'],
+    'engine/spool': ['base'],
+    'engine/ship': ['base', 'engine/spool'],
+    'engine/govern': ['base', 'engine/decide', 'engine/limits', 'engine/redact', 'engine/snapshot', 'engine/spool'],
+    'engine/link/tls': ['base'],
+    'engine/link': ['base', 'engine/link/tls', 'engine/decide', 'engine/limits', 'engine/snapshot'],
+    engine: ['base'],
+    telemetry: ['base', 'engine/decide', 'engine/govern'],
+    upstream: ['base', 'engine/decide', 'engine/json'],
+    doors: ['base', 'engine', 'telemetry', 'upstream'],
   };
   for (const [folder, allowed] of Object.entries(may)) {
-    const paths = [...allowed, ...vocabulary, `sidecar/${folder}`];
-    expect(breaches(inFolder(`sidecar/${folder}`), ({ file }) => file === null || within(file, ...paths))).toEqual([]);
+    const paths = [...allowed, folder].map((name) => `sidecar/${name}`);
+    expect(breaches(inFolder(`sidecar/${folder}`), ({ file }) => file === null || within(file, 'proto', ...paths))).toEqual([]);
   }
+});
+
+test('the roots of the packages hold one entry file', () => {
+  for (const [folder, entry] of [
+    ['sidecar', ['index.ts']],
+    ['control-plane', []],
+  ] as const)
+    expect(readdirSync(join(root, folder)).filter((name) => name.endsWith('.ts'))).toEqual(entry);
 });
 
 test('what puts a sidecar together is known to its entry points only', () => {
@@ -282,7 +287,7 @@ test('the way through the control plane goes forward only: routes → operations
       const part = partOf(path);
       return (
         file === null ||
-        within(file, 'proto', 'sidecar/engine/decide', 'sidecar/engine/redact') ||
+        within(file, 'proto', 'sidecar/engine/compile', 'sidecar/engine/redact') ||
         (within(file, 'control-plane') && [part, ...(may[part] ?? [])].includes(partOf(file))) ||
         // What is read of a workspace is a type of the publisher's too.
         (part === 'publish' && typeOnly && partOf(file) === 'store') ||
@@ -358,7 +363,7 @@ test('fastify is for http and the gateway of the process, grpc-js for sync, grpc
     [...sources.values()]
       .filter(({ path, imports }) => imports.some(({ from, typeOnly }) => name.test(from) && !typeOnly) && !within(path, ...folders))
       .map(({ path }) => path);
-  expect(users(/^@?fastify/, 'control-plane/http', 'sidecar/gateway')).toEqual([]);
+  expect(users(/^@?fastify/, 'control-plane/http', 'sidecar/doors')).toEqual([]);
   expect(
     users(
       /^@grpc\//,
@@ -473,14 +478,14 @@ test('nothing imports in a circle', () => {
 });
 
 test('what governs a call, and each door, knows no circle of types either', () => {
-  const paths = [...inFolder('sidecar/engine/govern'), ...inFolder('sidecar/gateway')].map(({ path }) => path);
-  expect(circles(paths, ({ file }) => within(file, 'sidecar/engine/govern', 'sidecar/gateway'))).toEqual([]);
+  const paths = [...inFolder('sidecar/engine/govern'), ...inFolder('sidecar/doors')].map(({ path }) => path);
+  expect(circles(paths, ({ file }) => within(file, 'sidecar/engine/govern', 'sidecar/doors'))).toEqual([]);
 });
 
 test('what the doors share knows no door', () => {
-  const doors = ['hooks', 'hosts', 'http-tools', 'library', 'mcp', 'mesh'].map((name) => `sidecar/gateway/${name}`);
-  // The one that puts them together aside.
-  const shared = inFolder('sidecar/gateway').filter(({ path }) => /^sidecar\/gateway\/(?!server\.ts$)[^/]+$/.test(path));
+  const doors = ['hooks', 'coding-agents', 'http', 'library', 'mcp', 'mesh'].map((name) => `sidecar/doors/${name}`);
+  // `server.ts` puts them together.
+  const shared = inFolder('sidecar/doors').filter(({ path }) => !within(path, ...doors, 'sidecar/doors/server.ts'));
   expect(breaches(shared, ({ file, typeOnly }) => typeOnly || !within(file, ...doors))).toEqual([]);
 });
 

@@ -7,6 +7,15 @@ import { layerOf } from './decision-layer.ts';
 /** A decision was made and recorded, in `ms` milliseconds. */
 export type Decided = (decision: Decision, ms: number) => void;
 
+/** What the doors of a process report. */
+export interface DecisionMetrics {
+  readonly decided: Decided;
+  /** A request without a valid key. */
+  unauthenticated(): void;
+  /** A request beyond the request limit of its key. */
+  throttled(): void;
+}
+
 export function countDecisions(registry: Registry): Decided {
   const registers = [registry];
   const decisions = new Counter({

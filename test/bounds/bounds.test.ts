@@ -118,8 +118,8 @@ describe('a collection is found', () => {
 describe('what holds a snapshot is found', () => {
   const index = { path: 'sidecar/engine/decide/build-index.ts', text: 'export interface Index { revision: number }' };
   const found = (text: string, ...others: readonly { path: string; text: string }[]): readonly string[] =>
-    findHolders([index, { path: 'sidecar/gateway/x.ts', text }, ...others]).map((place) => place.slice('sidecar/gateway/'.length));
-  const imports = "import type { Index } from '../decide/build-index.ts';";
+    findHolders([index, { path: 'sidecar/doors/x.ts', text }, ...others]).map((place) => place.slice('sidecar/doors/'.length));
+  const imports = "import type { Index } from '../engine/decide/build-index.ts';";
 
   test('in fields, in variables that stay, and in what has such a field', () => {
     expect(found(`${imports} interface A { readonly index: Index | null }`)).toEqual(['x.ts#A.index']);
@@ -128,7 +128,7 @@ describe('what holds a snapshot is found', () => {
     expect(found(`${imports} type A = Pick<Index, 'revision'> & { more: string };`)).toEqual(['x.ts#A']);
     expect(
       found(`${imports} export interface A { readonly index: Index }`, {
-        path: 'sidecar/gateway/y.ts',
+        path: 'sidecar/doors/y.ts',
         text: "import type { A as Given } from './x.ts'; interface B extends Given { b: 1 } interface C { readonly line: B[] }",
       }),
     ).toEqual(['x.ts#A.index', 'y.ts#B', 'y.ts#C.line']);

@@ -57,7 +57,7 @@ function attempt(decide: () => readonly Outcome[]): readonly Outcome[] | null {
 /** A copy of the decide core, with the mistake if there is one. */
 async function copyOfCore(name: string, mistake: Mutant | null): Promise<subject.Core> {
   const copy = join(folder, name);
-  for (const part of ['decide', 'limits']) await cp(join(root, 'sidecar', part), join(copy, part), { recursive: true });
+  for (const part of ['decide', 'limits']) await cp(join(root, 'sidecar/engine', part), join(copy, part), { recursive: true });
   if (mistake !== null) {
     const path = join(copy, mistake.file);
     const text = await readFile(path, 'utf8');

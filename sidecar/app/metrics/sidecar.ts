@@ -1,15 +1,9 @@
 // Exports the metrics of a sidecar process at `/metrics`. Their values are read from its parts at each scrape.
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { Sidecar } from '../../doors/sidecar.ts';
-import { countDecisions, type Decided } from '../../telemetry/decision-metrics.ts';
+import { countDecisions, type DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import { exportCertificate } from './certificate.ts';
 import { gaugesIn, totalsIn } from './gauges.ts';
-
-export interface DecisionMetrics {
-  readonly decided: Decided;
-  unauthenticated(): void;
-  throttled(): void;
-}
 
 export function exportSidecar(registry: Registry, sidecar: Sidecar): DecisionMetrics {
   const registers = [registry];

@@ -5,7 +5,7 @@ import type { Identity } from '../../engine/decide/call.ts';
 import type { Sidecar } from '../sidecar.ts';
 import { BodyRoom } from './body-room.ts';
 import { authenticate, type Barred, noPolicy } from './key.ts';
-import type { DecisionMetrics } from '../../app/metrics/sidecar.ts';
+import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import type { Log } from '../../base/log.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
 import { createRefusedRequests, refusalsLost, type RefusedBy } from './refused-requests.ts';

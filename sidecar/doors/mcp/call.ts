@@ -10,7 +10,7 @@ import type { Sidecar } from '../sidecar.ts';
 import type { CallSpan, CallTracing } from '../../telemetry/tracing.ts';
 import type { Headers } from '../entrance/caller-headers.ts';
 import { traceOfCall } from '../traced-call.ts';
-import type { DecisionMetrics } from '../../app/metrics/sidecar.ts';
+import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import { isAdmitted } from './catalog.ts';
 import type { ParamHeader } from '../../upstream/wire/header-values.ts';
 import { memberAt, withMember } from '../../upstream/wire/json-text.ts';
