@@ -9,7 +9,7 @@ import { runner } from 'node-pg-migrate';
 import { Client, type PoolConfig } from 'pg';
 
 /** Resolved from the package's root, because dist/ contains no SQL. */
-const folder = () => join(createRequire(import.meta.url).resolve('@tollgate/control-plane/package.json'), './migrations');
+const folder = () => join(createRequire(import.meta.url).resolve('@tollgate/control-plane/package.json'), '../database/migrations');
 
 const lockNotAvailable = '55P03';
 /**

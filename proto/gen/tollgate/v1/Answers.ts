@@ -1,6 +1,6 @@
 // Original file: tollgate/v1/quota.proto
 
-import type { Answer as _tollgate_v1_Answer, Answer__Output as _tollgate_v1_Answer__Output } from './Answer.ts';
+import type { Answer as _tollgate_v1_Answer, Answer__Output as _tollgate_v1_Answer__Output } from '../../tollgate/v1/Answer.ts';
 
 export interface Answers {
   'answers'?: (_tollgate_v1_Answer)[];

@@ -1,8 +1,8 @@
 // Original file: tollgate/v1/quota.proto
 
-import type { Counter as _tollgate_v1_Counter, Counter__Output as _tollgate_v1_Counter__Output } from './Counter.ts';
-import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from './Revision.ts';
-import type { Settled as _tollgate_v1_Settled, Settled__Output as _tollgate_v1_Settled__Output } from './Settled.ts';
+import type { Counter as _tollgate_v1_Counter, Counter__Output as _tollgate_v1_Counter__Output } from '../../tollgate/v1/Counter.ts';
+import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from '../../tollgate/v1/Revision.ts';
+import type { Settled as _tollgate_v1_Settled, Settled__Output as _tollgate_v1_Settled__Output } from '../../tollgate/v1/Settled.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Ask {

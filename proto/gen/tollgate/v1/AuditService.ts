@@ -2,8 +2,8 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
-import type { ShipRequest as _tollgate_v1_ShipRequest, ShipRequest__Output as _tollgate_v1_ShipRequest__Output } from './ShipRequest.ts';
-import type { ShipResponse as _tollgate_v1_ShipResponse, ShipResponse__Output as _tollgate_v1_ShipResponse__Output } from './ShipResponse.ts';
+import type { ShipRequest as _tollgate_v1_ShipRequest, ShipRequest__Output as _tollgate_v1_ShipRequest__Output } from '../../tollgate/v1/ShipRequest.ts';
+import type { ShipResponse as _tollgate_v1_ShipResponse, ShipResponse__Output as _tollgate_v1_ShipResponse__Output } from '../../tollgate/v1/ShipResponse.ts';
 
 export interface AuditServiceClient extends grpc.Client {
   Ship(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_ShipRequest, _tollgate_v1_ShipResponse__Output>;

@@ -1,6 +1,6 @@
 // Original file: tollgate/v1/audit.proto
 
-import type { Record as _tollgate_v1_Record, Record__Output as _tollgate_v1_Record__Output } from './Record.ts';
+import type { Record as _tollgate_v1_Record, Record__Output as _tollgate_v1_Record__Output } from '../../tollgate/v1/Record.ts';
 
 export interface Batch {
   'spoolId'?: (string);

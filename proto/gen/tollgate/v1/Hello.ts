@@ -1,7 +1,7 @@
 // Original file: tollgate/v1/policy.proto
 
-import type { Form as _tollgate_v1_Form, Form__Output as _tollgate_v1_Form__Output } from './Form.ts';
-import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from './Revision.ts';
+import type { Form as _tollgate_v1_Form, Form__Output as _tollgate_v1_Form__Output } from '../../tollgate/v1/Form.ts';
+import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from '../../tollgate/v1/Revision.ts';
 
 export interface Hello {
   'sidecarId'?: (string);

@@ -1,7 +1,7 @@
 // Original file: tollgate/v1/quota.proto
 
-import type { Answers as _tollgate_v1_Answers, Answers__Output as _tollgate_v1_Answers__Output } from './Answers.ts';
-import type { Recall as _tollgate_v1_Recall, Recall__Output as _tollgate_v1_Recall__Output } from './Recall.ts';
+import type { Answers as _tollgate_v1_Answers, Answers__Output as _tollgate_v1_Answers__Output } from '../../tollgate/v1/Answers.ts';
+import type { Recall as _tollgate_v1_Recall, Recall__Output as _tollgate_v1_Recall__Output } from '../../tollgate/v1/Recall.ts';
 
 export interface LeaseResponse {
   'answers'?: (_tollgate_v1_Answers | null);

@@ -2,8 +2,8 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
-import type { LeaseRequest as _tollgate_v1_LeaseRequest, LeaseRequest__Output as _tollgate_v1_LeaseRequest__Output } from './LeaseRequest.ts';
-import type { LeaseResponse as _tollgate_v1_LeaseResponse, LeaseResponse__Output as _tollgate_v1_LeaseResponse__Output } from './LeaseResponse.ts';
+import type { LeaseRequest as _tollgate_v1_LeaseRequest, LeaseRequest__Output as _tollgate_v1_LeaseRequest__Output } from '../../tollgate/v1/LeaseRequest.ts';
+import type { LeaseResponse as _tollgate_v1_LeaseResponse, LeaseResponse__Output as _tollgate_v1_LeaseResponse__Output } from '../../tollgate/v1/LeaseResponse.ts';
 
 export interface QuotaServiceClient extends grpc.Client {
   Lease(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_tollgate_v1_LeaseRequest, _tollgate_v1_LeaseResponse__Output>;

@@ -1,6 +1,6 @@
 // Original file: tollgate/v1/audit.proto
 
-import type { Lost as _tollgate_v1_Lost, Lost__Output as _tollgate_v1_Lost__Output } from './Lost.ts';
+import type { Lost as _tollgate_v1_Lost, Lost__Output as _tollgate_v1_Lost__Output } from '../../tollgate/v1/Lost.ts';
 import type { Long } from '@grpc/proto-loader';
 
 export interface Record {

@@ -1,8 +1,8 @@
 // Original file: tollgate/v1/audit.proto
 
-import type { Credit as _tollgate_v1_Credit, Credit__Output as _tollgate_v1_Credit__Output } from './Credit.ts';
-import type { Acknowledged as _tollgate_v1_Acknowledged, Acknowledged__Output as _tollgate_v1_Acknowledged__Output } from './Acknowledged.ts';
-import type { Refused as _tollgate_v1_Refused, Refused__Output as _tollgate_v1_Refused__Output } from './Refused.ts';
+import type { Credit as _tollgate_v1_Credit, Credit__Output as _tollgate_v1_Credit__Output } from '../../tollgate/v1/Credit.ts';
+import type { Acknowledged as _tollgate_v1_Acknowledged, Acknowledged__Output as _tollgate_v1_Acknowledged__Output } from '../../tollgate/v1/Acknowledged.ts';
+import type { Refused as _tollgate_v1_Refused, Refused__Output as _tollgate_v1_Refused__Output } from '../../tollgate/v1/Refused.ts';
 
 export interface ShipResponse {
   'credit'?: (_tollgate_v1_Credit | null);

@@ -1,7 +1,7 @@
 // Original file: tollgate/v1/policy.proto
 
-import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from './Revision.ts';
-import type { Entry as _tollgate_v1_Entry, Entry__Output as _tollgate_v1_Entry__Output } from './Entry.ts';
+import type { Revision as _tollgate_v1_Revision, Revision__Output as _tollgate_v1_Revision__Output } from '../../tollgate/v1/Revision.ts';
+import type { Entry as _tollgate_v1_Entry, Entry__Output as _tollgate_v1_Entry__Output } from '../../tollgate/v1/Entry.ts';
 
 export interface Snapshot {
   'revision'?: (_tollgate_v1_Revision | null);

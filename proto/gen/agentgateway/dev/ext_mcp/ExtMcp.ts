@@ -2,10 +2,10 @@
 
 import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
-import type { McpRequest as _agentgateway_dev_ext_mcp_McpRequest, McpRequest__Output as _agentgateway_dev_ext_mcp_McpRequest__Output } from './McpRequest.ts';
-import type { McpRequestResult as _agentgateway_dev_ext_mcp_McpRequestResult, McpRequestResult__Output as _agentgateway_dev_ext_mcp_McpRequestResult__Output } from './McpRequestResult.ts';
-import type { McpResponse as _agentgateway_dev_ext_mcp_McpResponse, McpResponse__Output as _agentgateway_dev_ext_mcp_McpResponse__Output } from './McpResponse.ts';
-import type { McpResponseResult as _agentgateway_dev_ext_mcp_McpResponseResult, McpResponseResult__Output as _agentgateway_dev_ext_mcp_McpResponseResult__Output } from './McpResponseResult.ts';
+import type { McpRequest as _agentgateway_dev_ext_mcp_McpRequest, McpRequest__Output as _agentgateway_dev_ext_mcp_McpRequest__Output } from '../../../agentgateway/dev/ext_mcp/McpRequest.ts';
+import type { McpRequestResult as _agentgateway_dev_ext_mcp_McpRequestResult, McpRequestResult__Output as _agentgateway_dev_ext_mcp_McpRequestResult__Output } from '../../../agentgateway/dev/ext_mcp/McpRequestResult.ts';
+import type { McpResponse as _agentgateway_dev_ext_mcp_McpResponse, McpResponse__Output as _agentgateway_dev_ext_mcp_McpResponse__Output } from '../../../agentgateway/dev/ext_mcp/McpResponse.ts';
+import type { McpResponseResult as _agentgateway_dev_ext_mcp_McpResponseResult, McpResponseResult__Output as _agentgateway_dev_ext_mcp_McpResponseResult__Output } from '../../../agentgateway/dev/ext_mcp/McpResponseResult.ts';
 
 export interface ExtMcpClient extends grpc.Client {
   CheckRequest(argument: _agentgateway_dev_ext_mcp_McpRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_agentgateway_dev_ext_mcp_McpRequestResult__Output>): grpc.ClientUnaryCall;

@@ -1,7 +1,7 @@
 // Original file: agentgateway/dev/ext_mcp/ext_mcp.proto
 
 import type { Struct as _google_protobuf_Struct, Struct__Output as _google_protobuf_Struct__Output } from '../../../google/protobuf/Struct.ts';
-import type { McpHeader as _agentgateway_dev_ext_mcp_McpHeader, McpHeader__Output as _agentgateway_dev_ext_mcp_McpHeader__Output } from './McpHeader.ts';
+import type { McpHeader as _agentgateway_dev_ext_mcp_McpHeader, McpHeader__Output as _agentgateway_dev_ext_mcp_McpHeader__Output } from '../../../agentgateway/dev/ext_mcp/McpHeader.ts';
 
 export interface McpRequest {
   'serviceNames'?: (string)[];

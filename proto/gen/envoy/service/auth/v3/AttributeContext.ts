@@ -1,7 +1,7 @@
 // Original file: envoy/service/auth/v3/external_auth.proto
 
-import type { Metadata as _envoy_service_auth_v3_Metadata, Metadata__Output as _envoy_service_auth_v3_Metadata__Output } from './Metadata.ts';
-import type { HeaderMap as _envoy_service_auth_v3_HeaderMap, HeaderMap__Output as _envoy_service_auth_v3_HeaderMap__Output } from './HeaderMap.ts';
+import type { Metadata as _envoy_service_auth_v3_Metadata, Metadata__Output as _envoy_service_auth_v3_Metadata__Output } from '../../../../envoy/service/auth/v3/Metadata.ts';
+import type { HeaderMap as _envoy_service_auth_v3_HeaderMap, HeaderMap__Output as _envoy_service_auth_v3_HeaderMap__Output } from '../../../../envoy/service/auth/v3/HeaderMap.ts';
 
 export interface _envoy_service_auth_v3_AttributeContext_HttpRequest {
   'method'?: (string);

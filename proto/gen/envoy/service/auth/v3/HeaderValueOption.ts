@@ -1,6 +1,6 @@
 // Original file: envoy/service/auth/v3/external_auth.proto
 
-import type { HeaderValue as _envoy_service_auth_v3_HeaderValue, HeaderValue__Output as _envoy_service_auth_v3_HeaderValue__Output } from './HeaderValue.ts';
+import type { HeaderValue as _envoy_service_auth_v3_HeaderValue, HeaderValue__Output as _envoy_service_auth_v3_HeaderValue__Output } from '../../../../envoy/service/auth/v3/HeaderValue.ts';
 
 // Original file: envoy/service/auth/v3/external_auth.proto
 
