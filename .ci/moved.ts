@@ -27,6 +27,6 @@ function problemOf({ old, now }: (typeof rows)[number]): string | null {
 }
 
 const problems = rows.map(problemOf).filter((problem) => problem !== null);
-for (const problem of problems) console.error(problem);
-console.log(`moved.md: ${rows.length} rows, ${problems.length} wrong`);
-process.exit(rows.length === 0 || problems.length > 0 ? 1 : 0);
+process.stderr.write(problems.map((problem) => `${problem}\n`).join(''));
+process.stdout.write(`moved.md: ${rows.length} rows, ${problems.length} wrong\n`);
+process.exitCode = rows.length === 0 || problems.length > 0 ? 1 : 0;
