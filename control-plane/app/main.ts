@@ -4,15 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  isLoopback,
-  parseCommands,
-  policyNeeds,
-  printableConfig,
-  programVariables,
-  readConfig,
-  type RevisionName,
-} from '@tollgate/proto/contract';
+import { isLoopback, parseCommands, policyNeeds, printableConfig, programVariables, readConfig } from '@tollgate/proto/contract';
 import { systemClock } from '@tollgate/sidecar/engine';
 import { readTelemetrySettings, startTelemetry, type Telemetry } from '@tollgate/sidecar/telemetry';
 import { pino } from 'pino';
@@ -29,51 +21,35 @@ import {
   signInProblems,
   tlsProblems,
 } from './config.ts';
-import type { Issuer } from '../access/rules/sign-in.ts';
-import { connectDatabase } from './connect-database.ts';
 import { dataDirProblem } from './data-dir.ts';
 import { createCatalogue } from '../agents/rules/catalogue.ts';
 import { parseModelEndpoints } from '../agents/rules/model-endpoints.ts';
 import { microcentsFromCents } from '../runs/rules/money.ts';
-import { createGrpcMetrics, exportRoster } from '../grpc/metrics.ts';
-import { startGrpcServer } from '../grpc/server.ts';
-import { createStreamSeats } from '../grpc/stream-seats.ts';
-import { drain } from './drain.ts';
-import { createApp } from '../http/app.ts';
-import { watchConnections } from '../http/connections.ts';
-import { callbackPath } from '../http/cookies.ts';
-import { streamBounds } from '../http/streams.ts';
-import { authenticate, stillStands } from '../access/operations/authenticate.ts';
+import { createGrpcMetrics } from '../grpc/metrics.ts';
+import { authenticate } from '../access/operations/authenticate.ts';
 import { createIngest } from '../audit/operations/ingest-batch.ts';
 import { watchIngest } from '../audit/operations/watch-ingest.ts';
 import { createNotary, openNotaryKey, readNotaryKey } from '../audit/operations/notary.ts';
 import { createSealTending } from '../tool-servers/operations/tend-sealed.ts';
 import type { Deps } from '../access/operation.ts';
-import { createLedger } from '../quota/operations/ledger.ts';
-import { createRecalls } from '../quota/operations/recalls.ts';
 import { createCrowdedKeys } from '../quota/operations/tend-shares.ts';
-import { createRoster } from '../sidecars/operations/roster.ts';
 import { seedFirstWorkspace } from '../workspaces/operations/seed-first-workspace.ts';
 import { createDiscover } from '../tool-servers/operations/discover.ts';
 import { loggable } from '../base/loggable.ts';
-import { createIssuer } from '../access/issuer.ts';
-import { createPublisher, type LiveWorkspace } from '../publish/publisher.ts';
-import { watchQuotaPolicy } from '../publish/quota-policy.ts';
 import { createReach } from '../runs/mcp/reach.ts';
 import { createModels } from '../runs/models/models.ts';
 import { createProviders } from '../runs/models/providers.ts';
 import { settingsFrom } from '../runs/models/settings.ts';
+import type { Models } from '../runs/model.ts';
 import { wireAuditExport } from './wire-audit-export.ts';
+import { wireDatabase } from './wire-database.ts';
+import { wireGrpc } from './wire-grpc.ts';
+import { wireHttp } from './wire-http.ts';
 import { wireInjector } from './wire-injector.ts';
+import { wirePolicy } from './wire-policy.ts';
 import { wireRuns } from './wire-runs.ts';
 import { wireTls } from './wire-tls.ts';
-import { migrate } from '../database/migrate.ts';
-import { createPool, poolMax } from '../database/pool.ts';
-import { recallChannel } from '../quota/store.ts';
 import { createSealer } from '../tool-servers/store/sealed.ts';
-import { watchHeads } from '../audit/store/watch-heads.ts';
-import { watchRevisions } from '../publish/store/watch-revisions.ts';
-import { readWorkspace } from '../workspaces/store/workspace-state.ts';
 import { listenForStop } from './stop-signals.ts';
 import { type Undo, undoAll } from '../base/undo.ts';
 
@@ -146,47 +122,31 @@ interface Starting {
   readonly signal: AbortSignal;
 }
 
-/** Null when everything listens; otherwise the reason why it does not. */
+/** Returns null when everything listens, otherwise the reason why it does not. */
 async function start({ config, env, undo, log, telemetry, registry, signal }: Starting): Promise<string | null> {
   log.debug({ config: printableConfig(configSchema, config) }, 'configuration');
-  // If the database and the key are elsewhere, the folder is not needed to start. Only runs need it then.
-  const isFolderNeeded = config.databaseUrl === null || config.checkpointKeyFile === null;
-  const unmade = isFolderNeeded ? dataDirProblem(resolve(config.dataDir)) : null;
-  if (unmade !== null) return unmade;
-  const notaryKey =
-    config.checkpointKeyFile === null
-      ? openNotaryKey(join(resolve(config.dataDir), 'checkpoint-key.pem'))
-      : readNotaryKey(config.checkpointKeyFile);
-  if ('problem' in notaryKey) return notaryKey.problem;
-  const connection = await connectDatabase(config, { undo, log: (line) => log.info(line), warn: (line) => log.warn(line), signal });
-  await migrate(connection, signal);
-  const pool = createPool(connection, log);
-  undo.push(() => pool.end());
-  const readingPool = createPool(connection, log, poolMax.reading);
-  undo.push(() => readingPool.end());
-  const heads = watchHeads(pool);
-  undo.push(() => heads.close());
-  const rules = { allowPrivate: config.allowPrivateToolServers === 'true', commands: parseCommands(config.toolCommands) };
-  const reach = createReach(rules, config.toolTimeoutMs);
+  const signing = openSigningKey(config);
+  if ('problem' in signing) return signing.problem;
+  const database = await wireDatabase({ config, log, signal }, undo);
+  const parts = { ...database, clock: () => new Date(), random: (size: number) => randomBytes(size) };
+  const seeded = await seedFirstWorkspace(parts, config);
+  if (seeded.kind === 'refused') return seeded.reason;
+  const sealer = config.secretKey === null ? null : createSealer(secretKeysIn(config.secretKey), randomBytes);
+  const tls = await wireTls(
+    { ...parts, sealer, config, env, authenticate: (header) => authenticate(parts, header), registry, log },
+    undo,
+  ).catch(explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'));
   const deps: Deps = {
-    pool,
-    readingPool,
-    heads,
-    clock: () => new Date(),
-    random: (size) => randomBytes(size),
+    ...parts,
+    ...toolServersOf(config),
+    sealer,
     defaults: { defaultPermission: config.defaultPermission, windowSeconds: config.windowSeconds },
     needs: policyNeeds,
-    reach,
     catalogue: createCatalogue(parseModelEndpoints(config.modelEndpoints)),
-    discover: createDiscover(reach),
-    sealer: config.secretKey === null ? null : createSealer(secretKeysIn(config.secretKey), randomBytes),
     dailyCap: microcentsFromCents(config.dailyCapCents),
-    authorities: () => tls.authorities(),
-    notary: createNotary(notaryKey.key, config.auditRetentionDays),
+    authorities: tls.authorities,
+    notary: createNotary(signing.key, config.auditRetentionDays),
   };
-  const { workspace, ownerEmail, ownerKey } = config;
-  const seeded = await seedFirstWorkspace(deps, { workspace, ownerEmail, ownerKey });
-  if (seeded.kind === 'refused') return seeded.reason;
   const sealTending = createSealTending({ ...deps, log });
   const crowded = createCrowdedKeys();
   await startChores(
@@ -194,46 +154,18 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     config.auditRetentionDays,
     undo,
   );
-
-  const tls = await wireTls({ ...deps, config, env, authenticate: (header) => authenticate(deps, header), registry, log }, undo).catch(
-    explainTaken(config.host, Number(config.enrolPort), 'TOLLGATE_ENROL_PORT'),
-  );
   const auditExport = wireAuditExport({ ...deps, config, registry, log }, undo);
-  const publisher = createPublisher({
-    read: (id, since) => readWorkspace(pool, id, since),
-    defaults: deps.defaults,
-    needs: deps.needs,
-    log,
-  });
-  undo.push(() => publisher.close());
-  const recalls = createRecalls({ pool, now: () => performance.now(), log });
-  const watch = watchRevisions({ pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
-  undo.push(() => watch.close());
-  const providers = createProviders(settingsFrom(config, env), {
-    wait: (ms, until) => delay(ms, undefined, { signal: until }),
-    random: Math.random,
-    now: Date.now,
-  });
-  undo.push(() => providers.close());
   const metrics = createGrpcMetrics(registry);
+  const policy = wirePolicy({ ...deps, database, crowded, metrics: metrics.quota, log }, undo);
   const intake = watchIngest(createIngest({ ...deps, committed: (records) => metrics.ingested(records) }), () => performance.now());
-  const ledger = createLedger({
-    pool,
-    watchPolicy: (workspaceId) => watchQuotaPolicy({ publisher, defaults: deps.defaults }, workspaceId),
-    recalls,
-    metrics: metrics.quota,
-    crowded,
-    now: () => performance.now(),
-  });
   const { startRun, hooks, runner } = await wireRuns(
     {
       ...deps,
-      publisher,
+      ...policy,
       ingest: intake.ingest,
-      ledger,
       registry,
-      hears: () => watch.problem === null,
-      models: createModels(deps.catalogue, providers.byName),
+      hears: () => policy.watch.problem === null,
+      models: modelsOf(deps.catalogue, { config, env }, undo),
       tracing: telemetry.tracing,
       ...(telemetry.calls === undefined ? {} : { calls: telemetry.calls }),
       log,
@@ -241,51 +173,30 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
     { spoolFolder: join(resolve(config.dataDir), 'runs-spool'), atOnce: config.runsAtOnce, requestsPerSecond: config.requestsPerSecond },
     undo,
   );
-  const roster = createRoster({ ...deps, wall: Date.now, now: () => performance.now(), log }, `${hostname()}-${process.pid}`);
-  undo.push(() => roster.close());
-  exportRoster(registry, () => roster.countByLag((workspaceId) => nameOf(publisher.live(workspaceId))));
-  const grpc = await startGrpcServer(
-    {
-      publisher,
-      needs: deps.needs,
-      roster,
-      wall: Date.now,
-      random: Math.random,
-      metrics,
-      log,
-      authenticate: (header) => authenticate(deps, header),
-      stillStands: (actor) => stillStands(deps, actor),
-      ingest: intake.ingest,
-      ledger,
-      seats: createStreamSeats(),
-    },
-    { host: config.host, port: config.grpcPort, tls: tls.grpc },
-  ).catch(explainTaken(config.host, config.grpcPort, 'TOLLGATE_GRPC_PORT'));
-  undo.push(() => grpc.close());
+  const grpc = await wireGrpc({ ...deps, ...policy, config, ingest: intake.ingest, tls: tls.grpc, metrics, registry, log }, undo);
   const injecting = await wireInjector({ config, env, authorities: tls.grpc === null ? null : tls.authorities, registry, log }, undo).catch(
     explainTaken(config.host, Number(config.injectPort), 'TOLLGATE_INJECT_PORT'),
   );
   if ('problem' in injecting) return injecting.problem;
-  const app = createApp({
-    ...deps,
-    config,
-    startRun,
-    hooks,
-    inTrace: telemetry.inTrace,
-    streamBounds,
-    issuer: issuerOf(config),
-    log,
-    registry,
-    readiness: () => [
-      ...(watch.problem === null ? [] : [`revisions are not listened for: ${watch.problem}`]),
-      ...(tls.problem === null ? [] : [`the certificate that sidecars are shown cannot be had: ${tls.problem}`]),
-      ...(injecting.injector?.problem == null ? [] : [`the injection webhook does not listen: ${injecting.injector.problem}`]),
-    ],
-    warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...sealTending.problems()],
-  });
-  const connections = watchConnections(app.server);
-  undo.push(() => drain({ app, connections, runner }, config.drainMs));
-  const rest = await app.listen({ host: config.host, port: config.port }).catch(explainTaken(config.host, config.port, 'TOLLGATE_PORT'));
+  const rest = await wireHttp(
+    {
+      ...deps,
+      config,
+      startRun,
+      hooks,
+      runner,
+      inTrace: telemetry.inTrace,
+      log,
+      registry,
+      readiness: () => [
+        ...problem('revisions are not listened for', policy.watch.problem),
+        ...problem('the certificate that sidecars are shown cannot be had', tls.problem),
+        ...problem('the injection webhook does not listen', injecting.injector?.problem),
+      ],
+      warnings: () => [...intake.problems(), ...(auditExport?.problems() ?? []), ...sealTending.problems()],
+    },
+    undo,
+  );
   announce(
     { rest, grpc: `${config.host}:${grpc.port}`, enrol: tls.enrolPort === null ? null : `${config.host}:${tls.enrolPort}` },
     seeded.kind === 'created' ? seeded.key : null,
@@ -293,12 +204,32 @@ async function start({ config, env, undo, log, telemetry, registry, signal }: St
   return null;
 }
 
-const nameOf = (live: LiveWorkspace | null): RevisionName | null => (live === null ? null : { epoch: live.epoch, number: live.revision });
+const problem = (what: string, why: string | null | undefined): readonly string[] => (why == null ? [] : [`${what}: ${why}`]);
 
-function issuerOf({ publicUrl, oidcIssuer, oidcClientId, oidcClientSecret }: Config): Issuer | null {
-  if (publicUrl === null || oidcIssuer === null || oidcClientId === null) return null;
-  const redirectUri = new URL(callbackPath, publicUrl).href;
-  return createIssuer({ issuer: oidcIssuer, clientId: oidcClientId, clientSecret: oidcClientSecret, redirectUri });
+/** The models that agents can run on, with the providers that are configured. */
+function modelsOf(catalogue: Deps['catalogue'], { config, env }: Pick<Starting, 'config' | 'env'>, undo: Undo): Models {
+  const providers = createProviders(settingsFrom(config, env), {
+    wait: (ms, until) => delay(ms, undefined, { signal: until }),
+    random: Math.random,
+    now: Date.now,
+  });
+  undo.push(() => providers.close());
+  return createModels(catalogue, providers.byName);
+}
+
+/** The key that signs checkpoints of the audit log. Makes the data folder if something is to be stored in it. */
+function openSigningKey({ databaseUrl, dataDir, checkpointKeyFile }: Config): ReturnType<typeof readNotaryKey> {
+  // If database and key are elsewhere, only runs need the folder, and they report it themselves.
+  const problem = databaseUrl === null || checkpointKeyFile === null ? dataDirProblem(resolve(dataDir)) : null;
+  if (problem !== null) return { problem };
+  return checkpointKeyFile === null ? openNotaryKey(join(resolve(dataDir), 'checkpoint-key.pem')) : readNotaryKey(checkpointKeyFile);
+}
+
+/** Which tool servers may be reached, and how their tools are listed. */
+function toolServersOf({ allowPrivateToolServers, toolCommands, toolTimeoutMs }: Config): Pick<Deps, 'reach' | 'discover'> {
+  const rules = { allowPrivate: allowPrivateToolServers === 'true', commands: parseCommands(toolCommands) };
+  const reach = createReach(rules, toolTimeoutMs);
+  return { reach, discover: createDiscover(reach) };
 }
 
 interface Addresses {

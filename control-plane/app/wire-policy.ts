@@ -1,0 +1,38 @@
+// Builds the way of policy to sidecars: the watch on revisions, the publisher, and the ledger of limits, which follows the policy.
+import type { Logger } from 'pino';
+import type { Deps } from '../access/operation.ts';
+import type { Undo } from '../base/undo.ts';
+import { createPublisher, type Publisher } from '../publish/publisher.ts';
+import { watchQuotaPolicy } from '../publish/quota-policy.ts';
+import { type RevisionWatch, watchRevisions } from '../publish/store/watch-revisions.ts';
+import { createLedger, type Ledger, type QuotaMetrics } from '../quota/operations/ledger.ts';
+import { createRecalls } from '../quota/operations/recalls.ts';
+import type { CrowdedKeys } from '../quota/operations/tend-shares.ts';
+import { recallChannel } from '../quota/store.ts';
+import { readWorkspace } from '../workspaces/store/workspace-state.ts';
+import type { Database } from './wire-database.ts';
+
+interface PolicyDeps extends Pick<Deps, 'defaults' | 'needs'> {
+  readonly database: Pick<Database, 'pool' | 'connection'>;
+  readonly crowded: CrowdedKeys;
+  readonly metrics: QuotaMetrics;
+  readonly log: Logger;
+}
+
+export interface PolicyParts {
+  readonly publisher: Publisher;
+  readonly watch: RevisionWatch;
+  readonly ledger: Ledger;
+}
+
+export function wirePolicy({ database, defaults, needs, crowded, metrics, log }: PolicyDeps, undo: Undo): PolicyParts {
+  const { pool, connection } = database;
+  const now = (): number => performance.now();
+  const publisher = createPublisher({ read: (id, since) => readWorkspace(pool, id, since), defaults, needs, log });
+  undo.push(() => publisher.close());
+  const recalls = createRecalls({ pool, now, log });
+  const watch = watchRevisions({ pool, connection, log }, publisher, { [recallChannel]: (payload) => recalls.heard(payload) });
+  undo.push(() => watch.close());
+  const watchPolicy = (workspaceId: number) => watchQuotaPolicy({ publisher, defaults }, workspaceId);
+  return { publisher, watch, ledger: createLedger({ pool, watchPolicy, recalls, metrics, crowded, now }) };
+}
