@@ -3,13 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GovernedRun } from '../../engine/govern/run.ts';
 import { type CallerHeaders, claimedBy } from '../entrance/caller-headers.ts';
 import type { Entrance, LetIn } from '../entrance/entrance.ts';
-import { catalogOf } from './catalog.ts';
+import { catalogOf } from './list/catalog.ts';
 import type { Send } from '../../upstream/exchange.ts';
 import type { McpHeaders } from '../../upstream/wire/headers.ts';
-import type { Viewer } from './list.ts';
+import type { Viewer } from './list/list.ts';
 import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import type { Client, McpSession, McpSessions } from './sessions.ts';
-import type { OpenStreams } from './streams.ts';
+import type { Client, McpSession, McpSessions } from './session/sessions.ts';
+import type { OpenStreams } from './list/changes.ts';
 import type { ToolServer } from '../../upstream/upstream.ts';
 
 export interface Door extends Entrance {

@@ -7,18 +7,18 @@ import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts'
 import { publicError } from '../errors.ts';
 import { heldBy } from '../../engine/govern/run.ts';
 import { type Barred, keyStands } from '../entrance/key.ts';
-import { bounded } from './bounded.ts';
-import { createCallers } from './callers.ts';
+import { bounded } from './http/bounded.ts';
+import { createCallers } from './http/callers.ts';
 import type { Asked, Door } from './door.ts';
-import { gateRefusal } from './gate.ts';
+import { gateRefusal } from './http/gate.ts';
 import { readMcpHeaders } from '../../upstream/wire/headers.ts';
 import { sendOverHttp } from '../../upstream/http-upstream.ts';
-import { handlePost } from './post.ts';
+import { handlePost } from './request/post.ts';
 import { createProgramUpstreams } from '../../upstream/programs/programs.ts';
 import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { createMcpSessions } from './sessions.ts';
-import { handleDelete, handleGet } from './stream.ts';
-import { createOpenStreams } from './streams.ts';
+import { createMcpSessions } from './session/sessions.ts';
+import { handleDelete, handleGet } from './session/stream.ts';
+import { createOpenStreams } from './list/changes.ts';
 import { type ToolServer, type ToolServers, UpstreamDown } from '../../upstream/upstream.ts';
 
 interface Deps extends Entrance {

@@ -1,12 +1,12 @@
 // Redacts what a tool server receives in addition to a call's arguments, and its answers to requests that are not
 // calls. Members that the protocol or the server depends on stay unchanged, because a model does not read them.
-import { payloadOf, redactPayload } from '../../engine/govern/payload.ts';
-import type { GovernedRun } from '../../engine/govern/run.ts';
+import { payloadOf, redactPayload } from '../../../engine/govern/payload.ts';
+import type { GovernedRun } from '../../../engine/govern/run.ts';
 import { type By, redactedPart } from './passing.ts';
 import type { ServerResponse } from './pending.ts';
-import { memberAt, withMember, withMembersOf } from '../../upstream/wire/json-text.ts';
-import { isFields } from '../../upstream/wire/message.ts';
-import { errorText, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { memberAt, withMember, withMembersOf } from '../../../upstream/wire/json-text.ts';
+import { isFields } from '../../../upstream/wire/message.ts';
+import { errorText, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

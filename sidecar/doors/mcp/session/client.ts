@@ -1,6 +1,6 @@
 // Reads the name of a client of the proxy, which is the first part of the agent type.
 import { nameProblem } from '@tollgate/proto/contract';
-import { isFields } from '../../upstream/wire/message.ts';
+import { isFields } from '../../../upstream/wire/message.ts';
 import type { Client } from './sessions.ts';
 
 /** The name that a client gives itself, if it is valid in an agent type. */

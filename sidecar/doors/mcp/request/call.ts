@@ -1,27 +1,27 @@
 // Handles one call through the proxy. The call is judged by its body before the tool server receives it. Its outcome is
 // judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method.
 import { bounds } from '@tollgate/proto/contract';
-import { recordedInTurn } from '../../engine/govern/recorded.ts';
-import { deliver } from '../../engine/govern/deliver.ts';
-import { judge, type ToolCall } from '../../engine/govern/govern.ts';
-import { offers } from '../../engine/govern/offers.ts';
-import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type Permit } from '../../engine/govern/verdict.ts';
-import type { Sidecar } from '../sidecar.ts';
-import type { CallSpan, CallTracing } from '../../telemetry/tracing.ts';
-import type { Headers } from '../entrance/caller-headers.ts';
-import { traceOfCall } from '../traced-call.ts';
-import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
-import { isAdmitted } from './catalog.ts';
-import type { ParamHeader } from '../../upstream/wire/header-values.ts';
-import { memberAt, withMember } from '../../upstream/wire/json-text.ts';
-import { policyName, type Viewer } from './list.ts';
-import { type ClientRequest, isFields } from '../../upstream/wire/message.ts';
-import type { Era } from '../../upstream/wire/methods.ts';
+import { recordedInTurn } from '../../../engine/govern/recorded.ts';
+import { deliver } from '../../../engine/govern/deliver.ts';
+import { judge, type ToolCall } from '../../../engine/govern/govern.ts';
+import { offers } from '../../../engine/govern/offers.ts';
+import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type Permit } from '../../../engine/govern/verdict.ts';
+import type { Sidecar } from '../../sidecar.ts';
+import type { CallSpan, CallTracing } from '../../../telemetry/tracing.ts';
+import type { Headers } from '../../entrance/caller-headers.ts';
+import { traceOfCall } from '../../traced-call.ts';
+import type { DecisionMetrics } from '../../../telemetry/decision-metrics.ts';
+import { isAdmitted } from '../list/catalog.ts';
+import type { ParamHeader } from '../../../upstream/wire/header-values.ts';
+import { memberAt, withMember } from '../../../upstream/wire/json-text.ts';
+import { policyName, type Viewer } from '../list/list.ts';
+import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
+import type { Era } from '../../../upstream/wire/methods.ts';
 import { passingOf } from './passing.ts';
 import type { Pending, Prepared, ServerResponse } from './pending.ts';
-import { redactedParams, restored } from './redacted.ts';
+import { redactedParams, restored } from './redaction.ts';
 import { tracedMeta, traceOf } from './traced.ts';
-import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
 export interface Judging extends Viewer {
   readonly sidecar: Sidecar;

@@ -1,10 +1,10 @@
 // Tracks the open requests. A request is aborted when its client disconnects or its key is no longer valid, so a caller
 // without a valid key receives no more data from open streams.
-import type { PolicyCell } from '../../engine/snapshot/cell.ts';
+import type { PolicyCell } from '../../../engine/snapshot/cell.ts';
 import type { FastifyReply } from 'fastify';
-import { badKeys, keyStands } from '../entrance/key.ts';
-import { UpstreamDown } from '../../upstream/upstream.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { badKeys, keyStands } from '../../entrance/key.ts';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
 /** The tracking of one request, until the request has ended. */
 interface Watched {

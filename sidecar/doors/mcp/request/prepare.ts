@@ -1,20 +1,20 @@
 // Prepares a request before a tool server receives it, depending on the kind of request.
-import type { GovernedRun } from '../../engine/govern/run.ts';
-import { offers } from '../../engine/govern/offers.ts';
+import type { GovernedRun } from '../../../engine/govern/run.ts';
+import { offers } from '../../../engine/govern/offers.ts';
 import { prepareAside } from './aside.ts';
-import { askTools, ListRefused } from './ask.ts';
+import { askTools, ListRefused } from '../list/ask-tools.ts';
 import { type Judging, prepareCall, prepareRead } from './call.ts';
 import { passingBy } from './passing.ts';
-import { type Asked, type Door, viewerOf } from './door.ts';
+import { type Asked, type Door, viewerOf } from '../door.ts';
 import { greetingPending } from './greeting.ts';
-import { headerProblem, paramHeaderProblem } from '../../upstream/wire/headers.ts';
-import { listPending, policyName } from './list.ts';
-import { listenPending } from './listen.ts';
-import { type ClientRequest, isFields } from '../../upstream/wire/message.ts';
-import { type Era, treatmentOf } from '../../upstream/wire/methods.ts';
+import { headerProblem, paramHeaderProblem } from '../../../upstream/wire/headers.ts';
+import { listPending, policyName } from '../list/list.ts';
+import { listenPending } from '../list/listen.ts';
+import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
+import { type Era, treatmentOf } from '../../../upstream/wire/methods.ts';
 import { type Pending, plainPending, type Prepared } from './pending.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { UpstreamDown } from '../../upstream/upstream.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
 
 interface Preparing {
   readonly era: Era;

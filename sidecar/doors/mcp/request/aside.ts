@@ -2,16 +2,16 @@
 // policy decides about the method under its own name. If the method is not permitted, a list is answered as empty and
 // any other request is refused, and the server receives nothing. Otherwise request and answer are redacted. Only a
 // refusal is recorded, because listing visible items has no effect.
-import { offers } from '../../engine/govern/offers.ts';
+import { offers } from '../../../engine/govern/offers.ts';
 import { type Judging, prepareRead } from './call.ts';
-import { policyName } from './list.ts';
+import { policyName } from '../list/list.ts';
 import { passingBy, sideline } from './passing.ts';
 import type { Prepared } from './pending.ts';
-import { redactedAnswer, redactedParams } from './redacted.ts';
-import { memberAt, withMember } from '../../upstream/wire/json-text.ts';
-import type { ClientRequest } from '../../upstream/wire/message.ts';
-import { type Era, listedBy } from '../../upstream/wire/methods.ts';
-import { Refused, type RpcId } from '../../upstream/wire/rpc.ts';
+import { redactedAnswer, redactedParams } from './redaction.ts';
+import { memberAt, withMember } from '../../../upstream/wire/json-text.ts';
+import type { ClientRequest } from '../../../upstream/wire/message.ts';
+import { type Era, listedBy } from '../../../upstream/wire/methods.ts';
+import { Refused, type RpcId } from '../../../upstream/wire/rpc.ts';
 
 /** Throws `Refused` if the request must not be forwarded. */
 export async function prepareAside(judging: Judging, message: ClientRequest): Promise<Prepared> {

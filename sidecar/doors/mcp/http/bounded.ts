@@ -1,7 +1,7 @@
 // Limits the exchanges in progress with a tool server, and reserves capacity for other keys.
-import type { Door } from './door.ts';
-import { type ToolServer, upstreamBounds } from '../../upstream/upstream.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import type { Door } from '../door.ts';
+import { type ToolServer, upstreamBounds } from '../../../upstream/upstream.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
 /** By key. */
 type Counts = Map<string, number>;

@@ -1,9 +1,9 @@
 // Tracks streams that stay open for server messages. If a new snapshot changes the tools that a client sees, the client
 // is notified on its streams too. All streams end with the process.
-import type { PolicyCell } from '../../engine/snapshot/cell.ts';
+import type { PolicyCell } from '../../../engine/snapshot/cell.ts';
 import { shownBy, type Sight, sightOf, type Viewer } from './list.ts';
-import type { Listening } from './pending.ts';
-import type { ToolServers } from '../../upstream/upstream.ts';
+import type { Listening } from '../request/pending.ts';
+import type { ToolServers } from '../../../upstream/upstream.ts';
 
 interface OpenStream extends Listening {
   readonly viewer: Viewer;

@@ -1,6 +1,6 @@
 // Adjusts the capabilities that a server announces. Its list of tools can change with every policy change, and features
 // that the proxy does not forward are removed.
-import { memberAt, withMember, withoutMember } from '../../upstream/wire/json-text.ts';
+import { memberAt, withMember, withoutMember } from '../../../upstream/wire/json-text.ts';
 import type { Pending } from './pending.ts';
 
 const capabilities = ['result', 'capabilities'];

@@ -1,8 +1,8 @@
 // Handles `subscriptions/listen` of the newest revision: a stream for changes. The list of tools changes with the
 // policy, whatever the server reports about its own list. Therefore each client that asks for tool changes is notified.
-import { memberAt, withMember } from '../../upstream/wire/json-text.ts';
-import { type ClientRequest, isFields } from '../../upstream/wire/message.ts';
-import type { Pending } from './pending.ts';
+import { memberAt, withMember } from '../../../upstream/wire/json-text.ts';
+import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
+import type { Pending } from '../request/pending.ts';
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';

@@ -1,9 +1,9 @@
 // Passes the trace of a call to its tool server: in headers over HTTP, and always in `_meta`, with the protocol's
 // names. A program can receive it only in `_meta`.
-import type { Permit } from '../../engine/govern/verdict.ts';
-import type { CallSpan, TraceHeaders } from '../../telemetry/tracing.ts';
+import type { Permit } from '../../../engine/govern/verdict.ts';
+import type { CallSpan, TraceHeaders } from '../../../telemetry/tracing.ts';
 import type { Prepared } from './pending.ts';
-import { isFields } from '../../upstream/wire/message.ts';
+import { isFields } from '../../../upstream/wire/message.ts';
 
 type Redacting = { readonly decision: Pick<Permit['decision'], 'transform'> };
 

@@ -1,14 +1,14 @@
 // Redacts messages other than calls and results, by the policy decision of the call they belong to: progress, logs,
 // questions of the server, and the client's answers to them.
-import { planFor } from '../../engine/decide/plan.ts';
-import { callerOf, type GovernedRun } from '../../engine/govern/run.ts';
-import { payloadOf, redactPayload } from '../../engine/govern/payload.ts';
-import type { Permit } from '../../engine/govern/verdict.ts';
-import { policyName } from './list.ts';
+import { planFor } from '../../../engine/decide/plan.ts';
+import { callerOf, type GovernedRun } from '../../../engine/govern/run.ts';
+import { payloadOf, redactPayload } from '../../../engine/govern/payload.ts';
+import type { Permit } from '../../../engine/govern/verdict.ts';
+import { policyName } from '../list/list.ts';
 import type { Pending } from './pending.ts';
-import type { McpSession } from './sessions.ts';
-import type { ToolServer } from '../../upstream/upstream.ts';
-import { memberAt, withMember, withMembersOf } from '../../upstream/wire/json-text.ts';
+import type { McpSession } from '../session/sessions.ts';
+import type { ToolServer } from '../../../upstream/upstream.ts';
+import { memberAt, withMember, withMembersOf } from '../../../upstream/wire/json-text.ts';
 
 /** The call or method with the decision that controls the redaction. */
 export type By = Pick<Permit, 'tool' | 'decision'>;

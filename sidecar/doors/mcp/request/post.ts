@@ -1,17 +1,17 @@
 // Handles one message from a client: parses it, checks it against the allow-list, and forwards it in canonical form.
 // Requests, which get an answer, are handled in request.ts.
-import { unnamed } from './client.ts';
-import { type Asked, type Door, runFor, withoutSession, withSession } from './door.ts';
-import { sendOnly } from '../../upstream/exchange.ts';
-import { eraOf, modernVersion, requestHeaders } from '../../upstream/wire/headers.ts';
-import { type BadMessage, type ClientMessage, type ClientRequest, messageText, parseMessage } from '../../upstream/wire/message.ts';
-import { type Era, isClientNotification } from '../../upstream/wire/methods.ts';
+import { unnamed } from '../session/client.ts';
+import { type Asked, type Door, runFor, withoutSession, withSession } from '../door.ts';
+import { sendOnly } from '../../../upstream/exchange.ts';
+import { eraOf, modernVersion, requestHeaders } from '../../../upstream/wire/headers.ts';
+import { type BadMessage, type ClientMessage, type ClientRequest, messageText, parseMessage } from '../../../upstream/wire/message.ts';
+import { type Era, isClientNotification } from '../../../upstream/wire/methods.ts';
 import { answerBy } from './passing.ts';
 import { cancelledId } from './relay.ts';
 import { handleRequest } from './request.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { waitingKey } from './sessions.ts';
-import { forgetUnknown } from './stream.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { waitingKey } from '../session/sessions.ts';
+import { forgetUnknown } from '../session/stream.ts';
 
 export async function handlePost(door: Door, letIn: Asked, body: Uint8Array): Promise<void> {
   const message = parseMessage(body);

@@ -8,11 +8,11 @@
 // caller, by the end of the session, or as the oldest of `waitingMax`. Each request is settled or abandoned once. An
 // answer to an abandoned request belongs to no request, so its id cannot be used again in that session.
 import { digestText } from '@tollgate/proto/contract';
-import type { Identity } from '../../engine/decide/call.ts';
-import { Budget, type Share } from '../entrance/budget.ts';
-import { type AnsweredEvents, createAnsweredEvents } from './answered.ts';
-import type { RpcId } from '../../upstream/wire/rpc.ts';
-import type { Pending } from './pending.ts';
+import type { Identity } from '../../../engine/decide/call.ts';
+import { Budget, type Share } from '../../entrance/budget.ts';
+import { type AnsweredEvents, createAnsweredEvents } from './answered-events.ts';
+import type { RpcId } from '../../../upstream/wire/rpc.ts';
+import type { Pending } from '../request/pending.ts';
 
 export interface Client {
   readonly name: string;
