@@ -7,7 +7,7 @@ import type { Answer } from '../../../upstream/exchange.ts';
 import { endHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientRequest, isFields, messageText } from '../../../upstream/wire/message.ts';
 import type { Era } from '../../../upstream/wire/methods.ts';
-import { passingInSession } from './passing.ts';
+import { passingInSession } from './redaction.ts';
 import type { Pending } from './pending.ts';
 import { prepare } from './prepare.ts';
 import { type Relaying, relayedText, relayEvents } from './relay.ts';

@@ -1,6 +1,6 @@
 // Handles the requests without a message in the revisions before 2026-07-28: opening a stream for server messages, also
 // to resume a broken one, and ending a session.
-import { passingInSession } from '../request/passing.ts';
+import { passingInSession } from '../request/redaction.ts';
 import { unnamed } from './client.ts';
 import { type Asked, type Door, runFor, viewerOf, withSession } from '../door.ts';
 import { type Exchange, type Send, sendOnly } from '../../../upstream/exchange.ts';
