@@ -3,8 +3,7 @@
 // are requests: `request.ts` handles one from the key to the answer, `prepare.ts` prepares each kind of request before
 // the server receives it, `call.ts` judges calls and reads, `relay.ts` relays the answer, `redaction.ts` redacts all
 // other messages, and `pending.ts` has the types of a request that waits for its answer.
-import { unnamed } from '../session/client.ts';
-import { type Asked, type Door, runFor, withoutSession, withSession } from '../door.ts';
+import { type Asked, type Door, runFor, unnamed, withoutSession, withSession } from '../door.ts';
 import { sendOnly } from '../../../upstream/exchange.ts';
 import { eraOf, modernVersion, requestHeaders } from '../../../upstream/wire/headers.ts';
 import {

@@ -1,8 +1,7 @@
 // Handles one request from a client. The request is decided or passed according to its method, forwarded in canonical
 // form, and answered once, on this stream or on another stream of its session.
 import type { GovernedRun } from '../../../engine/govern/run.ts';
-import { clientFrom } from '../session/client.ts';
-import { type Asked, type Door, runFor, viewerOf } from '../door.ts';
+import { type Asked, clientFrom, type Door, runFor, viewerOf } from '../door.ts';
 import type { Answer } from '../../../upstream/exchange.ts';
 import { endHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
 import { type ClientRequest, isFields, messageText } from '../../../upstream/wire/message.ts';

@@ -1,8 +1,7 @@
 // Handles the requests without a message in the revisions before 2026-07-28: opening a stream for server messages, also
 // to resume a broken one, and ending a session.
 import { passingInSession } from '../request/redaction.ts';
-import { unnamed } from './client.ts';
-import { type Asked, type Door, runFor, viewerOf, withSession } from '../door.ts';
+import { type Asked, type Door, runFor, unnamed, viewerOf, withSession } from '../door.ts';
 import { type Exchange, type Send, sendOnly } from '../../../upstream/exchange.ts';
 import { streamHeaders } from '../../../upstream/wire/headers.ts';
 import { type Relaying, relayEvents } from '../request/relay.ts';
