@@ -1,7 +1,14 @@
-// Checks a request before its body is read. It refuses everything that two readers could interpret differently.
-import type { FastifyRequest } from 'fastify';
+// The folder http/: what is of HTTP, and parses no message. Begin here: this file checks a request before its body is
+// read and refuses everything that two readers could interpret differently; it also answers each refusal and error as
+// JSON-RPC. `callers.ts` tracks and limits what callers have open, `writer.ts` writes the events of a stream.
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { retryHeader } from '../../denial-body.ts';
+import type { Barred } from '../../entrance/key.ts';
+import { publicError } from '../../errors.ts';
 
-export interface GateRefusal {
+interface GateRefusal {
   readonly status: 400 | 403 | 415;
   readonly problem: string;
 }
@@ -29,3 +36,23 @@ function isLocal(origin: string): boolean {
 const jsonType = /^application\/json(?:\s*;\s*charset\s*=\s*(?:utf-8|"utf-8"))?\s*;?$/i;
 
 const isJsonType = (value: string | undefined): boolean => value !== undefined && jsonType.test(value.trim());
+
+const barredHeaders = ({ status, retryAfterMs }: Barred): Readonly<Record<string, string>> =>
+  status === 401 || status === 403 ? { 'www-authenticate': 'Bearer' } : retryHeader(retryAfterMs);
+
+export const refuse = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
+  reply
+    .code(status)
+    .type('application/json')
+    .send(errorText(null, rpcErrors.request, problem));
+
+export const refuseBarred = (reply: FastifyReply, barred: Barred): FastifyReply =>
+  refuse(reply.headers(barredHeaders(barred)), barred.status, `${barred.code}: ${barred.error}`);
+
+export function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof Refused) return void reply.code(error.status).type('application/json').send(error.text);
+  if (error instanceof UpstreamDown) return void refuse(reply, 502, error.message);
+  const { status, message } = publicError(error);
+  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  void refuse(reply, status, message);
+}
