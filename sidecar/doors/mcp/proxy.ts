@@ -1,9 +1,11 @@
-// The MCP proxy. Begin here: the routes `/mcp/:server`, with or without the workspace as prefix. Gate and key are checked
-// before a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server receives nothing.
+// The MCP proxy. Begin here: the routes `/mcp/:server`, with or without the workspace as prefix. Gate and key are
+// checked before a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server receives
+// nothing.
 //
-// `door.ts` has what all handlers share, and the data of one request. Then, by folder: `http/` is what is of HTTP, before
-// a message is parsed and when events are written; `request/` is a message from a client and what comes back for it
-// (POST); `session/` is the sessions of older revisions (GET, DELETE); `list/` is the list of tools that a caller sees.
+// `door.ts` has what all handlers share, and the data of one request. Then, by folder: `http/` is what is of HTTP,
+// before a message is parsed and when events are written; `request/` is a message from a client and what comes back for
+// it (POST); `session/` is the sessions of older revisions (GET, DELETE); `list/` is the list of tools that a caller
+// sees.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
 import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';

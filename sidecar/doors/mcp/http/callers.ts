@@ -1,6 +1,6 @@
 // What callers have open. A request is aborted when its client disconnects or its key is no longer valid, so a caller
-// without a valid key receives no more data from open streams. The exchanges in progress with a tool server are limited,
-// and capacity is reserved for other keys.
+// without a valid key receives no more data from open streams. The exchanges in progress with a tool server are
+// limited, and capacity is reserved for other keys.
 import type { PolicyCell } from '../../../engine/snapshot/cell.ts';
 import type { FastifyReply } from 'fastify';
 import { badKeys, keyStands } from '../../entrance/key.ts';

@@ -1,5 +1,7 @@
-// Filters the list of tools for one caller. It contains what identity and policy permit, in a stable order, with each
-// definition as its server wrote it. The list is private to the caller, so a cache must not serve it to another caller.
+// The folder list/: the list of tools that one caller sees. Begin here: this file filters the list. It contains what
+// identity and policy permit, in a stable order, with each definition as its server wrote it. The list is private to
+// the caller, so a cache must not serve it to another caller. `catalog.ts` stores what is known of the tools of a
+// server, `ask-tools.ts` asks the server for its list, and `changes.ts` notifies clients when the list changed.
 import type { Caller } from '../../../engine/decide/caller.ts';
 import type { GovernDeps } from '../../../engine/govern/governing.ts';
 import { offers, offersTo } from '../../../engine/govern/offers.ts';

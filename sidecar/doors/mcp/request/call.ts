@@ -1,7 +1,7 @@
 // Handles one call through the proxy. The call is judged by its body before the tool server receives it. Its outcome is
-// judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method. The trace of
-// a call goes to its tool server in headers over HTTP, and always in `_meta`, with the protocol's names: a program can
-// receive it only in `_meta`.
+// judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method. The trace
+// of a call goes to its tool server in headers over HTTP, and always in `_meta`, with the protocol's names: a program
+// can receive it only in `_meta`.
 import { bounds } from '@tollgate/proto/contract';
 import { recordedInTurn } from '../../../engine/govern/recorded.ts';
 import { deliver } from '../../../engine/govern/deliver.ts';

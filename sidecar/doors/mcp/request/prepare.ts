@@ -8,7 +8,7 @@ import { type Asked, type Door, viewerOf } from '../door.ts';
 import { memberAt, withMember, withoutMember } from '../../../upstream/wire/json-text.ts';
 import { headerProblem, paramHeaderProblem } from '../../../upstream/wire/headers.ts';
 import { listPending, policyName } from '../list/list.ts';
-import { listenPending } from '../list/listen.ts';
+import { listenPending } from '../list/changes.ts';
 import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
 import { type Era, listedBy, treatmentOf } from '../../../upstream/wire/methods.ts';
 import { type Pending, plainPending, type Prepared } from './pending.ts';
@@ -99,10 +99,11 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
 }
 
 /**
- * Prepares requests other than calls, reads and the list of tools: other lists, subscriptions, the log level. The policy
- * decides about the method under its own name. If the method is not permitted, a list is answered as empty and any other
- * request is refused, and the server receives nothing. Otherwise request and answer are redacted. Only a refusal is
- * recorded, because listing visible items has no effect. Throws `Refused` if the request must not be forwarded.
+ * Prepares requests other than calls, reads and the list of tools: other lists, subscriptions, the log level. The
+ * policy decides about the method under its own name. If the method is not permitted, a list is answered as empty and
+ * any other request is refused, and the server receives nothing. Otherwise request and answer are redacted. Only a
+ * refusal is recorded, because listing visible items has no effect. Throws `Refused` if the request must not be
+ * forwarded.
  */
 async function prepareAside(judging: Judging, message: ClientRequest): Promise<Prepared> {
   const { govern, run, server, era } = judging;

@@ -1,7 +1,7 @@
-// Redacts everything that is neither the arguments nor the outcome of a call, by the policy decision that it belongs to:
-// progress, logs, questions of the server and the client's answers to them; what a server receives in addition to the
-// arguments of a call; and answers to requests that are no calls. Members that the protocol or the server depends on
-// stay unchanged, because a model does not read them.
+// Redacts everything that is neither the arguments nor the outcome of a call, by the policy decision that it belongs
+// to: progress, logs, questions of the server and the client's answers to them; what a server receives in addition to
+// the arguments of a call; and answers to requests that are no calls. Members that the protocol or the server depends
+// on stay unchanged, because a model does not read them.
 import { planFor } from '../../../engine/decide/plan.ts';
 import { payloadOf, redactPayload } from '../../../engine/govern/payload.ts';
 import { callerOf, type GovernedRun } from '../../../engine/govern/run.ts';

@@ -1,6 +1,7 @@
 // The folder session/: the sessions of the revisions before 2026-07-28, which the tool server names. Begin here: this
 // file stores the owner of each session and its pending requests. `stream.ts` handles GET, which opens the stream of a
-// session, and DELETE, which ends it. `answered-events.ts` holds what a client may ask for again after its stream broke.
+// session, and DELETE, which ends it. `answered-events.ts` holds what a client may ask for again after its stream
+// broke.
 //
 // States of a session: it begins when a server gives a caller its id. It ends when the caller ends it, the server no
 // longer knows it, its key is no longer valid, or memory runs out. In the last case the least recently used session of
