@@ -4,7 +4,7 @@
 // Sent and acknowledged revisions are tracked in `pushes.ts`. A stream whose key is no longer valid is ended with
 // UNAUTHENTICATED.
 import { type ServerDuplexStream, status } from '@grpc/grpc-js';
-import { type Hello__Output, policyService, type SyncRequest__Output, type SyncResponse } from '@tollgate/proto';
+import { type Hello__Output, policyService, type SyncRequest__Output } from '@tollgate/proto';
 import { bounds, needable, type Needs, type RevisionName } from '@tollgate/proto/contract';
 import type { View } from '../compile/view.ts';
 import type { Actor } from '../access/rules/actor.ts';
@@ -13,7 +13,7 @@ import { helloProblem, nackCodeOf } from '../sidecars/rules/sidecar.ts';
 import type { Present, Roster } from '../sidecars/operations/roster.ts';
 import type { Follower, LiveWorkspace, Published, Publisher } from '../publish/publisher.ts';
 import type { GrpcMetrics } from './metrics.ts';
-import { type Answer, createPushes, type Pushes } from './pushes.ts';
+import { type Answer, createPushes, type Encodable, type Pushes } from './pushes.ts';
 import type { StreamSeats } from './stream-seats.ts';
 
 const aheadBeats = 5;
@@ -27,9 +27,6 @@ export interface PolicyEdgeDeps {
   readonly metrics: GrpcMetrics;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
-
-/** A response, or one that is already encoded: a snapshot is encoded once and written to every stream of its view. */
-export type Encodable = SyncResponse | { readonly encoded: Buffer };
 
 export type SyncStream = ServerDuplexStream<SyncRequest__Output, Encodable>;
 

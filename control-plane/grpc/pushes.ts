@@ -6,10 +6,12 @@
 // revision that was offered since). A delta starts from what the sidecar holds: first the revision of its hello, later
 // the last one that it acknowledged. If it refuses a delta, or does not accept `unchanged`, it is sent the whole
 // snapshot once. If it refuses that, nothing is sent until the next revision.
-import type { Revision__Output, SyncRequest__Output } from '@tollgate/proto';
+import type { Revision__Output, SyncRequest__Output, SyncResponse } from '@tollgate/proto';
 import type { RevisionName } from '@tollgate/proto/contract';
 import type { Published } from '../publish/publisher.ts';
-import type { Encodable } from './policy.ts';
+
+/** A response, or one that is already encoded: a snapshot is encoded once and written to every stream of its view. */
+export type Encodable = SyncResponse | { readonly encoded: Buffer };
 
 /** The answer of a sidecar: an ack with its hash, or a nack with its code. */
 export type Answer = { readonly revision: Revision__Output | null | undefined } & ({ readonly hash: Buffer } | { readonly code: string });

@@ -19,7 +19,8 @@ import { type ConnectionBounds, connectionBounds, type Connections, listenForCon
 import { createTlsCredentials, type TlsSource } from './credentials.ts';
 import { createIntake } from './intake.ts';
 import { atExpiry, peerProblem } from './peer.ts';
-import { type Encodable, encodeSyncResponse, type PolicyEdgeDeps, serveSync } from './policy.ts';
+import { encodeSyncResponse, type PolicyEdgeDeps, serveSync } from './policy.ts';
+import type { Encodable } from './pushes.ts';
 import { type QuotaEdgeDeps, serveLease } from './quota.ts';
 import { readOnlyWhileFlowing } from './read-ahead.ts';
 import { shareLooks } from './shared-looks.ts';

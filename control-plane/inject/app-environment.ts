@@ -2,7 +2,7 @@
 // added before the container's own variables, which may therefore use them (`$(TOLLGATE_MCP_URL)/github`). They never
 // replace a variable of the container.
 import type { Container, Variable } from './pod.ts';
-import type { Wanted } from './wanted.ts';
+import type { Wanted } from './settings.ts';
 
 export const variablesForApps = [
   'TOLLGATE_SIDECAR',

@@ -3,7 +3,7 @@ import { isObject, type Problem, problem } from '../base/shape.ts';
 import type { Container, Named, Pod } from './pod.ts';
 import { containerName, statusAnnotation, volumePrefix } from './status.ts';
 import type { InjectSettings } from './settings.ts';
-import type { Wanted } from './wanted.ts';
+import type { Wanted } from './settings.ts';
 
 /** Far more than a node runs. A page of variables is added to each container. */
 const containersMax = 1_000;

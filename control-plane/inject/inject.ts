@@ -4,10 +4,10 @@ import type { Problem } from '../base/shape.ts';
 import { type Pointed, pointAtSidecar } from './app-environment.ts';
 import { conflictsOf } from './conflicts.ts';
 import { type Container, type Metadata, type Pod, readPod } from './pod.ts';
-import { type InjectSettings, missingIn } from './settings.ts';
+import { type InjectSettings, missingIn, type Wanted } from './settings.ts';
 import { sidecarOf } from './sidecar-container.ts';
 import { containerName, defaultContainerAnnotation, readStatus, type Status, statusAnnotation, undo } from './status.ts';
-import { isLeftAlone, readWanted, type Wanted } from './wanted.ts';
+import { isLeftAlone, readWanted } from './wanted.ts';
 
 export type Injection =
   /** `warnings`: unexpected effects, for the author of the pod. */

@@ -1,9 +1,10 @@
 // The platform's settings for all injected sidecars: the settings file of the webhook and of `tollgate inject` has the
-// same form. A pod sets the rest in its annotations.
+// same form. A pod sets the rest in its annotations (`wanted.ts`); `Wanted` is what applies to one pod.
+import type { Tier } from '@tollgate/proto/contract';
 import { entries, fields, integer, isObject, oneOf, type Problem, problem, record, type Shape, text } from '../base/shape.ts';
 import { clusterNameProblem } from './cluster-name.ts';
 
-export type Mode = 'native' | 'plain';
+type Mode = 'native' | 'plain';
 type SpoolKind = 'emptyDir' | 'hostPath' | 'pvc';
 
 export interface InjectSettings {
@@ -39,6 +40,27 @@ export interface InjectSettings {
   readonly resources: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** Additional variables of the sidecar. */
   readonly environment: Readonly<Record<string, string>>;
+}
+
+export type Spool =
+  | { readonly kind: 'emptyDir' }
+  | { readonly kind: 'hostPath' }
+  | { readonly kind: 'claim'; readonly claim: string }
+  /** A volume that the pod has, for example from a StatefulSet's `volumeClaimTemplates`. */
+  | { readonly kind: 'volume'; readonly volume: string };
+
+/** The settings of one pod: its annotations, and the platform's settings where it has none. */
+export interface Wanted {
+  readonly mode: Mode;
+  readonly port: number;
+  /** Null: the caller or its key names the agent. */
+  readonly agent: string | null;
+  readonly tier: Tier | null;
+  readonly keySecret: string;
+  readonly sidecarKeySecret: string;
+  /** Null: the sidecar uses only what the control plane defines. */
+  readonly gatewaySecret: string | null;
+  readonly spool: Spool;
 }
 
 const defaults: Omit<InjectSettings, 'image' | 'controlPlane'> = {

@@ -6,7 +6,7 @@ import type { Container, Named, Row, Variable } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { spoolFolder, spoolVolume } from './spool.ts';
 import { containerName, volumePrefix } from './status.ts';
-import type { Wanted } from './wanted.ts';
+import type { Wanted } from './settings.ts';
 
 export interface Sidecar {
   readonly container: Container;

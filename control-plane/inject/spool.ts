@@ -5,7 +5,7 @@
 import type { Named, Row } from './pod.ts';
 import type { InjectSettings } from './settings.ts';
 import { volumePrefix } from './status.ts';
-import type { Spool } from './wanted.ts';
+import type { Spool } from './settings.ts';
 
 export const spoolFolder = '/var/lib/tollgate';
 const spoolName = `${volumePrefix}spool`;

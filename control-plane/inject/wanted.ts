@@ -1,34 +1,14 @@
 // Reads the settings of a pod from labels and annotations with the prefix `tollgate.dev/`. An unknown name is a
 // problem: a misspelt name must not cause an agent to be governed as another agent, or not to be governed.
-import { isTier, keyedPath, nameProblem, type Tier, tiers } from '@tollgate/proto/contract';
+import { isTier, keyedPath, nameProblem, tiers } from '@tollgate/proto/contract';
 import { isObject, type Problem, problem } from '../base/shape.ts';
 import { clusterNameProblem } from './cluster-name.ts';
 import type { Metadata } from './pod.ts';
-import type { InjectSettings, Mode } from './settings.ts';
+import type { InjectSettings, Spool, Wanted } from './settings.ts';
 import { statusAnnotation } from './status.ts';
 
 const prefix = 'tollgate.dev/';
 const injectLabel = `${prefix}inject`;
-
-export type Spool =
-  | { readonly kind: 'emptyDir' }
-  | { readonly kind: 'hostPath' }
-  | { readonly kind: 'claim'; readonly claim: string }
-  /** A volume that the pod has, for example from a StatefulSet's `volumeClaimTemplates`. */
-  | { readonly kind: 'volume'; readonly volume: string };
-
-export interface Wanted {
-  readonly mode: Mode;
-  readonly port: number;
-  /** Null: the caller or its key names the agent. */
-  readonly agent: string | null;
-  readonly tier: Tier | null;
-  readonly keySecret: string;
-  readonly sidecarKeySecret: string;
-  /** Null: the sidecar uses only what the control plane defines. */
-  readonly gatewaySecret: string | null;
-  readonly spool: Spool;
-}
 
 const among =
   (...choices: readonly string[]) =>

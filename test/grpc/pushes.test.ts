@@ -1,8 +1,7 @@
 // What one stream is sent: the shortest way from what the sidecar holds, one push at a time.
 import type { RevisionName } from '@tollgate/proto/contract';
 import { expect, test } from 'vitest';
-import type { Encodable } from '../../control-plane/grpc/policy.ts';
-import { createPushes } from '../../control-plane/grpc/pushes.ts';
+import { createPushes, type Encodable } from '../../control-plane/grpc/pushes.ts';
 import type { Published } from '../../control-plane/publish/publisher.ts';
 
 const hashOf = (revision: number): Buffer => Buffer.alloc(32, revision);

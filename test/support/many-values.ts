@@ -5,7 +5,7 @@ import { bounds } from '@tollgate/proto/contract';
 import { fastify } from 'fastify';
 import { parseBody } from '../../control-plane/http/json-body.ts';
 import { BodyRoom } from '../../sidecar/doors/entrance/body-room.ts';
-import { type Relaying, relayedText } from '../../sidecar/doors/mcp/relay.ts';
+import { type Relaying, relayedText } from '../../sidecar/doors/mcp/request/relay.ts';
 import { messageNodes } from '../../sidecar/upstream/wire/server-message.ts';
 import { shareFairly } from '../../sidecar/doors/entrance/share-fairly.ts';
 import { parseStrict } from '../../sidecar/engine/json/strict-json.ts';

@@ -9,7 +9,7 @@ import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
 import type { Log } from '../../base/log.ts';
 import { createRequestLimit, requestsPerSecondDefault } from './request-limit.ts';
 import { createRefusedRequests, refusalsLost, type RefusedBy } from './refused-requests.ts';
-import { noPins, type Pins, pinned } from './pins.ts';
+import { noPins, overrideClaims, type Pins } from './pins.ts';
 import { type RoomBytes, SessionRoom } from '../sessions/room.ts';
 import { createSessions, type Sessions } from '../sessions/sessions.ts';
 import type { CallTracing } from '../../telemetry/tracing.ts';
@@ -98,7 +98,7 @@ export function createEntrance({
     metrics,
     tracing,
     bodies,
-    sessions: pinned(createSessions(sidecar, new SessionRoom(sessionBytes)), pins),
+    sessions: overrideClaims(createSessions(sidecar, new SessionRoom(sessionBytes)), pins),
     enter: ({ authorization, workspace }) => {
       const index = sidecar.cell.current;
       if (index === null) return noPolicy;

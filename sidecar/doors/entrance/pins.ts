@@ -11,7 +11,8 @@ export interface Pins {
 
 export const noPins: Pins = { agent: null, tier: null };
 
-export function pinned(sessions: Sessions, { agent, tier }: Pins): Pick<Sessions, 'find'> {
+/** Sessions that are found by the sidecar's pins, where the caller claims another agent or tier. */
+export function overrideClaims(sessions: Sessions, { agent, tier }: Pins): Pick<Sessions, 'find'> {
   if (agent === null && tier === null) return sessions;
   return {
     find: (identity, claimed) =>

@@ -1,15 +1,17 @@
 // Types and helpers shared by the parts of the MCP proxy, and the data of one request after its key was accepted.
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { nameProblem } from '@tollgate/proto/contract';
 import type { GovernedRun } from '../../engine/govern/run.ts';
 import { type CallerHeaders, claimedBy } from '../entrance/caller-headers.ts';
 import type { Entrance, LetIn } from '../entrance/entrance.ts';
-import { catalogOf } from './catalog.ts';
+import { catalogOf } from './list/catalog.ts';
 import type { Send } from '../../upstream/exchange.ts';
 import type { McpHeaders } from '../../upstream/wire/headers.ts';
-import type { Viewer } from './list.ts';
+import type { Viewer } from './list/list.ts';
+import { isFields } from '../../upstream/wire/message.ts';
 import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import type { Client, McpSession, McpSessions } from './sessions.ts';
-import type { OpenStreams } from './streams.ts';
+import type { Client, McpSession, McpSessions } from './session/sessions.ts';
+import type { OpenStreams } from './list/changes.ts';
 import type { ToolServer } from '../../upstream/upstream.ts';
 
 export interface Door extends Entrance {
@@ -42,6 +44,17 @@ export const viewerOf = ({ sidecar }: Door, { server }: Asked, run: GovernedRun)
   server,
   catalog: catalogOf(server),
 });
+
+/** A client that does not name itself. */
+export const unnamed: Client = { name: 'mcp' };
+
+/** The name that a client gives itself, if it is valid in an agent type. */
+export function clientFrom(info: unknown): Client {
+  if (!isFields(info)) return unnamed;
+  const { name, version } = info;
+  if (typeof name !== 'string' || nameProblem(name) !== null || name.includes('::')) return unnamed;
+  return typeof version === 'string' && nameProblem(version) === null ? { name, version } : { name };
+}
 
 /**
  * Adds the session that the request names. Throws `Refused` if it does not exist. The client then starts a new session,

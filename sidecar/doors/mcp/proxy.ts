@@ -1,25 +1,28 @@
-// The routes of the MCP proxy: `/mcp/:server`, with or without the workspace as prefix. Gate and key are checked before
-// a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server receives nothing.
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+// The MCP proxy. Begin here: the routes `/mcp/:server`, with or without the workspace as prefix. Gate and key are
+// checked before a byte of the body is read. Each refusal is answered as JSON-RPC, and the tool server receives
+// nothing.
+//
+// `door.ts` has what all handlers share, and the data of one request. Then, by folder: `http/` is what is of HTTP,
+// before a message is parsed and when events are written; `request/` is a message from a client and what comes back for
+// it (POST); `session/` is the sessions of older revisions (GET, DELETE); `list/` is the list of tools that a caller
+// sees.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { readCallerHeaders } from '../entrance/caller-headers.ts';
-import { retryHeader } from '../denial-body.ts';
 import { type Entrance, type LetIn, workspaceIn } from '../entrance/entrance.ts';
-import { publicError } from '../errors.ts';
 import { heldBy } from '../../engine/govern/run.ts';
 import { type Barred, keyStands } from '../entrance/key.ts';
-import { bounded } from './bounded.ts';
-import { createCallers } from './callers.ts';
+import { boundExchanges, createCallers } from './http/callers.ts';
 import type { Asked, Door } from './door.ts';
-import { gateRefusal } from './gate.ts';
+import { answerError, gateRefusal, refuse, refuseBarred } from './http/gate.ts';
 import { readMcpHeaders } from '../../upstream/wire/headers.ts';
 import { sendOverHttp } from '../../upstream/http-upstream.ts';
-import { handlePost } from './post.ts';
+import { handlePost } from './request/post.ts';
 import { createProgramUpstreams } from '../../upstream/programs/programs.ts';
 import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { createMcpSessions } from './sessions.ts';
-import { handleDelete, handleGet } from './stream.ts';
-import { createOpenStreams } from './streams.ts';
-import { type ToolServer, type ToolServers, UpstreamDown } from '../../upstream/upstream.ts';
+import { createMcpSessions } from './session/sessions.ts';
+import { handleDelete, handleGet } from './session/stream.ts';
+import { createOpenStreams } from './list/changes.ts';
+import type { ToolServer, ToolServers } from '../../upstream/upstream.ts';
 
 interface Deps extends Entrance {
   readonly servers: ToolServers;
@@ -45,7 +48,7 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
     ...entrance,
     mcpSessions,
     streams,
-    sendTo: bounded((server, keyId) => {
+    sendTo: boundExchanges((server, keyId) => {
       const { reach } = server;
       if (reach.kind === 'unreachable') throw new Refused(503, errorText(null, rpcErrors.internal, `the tool server ${reach.problem}`));
       return reach.kind === 'http' ? sendOverHttp(reach) : programs.sendTo(reach, keyId);
@@ -101,18 +104,6 @@ export function registerMcp(app: FastifyInstance, { servers, ...entrance }: Deps
   });
 }
 
-const barredHeaders = ({ status, retryAfterMs }: Barred): Readonly<Record<string, string>> =>
-  status === 401 || status === 403 ? { 'www-authenticate': 'Bearer' } : retryHeader(retryAfterMs);
-
-const refuse = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
-  reply
-    .code(status)
-    .type('application/json')
-    .send(errorText(null, rpcErrors.request, problem));
-
-const refuseBarred = (reply: FastifyReply, barred: Barred): FastifyReply =>
-  refuse(reply.headers(barredHeaders(barred)), barred.status, `${barred.code}: ${barred.error}`);
-
 interface LetInWith extends LetIn {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -137,12 +128,4 @@ function askedOf(door: Door, { request, reply, identity, server, signal }: LetIn
     send: door.sendTo(server, identity.keyId),
     signal,
   };
-}
-
-function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  if (error instanceof Refused) return void reply.code(error.status).type('application/json').send(error.text);
-  if (error instanceof UpstreamDown) return void refuse(reply, 502, error.message);
-  const { status, message } = publicError(error);
-  if (status >= 500) request.log.error({ err: error }, 'a request failed');
-  void refuse(reply, status, message);
 }

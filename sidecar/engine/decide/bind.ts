@@ -63,7 +63,7 @@ export function forgetCallers(index: Index): void {
 function bind(index: Index, claim: Claim): Caller {
   const key = index.keysById.get(claim.identity.keyId) ?? null;
   const subject = key === null ? null : subjectOf(index, key, claim.identity.sub);
-  const hops = pinned(claim.hops, key).map((hop) => bindHop(index, hop, subject));
+  const hops = applyKeyPins(claim.hops, key).map((hop) => bindHop(index, hop, subject));
   const last = hops.at(-1);
   if (last === undefined) throw new RangeError('a claim names at least the calling agent');
   return {
@@ -83,7 +83,7 @@ function bind(index: Index, claim: Claim): Caller {
 }
 
 /** A key may pin (fix) the values that its holder would otherwise claim about the calling agent. */
-function pinned(hops: readonly Hop[], key: CompiledKey | null): readonly Hop[] {
+function applyKeyPins(hops: readonly Hop[], key: CompiledKey | null): readonly Hop[] {
   if (key === null) return hops;
   const { tier, agent, client } = key.pins;
   return hops.map((hop, at) =>

@@ -6,7 +6,8 @@
 // is charged. A changed snapshot creates new `Limit` objects with the same ids, so counts survive it. `generation` is
 // replaced whenever windows are removed or rebuilt. A cached lookup of another generation is done again.
 import type { ChargedWindow, Full, LeasedCounter, LimitSet, Undo } from '../decide/decision.ts';
-import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
+import type { SharedRun } from './leases.ts';
+import type { SharedRunCalls } from './shared-calls.ts';
 import type { Retry } from './waiting.ts';
 import { stepOf, Window } from './window.ts';
 

@@ -13,11 +13,11 @@ import {
   type QuotaCounter,
   quotaCounterKey,
   type RevisionName,
+  type RunOf,
 } from '@tollgate/proto/contract';
 import type { LeasedCounter, Limit } from '../decide/decision.ts';
 import { Lease, type LeaseTally } from './lease.ts';
 import { Schedule } from './schedule.ts';
-import type { SharedRun } from './shared-calls.ts';
 import { type Retry, Waiting } from './waiting.ts';
 
 /**
@@ -38,6 +38,15 @@ const runsBytes = 32 * 1024 ** 2;
 const runBytes = 1_500;
 /** The precision with which quiet leases are checked again. */
 const quietStepMs = 50;
+
+/** A run that a caller names. */
+export interface SharedRun {
+  /** `runIdOf(of)`. */
+  readonly id: string;
+  /** The agent that has the cap: the last of `of.agents`. */
+  readonly agentId: string;
+  readonly of: RunOf;
+}
 
 export interface LeaseListener {
   /** Something must be asked at once. */

@@ -1,19 +1,9 @@
 // Counts the calls of one run that other processes may serve too; together they may make `maxToolCalls` calls. If the
 // ledger cannot be reached, this process counts a run alone if no other process is known to serve it, unless the
 // workspace denies that. The used calls are reported as soon as the ledger can be reached.
-import type { RunOf } from '@tollgate/proto/contract';
 import type { LeasedCounter, SharedCalls, Undo } from '../decide/decision.ts';
 import type { Lease } from './lease.ts';
-import type { Leases } from './leases.ts';
-
-/** A run that a caller names. */
-export interface SharedRun {
-  /** `runIdOf(of)`. */
-  readonly id: string;
-  /** The agent that has the cap: the last of `of.agents`. */
-  readonly agentId: string;
-  readonly of: RunOf;
-}
+import type { Leases, SharedRun } from './leases.ts';
 
 export class SharedRunCalls implements SharedCalls {
   readonly #leases: Leases;

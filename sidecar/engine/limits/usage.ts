@@ -11,7 +11,8 @@ import {
   type Usage,
 } from '../decide/decision.ts';
 import type { Allowance, Counters } from './counters.ts';
-import type { SharedRun, SharedRunCalls } from './shared-calls.ts';
+import type { SharedRun } from './leases.ts';
+import type { SharedRunCalls } from './shared-calls.ts';
 import type { Retry } from './waiting.ts';
 
 export interface RunUsage extends Usage {

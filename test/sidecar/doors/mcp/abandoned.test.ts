@@ -1,8 +1,8 @@
 // Calls of sessions whose answer does not come: each has an outcome in the record, whoever ends it, and holds nothing open.
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import type { Pending } from '../../../../sidecar/doors/mcp/pending.ts';
-import { addWaiting, createMcpSessions } from '../../../../sidecar/doors/mcp/sessions.ts';
+import type { Pending } from '../../../../sidecar/doors/mcp/request/pending.ts';
+import { addWaiting, createMcpSessions } from '../../../../sidecar/doors/mcp/session/sessions.ts';
 import { collectGarbage } from '../../../bench/garbage.ts';
 import { key } from '../../../support/snapshots.ts';
 import { greet, openStream } from './program-line.ts';

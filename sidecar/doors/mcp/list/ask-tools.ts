@@ -1,13 +1,13 @@
 // Sends the proxy's own requests to a tool server: it reads the complete list of tools on behalf of the request that
 // needs it.
-import { type BodyRoom, NoRoom } from '../entrance/body-room.ts';
-import type { Answer, Exchange, Send } from '../../upstream/exchange.ts';
-import { type McpHeaders, requestHeaders } from '../../upstream/wire/headers.ts';
-import { type ClientMessage, isFields } from '../../upstream/wire/message.ts';
-import type { Era } from '../../upstream/wire/methods.ts';
-import { protocolMeta } from './redacted.ts';
-import { messageNodes, parseServerMessage } from '../../upstream/wire/server-message.ts';
-import { UpstreamDown } from '../../upstream/upstream.ts';
+import { type BodyRoom, NoRoom } from '../../entrance/body-room.ts';
+import type { Answer, Exchange, Send } from '../../../upstream/exchange.ts';
+import { type McpHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
+import { type ClientMessage, isFields } from '../../../upstream/wire/message.ts';
+import type { Era } from '../../../upstream/wire/methods.ts';
+import { protocolMeta } from '../request/redaction.ts';
+import { messageNodes, parseServerMessage } from '../../../upstream/wire/server-message.ts';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
 
 interface Asking {
   readonly send: Send;

@@ -1,20 +1,20 @@
-// Prepares a request before a tool server receives it, depending on the kind of request.
-import type { GovernedRun } from '../../engine/govern/run.ts';
-import { offers } from '../../engine/govern/offers.ts';
-import { prepareAside } from './aside.ts';
-import { askTools, ListRefused } from './ask.ts';
+// Prepares a request before a tool server receives it, depending on the kind of request (`treatmentOf`). A new kind of
+// request begins here.
+import type { GovernedRun } from '../../../engine/govern/run.ts';
+import { offers } from '../../../engine/govern/offers.ts';
+import { askTools, ListRefused } from '../list/ask-tools.ts';
 import { type Judging, prepareCall, prepareRead } from './call.ts';
-import { passingBy } from './passing.ts';
-import { type Asked, type Door, viewerOf } from './door.ts';
-import { greetingPending } from './greeting.ts';
-import { headerProblem, paramHeaderProblem } from '../../upstream/wire/headers.ts';
-import { listPending, policyName } from './list.ts';
-import { listenPending } from './listen.ts';
-import { type ClientRequest, isFields } from '../../upstream/wire/message.ts';
-import { type Era, treatmentOf } from '../../upstream/wire/methods.ts';
+import { type Asked, type Door, viewerOf } from '../door.ts';
+import { memberAt, withMember, withoutMember } from '../../../upstream/wire/json-text.ts';
+import { headerProblem, paramHeaderProblem } from '../../../upstream/wire/headers.ts';
+import { listPending, policyName } from '../list/list.ts';
+import { listenPending } from '../list/changes.ts';
+import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
+import { type Era, listedBy, treatmentOf } from '../../../upstream/wire/methods.ts';
 import { type Pending, plainPending, type Prepared } from './pending.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { UpstreamDown } from '../../upstream/upstream.ts';
+import { passingBy, redactedAnswer, redactedParams, sideline } from './redaction.ts';
+import { errorText, Refused, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
 
 interface Preparing {
   readonly era: Era;
@@ -96,4 +96,72 @@ async function refreshCatalog({ door, asked, message, judging }: ToolCalling, na
     if (error instanceof ListRefused && mustKnow) throw new Refused(error.status, errorText(message.id, rpcErrors.request, error.message));
     if (mustKnow || !(error instanceof UpstreamDown)) throw error;
   }
+}
+
+/**
+ * Prepares requests other than calls, reads and the list of tools: other lists, subscriptions, the log level. The
+ * policy decides about the method under its own name. If the method is not permitted, a list is answered as empty and
+ * any other request is refused, and the server receives nothing. Otherwise request and answer are redacted. Only a
+ * refusal is recorded, because listing visible items has no effect. Throws `Refused` if the request must not be
+ * forwarded.
+ */
+async function prepareAside(judging: Judging, message: ClientRequest): Promise<Prepared> {
+  const { govern, run, server, era } = judging;
+  const { id, method, params } = message;
+  const listed = listedBy(method);
+  if (!offers(govern, run, policyName(server, method))) {
+    if (listed === null) return prepareRead(judging, message);
+    throw new Refused(200, emptyListText(id, era, listed));
+  }
+  const { cursor } = params;
+  const redacted = {
+    ...redactedParams(run, sideline(run, server, method), params, ['cursor']),
+    ...(cursor === undefined ? {} : { cursor }),
+  };
+  return {
+    message: { ...message, params: redacted },
+    declared: [],
+    pending: {
+      method,
+      settle: async (response) => {
+        const text = redactedAnswer(run, sideline(run, server, method), response);
+        // The list of one caller must not be cached for another caller.
+        const isOwn = era === 'modern' && listed !== null && memberAt(text, ['result']) !== null;
+        return isOwn ? withMember(text, ['result', 'cacheScope'], '"private"') : text;
+      },
+      abandon: () => Promise.resolve(),
+      passing: passingBy(run, server, method),
+    },
+  };
+}
+
+const emptyListText = (id: RpcId, era: Era, listed: string): string =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    result: { ...(era === 'modern' ? { resultType: 'complete', ttlMs: 0, cacheScope: 'private' } : {}), [listed]: [] },
+  });
+
+const capabilities = ['result', 'capabilities'];
+
+/**
+ * Adjusts the capabilities that a server announces. Its list of tools can change with every policy change, and features
+ * that the proxy does not forward are removed.
+ */
+function greetingPending(method: string, passing: Pending['passing']): Pending {
+  return {
+    method,
+    settle: ({ text }) => Promise.resolve(throughProxy(text)),
+    abandon: () => Promise.resolve(),
+    passing,
+  };
+}
+
+function throughProxy(text: string): string {
+  if (memberAt(text, capabilities) === null) return text;
+  const withoutTasks = [
+    [...capabilities, 'tasks'],
+    [...capabilities, 'extensions', 'io.modelcontextprotocol/tasks'],
+  ].reduce((result, path) => (memberAt(result, path) === null ? result : withoutMember(result, path)), text);
+  return withMember(withoutTasks, [...capabilities, 'tools', 'listChanged'], 'true');
 }

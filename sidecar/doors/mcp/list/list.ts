@@ -1,15 +1,17 @@
-// Filters the list of tools for one caller. It contains what identity and policy permit, in a stable order, with each
-// definition as its server wrote it. The list is private to the caller, so a cache must not serve it to another caller.
-import type { Caller } from '../../engine/decide/caller.ts';
-import type { GovernDeps } from '../../engine/govern/governing.ts';
-import { offers, offersTo } from '../../engine/govern/offers.ts';
-import { type GovernedRun, rebind } from '../../engine/govern/run.ts';
+// The folder list/: the list of tools that one caller sees. Begin here: this file filters the list. It contains what
+// identity and policy permit, in a stable order, with each definition as its server wrote it. The list is private to
+// the caller, so a cache must not serve it to another caller. `catalog.ts` stores what is known of the tools of a
+// server, `ask-tools.ts` asks the server for its list, and `changes.ts` notifies clients when the list changed.
+import type { Caller } from '../../../engine/decide/caller.ts';
+import type { GovernDeps } from '../../../engine/govern/governing.ts';
+import { offers, offersTo } from '../../../engine/govern/offers.ts';
+import { type GovernedRun, rebind } from '../../../engine/govern/run.ts';
 import { type Catalog, isAdmitted } from './catalog.ts';
-import { itemsAt, memberAt, withMember } from '../../upstream/wire/json-text.ts';
-import { isFields } from '../../upstream/wire/message.ts';
-import type { Era } from '../../upstream/wire/methods.ts';
-import type { Pending } from './pending.ts';
-import type { ToolServer } from '../../upstream/upstream.ts';
+import { itemsAt, memberAt, withMember } from '../../../upstream/wire/json-text.ts';
+import { isFields } from '../../../upstream/wire/message.ts';
+import type { Era } from '../../../upstream/wire/methods.ts';
+import type { Pending } from '../request/pending.ts';
+import type { ToolServer } from '../../../upstream/upstream.ts';
 
 /** The name of a server's tool in the policy. */
 export const policyName = (server: ToolServer, tool: string): string => `${server.name}.${tool}`;

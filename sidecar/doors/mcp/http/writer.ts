@@ -1,8 +1,8 @@
 // Writes events to a client's stream, each event whole, and no faster than the client reads them.
 import { once } from 'node:events';
 import type { FastifyReply } from 'fastify';
-import type { Answer } from '../../upstream/exchange.ts';
-import { messageEvent } from '../../upstream/wire/sse.ts';
+import type { Answer } from '../../../upstream/exchange.ts';
+import { messageEvent } from '../../../upstream/wire/sse.ts';
 
 export interface StreamWriter {
   /** Resolves when the client can accept more. */

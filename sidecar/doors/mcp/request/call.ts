@@ -1,27 +1,27 @@
 // Handles one call through the proxy. The call is judged by its body before the tool server receives it. Its outcome is
-// judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method.
+// judged by the policy's rules for outcomes. Reads are judged in the same way, under the name of the method. The trace
+// of a call goes to its tool server in headers over HTTP, and always in `_meta`, with the protocol's names: a program
+// can receive it only in `_meta`.
 import { bounds } from '@tollgate/proto/contract';
-import { recordedInTurn } from '../../engine/govern/recorded.ts';
-import { deliver } from '../../engine/govern/deliver.ts';
-import { judge, type ToolCall } from '../../engine/govern/govern.ts';
-import { offers } from '../../engine/govern/offers.ts';
-import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type Permit } from '../../engine/govern/verdict.ts';
-import type { Sidecar } from '../sidecar.ts';
-import type { CallSpan, CallTracing } from '../../telemetry/tracing.ts';
-import type { Headers } from '../entrance/caller-headers.ts';
-import { traceOfCall } from '../traced-call.ts';
-import type { DecisionMetrics } from '../../telemetry/decision-metrics.ts';
-import { isAdmitted } from './catalog.ts';
-import type { ParamHeader } from '../../upstream/wire/header-values.ts';
-import { memberAt, withMember } from '../../upstream/wire/json-text.ts';
-import { policyName, type Viewer } from './list.ts';
-import { type ClientRequest, isFields } from '../../upstream/wire/message.ts';
-import type { Era } from '../../upstream/wire/methods.ts';
-import { passingOf } from './passing.ts';
+import { recordedInTurn } from '../../../engine/govern/recorded.ts';
+import { deliver } from '../../../engine/govern/deliver.ts';
+import { judge, type ToolCall } from '../../../engine/govern/govern.ts';
+import { offers } from '../../../engine/govern/offers.ts';
+import { type AwaitedCall, awaitedCall, type Denial, denialOf, denialText, type Permit } from '../../../engine/govern/verdict.ts';
+import type { Sidecar } from '../../sidecar.ts';
+import type { CallSpan, CallTracing, TraceHeaders } from '../../../telemetry/tracing.ts';
+import type { Headers } from '../../entrance/caller-headers.ts';
+import { traceOfCall } from '../../traced-call.ts';
+import type { DecisionMetrics } from '../../../telemetry/decision-metrics.ts';
+import { isAdmitted } from '../list/catalog.ts';
+import type { ParamHeader } from '../../../upstream/wire/header-values.ts';
+import { memberAt, withMember } from '../../../upstream/wire/json-text.ts';
+import { policyName, type Viewer } from '../list/list.ts';
+import { type ClientRequest, isFields } from '../../../upstream/wire/message.ts';
+import type { Era } from '../../../upstream/wire/methods.ts';
 import type { Pending, Prepared, ServerResponse } from './pending.ts';
-import { redactedParams, restored } from './redacted.ts';
-import { tracedMeta, traceOf } from './traced.ts';
-import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { passingOf, redactedParams, restored } from './redaction.ts';
+import { errorText, Refused, refusedResultText, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
 
 export interface Judging extends Viewer {
   readonly sidecar: Sidecar;
@@ -91,13 +91,13 @@ export async function prepareRead(judging: Judging, message: ClientRequest): Pro
 /** Only the server reads its request state, so the state returns to it unchanged. */
 const stateOf = ({ requestState }: Readonly<Record<string, unknown>>): object => (requestState === undefined ? {} : { requestState });
 
-interface Asked {
+interface Judged {
   readonly verdict: Permit | Denial;
   readonly span: CallSpan | undefined;
 }
 
 /** `meta` is the `_meta` of the request. A trace named in it has priority over a trace in the headers. */
-async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<Asked> {
+async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judging, call: ToolCall, meta: unknown): Promise<Judged> {
   const startedAt = sidecar.govern.clock.now();
   const named = isFields(meta) && typeof meta['traceparent'] === 'string' ? meta : requestHeaders;
   const span = tracing?.begin(call.tool, named);
@@ -108,6 +108,23 @@ async function decided({ sidecar, run, metrics, tracing, requestHeaders }: Judgi
   metrics.decided(verdict.decision, sidecar.govern.clock.now() - startedAt);
   span?.decided(verdict, run);
   return { verdict, span };
+}
+
+type Redacting = { readonly decision: Pick<Permit['decision'], 'transform'> };
+
+const traceOf = (permit: Redacting, span: CallSpan | undefined): Pick<Prepared, 'trace'> =>
+  span === undefined ? {} : { trace: traceHeaders(permit, span) };
+
+/** Replaces the client's own trace data. */
+function tracedMeta(meta: unknown, permit: Redacting, span: CallSpan): object {
+  const { traceparent: _, tracestate: _state, ...others } = isFields(meta) ? meta : {};
+  return { ...others, ...traceHeaders(permit, span) };
+}
+
+/** If the policy redacts, the trace state is not forwarded, because callers can put any text into it. */
+function traceHeaders({ decision }: Redacting, span: CallSpan): TraceHeaders {
+  const { traceparent, ...state } = span.headers();
+  return { ...(decision.transform === 'redact' ? {} : state), ...(traceparent === undefined ? {} : { traceparent }) };
 }
 
 /**

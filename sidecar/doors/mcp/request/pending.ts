@@ -1,9 +1,9 @@
 // A request sent to a tool server, with the handling of everything that comes back for it.
-import type { TraceHeaders } from '../../telemetry/tracing.ts';
-import type { ClientRequest } from '../../upstream/wire/message.ts';
-import type { ServerMessage } from '../../upstream/wire/server-message.ts';
-import type { ParamHeader } from '../../upstream/wire/header-values.ts';
-import type { StreamWriter } from './writer.ts';
+import type { TraceHeaders } from '../../../telemetry/tracing.ts';
+import type { ClientRequest } from '../../../upstream/wire/message.ts';
+import type { ServerMessage } from '../../../upstream/wire/server-message.ts';
+import type { ParamHeader } from '../../../upstream/wire/header-values.ts';
+import type { StreamWriter } from '../http/writer.ts';
 
 export type ServerResponse = ServerMessage & { readonly kind: 'response' };
 

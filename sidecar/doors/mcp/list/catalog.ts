@@ -3,9 +3,9 @@
 // unknown or no longer reliable. A tool with a name or headers beyond the size limits is ignored: it is neither listed
 // nor called.
 import { bounds, NotJson, toolDefinitionDigest } from '@tollgate/proto/contract';
-import { type ParamHeader, paramHeadersOf } from '../../upstream/wire/header-values.ts';
-import { isFields } from '../../upstream/wire/message.ts';
-import type { ToolServer } from '../../upstream/upstream.ts';
+import { type ParamHeader, paramHeadersOf } from '../../../upstream/wire/header-values.ts';
+import { isFields } from '../../../upstream/wire/message.ts';
+import type { ToolServer } from '../../../upstream/upstream.ts';
 
 interface KnownTool {
   /** Null: the definition exceeds our bounds. */

@@ -1,14 +1,13 @@
 // Handles the requests without a message in the revisions before 2026-07-28: opening a stream for server messages, also
 // to resume a broken one, and ending a session.
-import { passingInSession } from './passing.ts';
-import { unnamed } from './client.ts';
-import { type Asked, type Door, runFor, viewerOf, withSession } from './door.ts';
-import { type Exchange, type Send, sendOnly } from '../../upstream/exchange.ts';
-import { streamHeaders } from '../../upstream/wire/headers.ts';
-import { type Relaying, relayEvents } from './relay.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
+import { passingInSession } from '../request/redaction.ts';
+import { type Asked, type Door, runFor, unnamed, viewerOf, withSession } from '../door.ts';
+import { type Exchange, type Send, sendOnly } from '../../../upstream/exchange.ts';
+import { streamHeaders } from '../../../upstream/wire/headers.ts';
+import { type Relaying, relayEvents } from '../request/relay.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
 import { takeWaiting } from './sessions.ts';
-import { openWriter } from './writer.ts';
+import { openWriter } from '../http/writer.ts';
 
 const endMs = 10_000;
 

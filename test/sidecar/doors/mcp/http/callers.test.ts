@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type Callers, createCallers } from '../../../../sidecar/doors/mcp/callers.ts';
-import { createPolicyCell, type PolicyCell } from '../../../../sidecar/engine/snapshot/cell.ts';
-import { key, snapshotMessage, type World } from '../../../support/snapshots.ts';
+import { type Callers, createCallers } from '../../../../../sidecar/doors/mcp/http/callers.ts';
+import { createPolicyCell, type PolicyCell } from '../../../../../sidecar/engine/snapshot/cell.ts';
+import { key, snapshotMessage, type World } from '../../../../support/snapshots.ts';
 
 let cell: PolicyCell;
 let callers: Callers;

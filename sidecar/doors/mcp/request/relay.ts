@@ -1,15 +1,14 @@
 // Relays a tool server's answer to the client. Each message is checked, processed and written before the next one is
 // read. Text that is not a message, or not a message that a server may send, is not forwarded.
-import { type BodyRoom, NoRoom } from '../entrance/body-room.ts';
-import { isId } from '../../upstream/wire/message.ts';
-import { type Era, isServerNotification, isServerRequest } from '../../upstream/wire/methods.ts';
+import { type BodyRoom, NoRoom } from '../../entrance/body-room.ts';
+import { type Era, isServerNotification, isServerRequest } from '../../../upstream/wire/methods.ts';
 import type { Pending } from './pending.ts';
-import { errorText, type RpcId, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { type McpSession, noteQuestion } from './sessions.ts';
-import { messageNodes, parseServerMessage, type ServerMessage } from '../../upstream/wire/server-message.ts';
-import { eventText, keepAlive, type SseEvent } from '../../upstream/wire/sse.ts';
-import { UpstreamDown } from '../../upstream/upstream.ts';
-import type { StreamWriter } from './writer.ts';
+import { errorText, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { type McpSession, noteQuestion } from '../session/sessions.ts';
+import { messageNodes, parseServerMessage, type ServerMessage } from '../../../upstream/wire/server-message.ts';
+import { eventText, keepAlive, type SseEvent } from '../../../upstream/wire/sse.ts';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
+import type { StreamWriter } from '../http/writer.ts';
 
 export interface Relaying {
   readonly era: Era;
@@ -131,7 +130,3 @@ async function answeredText(relaying: Relaying, { id }: SseEvent, message: Serve
   if (text !== null) answered.note(id, message.text, text);
   return text;
 }
-
-/** The id that a cancel notification names. */
-export const cancelledId = (params: Readonly<Record<string, unknown>>): RpcId | null =>
-  isId(params['requestId']) ? params['requestId'] : null;

@@ -1,7 +1,7 @@
 // What MCP sessions may keep is counted in bytes, of all keys together: who keeps most gives way.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Pending } from '../../../../sidecar/doors/mcp/pending.ts';
+import type { Pending } from '../../../../../sidecar/doors/mcp/request/pending.ts';
 import {
   addWaiting,
   createMcpSessions,
@@ -9,7 +9,7 @@ import {
   noteQuestion,
   takeWaiting,
   waitingKey,
-} from '../../../../sidecar/doors/mcp/sessions.ts';
+} from '../../../../../sidecar/doors/mcp/session/sessions.ts';
 
 const owner = (keyId: string) => ({ sub: 'ann', keyId });
 

@@ -1,6 +1,6 @@
 // What is kept of the tools that a server lists is bounded; a tool beyond the bounds is none, for lists and for calls.
 import { expect, test } from 'vitest';
-import { behind, call, json, modernHeaders, metaOf, rpcOf, send } from './proxied.ts';
+import { behind, call, json, modernHeaders, metaOf, rpcOf, send } from '../proxied.ts';
 
 const long = (length: number): string => 'n'.repeat(length);
 const headerUnder = (...path: readonly string[]): object =>

@@ -1,17 +1,25 @@
-// Handles one message from a client: parses it, checks it against the allow-list, and forwards it in canonical form.
-// Requests, which get an answer, are handled in request.ts.
-import { unnamed } from './client.ts';
-import { type Asked, type Door, runFor, withoutSession, withSession } from './door.ts';
-import { sendOnly } from '../../upstream/exchange.ts';
-import { eraOf, modernVersion, requestHeaders } from '../../upstream/wire/headers.ts';
-import { type BadMessage, type ClientMessage, type ClientRequest, messageText, parseMessage } from '../../upstream/wire/message.ts';
-import { type Era, isClientNotification } from '../../upstream/wire/methods.ts';
-import { answerBy } from './passing.ts';
-import { cancelledId } from './relay.ts';
+// The folder request/: one message from a client and everything that comes back for it. Begin with `handlePost` below:
+// it parses the message, checks it against the allow-list, and forwards in canonical form what gets no answer. The rest
+// are requests: `request.ts` handles one from the key to the answer, `prepare.ts` prepares each kind of request before
+// the server receives it, `call.ts` judges calls and reads, `relay.ts` relays the answer, `redaction.ts` redacts all
+// other messages, and `pending.ts` has the types of a request that waits for its answer.
+import { type Asked, type Door, runFor, unnamed, withoutSession, withSession } from '../door.ts';
+import { sendOnly } from '../../../upstream/exchange.ts';
+import { eraOf, modernVersion, requestHeaders } from '../../../upstream/wire/headers.ts';
+import {
+  type BadMessage,
+  type ClientMessage,
+  type ClientRequest,
+  isId,
+  messageText,
+  parseMessage,
+} from '../../../upstream/wire/message.ts';
+import { type Era, isClientNotification } from '../../../upstream/wire/methods.ts';
+import { answerBy } from './redaction.ts';
 import { handleRequest } from './request.ts';
-import { errorText, Refused, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { waitingKey } from './sessions.ts';
-import { forgetUnknown } from './stream.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { waitingKey } from '../session/sessions.ts';
+import { forgetUnknown } from '../session/stream.ts';
 
 export async function handlePost(door: Door, letIn: Asked, body: Uint8Array): Promise<void> {
   const message = parseMessage(body);
@@ -53,8 +61,8 @@ function refuseUnasked({ session }: Asked, message: Exclude<ClientMessage, Clien
 }
 
 async function abandonCancelled({ session }: Asked, params: Readonly<Record<string, unknown>>): Promise<void> {
-  const id = cancelledId(params);
-  if (id !== null) await session?.waiting.get(waitingKey(id))?.abandon('the caller cancelled the call');
+  const id = params['requestId'];
+  if (isId(id)) await session?.waiting.get(waitingKey(id))?.abandon('the caller cancelled the call');
 }
 
 type Response = ClientMessage & { readonly kind: 'response' };

@@ -1,21 +1,20 @@
 // Handles one request from a client. The request is decided or passed according to its method, forwarded in canonical
 // form, and answered once, on this stream or on another stream of its session.
-import type { GovernedRun } from '../../engine/govern/run.ts';
-import { clientFrom } from './client.ts';
-import { type Asked, type Door, runFor, viewerOf } from './door.ts';
-import type { Answer } from '../../upstream/exchange.ts';
-import { endHeaders, requestHeaders } from '../../upstream/wire/headers.ts';
-import { type ClientRequest, isFields, messageText } from '../../upstream/wire/message.ts';
-import type { Era } from '../../upstream/wire/methods.ts';
-import { passingInSession } from './passing.ts';
+import type { GovernedRun } from '../../../engine/govern/run.ts';
+import { type Asked, clientFrom, type Door, runFor, viewerOf } from '../door.ts';
+import type { Answer } from '../../../upstream/exchange.ts';
+import { endHeaders, requestHeaders } from '../../../upstream/wire/headers.ts';
+import { type ClientRequest, isFields, messageText } from '../../../upstream/wire/message.ts';
+import type { Era } from '../../../upstream/wire/methods.ts';
+import { passingInSession } from './redaction.ts';
 import type { Pending } from './pending.ts';
 import { prepare } from './prepare.ts';
 import { type Relaying, relayedText, relayEvents } from './relay.ts';
-import { errorText, Refused, type RpcId, rpcErrors } from '../../upstream/wire/rpc.ts';
-import { addWaiting, type McpSession, noteAbandoned, removeWaiting, takeWaiting, waitingKey } from './sessions.ts';
-import { endSession, forgetUnknown } from './stream.ts';
-import { UpstreamDown } from '../../upstream/upstream.ts';
-import { openWriter } from './writer.ts';
+import { errorText, Refused, type RpcId, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { addWaiting, type McpSession, noteAbandoned, removeWaiting, takeWaiting, waitingKey } from '../session/sessions.ts';
+import { endSession, forgetUnknown } from '../session/stream.ts';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
+import { openWriter } from '../http/writer.ts';
 
 export async function handleRequest(door: Door, asked: Asked, era: Era, message: ClientRequest): Promise<void> {
   const { session, headers, reply, signal } = asked;

@@ -1,6 +1,6 @@
 // Answers that a client may ask for again: so many characters of all sessions, the least recently used forgotten first.
 import { expect, test } from 'vitest';
-import { createAnsweredEvents } from '../../../../sidecar/doors/mcp/answered.ts';
+import { createAnsweredEvents } from '../../../../../sidecar/doors/mcp/session/answered-events.ts';
 
 const mebi = 1_048_576;
 const settledOf = (n: number): string => `${n}`.padEnd(mebi, 'x');

@@ -1,5 +1,7 @@
-// Sessions of the revisions before 2026-07-28, which the tool server names. Stores the owner of each session and its
-// pending requests.
+// The folder session/: the sessions of the revisions before 2026-07-28, which the tool server names. Begin here: this
+// file stores the owner of each session and its pending requests. `stream.ts` handles GET, which opens the stream of a
+// session, and DELETE, which ends it. `answered-events.ts` holds what a client may ask for again after its stream
+// broke.
 //
 // States of a session: it begins when a server gives a caller its id. It ends when the caller ends it, the server no
 // longer knows it, its key is no longer valid, or memory runs out. In the last case the least recently used session of
@@ -8,11 +10,11 @@
 // caller, by the end of the session, or as the oldest of `waitingMax`. Each request is settled or abandoned once. An
 // answer to an abandoned request belongs to no request, so its id cannot be used again in that session.
 import { digestText } from '@tollgate/proto/contract';
-import type { Identity } from '../../engine/decide/call.ts';
-import { Budget, type Share } from '../entrance/budget.ts';
-import { type AnsweredEvents, createAnsweredEvents } from './answered.ts';
-import type { RpcId } from '../../upstream/wire/rpc.ts';
-import type { Pending } from './pending.ts';
+import type { Identity } from '../../../engine/decide/call.ts';
+import { Budget, type Share } from '../../entrance/budget.ts';
+import { type AnsweredEvents, createAnsweredEvents } from './answered-events.ts';
+import type { RpcId } from '../../../upstream/wire/rpc.ts';
+import type { Pending } from '../request/pending.ts';
 
 export interface Client {
   readonly name: string;

@@ -1,0 +1,58 @@
+// The folder http/: what is of HTTP, and parses no message. Begin here: this file checks a request before its body is
+// read and refuses everything that two readers could interpret differently; it also answers each refusal and error as
+// JSON-RPC. `callers.ts` tracks and limits what callers have open, `writer.ts` writes the events of a stream.
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { UpstreamDown } from '../../../upstream/upstream.ts';
+import { errorText, Refused, rpcErrors } from '../../../upstream/wire/rpc.ts';
+import { retryHeader } from '../../denial-body.ts';
+import type { Barred } from '../../entrance/key.ts';
+import { publicError } from '../../errors.ts';
+
+interface GateRefusal {
+  readonly status: 400 | 403 | 415;
+  readonly problem: string;
+}
+
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+export function gateRefusal({ method, raw, headers }: FastifyRequest): GateRefusal | null {
+  const origin = headers.origin;
+  // A page in a browser that reaches this machine by a misleading name (DNS rebinding) still sends its own origin.
+  if (origin !== undefined && !isLocal(origin)) return { status: 403, problem: 'requests from this Origin are not taken' };
+  if (raw.url?.startsWith('/') !== true) return { status: 400, problem: 'the request must name a path, and no address' };
+  if (headers.upgrade !== undefined) return { status: 400, problem: 'this path speaks HTTP and no other protocol' };
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (method !== 'POST') return hasBody ? { status: 400, problem: `${method} has no body here` } : null;
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') return { status: 415, problem: 'the body must not be encoded' };
+  if ((raw.headersDistinct['content-type'] ?? []).length > 1) return { status: 400, problem: 'the header content-type is there twice' };
+  return isJsonType(headers['content-type']) ? null : { status: 415, problem: 'the body must be application/json, in UTF-8' };
+}
+
+function isLocal(origin: string): boolean {
+  return URL.canParse(origin) && loopback.has(new URL(origin).hostname) && /^https?:\/\//.test(origin);
+}
+
+const jsonType = /^application\/json(?:\s*;\s*charset\s*=\s*(?:utf-8|"utf-8"))?\s*;?$/i;
+
+const isJsonType = (value: string | undefined): boolean => value !== undefined && jsonType.test(value.trim());
+
+const barredHeaders = ({ status, retryAfterMs }: Barred): Readonly<Record<string, string>> =>
+  status === 401 || status === 403 ? { 'www-authenticate': 'Bearer' } : retryHeader(retryAfterMs);
+
+export const refuse = (reply: FastifyReply, status: number, problem: string): FastifyReply =>
+  reply
+    .code(status)
+    .type('application/json')
+    .send(errorText(null, rpcErrors.request, problem));
+
+export const refuseBarred = (reply: FastifyReply, barred: Barred): FastifyReply =>
+  refuse(reply.headers(barredHeaders(barred)), barred.status, `${barred.code}: ${barred.error}`);
+
+export function answerError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof Refused) return void reply.code(error.status).type('application/json').send(error.text);
+  if (error instanceof UpstreamDown) return void refuse(reply, 502, error.message);
+  const { status, message } = publicError(error);
+  if (status >= 500) request.log.error({ err: error }, 'a request failed');
+  void refuse(reply, status, message);
+}
