@@ -1,4 +1,4 @@
-// Why a reply ended, whatever its provider calls that.
+// Why a reply ended, whatever name its provider has for it.
 import type { LanguageModelV3FinishReason } from '@ai-sdk/provider';
 import { expect, test } from 'vitest';
 import { finishOf } from '../../../control-plane/runs/models/finish.ts';

@@ -1,9 +1,9 @@
-// What a reply may hold, whatever its provider streams. `wire.test.ts` has what comes over HTTP.
+// What a reply may hold, whatever its provider streams. `wire.test.ts` covers what comes over HTTP.
 import type { LanguageModelV3StreamPart } from '@ai-sdk/provider';
 import { expect, test } from 'vitest';
 import { createReplyDraft } from '../../../control-plane/runs/models/reply.ts';
 
-/** More than would fit at 32 characters each. */
+/** More pieces than would fit at 32 characters each. */
 const many = 131_073;
 const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
 const finish: LanguageModelV3StreamPart = { type: 'finish', usage, finishReason: { unified: 'stop', raw: 'stop' } };
@@ -23,7 +23,7 @@ test.each<readonly [string, (at: number) => LanguageModelV3StreamPart]>([
   expect(stream).toThrow('local answered without an end');
 });
 
-test('a text and a thought in as many pieces as they have characters are whole', () => {
+test('a text and a thought with one piece for each character arrive whole', () => {
   const draft = createReplyDraft('local');
   for (let at = 0; at < 2 * many; at += 1) {
     draft.add({ type: 'reasoning-delta', id: 'r', delta: 'r' });
