@@ -10,7 +10,7 @@ const boss = (fields: Parameters<typeof someAgent>[0] = {}) => someAgent({ canDe
 const child = (name: string, fields: Parameters<typeof someAgent>[0] = {}) =>
   someAgent({ id: name.padEnd(20, '0'), name, systemPrompt: `I am ${name}`, ...fields });
 
-/** Each agent says its own lines in order, and repeats the last of them for ever. */
+/** Each agent says its own lines in order, and then repeats the last of them without end. */
 const cast = (parts: Readonly<Record<string, readonly Line[]>>): readonly Line[] => {
   const at = new Map<string, number>();
   return [

@@ -178,7 +178,7 @@ test('a rotated key counts as another key', async () => {
   expect((await running.entries()).map(({ code }) => code)).toEqual(['key_revoked']);
 });
 
-test('a key that may start runs needs no scope to govern, and a key that may not start runs is rejected', async () => {
+test('a key with the scope to start runs needs no scope to govern, and a key without it is rejected', async () => {
   expect((await (await startRunning()).run()).end.kind).toBe('done');
   const [key] = someState().keys;
   const reading = await startRunning({ state: { keys: key === undefined ? [] : [{ ...key, scopes: ['agents.read'] }] } });

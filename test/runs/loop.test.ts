@@ -157,7 +157,7 @@ async function* once(event: ModelEvent): AsyncGenerator<ModelEvent> {
   yield event;
 }
 
-/** Sends a text, then nothing for ever. It ignores its signal. */
+/** Sends a text, then nothing more. It ignores its signal. */
 async function* hanging(): AsyncGenerator<ModelEvent> {
   yield { kind: 'text', delta: 'I was about to' };
   await new Promise(() => undefined);
@@ -291,7 +291,7 @@ test('arguments that do not fit the schema return to the model as an error that 
   ]);
 });
 
-test('where there are many tools, a model that calls an unknown tool is told some, those of the intended server first, and none that it may not call', async () => {
+test('where there are many tools, a model that calls an unknown tool gets some names, those of the intended server first, and none of a denied tool', async () => {
   const tools = [...Array.from({ length: 80 }, (_, at) => someTool(`box.t${at}`)), someTool('zoo.feed'), someTool('zoo.open')];
   const running = await startRunning({
     state: {
@@ -336,7 +336,7 @@ test('a model that pauses is asked to continue, within its number of rounds', as
   expect(forever.model.requests).toHaveLength(4);
 });
 
-test('for a call that was cut off in its arguments the model is told so, and the run continues', async () => {
+test('a model whose call was cut off in its arguments is notified, and the run continues', async () => {
   const cut = { toolCalls: [callOf('box.one'), callOf('box.one', '{"n":')], finish: 'length' as const };
   const running = await startRunning({ lines: [cut, { text: 'done' }] });
   expect(stopReason((await running.run()).end)).toBe('goal_complete');
@@ -574,7 +574,7 @@ test('a free model runs on a budget of nothing', async () => {
   expect((await running.run()).end.data).toMatchObject({ stopReason: 'goal_complete', usage: { estimatedCostCents: 0 } });
 });
 
-test('a reply that ends to call tools but calls none is not a goal: the model is told, and the cap of rounds bounds it', async () => {
+test('a reply that ends to call tools but calls none is not a goal: the model is notified, and the cap of rounds bounds it', async () => {
   const silent: Line = { finish: 'tool_calls' };
   const running = await startRunning({ lines: [silent, { text: 'done' }] });
   expect((await running.run()).end.data).toMatchObject({ stopReason: 'goal_complete', output: 'done' });
@@ -590,7 +590,7 @@ test('a call without a name is answered as an error', async () => {
   expect((await running.entries()).map(({ tool, code }) => [tool, code])).toEqual([['unknown', 'call_malformed']]);
 });
 
-test('a bounded number of calls of one reply is read; the model is told once which tools exist, and that the rest was not read', async () => {
+test('a bounded number of calls of one reply is read; the model gets the list of tools once, and a note that the rest was not read', async () => {
   const calls = Array.from({ length: 3_000 }, (_, n) => callOf(['box.none', 'sea.none', 'no'][n % 3] ?? '', { n }));
   const tools = ['box.one', 'sea.one'].map((name) => someTool(name));
   const running = await startRunning({
@@ -608,7 +608,7 @@ test('a bounded number of calls of one reply is read; the model is told once whi
   expect(messages.at(-1)).toMatchObject({ role: 'user', text: expect.stringContaining('at most 256') });
 });
 
-test('of the outputs of parallel calls 32 MiB wait for the reader, and for the rest the reader gets what the model is told', async () => {
+test('of the outputs of parallel calls 32 MiB wait for the reader, and the rest is sent in the shorter form that the model receives', async () => {
   const calls = 40;
   const mebi = 1_048_576;
   const running = await startRunning({
