@@ -22,7 +22,7 @@ test.each<readonly [Partial<GivenTls>, unknown]>([
   expect(readTls({ ...none, ...given }, variableNames)).toEqual({ tls });
 });
 
-test('authorities in one line are those of many', () => {
+test('authorities in one line are equal to those in many lines', () => {
   expect(readTls({ ...none, ca: ca.replaceAll('\n', String.raw`\n`) }, variableNames)).toEqual({ tls: { kind: 'checked', ca } });
 });
 
@@ -47,7 +47,7 @@ test.each<readonly [Partial<GivenTls>, readonly string[]]>([
   expect(readTls({ ...none, ...given }, variableNames)).toEqual({ problems });
 });
 
-test('the library refuses with the names of its options', async () => {
+test('the library names its own options in rejections', async () => {
   const given = { enrol: 'plane:8082' };
   expect(readTls({ ...none, ...given }, optionNames)).toEqual({
     problems: ['tls.enrol needs tls.ca: the authorities by which whoever issues certificates is checked'],
