@@ -40,7 +40,7 @@ test.each<readonly [unknown, number]>([
   [{ partialSuccess: { rejectedLogRecords: '0', errorMessage: 'only a warning' } }, 0],
   [{ partialSuccess: { rejectedLogRecords: 'many' } }, 0],
   [[1], 0],
-])('200 with %j took all but %i', async (answer, rejected) => {
+])('200 with %j means that all were accepted except %i', async (answer, rejected) => {
   collector.reply = () => ({ status: 200, body: answer });
   expect(await open().post(body, never)).toMatchObject({ kind: 'taken', rejected });
 });

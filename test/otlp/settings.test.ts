@@ -31,7 +31,7 @@ test.each<readonly [Readonly<Record<string, string>>, string]>([
   [endpoint('https://c', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'a=%zz' }), 'must be name=value pairs'],
   [endpoint('https://c', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'a=b%0d%0ac: d' }), 'must be name=value pairs'],
   [endpoint('https://c', { TOLLGATE_AUDIT_EXPORT_HEADERS: 'Content-Type=text/plain' }), 'must not set content-type'],
-])('%j is refused: %s', (env, words) => {
+])('%j is rejected: %s', (env, words) => {
   const problems = problemsOf(env);
   expect(problems).toEqual([expect.stringContaining(words)]);
   expect(problems[0]).not.toContain('hunter2');

@@ -27,7 +27,7 @@ test.each<readonly [string, object, unknown, string]>([
   ['a value of a list', object({ a: { enum: ['up', 'down'] } }), { a: 'left' }, 'a must be one of ["up","down"]'],
   ['two at once', object({ a: { type: 'string' }, b: { type: 'string' } }), { a: 1, b: 1 }, 'a must be string; b must be string'],
   ['a name that every object inherits', object({}, { required: ['constructor'] }), {}, 'constructor is required'],
-])('%s is said with its place', (_what, schema, input, words) => {
+])('the problem of %s is reported with its place', (_what, schema, input, words) => {
   expect(problemOf({ ...schema }, input)).toBe(words);
 });
 

@@ -314,7 +314,7 @@ test.each<readonly [string, Line, string, object]>([
   ['was refused', { text: 'I will not', finish: 'refused' }, 'refused', {}],
   ['was refused with a call begun', { text: '', toolCalls: [callOf('box.one')], finish: 'refused' }, 'refused', {}],
   ['was cut off where the budget ended', { text: 'half a', finish: 'length' }, 'max_budget', { maxBudgetCents: 1 }],
-])('a last reply that %s is no goal', async (_what, line, reason, fields) => {
+])('a run whose last reply %s has not reached its goal', async (_what, line, reason, fields) => {
   const running = await startRunning({ state: { agents: [someAgent(fields)] }, lines: [line] });
   const { end } = await running.run();
   expect(end.data).toMatchObject({ status: 'completed', stopReason: reason, output: typeof line === 'object' ? line.text : '' });

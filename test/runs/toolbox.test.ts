@@ -240,7 +240,7 @@ describe('an answer', () => {
       ['a field of another type', { content: [text('{"n":"x"}')], structuredContent: { n: 'x' } }, 'n must be integer'],
       ['a missing field', { content: [], structuredContent: {} }, 'n is required'],
       ['only text', { content: [text('1')] }, 'it has no structuredContent'],
-    ])('that breaks it by %s is an error that says so, with the answer beside it', async (_what, result, words) => {
+    ])('that breaks it by %s is an error that states the reason, together with the answer', async (_what, result, words) => {
       const { output, isError } = await promised(result);
       expect(isError).toBe(true);
       expect(output).toEqual({ problem: `the answer does not fit the outputSchema of its tool: ${words}`, answered: expect.anything() });
@@ -295,7 +295,7 @@ describe('an answer', () => {
     ['of another form', { content: 'text' }],
     ['with a block of no kind', { content: [{ type: 'video', data: 1 }] }],
     ['with a text that is none', { content: [{ type: 'text', text: 7 }] }],
-  ])('that lies, %s, is a failure in words', async (_what, result) => {
+  ])('of an invalid form, %s, is a failure with a message', async (_what, result) => {
     expect(await answered(result)).toEqual({ output: 'the tool server answered what is no result of a tool', isError: true });
   });
 });

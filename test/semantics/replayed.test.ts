@@ -39,7 +39,7 @@ test.each<readonly [string, ReplayedEntry['fields']]>([
   ['a subject', { originSub: 'o'.repeat(60_000) }],
   ['a key', { keyId: 'k'.repeat(60_000) }],
   ['a name in the chain', { chain: ['n'.repeat(60_000), 'bot'] }],
-])('%s that is too long is kept in part, and the call is approximate', (_what, fields) => {
+])('%s that is too long is stored in part, and the call is approximate', (_what, fields) => {
   const { caller, approximate } = replayedCall(entryOf(fields), known);
   expect(approximate).toBe(true);
   expect(JSON.stringify(caller).length).toBeLessThan(100_000);

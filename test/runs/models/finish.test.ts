@@ -19,4 +19,4 @@ test.each<readonly [LanguageModelV3FinishReason['unified'], string | undefined, 
   ['other', 'insufficient_system_resource', null],
   ['other', undefined, null],
   ['error', 'x', null],
-])('%s (%s) is %s; null: it is not whole', (unified, raw, finish) => expect(finishOf({ unified, raw })).toBe(finish));
+])('%s (%s) is %s; null: the reply is not complete', (unified, raw, finish) => expect(finishOf({ unified, raw })).toBe(finish));

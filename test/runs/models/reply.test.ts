@@ -15,7 +15,7 @@ test.each<readonly [string, (at: number) => LanguageModelV3StreamPart]>([
   ['thoughts of one name that begin and end', (at) => ({ type: at % 2 === 0 ? 'reasoning-start' : 'reasoning-end', id: 'r' })],
   ['calls', (at) => ({ type: 'tool-call', toolCallId: `c${at}`, toolName: 'a', input: '' })],
   ['calls without a name', (at) => ({ type: 'raw', rawValue: { choices: choices(at) } })],
-])('a reply of empty %s without an end is left', (_what, part) => {
+])('a reply of empty %s without an end is given up', (_what, part) => {
   const draft = createReplyDraft('local');
   const stream = (): void => {
     for (let at = 0; at < 2 * many; at += 1) draft.add(part(at));

@@ -105,7 +105,7 @@ test.each<readonly [string, unknown, string]>([
   ],
   ['one name for both', { mcpServers: { one: { url } }, httpTools: { one: { url } } }, 'httpTools.one is the name of an MCP server too'],
   ['too large a file', ' '.repeat(gatewayFileBytesMax + 1), `the file is larger than ${gatewayFileBytesMax} bytes`],
-])('%s is refused, with its place', (_what, value, problem) => {
+])('%s is rejected, with its place', (_what, value, problem) => {
   expect(problemsOf(value).join('\n')).toContain(problem);
 });
 

@@ -201,7 +201,7 @@ test.each<readonly [string, Partial<Command>, string]>([
   ['that is not there', { program: 'no-such-program-of-ours' }, 'there is no such program'],
   ['that may not be executed', { program: '/etc/passwd' }, 'it may not be executed'],
   ['in a folder that is not there', { cwd: '/no/such/folder' }, 'no such folder'],
-])('a program %s is told in words', async (_what, fields, words) => {
+])('the error of a program %s is reported', async (_what, fields, words) => {
   await expect(programs(command(echo, fields)).open({ message: () => undefined, closed: () => undefined })).rejects.toThrow(words);
 });
 

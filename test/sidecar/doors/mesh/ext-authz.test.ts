@@ -152,7 +152,7 @@ test.each<readonly [string, number, Http]>([
   ['a header that names another tool', 400, { headers: { ...json, 'mcp-name': 'read' }, body: call, route: mcp }],
   ['a message by PUT', 400, { method: 'PUT', headers: json, body: call, route: mcp }],
   ['a body of GET', 400, { method: 'GET', headers: json, body: call, route: mcp }],
-])('%s is refused with %i, and no entry', async (_, status, asked) => {
+])('%s is rejected with %i, and leaves no entry', async (_, status, asked) => {
   const { ask, sidecar, failures } = await start({ keys: [key(), key({ id: 'reader', scopes: ['sidecar.sync'] })] });
   const answer = await ask(asked);
   expect({ status: answer.status, allowed: answer.code === 0 }).toEqual({ status, allowed: false });

@@ -18,7 +18,7 @@ test.each<readonly [Partial<GivenTls>, unknown]>([
     { kind: 'enrolled', ca, enrol: '[::1]:8082', tokenFile: '/t' },
   ],
   [{ folder: '/tls' }, { kind: 'given', folder: '/tls' }],
-])('%j is a form', (given, tls) => {
+])('%j is a valid form', (given, tls) => {
   expect(readTls({ ...none, ...given }, variableNames)).toEqual({ tls });
 });
 
@@ -43,7 +43,7 @@ test.each<readonly [Partial<GivenTls>, readonly string[]]>([
     ],
   ],
   [{ ca, tokenFile: '/t' }, ['TOLLGATE_TOKEN_FILE needs TOLLGATE_ENROL: it is what certificates are asked for with']],
-])('%j is refused', (given, problems) => {
+])('%j is rejected', (given, problems) => {
   expect(readTls({ ...none, ...given }, variableNames)).toEqual({ problems });
 });
 
