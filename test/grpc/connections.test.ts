@@ -142,7 +142,7 @@ test('the number of all connections is bounded, with or without a good key', asy
 test.each([
   ['in plain text', () => null],
   ['over TLS', makeTls],
-])('%s, a connection that shows no good key in time is closed, whatever else it does; one with a good key stays as long as its stream', async (_, make) => {
+])('%s, a connection that shows no good key in time is always closed; with a good key it stays as long as its stream', async (_, make) => {
   const tls = make();
   const { port, lines, metric } = await serve({ uselessMs: 300 }, tls);
   const kept = await openStream(port, good, tls);

@@ -52,7 +52,7 @@ test.each([
   ['disabled', [false, true, false, true]],
   // An unknown value must not bypass the webhook: the webhook injects, or rejects the value.
   ['true', [true, true, false, true]],
-] as const)('in a namespace with the label %s, pods without a label, enabled, disabled and true', (ofNamespace, asked) => {
+] as const)('in a namespace labelled %s, pods without a label, enabled, disabled and true', (ofNamespace, asked) => {
   expect(words.map((ofPod) => isAsked('agents', ofNamespace, ofPod))).toEqual(asked);
 });
 

@@ -295,7 +295,7 @@ describe('an answer', () => {
     ['of another form', { content: 'text' }],
     ['with a block of no kind', { content: [{ type: 'video', data: 1 }] }],
     ['with a text that is none', { content: [{ type: 'text', text: 7 }] }],
-  ])('of an invalid form, %s, is a failure with a message', async (_what, result) => {
+  ])('that is not a valid result, %s, is a failure with a message', async (_what, result) => {
     expect(await answered(result)).toEqual({ output: 'the tool server answered what is no result of a tool', isError: true });
   });
 });

@@ -91,7 +91,7 @@ it('a draft equal to the stored documents changes nothing, limits included', { t
   );
 });
 
-it('recorded sequences under fewer kinds of rules show no drift from the current documents, throttled calls included', { timeout }, async () => {
+it('recorded sequences under fewer rules show no drift from the current documents, throttled calls included', { timeout }, async () => {
   let throttled = 0;
   await fc.assert(
     fc.asyncProperty(scenes({ limit: 55, audit: 0 }), async (made) => {

@@ -254,7 +254,7 @@ test.each([
   ['a point that is not on the curve', notOnCurve],
   ['an authority, which is a certificate', authority.certificate],
   ['two keys', pemOf(publicKey) + pemOf(publicKey)],
-])('for %s no certificate is issued', async (_, pem) => {
+])('no certificate is issued for %s', async (_, pem) => {
   const { server } = await listener();
   expect(await ask(server.port, { body: { publicKey: pem } })).toMatchObject({
     status: 400,

@@ -96,7 +96,7 @@ async function live(lived: OwnTerms, { seed, lives }: { readonly seed: number; r
   return { met, authorities: shared.made, servers: servers.size };
 }
 
-test.each([1, 2])('a client that renews in time meets no certificate that it cannot check, over many authorities (seed %i)', async (seed) => {
+test.each([1, 2])('a client that renews in time meets no certificate it cannot check, over many authorities (seed %i)', async (seed) => {
   const { met, authorities, servers } = await live(terms, { seed, lives: 2 });
   expect(met).toBe(0);
   expect(authorities).toBeGreaterThanOrEqual(3);

@@ -177,7 +177,7 @@ describe('the caller', () => {
     ]);
   });
 
-  test('who is a sub-agent is also held to the rules of the agent above it', async () => {
+  test('as a sub-agent is also held to the rules of the agent above it', async () => {
     const rules = document({
       id: { layer: 'agent-type', agentType: 'claude-code::subagent::ann laptop' },
       defaults: [['subagent', { permission: 'deny' }]],
@@ -247,7 +247,7 @@ describe('a name that does not state its server', () => {
     ['cursor', 'MCP:delete_repo', ['github', 'gitlab'], 'gitlab.delete_repo'],
     ['gemini-cli', 'mcp_github_delete_repo', ['github', 'github_delete'], 'github_delete.repo'],
   ] as const)(
-    '%s: %s of one of several servers is denied with their names, until the table decides',
+    '%s: %s of one of several servers is denied with their names, until the table decides between them',
     async (host, theirs, names, one) => {
       const tool = host === 'cursor' ? 'delete_repo' : 'other';
       const documents = names.map((name) => `${name}.${tool}`);

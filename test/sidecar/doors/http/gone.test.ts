@@ -9,7 +9,7 @@ import { own, startTool } from './behind-the-gate.ts';
 const world = { documents: [ruleFor('billing', { rateLimit: 1 })] };
 const request = `GET /tools/billing/invoices HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own}\r\n\r\n`;
 
-test.each(['end', 'destroy'] as const)('a gateway that %ss the connection while the entry is recorded has its call given back', async (leave) => {
+test.each(['end', 'destroy'] as const)('a gateway that %ss its connection during recording has its call given back', async (leave) => {
   const { port, sidecar, ask, reached } = await startTool({ world });
   const { spool } = sidecar;
   const waiting: (() => void)[] = [];

@@ -74,7 +74,7 @@ const answers: readonly (readonly [string, Recorded['answer'], RegExp])[] = [
   ['a connection that breaks', (_heard, response) => response.socket?.destroy(), /cannot be reached/],
 ];
 
-test.each(answers)('for a server that answers with %s the caller gets an error, and the outcome is recorded', async (_what, answer, words) => {
+test.each(answers)('after an answer with %s the caller gets an error, and the outcome is recorded', async (_what, answer, words) => {
   const { proxied } = await answering(answer);
   const got = await send(proxied, 's', { body: call('a') });
   expect(got).toMatchObject(isFailed);

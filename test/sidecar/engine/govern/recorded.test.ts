@@ -212,7 +212,7 @@ function standing(held: readonly AuditEntry[]): readonly string[] {
     .map(({ requestId }) => requestId);
 }
 
-test('over windows of a single process, the entries that remain in the log and the counts are those of permitted calls', { timeout: 120_000 }, async () => {
+test('over windows of one process, the remaining entries and the counts are those of permitted calls', { timeout: 120_000 }, async () => {
   const met = new Set<string>();
   await fc.assert(
     fc.asyncProperty(steps, async (told) => {

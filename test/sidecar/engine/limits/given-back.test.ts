@@ -106,7 +106,7 @@ test('limits of a single process count what was delivered', { timeout: 120_000 }
   expect([...met].toSorted()).toEqual(['caller_gone', 'delivered', 'rate_limited']);
 });
 
-test('once all is given back, the ledger has received every delivered call, and no other', {
+test('limits of the ledger: once all is given back, the ledger has received every delivered call, and no other', {
   timeout: 120_000,
 }, async () => {
   const met = new Set<string>();

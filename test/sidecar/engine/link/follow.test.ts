@@ -419,7 +419,7 @@ test.each([
   [status.UNAUTHENTICATED, 0.999, 29_985],
   [status.PERMISSION_DENIED, 0.5, 22_500],
 ])(
-  'a rejected key (%i, chance %f) denies everything, is tried again at the slowest pace, and recovers',
+  'a key that is rejected (%i, chance %f) denies everything, is tried again at the slowest pace, and recovers',
   async (code, chance, waitMs) => {
     const server = await startPolicyServer();
     const { cell, until, lost } = follow(server, { random: () => chance });

@@ -138,7 +138,7 @@ function refuses(message: DeltaMessage, code: NackCode, place: string): void {
   expect(cell.offer(snapshotMessage({ ...full, revision: 7 }))).toMatchObject({ ok: true });
 }
 
-test.each(bad)('a delta: %s: rejected with code and place, decisions stay, and the next good one is accepted', (_, message, code, place) => {
+test.each(bad)('a delta: %s: rejected with code and place, decisions stay, the next good one is accepted', (_, message, code, place) => {
   refuses(message, code, place);
 });
 
@@ -161,7 +161,7 @@ function asDelta(message: SnapshotMessage): DeltaMessage {
 }
 
 test.each(badSnapshots.filter(([name]) => !ofWholes.has(name)))(
-  'a delta with %s: rejected with code and place, decisions stay, and the next good one is accepted',
+  'a delta with %s: rejected with code and place, decisions stay, the next good one is accepted',
   (_, message, code, place) => {
     const faulty = asDelta(message);
     // A whole snapshot contains the key twice. In a delta the entry would replace the other, so the delta repeats its

@@ -51,7 +51,7 @@ test('the snapshot that the bad ones are made from is accepted', () => {
   expect(new Set(badSnapshots.map(([name]) => name)).size).toBe(badSnapshots.length);
 });
 
-test.each(badSnapshots)('%s: rejected with code and place, decisions stay, and the next good one is accepted', (_, message, code, place) => {
+test.each(badSnapshots)('%s: rejected with code and place, decisions stay, the next good one is accepted', (_, message, code, place) => {
   const cell = cellWith();
   const before = decisions(cell);
   const index = cell.current;

@@ -30,7 +30,7 @@ test('a link to a folder counts as a folder; a file, or a broken link, does not'
 
 // Node's own `recursive` retries on /proc without end: a sidecar with its spool there looped, and received no signal.
 test.runIf(process.platform === 'linux')(
-  'a file system that accepts no folders is reported, and not asked again',
+  'where a file system accepts no folders, the failure is reported and the creation is not attempted again',
   {
     timeout: 30_000,
   },
