@@ -210,6 +210,6 @@ test.each([
   ['X-Tollgate-Agent', 'a\u00ad'],
   ['X-Tollgate-Session', 'x'.repeat(201)],
   ['X-Tollgate-Tier', 'root'],
-])('a %s header of wrong form is named', (name, value) => {
+])('a %s header of bad form is named', (name, value) => {
   expect(readCallerHeaders({ [name.toLowerCase()]: value })).toEqual({ problem: expect.stringMatching(new RegExp(`^${name} `)) });
 });

@@ -215,7 +215,7 @@ test.each([
   ['is frozen', {}, { settings: settings({ frozen: true }) }],
   ['is not frozen any more', { settings: settings({ frozen: true }) }, {}],
   ['is denied', {}, { settings: settings({ defaultPermission: 'deny' }) }],
-] as const)('a client that listens before it lists is notified once when all %s, not when nothing changes', async (_what, before, after) => {
+] as const)('a client that listens before listing is notified once when all %s, not when nothing changes', async (_what, before, after) => {
   let open: ServerResponse | undefined;
   const one = await session((heard, response) => {
     if (heard.method === 'GET') {
