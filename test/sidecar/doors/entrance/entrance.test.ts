@@ -184,7 +184,7 @@ test('calls of a session are one run at every door', async () => {
   expect(tool).toMatchObject({ status: 403, body: { decision: { reason: expect.stringContaining('cap_tool_calls') } } });
 });
 
-test.each(['x-tollgate-agent', 'x-tollgate-tier', 'x-tollgate-session'])('a repeated %s header is rejected at every proxy', async (name) => {
+test.each(['x-tollgate-agent', 'x-tollgate-tier', 'x-tollgate-session'])('a repeated %s header is refused at every proxy', async (name) => {
   const { ask, sidecar } = await start({}, 100);
   for (const path of ['/mcp/github', '/tools/billing/pay'])
     expect(await ask(path, {}, { headers: { [name]: ['api', 'api'] } })).toMatchObject({
@@ -210,6 +210,6 @@ test.each([
   ['X-Tollgate-Agent', 'a\u00ad'],
   ['X-Tollgate-Session', 'x'.repeat(201)],
   ['X-Tollgate-Tier', 'root'],
-])('a %s header of bad form is named', (name, value) => {
+])('a %s header in a wrong form is named', (name, value) => {
   expect(readCallerHeaders({ [name.toLowerCase()]: value })).toEqual({ problem: expect.stringMatching(new RegExp(`^${name} `)) });
 });
